@@ -1,4 +1,4 @@
-"""What one node may have open is bounded, so that one that lies cannot fill the ledger."""
+"""What one node may have open, and may begin, is bounded, so that one that lies cannot fill the ledger."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 from files_opened import announcement, new_ids
-from ses_service.ledger import announcement as announcements
+from ses_service.ledger import file_bounds
+from ses_service.ledger.file_bounds import FileBounds
+from ses_service.model.policies import Policies
 
 
 def test_a_node_has_no_more_files_open_than_an_agent_follows(
     make_service: Any, site: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(announcements, "MOST_OPEN", 3)
+    monkeypatch.setattr(file_bounds, "MOST_OPEN", 3)
     service = make_service(site.equal(2).environment, clock).refresh()
     ids = new_ids(5)
     said = announcement(ids, ["union/b0"])
@@ -25,3 +27,89 @@ def test_a_node_has_no_more_files_open_than_an_agent_follows(
         ]
         == []
     )
+
+
+AT_ONCE = 60  # files: ten minutes' worth at a tenth of a file a second
+
+
+def bounded(make_service: Any, site: Any, clock: Any) -> Any:
+    policies = Policies(node_files_per_second=0.1)
+    return make_service(site.equal(2).environment, clock, policies=policies).refresh()
+
+
+def say(
+    service: Any, node: str, ids: list[str], *, incarnation: str = "a" * 16, reason: str = "closed"
+) -> int:
+    """Tell that files were created and closed, each of a megabyte; return how many were refused."""
+    said = announcement(ids, ["union/b0"], path="/union/out")
+    said["incarnation"] = incarnation
+    said["ended"] = [{"placement_id": one, "reason": reason, "bytes_written": 1e6} for one in ids]
+    return len(service.post(f"/v1/nodes/{node}/announcements", said).get_json()["refused"])
+
+
+def check(service: Any) -> dict[str, Any]:
+    (found,) = (one for one in service.get("/readyz").get_json()["checks"] if one["name"] == "files-of-nodes")
+    return dict(found)
+
+
+def test_a_node_that_tells_of_more_and_more_files_is_not_believed_for_ever(
+    make_service: Any, site: Any, clock: Any
+) -> None:
+    service = bounded(make_service, site, clock)
+    assert check(service)["ok"]
+    refused = [say(service, "liar", new_ids(50), incarnation=f"{number:016x}") for number in range(1, 40)]
+    taken = sum(50 - one for one in refused)
+    assert AT_ONCE <= taken <= AT_ONCE + 1, "another incarnation of its agent begins nothing anew"
+    service.runtime.state.ledger.learn()
+    (whole, *_) = service.get("/v1/sizes?user=alice").get_json()["sizes"]
+    assert whole["count"] == taken, "what was refused teaches nothing"
+    assert len(service.get("/v1/files?limit=1000").get_json()["files"]) == taken
+    assert say(service, "honest", new_ids(50)) == 0
+    assert not check(service)["ok"]
+    assert "liar" in check(service)["detail"]
+    metrics = service.get("/metrics").text
+    assert f'ses_files_refused_total{{reason="too-fast"}} {sum(refused):.1f}' in metrics
+
+
+def test_a_node_may_begin_more_as_time_goes_by_and_silence_is_no_trick(
+    make_service: Any, site: Any, clock: Any
+) -> None:
+    service = bounded(make_service, site, clock)
+    say(service, "liar", new_ids(2 * AT_ONCE))
+    clock.time += 100
+    service.runtime.state.expire()
+    assert service.get("/v1/nodes").get_json()["nodes"] == []
+    taken = 50 - say(service, "liar", new_ids(50))
+    assert 10 <= taken <= 11
+    clock.time += 1000
+    assert check(service)["ok"]
+    assert say(service, "liar", new_ids(AT_ONCE)) == 0
+
+
+def test_files_that_are_taken_up_again_count(make_service: Any, site: Any, clock: Any) -> None:
+    service = bounded(make_service, site, clock)
+    ids = new_ids(1)
+    assert sum(say(service, "liar", ids, reason="unused") for _ in range(AT_ONCE)) == 0
+    assert sum(say(service, "liar", ids, reason="unused") for _ in range(50)) >= 49
+
+
+def test_what_an_agent_says_again_does_not_count(make_service: Any, site: Any, clock: Any) -> None:
+    service = bounded(make_service, site, clock)
+    said = announcement(new_ids(50), ["union/b0"])
+    for _ in range(20):
+        assert service.post("/v1/nodes/n1/announcements", said).get_json()["refused"] == []
+    assert check(service)["ok"]
+
+
+def test_an_agent_that_comes_back_with_all_it_may_have_is_believed() -> None:
+    bounds = FileBounds(Policies().node_files_per_second)
+    backlog = 20_000
+    for _ in range(3):  # it and the service were started again at once, again and again
+        assert not any(bounds.refuses("n1", 0, 1e9) for _ in range(file_bounds.MOST_OPEN + backlog))
+
+
+def test_nodes_that_begin_few_files_are_forgotten() -> None:
+    bounds = FileBounds(1.0)
+    for number in range(5000):
+        assert bounds.refuses(f"n{number}", 0, 1e9 + 10.0 * number) == ""
+    assert len(bounds._paid) <= 1001

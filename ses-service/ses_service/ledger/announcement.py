@@ -21,7 +21,6 @@ from ses_service.ledger.readers import Reading
 from ses_service.model.columns import ElementTable
 from ses_service.model.entities import Subject, with_home_vo
 
-MOST_OPEN = 65_536  # files of one node; its agent follows no more
 Subjects: TypeAlias = dict[tuple[str | None, str | None, str | None], Subject]
 
 SHORTEST_SILENCE = 30.0
@@ -167,13 +166,18 @@ def take(
     for one in announcement.opened:
         placement_id = one.opening.placement_id
         try:
-            if ledger.find(placement_id) is None:
-                if one.origin is None or table is None:
-                    unknown.append(placement_id)
+            known = ledger.find(placement_id)
+            if known is None and (one.origin is None or table is None):
+                unknown.append(placement_id)
+                continue
+            if known is None or known.state is PlacementState.ENDED:
+                has_open = ledger.count_open_on(announcement.node)
+                if why := ledger.bounds.refuses(announcement.node, has_open, now):
+                    refused.append((placement_id, why))
                     continue
-                if ledger.count_open_on(announcement.node) >= MOST_OPEN:
-                    refused.append((placement_id, f"The node has {MOST_OPEN} files open, as many as it may."))
-                    continue
+            if known is None:
+                assert one.origin is not None
+                assert table is not None
                 subject = _subject_of(one.opening, announcement.node, home_vo, subjects)
                 ledger.restore(_restored(one, one.origin, subject, announcement, table, backend_of, now))
                 if one.in_batch is None and ledger.inherited is not None:

@@ -26,6 +26,7 @@ from itertools import islice
 from ses_service.ledger.achieved import Achieved, Judgement
 from ses_service.ledger.arrivals import SystemArrivals
 from ses_service.ledger.counts import ElementCounter, LedgerCounts, Stream
+from ses_service.ledger.file_bounds import FileBounds
 from ses_service.ledger.foreign_placements import ForeignPlacements
 from ses_service.ledger.opening import (
     LedgerError,
@@ -86,6 +87,7 @@ class Ledger:
         self._followers: list[set[str]] = []
         self.ended_total: Counter[EndReason] = Counter()
         self.silenced_total = 0
+        self.bounds = FileBounds(policies.node_files_per_second)
         self.silent: dict[str, Node] = {}  # by name, those that fell silent last at the end
 
     def __len__(self) -> int:
@@ -277,10 +279,6 @@ class Ledger:
     def node(self, name: str) -> Node | None:
         """Return a node that is heard of or waited for."""
         return self._nodes.get(name)
-
-    def open_nodes(self) -> list[str]:
-        """Return the names of the nodes where something is open."""
-        return list(self._open_on)
 
     def streams(self) -> dict[str, int]:
         """Return how many placements are open on each node that has any."""

@@ -112,6 +112,12 @@ class Policies:
     open_lease: float = _setting(
         3600.0, "Seconds for which an open file counts that no agent speaks of.", least=1
     )
+    node_files_per_second: float = _setting(
+        2000.0,
+        "Files a second that one node may begin, averaged over ten minutes; more are refused, since only an "
+        "agent that lies tells of so many.",
+        0.1,
+    )
     max_records: int = _setting(10_000, "Files that ended whose explanation is kept in memory.", least=1)
     listed_refusals: int = _setting(50, "Refused elements an answer lists, unless it lists all.")
 

@@ -92,6 +92,14 @@ class _State(Collector):
         yield states
         yield GaugeMetricFamily("ses_nodes", "Nodes heard of or waited for.", value=totals.nodes)
         yield CounterMetricFamily("ses_nodes_silenced", "Nodes that fell silent.", value=totals.silenced)
+        refused = CounterMetricFamily(
+            "ses_files_refused",
+            "Files that were not taken: their node has too many open, or began too many.",
+            labels=["reason"],
+        )
+        refused.add_metric(["too-many-open"], totals.refusals.too_many_open)
+        refused.add_metric(["too-fast"], totals.refusals.too_fast)
+        yield refused
         yield GaugeMetricFamily(
             "ses_size_patterns",
             "Entries of the history of sizes.",

@@ -12,6 +12,8 @@ from ses_service.state.state import NoEnvironmentError, ServiceState
 from ses_service.store.journal import Journal
 from ses_service.store.others import Others
 
+_REMEMBERED = 600.0  # seconds since a node told of more files than it may
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -57,11 +59,20 @@ class Readiness:
         if self.others is not None:
             heard = self.others.fault or f"{self.others.heard} run"
             found.append(Check("other-services", ok=not self.others.fault, detail=heard))
+        found.append(self._nodes())
         if self.members is not None:
             found += [
                 Check(str(one["name"]), bool(one["ok"]), str(one["detail"])) for one in self.members.checks()
             ]
         return found
+
+    def _nodes(self) -> Check:
+        refusals = self.state.ledger.totals().refusals
+        if self.state.now() - refusals.at > _REMEMBERED:
+            return Check("files-of-nodes", ok=True, detail="")
+        number = refusals.too_many_open + refusals.too_fast
+        detail = f"{number} files were refused, the last of {refusals.node}: look at what runs there"
+        return Check("files-of-nodes", ok=False, detail=detail)
 
     def _site(self) -> Check:
         try:

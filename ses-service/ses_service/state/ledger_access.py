@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from ses_service.ledger import handover
 from ses_service.ledger.announcement import silence_for
+from ses_service.ledger.file_bounds import Refusals
 from ses_service.ledger.foreign_placements import Word
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.pace import LONGEST_PACE
@@ -44,6 +45,7 @@ class LedgerTotals:
     foreign: int
     nodes: int
     silenced: int
+    refusals: Refusals
 
 
 class LedgerAccess:
@@ -113,6 +115,7 @@ class LedgerAccess:
                 foreign=len(ledger.foreign),
                 nodes=len(ledger.nodes),
                 silenced=ledger.silenced_total,
+                refusals=replace(ledger.bounds.refusals),
             )
 
     def take_word(self, word: Word) -> None:
@@ -211,7 +214,7 @@ class LedgerAccess:
             now = self._clock()
             for placement in placements:
                 self._ledger.restore(self._with_an_end(placement, now))
-            for node in self._ledger.open_nodes():
+            for node in self._ledger.streams():
                 self._ledger.expect(node, now, now + silence_for(LONGEST_PACE))
 
     def restore_sizes(self, known: Iterable[tuple[SizeKey, Sizes]]) -> None:
