@@ -102,8 +102,8 @@ class NodeSpread:
         """Return the nodes in order, as many as are asked for and may be used."""
         for one in self._mounts.values():
             self._reach(one)
-        for place in range(len(self._classes)):
-            self._connect(place)
+        for each in range(len(self._classes)):
+            self._connect(each)
         most = self._groups.asked.count
         plain, limited = ses_core.table(most), ses_core.table(most)
         plain_bytes, limited_bytes = _bytes_of(plain), _bytes_of(limited)

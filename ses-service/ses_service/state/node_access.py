@@ -53,10 +53,10 @@ class NodeAccess:
             described = {node for one in environment.node_classes for node in one.nodes}
             self._described = environment, frozenset(described.union(environment.node_access))
         heard: Mapping[str, frozenset[str]] = {}
-        names, described = self._ledger.node_names, self._described[1]
-        if not described.issuperset(names):
+        names, of_site = self._ledger.node_names, self._described[1]
+        if not of_site.issuperset(names):
             systems = self._tables.systems_of_nodes()
-            heard = {name: systems.get(name, frozenset()) for name in names if name not in described}
+            heard = {name: systems.get(name, frozenset()) for name in names if name not in of_site}
         known = self._known
         if known is None or known[0] is not environment or known[1] != heard:
             known = self._known = environment, heard, fleet(environment, heard)
