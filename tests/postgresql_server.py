@@ -45,10 +45,10 @@ class PostgresServer:
     def stop(self) -> None:
         self._run("pg_ctl", "-D", self._data, "-w", "-t", "60", "-m", "immediate", "stop")
 
-    def sql(self, *statements: str) -> None:
-        """Run statements as the database's owner; the server must be running."""
+    def sql(self, *statements: str) -> list[str]:
+        """Run statements as the database's owner; return the rows.  The server must be running."""
         commands = [word for one in statements for word in ("-c", one)]
-        self._run("psql", "-h", str(self._base), "-U", "service", *commands, "postgres")
+        return self._run("psql", "-Atq", "-h", str(self._base), "-U", "service", *commands, "postgres")
 
     def ask_for_password(self, user: str, password: str) -> None:
         """Make a user who must give a password; the server must be running."""
@@ -62,9 +62,10 @@ class PostgresServer:
             self.stop()
         shutil.rmtree(self._base)
 
-    def _run(self, program: str, *arguments: str) -> None:
+    def _run(self, program: str, *arguments: str) -> list[str]:
         command = [*self._as, str(self._programs / program), *arguments]
-        subprocess.run(command, check=True, capture_output=True, cwd=self._base)
+        done = subprocess.run(command, check=True, capture_output=True, cwd=self._base, text=True)
+        return done.stdout.splitlines()
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from announcing_node import Node, carried, check_of, options, placements
 from files_opened import decision
 from files_opened import opened as file_opened
 from service_process import Running, until
+
+KNOWN_AGAIN = 5.0  # seconds; a busy machine may make some rounds slow, but not all
 
 
 class Site:
@@ -187,6 +190,55 @@ def test_the_database_is_killed_and_comes_back(site: Site, pair: tuple[Running, 
     for each, service in both:
         each.announce(service, [], sorted(each.open))
     speaking(*both, holds=lambda: carried(first) == carried(second) == 0)
+
+
+def cut_listener(server: Any, service: Running) -> None:
+    """End the session by which a service hears others, and no other; it is the one that has asked nothing."""
+    listens = (
+        "from pg_stat_activity a where query in ('select', 'listen ses_ledger')"
+        f" and application_name like 'ses-service, process {service.process.pid} on %'"
+    )
+    writes = "select 1 from pg_locks l where l.pid = a.pid and l.locktype = 'advisory'"
+    assert server.sql(f"select count(*), count(*) filter (where exists ({writes})) {listens}") == ["1|0"]
+    assert server.sql(f"select pg_terminate_backend(pid) {listens}") == ["t"]
+
+
+def test_only_the_connection_that_listens_is_lost_and_nothing_is(
+    site: Site, pair: tuple[Running, Running]
+) -> None:
+    first, second = pair
+    node, other, comes = Node("n13"), Node("n14"), Node("n15")
+    node.announce(first, node.begin(10), [])
+    comes.announce(first, comes.begin(5), [])
+    other.announce(second, other.begin(4), [])
+    everybody = [(node, first), (other, second), (comes, first)]
+    speaking(*everybody, holds=lambda: (foreign(first), foreign(second)) == (4, 15))
+    failures = [metric(one, "ses_database_failures_total") for one in pair]
+
+    def each_is_counted_once() -> bool:
+        in_all = sum(len(one.open) for one, _ in everybody)
+        return carried(first) == carried(second) == in_all == own(first) + own(second)
+
+    waited = []
+    for number in range(5):
+        cut_listener(site.server, second)
+        assert foreign(second) >= 5, "what is known of others stays"
+        node.announce(first, node.begin(10), sorted(node.open)[:7])
+        other.announce(second, other.begin(3), sorted(other.open)[:2])
+        if number == 2:
+            comes.move(second)
+            everybody[2] = comes, second
+        cut_at = time.monotonic()
+        speaking(*everybody, holds=each_is_counted_once)
+        waited.append(time.monotonic() - cut_at)
+        assert (foreign(first), foreign(second)) == (own(second), own(first))
+    assert min(waited) < KNOWN_AGAIN, waited
+    assert [metric(one, "ses_database_failures_total") for one in pair] == failures, "the writers lived on"
+    for each, service in everybody:
+        each.settle(service)
+        assert each.open <= set(placements(service, "open"))
+        each.announce(service, [], sorted(each.open))
+    speaking(*everybody, holds=lambda: carried(first) == carried(second) == 0)
 
 
 def test_one_is_killed_under_load_and_nothing_is_lost_or_counted_twice(
