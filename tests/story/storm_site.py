@@ -56,7 +56,8 @@ def wait_until(check: Callable[[], object], what: str) -> float:
 class Site:
     """A union of eight directories, and the services and the agent that place files on it.
 
-    Services have the same further options; ``url`` is that of the one that is asked.
+    Services have the same further options; ``url`` is that of the one that is asked, ``asked`` are those
+    that the agent asks.
     """
 
     def __init__(self, work: Path, parts: Parts, services: int = 1, *options: str) -> None:
@@ -64,6 +65,7 @@ class Site:
         self.union = work / "union"
         self.urls = [f"http://127.0.0.1:{free_port()}" for _ in range(services)]
         self.url = self.urls[0]
+        self.asked = self.urls
         self.description = write_site(parts.site, work)
         self.socket = work / "agent.sock"
         self._running: dict[str, subprocess.Popen[bytes]] = {}
@@ -80,7 +82,7 @@ class Site:
 
     def start_agent(self) -> None:
         self._start(
-            "agent", str(self.parts.agent), *(f"--service={url}" for url in self.urls),
+            "agent", str(self.parts.agent), *(f"--service={url}" for url in self.asked),
             "--socket", str(self.socket), "--node", "n1", "--state-dir", str(self.work / "agent"),
             "--answer-ms", "10000",
         )  # fmt: skip
@@ -92,6 +94,9 @@ class Site:
             probe.connect(str(self.socket))
             return True
         return False
+
+    def signal(self, name: str, how: signal.Signals) -> None:
+        self._running[name].send_signal(how)
 
     def stop(self, name: str, how: signal.Signals) -> None:
         process = self._running.pop(name)
@@ -151,8 +156,17 @@ class Site:
 
 
 @contextmanager
-def running_site(work: Path, parts: Parts, services: int = 1, *options: str) -> Iterator[Site]:
-    """A site below ``work`` with services and agent, which are stopped at the end."""
+def running_site(
+    work: Path,
+    parts: Parts,
+    services: int = 1,
+    *options: str,
+    between: Callable[[str], str] = lambda url: url,
+) -> Iterator[Site]:
+    """A site below ``work`` with services and agent, which are stopped at the end.
+
+    ``between`` says where the agent asks for the service at a URL.
+    """
     if os.geteuid() != 0:
         pytest.skip("needs root: mounts a union")
     site = Site(work, parts, services, *options)
@@ -167,6 +181,7 @@ def running_site(work: Path, parts: Parts, services: int = 1, *options: str) -> 
         undo.callback(site.stop_all)
         for number in range(services):
             site.start_service(number)
+        site.asked = [between(url) for url in site.urls]
         site.start_agent()
         yield site
 
