@@ -69,6 +69,14 @@ class Service:
     def take(self, text: str, now: float = 100.0) -> None:
         handover.take(words.read(text, now), self.ledger, now)
 
+    def counts(self) -> list[list[float]]:
+        """What counts of each element, and on average until a sample at 160."""
+        self.ledger.observe(np.full(3, 160.0), 160.0)
+        counts = self.ledger.counts
+        return [
+            one.tolist() for one in (counts.open_now, counts.reserved, counts.booked_last, counts.averaged)
+        ]
+
     @property
     def open_now(self) -> list[float]:
         counted: list[float] = self.ledger.counts.open_now.tolist()
@@ -101,6 +109,39 @@ def test_what_the_other_carries_counts_on_every_element_of_it(pair: tuple[Servic
     one.ledger.end("1" * 16, EndReason.CLOSED, 101.0)
     tell(one, other)
     assert (other.open_now, len(other.ledger.foreign)) == ([0, 0, 0], 0)
+
+
+def test_who_hears_its_own_word_knows_it_unread(pair: tuple[Service, Service]) -> None:
+    one, other = pair
+    one.open("1" * 16, "u/a")
+    texts = [*one.store(), *words.texts(one.name, [], {SizeKey("alice", "", ""): [1.0]}, 100.0, {})]
+    assert len(texts) == 2
+    assert all(words.is_told_by(text, one.name) for text in texts)
+    assert not any(words.is_told_by(text, other.name) for text in texts)
+
+
+def test_files_of_many_nodes_in_one_word_count_as_told_one_by_one(pair: tuple[Service, Service]) -> None:
+    one, other = pair
+    claims = [
+        placed(
+            f"{number:016x}", *NAMES[: number % 3 + 1], at=50.0 + number, expected_bytes=float(number * 100)
+        )
+        for number in range(1, 40)
+    ]
+    for number, claim in enumerate(claims):
+        claim.subject = Subject("alice", node=f"n{number % 5}")
+        one.ledger.restore(claim)
+    for text in one.store():
+        other.take(text)
+    for found, expected in zip(other.counts(), one.counts(), strict=True):
+        assert found == pytest.approx(expected)
+    assert other.ledger.foreign.open_on == {f"n{number}": 8 if number < 4 else 7 for number in range(5)}
+    for claim in claims[::2]:
+        one.ledger.end(claim.placement_id, EndReason.CLOSED, 150.0)
+    for text in one.store():
+        other.take(text, 150.0)
+    for found, expected in zip(other.counts(), one.counts(), strict=True):
+        assert found == pytest.approx(expected)
 
 
 def test_the_clock_of_the_other_does_not_matter(pair: tuple[Service, Service]) -> None:

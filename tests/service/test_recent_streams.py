@@ -92,9 +92,42 @@ def test_a_stream_whose_end_is_taken_back_goes_on() -> None:
     recent = RecentStreams()
     recent.bind(ROWS)
     recent.put("x", ("a",), 5.0, 9.0)
-    recent.forget_end("x")
-    recent.forget_end("x")
+    recent.put("x", ("a",), 5.0)
     assert begun(recent) == [1, 0, 0]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | MOMENTS,
+            st.lists(st.tuples(st.integers(0, 20).map(str), ELEMENTS, MOMENTS), max_size=40),
+        ),
+        max_size=8,
+    )
+)
+@settings(deadline=None, max_examples=50)
+def test_many_at_once_are_as_one_after_the_other(
+    said: list[tuple[float | None, list[tuple[str, tuple[str, ...], float]]]],
+) -> None:
+    single, together = RecentStreams(), RecentStreams()
+    single._began, single._ended, single._row = (
+        np.zeros(4, one.dtype) for one in (single._began, single._ended, single._row)
+    )
+    together._began, together._ended, together._row = (
+        one.copy() for one in (single._began, single._ended, single._row)
+    )
+    for each in (single, together):
+        each.bind(ROWS)
+    for ended, streams in said:
+        for stream, elements, began in streams:
+            single.put(stream, elements, began, math.inf if ended is None else ended)
+        if ended is None:
+            together.begin_all(streams)
+        else:
+            together.end_all(streams, ended)
+        for sampled_at in (10.0, 30.0):
+            means = [one.averaged(np.zeros(3), np.full(3, sampled_at), WINDOW) for one in (single, together)]
+            assert means[1] == pytest.approx(means[0])
 
 
 def test_other_rows_are_counted_from_the_moment_they_are_bound() -> None:

@@ -7,6 +7,7 @@ counted, so that what is told late weighs as little as it should.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable
 
 FADES = 5.0
 
@@ -22,11 +23,15 @@ class Recent:
 
     def count(self, at: float) -> None:
         """Count one that happened at a time, in seconds since the epoch."""
+        self.add(1.0, at)
+
+    def add(self, weight: float, at: float) -> None:
+        """Count some of which the last happened at a time, and that weigh so much then."""
         if at > self._at:
-            self._weight = self._weight * math.exp((self._at - at) / FADES) + 1.0
+            self._weight = self._weight * math.exp((self._at - at) / FADES) + weight
             self._at = at
         else:
-            self._weight += math.exp((at - self._at) / FADES)
+            self._weight += weight * math.exp((at - self._at) / FADES)
 
     def rate(self, now: float) -> float:
         """Return how many a second there are."""
@@ -42,9 +47,20 @@ class SystemArrivals:
 
     def count(self, system: str, node: str | None, at: float) -> None:
         """Count a placement."""
-        self._of_system.setdefault(system, Recent()).count(at)
+        self._add(system, node, 1.0, at)
+
+    def count_all(self, placed: Iterable[tuple[str, str, float]]) -> None:
+        """Count placements, each by its system, node and time."""
+        moments: dict[tuple[str, str], list[float]] = {}
+        for system, node, at in placed:
+            moments.setdefault((system, node), []).append(at)
+        for (system, node), some in moments.items():
+            self._add(system, node, *_together(some))
+
+    def _add(self, system: str, node: str | None, weight: float, at: float) -> None:
+        self._of_system.setdefault(system, Recent()).add(weight, at)
         if node is not None:
-            self._of_node.setdefault((system, node), Recent()).count(at)
+            self._of_node.setdefault((system, node), Recent()).add(weight, at)
 
     def of_others(self, system: str, node: str, now: float) -> float:
         """Return how many are made a second on a system, but by one node."""
@@ -56,3 +72,9 @@ class SystemArrivals:
     def forget(self, now: float) -> None:
         """Forget the nodes that placed nothing for long."""
         self._of_node = {key: one for key, one in self._of_node.items() if one.rate(now) > 1e-6}
+
+
+def _together(moments: Collection[float]) -> tuple[float, float]:
+    """Return what things that happened at these times weigh at the last of them, and that."""
+    last = max(moments)
+    return sum([math.exp((at - last) / FADES) for at in moments]), last

@@ -7,7 +7,8 @@ Knows nothing of leases and nodes; :mod:`ses_service.ledger.ledger` says what is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TypeAlias
 
@@ -107,8 +108,6 @@ class ElementCounter:
 
     def begin(self, placement: Stream) -> None:
         """Count a stream; one that ended recently goes on, unless it was idle in between."""
-        if placement.resumed_at is None:
-            self._recent.forget_end(placement.placement_id)
         for row, share in self._rows(placement):
             self.counts.open_now[row] += 1
             self.counts.reserved[row] += share
@@ -122,6 +121,16 @@ class ElementCounter:
             self.counts.open_now[row] -= 1
             self.counts.reserved[row] -= share
         self._recent.put(placement.placement_id, placement.elements, began(placement), now)
+
+    def begin_all(self, streams: Sequence[Stream]) -> None:
+        """Count streams: as ``begin`` of each."""
+        self._count(streams, 1.0)
+        self._recent.begin_all([(one.placement_id, one.elements, began(one)) for one in streams])
+
+    def end_all(self, streams: Sequence[Stream], now: float) -> None:
+        """Count streams no more: as ``end`` of each."""
+        self._count(streams, -1.0)
+        self._recent.end_all([(one.placement_id, one.elements, began(one)) for one in streams], now)
 
     def begin_stream(self, stream: str, element: str, now: float) -> None:
         """Count a stream that no placement stands for."""
@@ -148,6 +157,28 @@ class ElementCounter:
             if known is not None:
                 self.counts.booked_last[known] = moment
                 self.changed.add(known)
+
+    def booked_all(self, streams: Sequence[Stream]) -> None:
+        """Note that the elements of streams were used: as ``booked`` of each."""
+        latest: dict[tuple[str, ...], Stream] = {}
+        for one in streams:
+            known = latest.setdefault(one.elements, one)
+            if known.booked_at < one.booked_at:
+                latest[one.elements] = one
+        for one in latest.values():
+            self.booked(one)
+
+    def _count(self, streams: Sequence[Stream], by: float) -> None:
+        for elements, number in Counter([one.elements for one in streams]).items():
+            for element in elements:
+                row = self._index.get(element)
+                if row is not None:
+                    self.counts.open_now[row] += by * number
+                    self.changed.add(row)
+        for one in streams:
+            if one.expected_bytes:
+                for row, share in self._rows(one):
+                    self.counts.reserved[row] += by * share
 
     def _rows(self, placement: Stream) -> list[tuple[int, float]]:
         elements = placement.elements

@@ -64,36 +64,51 @@ class ForeignPlacements:
         """Return what counts."""
         return self._counted.values()
 
-    def claim(self, claim: Claim, now: float) -> None:
-        """Take up a file, or note who carries it now."""
-        known = self._claims.get(claim.placement_id)
-        if known is not None:
-            known.origin = claim.origin
+    def claim(self, claims: Iterable[Claim]) -> None:
+        """Take up files, or note who carries them now."""
+        fresh = []
+        for claim in claims:
+            known = self._claims.get(claim.placement_id)
+            if known is None:
+                self._claims[claim.placement_id] = claim
+                fresh.append(claim)
+            else:
+                known.origin = claim.origin
+        if not fresh:
             return
-        self._claims[claim.placement_id] = claim
-        self._counter.booked(claim)
-        self._arrivals.count(claim.elements[0].partition("/")[0], claim.node, claim.booked_at)
-        self.settle(claim.placement_id, now)
+        self._counter.booked_all(fresh)
+        self._arrivals.count_all(
+            [(one.elements[0].partition("/")[0], one.node, one.booked_at) for one in fresh]
+        )
+        begun = [one for one in fresh if not self._is_own(one.placement_id)]
+        self._counted.update((one.placement_id, one) for one in begun)
+        self._counter.begin_all(begun)
+        self.open_on.update([one.node for one in begun])
 
-    def drop(self, placement_id: str, origin: str, now: float) -> None:
-        """Forget a file that ``origin`` does not carry any more, if nobody else took it over."""
-        known = self._claims.get(placement_id)
-        if known is not None and known.origin == origin:
+    def drop(self, ids: Iterable[str], origin: str, now: float) -> None:
+        """Forget files that ``origin`` does not carry any more, if nobody else took them over."""
+        ended = []
+        for placement_id in ids:
+            known = self._claims.get(placement_id)
+            if known is None or known.origin != origin:
+                continue
             del self._claims[placement_id]
-            self.settle(placement_id, now)
+            if self._counted.pop(placement_id, None) is not None:
+                ended.append(known)
+        if ended:
+            self._counter.end_all(ended, now)
+            for node, number in Counter([one.node for one in ended]).items():
+                self._leave(node, number)
 
     def keep(self, claims: Collection[Claim], now: float) -> None:
         """Take what is stored of all other services in place of what they told."""
         stored = {one.placement_id for one in claims}
-        for one in [one for one in self._claims.values() if one.placement_id not in stored]:
-            self.drop(one.placement_id, one.origin, now)
-        for one in claims:
-            self.claim(one, now)
+        self._drop_where(lambda one: one.placement_id not in stored, now)
+        self.claim(claims)
 
     def forget(self, living: Collection[str], now: float) -> None:
         """Forget what services told that are gone."""
-        for one in [one for one in self._claims.values() if one.origin not in living]:
-            self.drop(one.placement_id, one.origin, now)
+        self._drop_where(lambda one: one.origin not in living, now)
 
     def settle(self, placement_id: str, now: float) -> None:
         """Count a placement if somebody else carries it and it is not our own, and only then."""
@@ -104,10 +119,20 @@ class ForeignPlacements:
         if counted is not None:
             del self._counted[placement_id]
             self._counter.end(counted, now)
-            self.open_on[counted.node] -= 1
-            if not self.open_on[counted.node]:
-                del self.open_on[counted.node]
+            self._leave(counted.node, 1)
         if wanted is not None:
             self._counted[placement_id] = wanted
             self._counter.begin(wanted)
             self.open_on[wanted.node] += 1
+
+    def _drop_where(self, gone: Callable[[Claim], bool], now: float) -> None:
+        of_origins: dict[str, list[str]] = {}
+        for one in filter(gone, self._claims.values()):
+            of_origins.setdefault(one.origin, []).append(one.placement_id)
+        for origin, ids in of_origins.items():
+            self.drop(ids, origin, now)
+
+    def _leave(self, node: str, number: int) -> None:
+        self.open_on[node] -= number
+        if not self.open_on[node]:
+            del self.open_on[node]

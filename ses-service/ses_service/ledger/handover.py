@@ -7,6 +7,7 @@ own word again: the other hears it, and both come to the same.
 from __future__ import annotations
 
 from enum import Enum, auto
+from itertools import chain
 
 from ses_service.ledger.foreign_placements import NodeWord, Word
 from ses_service.ledger.ledger import Ledger, Node
@@ -24,28 +25,34 @@ class Spoke(Enum):
 
 
 def take(word: Word, ledger: Ledger, now: float) -> None:
-    """Take what another service tells of its files."""
-    for one in word.nodes:
-        _take(word.origin, one, ledger, now)
+    """Take what another service tells of its files.
+
+    Hardly any is a file that we hold, too: what all have in common is done for all at once.
+    """
+    nodes, foreign = word.nodes, ledger.foreign
+    foreign.claim([claim for one in nodes for claim in one.opened])
+    gone = [
+        placement_id for one in nodes for some in (one.idle, one.ended, one.lapsed) for placement_id in some
+    ]
+    foreign.drop(gone, word.origin, now)
+    opened = [claim.placement_id for one in nodes for claim in one.opened]
+    own = set(ledger.known(chain(opened, gone)))
+    for one in nodes:
+        spoke = _spoke(ledger.node(one.node), one, now)
+        if own:
+            _settle(one, own, spoke, ledger, now)
+        if spoke is Spoke.AFTER:
+            ledger.forget_node(one.node, now)
 
 
-def _take(origin: str, word: NodeWord, ledger: Ledger, now: float) -> None:
-    spoke = _spoke(ledger.node(word.node), word, now)
-    foreign = ledger.foreign
-    for claim in word.opened:
-        foreign.claim(claim, now)
-        _hand_over(claim.placement_id, spoke, ledger, now)
-    for placement_id in word.idle:
-        foreign.drop(placement_id, origin, now)
+def _settle(word: NodeWord, own: set[str], spoke: Spoke, ledger: Ledger, now: float) -> None:
+    """Find out whose the files of a node are that are ``own``, too."""
+    for placement_id in own.intersection([*(claim.placement_id for claim in word.opened), *word.idle]):
         _hand_over(placement_id, spoke, ledger, now)
-    for placement_id in word.ended:
-        foreign.drop(placement_id, origin, now)
+    for placement_id in own.intersection(word.ended):
         ledger.release(placement_id, now)
-    for placement_id in word.lapsed:
-        foreign.drop(placement_id, origin, now)
+    for placement_id in own.intersection(word.lapsed):
         _hand_over(placement_id, Spoke.BEFORE if spoke is Spoke.UNKNOWN else spoke, ledger, now)
-    if spoke is Spoke.AFTER:
-        ledger.forget_node(word.node, now)
 
 
 def _hand_over(placement_id: str, spoke: Spoke, ledger: Ledger, now: float) -> None:

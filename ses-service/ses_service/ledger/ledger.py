@@ -19,7 +19,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
@@ -381,6 +381,10 @@ class Ledger:
         """Return a placement, or ``None``."""
         return self._active.get(placement_id) or self._ended.get(placement_id)
 
+    def known(self, ids: Iterable[str]) -> list[str]:
+        """Return those of these ids that are kept."""
+        return [one for one in ids if one in self._active or one in self._ended]
+
     def lease_of(self, placement: Placement) -> float | None:
         """Return until when a placement counts without another word, ``None`` when it has ended."""
         if placement.state is PlacementState.ENDED:
@@ -459,10 +463,8 @@ class Ledger:
 
     def is_own(self, placement_id: str) -> bool:
         """Whether this ledger knows best how a placement stands: not when it ended by itself."""
-        if placement_id in self._active:
-            return True
         ended = self._ended.get(placement_id)
-        return ended is not None and ended.end_reason not in MAY_RETURN
+        return placement_id in self._active or (ended is not None and ended.end_reason not in MAY_RETURN)
 
     def _note(self, placement_id: str) -> None:
         for follower in self._followers:

@@ -8,7 +8,7 @@ began and the moment it ended.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,11 +62,40 @@ class RecentStreams:
             self._began[place % size] = began
             self._ended[place % size] = ended
 
-    def forget_end(self, stream: str) -> None:
-        """Let a stream go on, if it ended."""
-        entry = self._known.get(stream)
-        if entry is not None:
-            self.put(stream, entry.elements, float(self._began[entry.first % len(self._began)]))
+    def begin_all(self, streams: Iterable[tuple[str, tuple[str, ...], float]]) -> None:
+        """Note of streams, each an id, its elements and a time, that they began: as ``put`` of each."""
+        again, fresh = [], []
+        rows: list[int] = []
+        moments: list[float] = []
+        for stream, elements, began in streams:
+            if stream in self._known:
+                again.append((stream, elements, began))
+                continue
+            entry = self._known[stream] = _Entry(stream, self._tail + len(rows), elements)
+            fresh.append(entry)
+            rows += [self._index.get(element, _NO_ROW) for element in elements]
+            moments += [began] * len(elements)
+        self._extend(rows, moments)
+        self._entries.extend(fresh)
+        for stream, elements, began in again:
+            self.put(stream, elements, began)
+
+    def end_all(self, streams: Iterable[tuple[str, tuple[str, ...], float]], ended: float) -> None:
+        """Note of streams that began at a time that they ended: as ``put`` of each."""
+        places: list[int] = []
+        moments: list[float] = []
+        size = len(self._began)
+        for stream, elements, began in streams:
+            entry = self._known.get(stream)
+            if entry is None or entry.elements != elements:
+                self.put(stream, elements, began, ended)
+                size = len(self._began)
+                continue
+            places += range(entry.first, entry.first + len(elements))
+            moments += [began] * len(elements)
+        at = np.array(places, dtype=np.int64) % size
+        self._began[at] = moments
+        self._ended[at] = ended
 
     def drop_before(self, horizon: float) -> None:
         """Drop what is older, from the oldest on."""
@@ -113,6 +142,13 @@ class RecentStreams:
         for place, element in enumerate(elements, entry.first):
             self._row[place % size] = self._index.get(element, _NO_ROW)
         return entry
+
+    def _extend(self, rows: list[int], began: list[float]) -> None:
+        while self._tail - self._head + len(rows) > len(self._row):
+            self._grow()
+        at = np.arange(self._tail, self._tail + len(rows)) % len(self._row)
+        self._row[at], self._began[at], self._ended[at] = rows, began, np.inf
+        self._tail += len(rows)
 
     def _blank(self, entry: _Entry) -> None:
         for place in range(entry.first, entry.first + len(entry.elements)):

@@ -96,13 +96,14 @@ class Others:
         assert self._listener is not None
         own = self._store.database.owner
         for text in self._listener.hear(_AT_ONCE):
+            if words.is_told_by(text, own):
+                continue
             try:
                 word = words.read(text, self._now())
             except ValueError as error:
                 _log.warning("another service says what is not understood", detail=str(error))
                 continue
-            if word.origin != own:
-                self._ledger.take_word(replace(word, nodes=[self._whole(one) for one in word.nodes]))
+            self._ledger.take_word(replace(word, nodes=[self._whole(one) for one in word.nodes]))
 
     def _whole(self, word: NodeWord) -> NodeWord:
         """Return the same with the elements of files that lie on more of them than are told."""

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+import orjson
+
 from ses_service.ledger.counts import began
 from ses_service.ledger.foreign_placements import NodeWord, Word
 from ses_service.ledger.ledger import MAY_RETURN
@@ -62,13 +64,18 @@ def texts(
     ]
 
 
+def is_told_by(text: str, origin: str) -> bool:
+    """Return whether a text is of the service ``origin``, without a look at the rest."""
+    return text.startswith(_head(origin))
+
+
 def read(text: str, now: float) -> Word:
     """Return what a text tells; raises ValueError where it is none.
 
     An opened file without elements has too many for a text.
     """
     try:
-        told: dict[str, Any] = json.loads(text)
+        told: dict[str, Any] = orjson.loads(text)
         origin = str(told["origin"])
         nodes = [
             NodeWord(
@@ -139,4 +146,8 @@ def _packed(pieces: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _text(origin: str, nodes: list[str], sizes: list[str]) -> str:
-    return f'{{"origin":"{origin}","nodes":[{",".join(nodes)}],"sizes":[{",".join(sizes)}]}}'
+    return f'{_head(origin)}"nodes":[{",".join(nodes)}],"sizes":[{",".join(sizes)}]}}'
+
+
+def _head(origin: str) -> str:
+    return f'{{"origin":"{origin}",'

@@ -26,7 +26,7 @@ from ses_service.store.revisions import upgrade
 from ses_service.store.tables import CHANNEL, EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, SERVICE, SIZE_HISTORY
 from ses_service.store.upsert import upsert
 
-_NOTIFY = sa.text("select pg_notify(:channel, :text)")
+_NOTIFY = sa.text("select pg_notify(:channel, text) from unnest(cast(:texts as text[])) as text")
 _REMOVED_AT_ONCE = 500
 _PREDECESSOR = 1.0  # seconds in which the writer of a service that was killed ends
 _LOOK = 0.05
@@ -80,8 +80,8 @@ class Writer:
                     table, keep = _SAVED[name]
                     upsert(connection, table, values, keep, between)
                 elif name == TELL:
-                    for text in values:
-                        connection.execute(_NOTIFY, {"channel": CHANNEL, "text": text})
+                    if values:
+                        connection.execute(_NOTIFY, {"channel": CHANNEL, "texts": list(values)})
                 elif name == ADOPT:
                     self._adopt(connection, values)
                 else:
