@@ -16,14 +16,14 @@ WRAPPED = re.findall(
     mknod mknodat __xmknod __xmknodat
 """,
 )
-HEEDED = ["setxattr", "lsetxattr", "fsetxattr"]
+OBSERVED = ["setxattr", "lsetxattr", "fsetxattr"]
 
 
-def test_exported_symbols_are_the_wrapped_and_heeded_calls_and_nothing_else(wrapper: Path) -> None:
+def test_exported_symbols_are_the_wrapped_and_observed_calls_and_nothing_else(wrapper: Path) -> None:
     listed = subprocess.run(
         ["nm", "-D", "--defined-only", wrapper], capture_output=True, text=True, check=True, timeout=60
     ).stdout
-    assert sorted(line.split()[2] for line in listed.splitlines()) == sorted(WRAPPED + HEEDED)
+    assert sorted(line.split()[2] for line in listed.splitlines()) == sorted(WRAPPED + OBSERVED)
 
 
 def test_nothing_but_the_c_library_is_loaded(wrapper: Path) -> None:
