@@ -21,7 +21,7 @@ from ses_core import Query, Records, State
 from ses_service.decision.node_order import GOLDEN_PART, order_of_own, start_of
 from ses_service.decision.rows import LOADS, Rows
 from ses_service.ledger.arrivals import SystemArrivals
-from ses_service.model.columns import Codes, ElementTable, Floats
+from ses_service.model.columns import Bools, Codes, ElementTable, Floats
 
 MOST_ELEMENTS = 64
 CHOSEN_FOR = 10.0  # seconds before the elements of a node are chosen anew, where there are more
@@ -56,9 +56,13 @@ class _NodeRows:
 
 @dataclass(frozen=True, slots=True)
 class _Acceptable:
-    """The rows of a system that take files of a need: as good as the best, along a line of their widths."""
+    """The rows of a system that take files of a need: as good as the best, along a line of their widths.
+
+    ``among`` says of each row of the site whether it is one of them.
+    """
 
     rows: Codes
+    among: Bools
     widths: Floats
     until: float
 
@@ -183,9 +187,9 @@ class NodeTables:
     def _still_good(
         self, rows: Codes, code: int, of_system: Codes, need: Records, now: float, parts: int
     ) -> bool:
-        acceptable = self._accepted(code, of_system, need, now).rows
-        part = min(MOST_ELEMENTS // parts, len(acceptable))
-        return bool(np.isin(rows, acceptable, assume_unique=True).sum() >= _STILL_GOOD * part)
+        acceptable = self._accepted(code, of_system, need, now)
+        part = min(MOST_ELEMENTS // parts, len(acceptable.rows))
+        return bool(np.count_nonzero(acceptable.among[rows]) >= _STILL_GOOD * part)
 
     def _accepted(self, code: int, of_system: Codes, need: Records, now: float) -> _Acceptable:
         key = (code, need.tobytes())
@@ -202,7 +206,9 @@ class NodeTables:
             nearest = verdicts["distance"][good].min()
             good &= verdicts["distance"] <= nearest + self._rows.policy["equal_distance"][0]
         found = of_system[good]
-        made = self._acceptable[key] = _Acceptable(found, self._widths(found), now + CHOSEN_FOR)
+        among = np.zeros(len(self._rows.elements), dtype=np.bool_)
+        among[found] = True
+        made = self._acceptable[key] = _Acceptable(found, among, self._widths(found), now + CHOSEN_FOR)
         return made
 
     def _widths(self, rows: Codes) -> Floats:
