@@ -23,7 +23,8 @@ _USER = ("setpriv", "--reuid=nobody", "--clear-groups", "--")  # PostgreSQL does
 _BLOCK_ROWS = 800
 # File, query, beginning of the databases' names, what runs one.
 _RUN = """
-exec 3<"$0"; query=$1 names=$2; shift 2; cd /
+exec 3<"$0"; if [ -p /dev/fd/3 ]; then chown nobody /dev/fd/3; fi  # a sample is a pipe
+query=$1 names=$2; shift 2; cd /
 for data in "$names"*; do exec 9<"$data/PG_VERSION"; flock --nonblock 9 && break; done
 echo "$query" | "$@" "$data" postgres"""
 
@@ -43,11 +44,10 @@ def prepare(work: Path, programs: Path, at_once: int) -> tuple[str, ...]:
     shutil.chown(data, "nobody")
     _quiet([*_USER, str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", "owner", "--no-sync"])
     columns = ", ".join(f"c{number} int" for number in range(COLUMNS))
-    # The shell has the file open, whoever may open it: a sample is a pipe.
     table = (
         "create extension file_fdw; create server files foreign data wrapper file_fdw; "
         f"create foreign table numbers ({columns}) server files "
-        "options (program 'cat <&3', format 'text', delimiter ',')"
+        "options (filename '/dev/fd/3', format 'text', delimiter ',')"
     )
     single = [*_USER, str(programs / "postgres"), "--single"]
     # It is stopped after each scan: its checkpoint would wait for a disk that is no part of the experiment.
