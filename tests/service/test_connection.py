@@ -254,3 +254,14 @@ def test_requests_that_come_at_once_are_all_answered_in_their_order(idle: Edge) 
     statuses = [one[:3] for one in sent.split(b"HTTP/1.1 ")[1:]]
     assert statuses == ([b"200"] * 200 + [b"404"]) * 3 or statuses == ([b"200"] * 200 + [b"401"]) * 3
     assert idle.intake.held == 0
+
+
+def test_a_node_that_looks_at_the_storage_systems_is_answered_without_a_task(
+    idle: Edge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Edge, "__call__", None)
+    look = b"GET /v1/storage-systems HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    wire = exchange(idle, look, look)
+    assert wire.sent.count(b"HTTP/1.1 200 ") == 2
+    assert wire.sent.count(b'{"storage_systems":[') == 2
+    assert not wire.closed

@@ -101,6 +101,18 @@ def test_what_is_right_does_not_reach_flask(service: Any, monkeypatch: pytest.Mo
     assert through(service, "/v1/nodes/n1/announcements", said)[0] == 200
 
 
+def test_what_every_node_asks_again_and_again_does_not_reach_flask(
+    service: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "/v1/storage-systems"
+    status, headers, body = through(service, path, b"", method="GET")
+    answer = service.get(path)
+    assert (status, headers["content-type"], body) == (200, answer.content_type, answer.data)
+    assert through(service, path, b"", [(b"authorization", b"Bearer wrong")], method="GET")[0] == 401
+    monkeypatch.setattr(service.app, "wsgi_app", None)
+    assert through(service, path, b"", method="GET")[0] == 200
+
+
 @pytest.mark.parametrize(
     ("change", "status"),
     [

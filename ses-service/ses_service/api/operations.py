@@ -37,19 +37,20 @@ FILES_AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation: a POST of a JSON body to a path.
+    """One operation: a POST of a JSON body to a path, or a GET, which has no ``model`` of a body.
 
     ``route`` is the path as Flask writes it; a part such as ``<node>`` is one segment and is passed on to
-    ``run``, after runtime, caller and body.  A request is refused when ``waiting`` others wait already.
-    ``run_in_parts``, where there is one, does the same with ``None`` whenever others may go first.
+    ``run``, after runtime, caller and body, if any.  A request is refused when ``waiting`` others wait
+    already.  ``run_in_parts``, where there is one, does the same with ``None`` whenever others may go first.
     """
 
     route: str
     roles: frozenset[Role]
-    model: type[BaseModel]
+    model: type[BaseModel] | None
     run: Callable[..., Reply]
     waiting: int = DECISIONS_WAITING
     run_in_parts: Callable[..., Iterator[Reply | None]] | None = None
+    method: str = "POST"
 
 
 def select(now: Runtime, who: Principal, body: SelectionRequest) -> Reply:
@@ -68,6 +69,21 @@ def select_nodes(now: Runtime, who: Principal, body: NodeSelectionRequest) -> Re
     must_ask_for(who, body.subject.user, body.subject.vo, now.state.environment.home_vo)
     decision = now.state.select_nodes(_task(now, body), body.shape())
     return render.reply(render_nodes.node_selection(decision, now.notes()))
+
+
+def storage_systems(now: Runtime, _who: Principal) -> Reply:
+    """List the storage systems.  Every node asks for it every few seconds."""
+    counts = now.state.elements_of_systems()
+    listed = [
+        {
+            "name": name,
+            "backend": system.backend,
+            "mount_point": system.mount_point,
+            "elements": counts.get(name, 0),
+        }
+        for name, system in sorted(now.state.environment.systems.items())
+    ]
+    return render.reply({"storage_systems": listed})
 
 
 def announce(now: Runtime, who: Principal, body: AnnouncementIn, node: str) -> Reply:
@@ -119,7 +135,8 @@ ANNOUNCE = Operation(
     waiting=ANNOUNCEMENTS_WAITING,
     run_in_parts=announce_in_parts,
 )
-OPERATIONS = (SELECT, ANNOUNCE)
+STORAGE_SYSTEMS = Operation("/v1/storage-systems", EVERYONE, None, storage_systems, method="GET")
+OPERATIONS = (SELECT, ANNOUNCE, STORAGE_SYSTEMS)
 
 
 def _last(parts: Iterator[Reply | None]) -> Reply:

@@ -111,8 +111,7 @@ class Connection(LimitedConnection):
     def _asks(self) -> Asked | None:
         """Return what the request asks of the edge, if nothing about it is out of the ordinary."""
         if (
-            self.parser.get_method() != b"POST"
-            or b"?" in self.url
+            b"?" in self.url
             or b"%" in self.url
             or self.expect_100_continue
             or self.parser.get_http_version() != "1.1"
@@ -121,7 +120,7 @@ class Connection(LimitedConnection):
             or not (self.cycle is None or self.cycle.response_complete)
         ):
             return None
-        return self._edge.operation(self.url.decode("latin-1"))
+        return self._edge.operation(self.url.decode("latin-1"), self.parser.get_method().decode())
 
     def _leave(self) -> None:
         """Leave the request to uvicorn, as far as it has arrived."""

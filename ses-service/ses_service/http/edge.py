@@ -66,9 +66,11 @@ class Edge:
         self._admission = Admission(self._runtime.foreground)
         self._long_ones = {one.route: _LongOnes() for one in OPERATIONS}
         self.refusal = problems.reply(OverloadedProblem())
-        self._exact: dict[str, Asked] = {one.route: (one, ()) for one in OPERATIONS if "<" not in one.route}
+        self._exact: dict[tuple[str, str], Asked] = {
+            (one.method, one.route): (one, ()) for one in OPERATIONS if "<" not in one.route
+        }
         self._patterned = [
-            (one.route.partition("<")[0], one.route.partition(">")[2], one)
+            (one.method, one.route.partition("<")[0], one.route.partition(">")[2], one)
             for one in OPERATIONS
             if "<" in one.route
         ]
@@ -84,8 +86,8 @@ class Edge:
             return
         reply = self.refusal if body is TOO_MUCH else None
         found = None
-        if reply is None and scope["method"] == "POST" and not scope["query_string"]:
-            found = self.operation(scope["path"])
+        if reply is None and not scope["query_string"]:
+            found = self.operation(scope["path"], scope["method"])
         if found is not None:
             answered: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
 
@@ -108,14 +110,14 @@ class Edge:
         """What unanswered requests hold in memory."""
         return self._flask.intake
 
-    def operation(self, path: str) -> Asked | None:
-        """Return what a POST to this path asks for, if it is answered here."""
-        found = self._exact.get(path)
+    def operation(self, path: str, method: str = "POST") -> Asked | None:
+        """Return what a request to this path asks for, if it is answered here."""
+        found = self._exact.get((method, path))
         if found is not None:
             return found
-        for before, after, operation in self._patterned:
+        for its_method, before, after, operation in self._patterned:
             part = path[len(before) : len(path) - len(after)]
-            if path == before + part + after and part and "/" not in part:
+            if method == its_method and path == before + part + after and part and "/" not in part:
                 return operation, (part,)
         return None
 
@@ -124,10 +126,12 @@ class Edge:
         operation, _ = asked
         if not self._admission.full(operation.waiting):
             return False
-        who = self._caller(headers, client)
+        who = self._caller(operation, headers, client)
         if who is not None and who.is_node and not self._admission.full(operation.waiting, node=True):
             return False
-        self._runtime.metrics.count("POST", operation.route, self.refusal.status, time.perf_counter())
+        self._runtime.metrics.count(
+            operation.method, operation.route, self.refusal.status, time.perf_counter()
+        )
         return True
 
     def answer(
@@ -146,19 +150,23 @@ class Edge:
         operation, parts = asked
 
         def done(reply: Reply) -> None:
-            self._runtime.metrics.count("POST", operation.route, reply.status, began)
+            self._runtime.metrics.count(operation.method, operation.route, reply.status, began)
             send(reply)
 
-        who = self._caller(headers, client)
+        who = self._caller(operation, headers, client)
         if who is None or who.role not in operation.roles or len(body) > self.max_body:
             return False
-        try:
-            said = operation.model.model_validate_json(body)
-        except ValidationError:
+        said: tuple[BaseModel, ...] = ()
+        if operation.model is not None:
+            try:
+                said = (operation.model.model_validate_json(body),)
+            except ValidationError:
+                return False
+        elif body:
             return False
 
         def use() -> bool:
-            self._begin(operation, who, said, parts, done)
+            self._begin(operation, who, (*said, *parts), done)
             return True
 
         if not self._admission.submit(operation.waiting, use, who.name, node=who.is_node):
@@ -173,8 +181,7 @@ class Edge:
         self,
         operation: Operation,
         who: Principal,
-        said: BaseModel,
-        parts: tuple[str, ...],
+        said: tuple[BaseModel | str, ...],
         done: Callable[[Reply], None],
     ) -> None:
         """Answer at once, or do the first of several steps."""
@@ -182,9 +189,9 @@ class Edge:
         steps = None
         try:
             if operation.run_in_parts is None:
-                reply = operation.run(self._runtime, who, said, *parts)
+                reply = operation.run(self._runtime, who, *said)
             else:
-                steps = operation.run_in_parts(self._runtime, who, said, *parts)
+                steps = operation.run_in_parts(self._runtime, who, *said)
                 reply = next(steps)
         except Exception as error:
             reply = problems.reply(problems.problem_of(error))
@@ -228,7 +235,7 @@ class Edge:
         finally:
             long_ones.count -= 1
 
-    def _caller(self, raw: Headers, client: tuple[str, int] | None) -> Principal | None:
+    def _caller(self, operation: Operation, raw: Headers, client: tuple[str, int] | None) -> Principal | None:
         headers: dict[str, str] = {}
         for raw_name, value in raw:
             name = _READ_ONCE.get(raw_name)
@@ -238,7 +245,8 @@ class Edge:
                 headers[name] = value.decode("latin-1")
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         host = headers.get("host")
-        if media_type != "application/json" or host is None or client is None:
+        is_right = operation.model is None or media_type == "application/json"
+        if not is_right or host is None or client is None:
             return None
         try:
             return self._authenticator.principal(lambda name: headers.get(name.lower()), host, client[0])

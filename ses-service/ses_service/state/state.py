@@ -130,6 +130,13 @@ class ServiceState:
             raise NoEnvironmentError("the site has not been read from the knowledge base yet")
         return self._table.environment
 
+    def elements_of_systems(self) -> dict[str, int]:
+        """Return how many elements each storage system has that has any."""
+        if self._table is None:
+            return {}
+        counts = np.bincount(self._table.system, minlength=len(self._table.system_names))
+        return dict(zip(self._table.system_names, counts.tolist(), strict=True))
+
     @property
     def sets(self) -> SetIndex:
         """The requirement sets as last read."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from apiflask import APIBlueprint
 from flask import Response
 
-from ses_service.api import render
-from ses_service.api.authentication import allow
+from ses_service.api import operations, render
+from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import failures
 from ses_service.api.problems import MonitorProblem, NotFoundProblem
 from ses_service.api.schemas.answers import ElementHistory, ElementList, StorageSystemList
@@ -128,21 +126,10 @@ def history(system: str, name: str, query_data: HistoryQuery) -> Response:
     )
 
 
-@blueprint.get("/v1/storage-systems")
-@allow()
+@blueprint.get(operations.STORAGE_SYSTEMS.route)
+@allow(*operations.STORAGE_SYSTEMS.roles)
 @blueprint.output(StorageSystemList)
 @blueprint.doc(responses=failures(503))
 def storage_systems() -> Response:
     """List every storage system"""
-    environment = runtime().state.environment
-    counts = Counter(element.storage_system for element in environment.elements)
-    listed = [
-        {
-            "name": name,
-            "backend": system.backend,
-            "mount_point": system.mount_point,
-            "elements": counts[name],
-        }
-        for name, system in sorted(environment.systems.items())
-    ]
-    return render.answer({"storage_systems": listed})
+    return operations.storage_systems(runtime(), caller()).response()
