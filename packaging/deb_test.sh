@@ -35,11 +35,11 @@ sed -n '/@@@ summary/,$p' "$log"
 
 echo "Installing and purging"
 # The whole root, but for what packages of others keep on every installation: caches, logs, dpkg's own files, and
-# the copies that tools for accounts leave beside /etc/passwd.
+# the locks and copies that tools for accounts leave.
 listing() {
   (cd "$root" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./tmp -o -path ./packages \
     -o -path ./var/cache -o -path ./var/log -o -path ./var/lib/dpkg -o -path ./var/lib/apt -o -path ./etc/ld.so.cache \
-    -o -path './etc/*-' -o -path ./etc/.pwd.lock \) -prune -o -print | sort)
+    -o -path './etc/*-' -o -path ./etc/.pwd.lock -o -path ./run/adduser \) -prune -o -print | sort)
 }
 accounts() { cut -d: -f1 "$root/etc/passwd" | grep -vx qstorman | sort; }
 mkdir "$root/packages" && cp build/deb/*.deb "$root/packages/"
