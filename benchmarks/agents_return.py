@@ -1,129 +1,65 @@
 """Many agents that lose their service and find it again: how soon, and what that costs the service.
 
-So many clients keep a TLS connection each and do as ses-agent does (``ses_simulate.agents`` says how): they
-tell of their open files, speak at the pace the service gives them, and after a failure wait by chance, longer
-each time.  The real service is killed and started again.  Beside it stands what the model says of the same
-agents with the costs that were measured, and of more of them.  The agents are those of idle nodes, since this
-process could not speak for a thousand busy ones.  No number makes this fail.
+First it is measured what each request of an agent costs the service.  Then so many clients do as ses-agent
+does (``ses_simulate.agents`` says how): two TLS connections each, open files, the pace the service gives
+them, and after a failure a wait by chance, longer each time.  The real service is killed and started again.
+Beside it stands what the model says of the same agents with the costs measured, and of more of them.
+``--idle``: nothing runs on the nodes; else all of them place files, which is the most they ask.  ``--costs``:
+measures what requests cost, and no more.  No number makes this fail.
 
     .venv/bin/python benchmarks/agents_return.py [--agents 1000] [--away 30] [--files 2] [--computed 10000]
+        [--idle] [--costs]
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import random
 import resource
 import ssl
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+
+import uvloop
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-from ses_benchmarks.processes import Usage, free_port  # noqa: E402
+from ses_benchmarks.agent_costs import costs_of  # noqa: E402
+from ses_benchmarks.agent_crowd import Agent, Crowd  # noqa: E402
+from ses_benchmarks.agent_words import ELEMENTS, SYSTEM  # noqa: E402
+from ses_benchmarks.processes import Usage, free_port, processor_seconds  # noqa: E402
+from ses_benchmarks.site_description import Facts, describe  # noqa: E402
 from ses_service.ledger.pace import Use  # noqa: E402
-from ses_simulate.agents import LONGEST_DELAY, TIME_OUT, Costs, Loss, Return, come_back, first_delay  # noqa: E402
+from ses_simulate.agents import Costs, Loss, Return, come_back  # noqa: E402
 
 STEADY = 10.0  # seconds in which the usual load is measured
+SETTLES = 4.0  # seconds after which all agents have the pace of so many
+BEGIN_EACH_SECOND = 100  # this process makes the handshakes, too
 PATIENCE = 300.0
-
-
-class FailedError(Exception):
-    """A request that was not answered well."""
-
-
-@dataclass
-class Agent:
-    """One agent, which speaks for ever."""
-
-    number: int
-    port: int
-    context: ssl.SSLContext
-    files: list[dict[str, object]]
-    found_at: float = 0.0
-    told: int = 0
-    failed: int = 0
-    _streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-    _chance: random.Random = field(default_factory=random.Random)
-
-    async def live(self) -> None:
-        """Speak, and come back after each failure."""
-        failures, pace, knows = 0, 0.0, False
-        await asyncio.sleep(
-            self._chance.uniform(0, self.number / 50)
-        )  # this process makes the handshakes, too
-        while True:
-            try:
-                if not knows:
-                    await self._ask("GET", "/v1/storage-systems", None)
-                pace = await self._speak(complete=not knows)
-                if not knows:
-                    self.found_at = time.monotonic()
-                knows, failures = True, 0
-                self.told += 1
-                await asyncio.sleep(pace)
-            except (OSError, TimeoutError, asyncio.IncompleteReadError, FailedError):
-                self.failed += 1
-                self._hang_up()
-                knows = False
-                bound = min(LONGEST_DELAY, first_delay(pace) * 2 ** min(failures, 16))
-                failures += 1
-                await asyncio.sleep(self._chance.uniform(0, bound))
-
-    async def _speak(self, complete: bool) -> float:
-        said = {
-            "incarnation": f"{self.number + 1:016x}", "opened": self.files if complete else [], "ended": [],
-            "complete": complete, "users": ["bench"], "in_use": False,
-        }  # fmt: skip
-        answer = await self._ask(
-            "POST", f"/v1/nodes/n{self.number:05}/announcements", json.dumps(said).encode()
-        )
-        return float(json.loads(answer)["next_within_seconds"])
-
-    async def _ask(self, method: str, path: str, body: bytes | None) -> bytes:
-        async with asyncio.timeout(TIME_OUT):
-            if self._streams is None:
-                self._streams = await asyncio.open_connection(
-                    "127.0.0.1", self.port, ssl=self.context, server_hostname="localhost"
-                )
-            reader, writer = self._streams
-            head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n"
-            if body is not None:
-                head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-            writer.write(head.encode() + b"\r\n" + (body or b""))
-            answer = await reader.readuntil(b"\r\n\r\n")
-            length = int(answer.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-            found = await reader.readexactly(length)
-        if answer[9:12] != b"200":
-            raise FailedError(found)
-        return found
-
-    def _hang_up(self) -> None:
-        if self._streams is not None:
-            self._streams[1].transport.abort()
-        self._streams = None
 
 
 class Service:
     """The service, on one port and one state directory."""
 
     def __init__(self, scratch: Path) -> None:
-        self.port, self._scratch = free_port(), scratch
+        self.port = free_port()
         programs = Path(sys.executable).parent
         subprocess.run([programs / "ses-service", "tls", "init", scratch / "tls", "localhost"], check=True,
                        stdout=subprocess.DEVNULL)  # fmt: skip
+        site = scratch / "site.ttl"
+        elements = [Facts(f"e{number}", f"/srv/e{number}", 2e8, 2e8, 1e12) for number in range(ELEMENTS)]
+        site.write_text(describe(SYSTEM, "/srv/bench", elements))
         self._command = [
             programs / "ses-service", "serve", f"--listen=127.0.0.1:{self.port}", "--trust-loopback",
             f"--tls-cert={scratch}/tls/localhost.pem", f"--tls-key={scratch}/tls/localhost-key.pem",
-            f"--state-dir={scratch}/state", f"--site={ROOT}/ontology/examples/union-site.ttl",
-            "--log-level=error",
+            f"--state-dir={scratch}/state", f"--site={site}", "--log-level=error",
         ]  # fmt: skip
         self.context = ssl.create_default_context(cafile=scratch / "tls/ca.pem")
         self.start()
@@ -131,6 +67,11 @@ class Service:
     def start(self) -> None:
         """Start it; it is not waited for."""
         self.process = subprocess.Popen(self._command)
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self.process.kill()
+        self.process.wait()
 
     async def listens(self) -> float:
         """Return when it answers."""
@@ -143,81 +84,98 @@ class Service:
                 await asyncio.sleep(0.02)
 
 
-async def watch(service: Service, seconds: list[float], memory: list[float]) -> None:
-    """Note the processor time of each second."""
-    before = Usage.of(service.process.pid)
-    while True:
-        begun = time.monotonic()
-        await asyncio.sleep(1)
-        now = Usage.of(service.process.pid)
-        seconds.append((now.processor_seconds - before.processor_seconds) / (time.monotonic() - begun))
-        memory.append(now.resident_mb)
-        before = now
-
-
-async def measure(count: int, away: float, files: int, scratch: Path) -> tuple[Return, Costs, float]:
-    """Lose the service once; what came of it, what requests cost, and how long it was away in all."""
-    service = Service(scratch)
+@contextmanager
+def service(scratch: Path) -> Iterator[Service]:
+    """A service of its own, as long as the block runs."""
+    scratch.mkdir()
+    running = Service(scratch)
     try:
-        await service.listens()
-        await asyncio.sleep(3)  # what a start computes besides
-        empty = Usage.of(service.process.pid)
-        agents = [
-            Agent(n, service.port, service.context, [opened(n, k) for k in range(files)])
-            for n in range(count)
-        ]
-        tasks = [asyncio.create_task(one.live()) for one in agents]
+        yield running
+    finally:
+        running.kill()
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What came of it, the part of a processor that writer and store took, and how long it was away."""
+
+    came: Return
+    others: float
+    away: float
+
+
+async def costs_measured(count: int, scratch: Path) -> Costs:
+    """Measure what requests cost."""
+    with service(scratch) as running:
+        await running.listens()
+        await asyncio.sleep(SETTLES)  # what a start computes besides
+        return await costs_of(running.port, running.context, running.process.pid, count)
+
+
+async def measure(loss: Loss, scratch: Path) -> Measured:
+    """Lose the service once."""
+    with service(scratch) as running:
+        await running.listens()
+        crowd = Crowd(running.port, running.context, loss.files, loss.use is Use.NOW)
+        agents = [Agent(crowd, number) for number in range(loss.agents)]
+        tasks = [asyncio.create_task(one.live(one.number / BEGIN_EACH_SECOND)) for one in agents]
         await found(agents, 0.0)
-        met = Usage.of(service.process.pid)
-        told = sum(one.told for one in agents)
+        await asyncio.sleep(SETTLES)
+        told, before = crowd.told, Usage.of(running.process.pid)
+        all_before = processor_seconds(running.process.pid)
         await asyncio.sleep(STEADY)
-        steady = Usage.of(service.process.pid)
-        words = sum(one.told for one in agents) - told
-        used = steady.processor_seconds - met.processor_seconds
-        word = used / words
-        first = (met.processor_seconds - empty.processor_seconds - (told - count) * word) / count
-        costs = Costs(connection=first - word, look=0.0, word=word, file=0.0,
-                      memory=(steady.resident_mb - empty.resident_mb) * 1e6 / count)  # fmt: skip
+        used = Usage.of(running.process.pid).processor_seconds - before.processor_seconds
+        others = processor_seconds(running.process.pid) - all_before - used
+        print(f"{(crowd.told - told) / STEADY:.0f} words a second before the loss", flush=True)
         killed = time.monotonic()
-        service.process.kill()
-        service.process.wait()
-        await asyncio.sleep(away)
-        failed = sum(one.failed for one in agents)
-        service.start()
-        back = await service.listens()
+        running.kill()
+        await asyncio.sleep(loss.away)
+        failed = crowd.failed
+        running.start()
+        back = await running.listens()
         busy: list[float] = []
         memory: list[float] = []
-        watcher = asyncio.create_task(watch(service, busy, memory))
+        watcher = asyncio.create_task(watch(running, busy, memory))
         await found(agents, back)
         watcher.cancel()
         for task in tasks:
             task.cancel()
         times = sorted(one.found_at - back for one in agents)
-        came = Return(times[count // 2], times[int(count * 0.99)], times[-1], used / STEADY, max(busy),
-                      0, sum(one.failed for one in agents) - failed, max(memory))  # fmt: skip
-        return came, costs, back - killed
-    finally:
-        service.process.kill()
-        service.process.wait()
+        came = Return(times[len(times) // 2], times[int(len(times) * 0.99)], times[-1], used / STEADY,
+                      max(busy), 0, crowd.failed - failed, max(memory))  # fmt: skip
+        return Measured(came, others / STEADY, back - killed)
 
 
-def opened(node: int, number: int) -> dict[str, object]:
-    """Return an open file of a node."""
-    one = node * 1000 + number + 1
-    return {
-        "placement_id": f"{one:016x}", "user": "bench", "application": "bench", "path": f"/srv/bench/{one}",
-        "device": 7, "inode": str(one), "pid": 99,
-        "restore": {"element": f"union/b{one % 8 + 1}", "booked_at": time.time(), "decided_by": "program"},
-    }  # fmt: skip
+async def watch(running: Service, busy: list[float], memory: list[float]) -> None:
+    """Note the processor time of each second."""
+    before = Usage.of(running.process.pid)
+    while True:
+        begun = time.monotonic()
+        await asyncio.sleep(1)
+        now = Usage.of(running.process.pid)
+        busy.append((now.processor_seconds - before.processor_seconds) / (time.monotonic() - begun))
+        memory.append(now.resident_mb)
+        before = now
 
 
 async def found(agents: list[Agent], since: float) -> None:
-    """Wait until every agent has found the service since then."""
+    """Wait until every agent has told the service all since then."""
     end = time.monotonic() + PATIENCE
     while (left := sum(one.found_at <= since for one in agents)) and time.monotonic() < end:
         await asyncio.sleep(0.05)
     if left:
         raise SystemExit(f"{left} agents did not come back in {PATIENCE:.0f} s")
+
+
+def say_costs(costs: Costs) -> None:
+    """Print what was measured, as ``ses_simulate.agents.Costs`` has it."""
+    print(
+        f"us of CPU of the service: a connection {1e6 * costs.connection:.0f}, "
+        f"a look at the storage systems {1e6 * costs.look:.0f}, a word {1e6 * costs.word:.0f}, "
+        f"a file that it knows {1e6 * costs.file:.0f}; "
+        f"{costs.idle:.1%} of a CPU while nobody speaks; {costs.memory / 1e3:.0f} kB an agent",
+        flush=True,
+    )
 
 
 def say(what: str, came: Return) -> None:
@@ -237,18 +195,25 @@ def main() -> int:
     parser.add_argument("--away", type=float, default=30)
     parser.add_argument("--files", type=int, default=2)
     parser.add_argument("--computed", type=int, default=10000)
+    parser.add_argument("--idle", action="store_true")
+    parser.add_argument("--costs", action="store_true")
     given = parser.parse_args()
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    use, kind = (Use.NONE, "idle") if given.idle else (Use.NOW, "in use")
     with tempfile.TemporaryDirectory(prefix="ses-agents-", dir="/dev/shm") as scratch:
-        came, costs, away = asyncio.run(measure(given.agents, given.away, given.files, Path(scratch)))
-    print(f"a return costs {1e3 * (costs.connection + costs.word):.2f} ms of CPU, any other word "
-          f"{1e3 * costs.word:.2f} ms, and each {costs.memory / 1e3:.0f} kB")  # fmt: skip
-    print(f"the service was away for {away:.1f} s, with its start")
-    say(f"{given.agents} agents, idle, measured", came)
-    for count, use in ((given.agents, Use.NONE), (given.computed, Use.NONE), (given.computed, Use.NOW)):
-        what = f"{count} agents, {'idle' if use is Use.NONE else 'in use'}, computed"
-        say(what, come_back(Loss(count, away, files=0, use=use), costs))
+        costs = uvloop.run(costs_measured(given.agents, Path(scratch) / "costs"))
+        say_costs(costs)
+        if given.costs:
+            return 0
+        loss = Loss(given.agents, given.away, files=given.files, use=use)
+        measured = uvloop.run(measure(loss, Path(scratch) / "lost"))
+    print(f"the service was away for {measured.away:.1f} s, with its start; "
+          f"its writer and store took {measured.others:.0%} of a CPU before")  # fmt: skip
+    say(f"{given.agents} agents, {kind}, measured", measured.came)
+    for count, which in ((given.agents, use), (given.computed, Use.NONE), (given.computed, Use.NOW)):
+        what = f"{count} agents, {'idle' if which is Use.NONE else 'in use'}, computed"
+        say(what, come_back(Loss(count, measured.away, files=given.files, use=which), costs))
     return 0
 
 

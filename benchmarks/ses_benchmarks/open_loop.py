@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 import random
 import resource
+import ssl
 import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import uvloop
 
@@ -86,10 +87,10 @@ class _Client(asyncio.Protocol):
 
 
 class Crowd:
-    """``count`` clients of a server on the loopback interface."""
+    """``count`` clients of a server on the loopback interface, by https if there is a ``context`` for it."""
 
-    def __init__(self, port: int, count: int) -> None:
-        self._port, self._count = port, count
+    def __init__(self, port: int, count: int, context: ssl.SSLContext | None = None) -> None:
+        self._port, self._count, self._context = port, count, context
         self._idle: deque[_Client] = deque()
         self._all: list[_Client] = []
         self._outcome = Outcome(0.0)
@@ -98,10 +99,13 @@ class Crowd:
     async def connect(self) -> None:
         """Open every connection."""
         loop = asyncio.get_running_loop()
+        secured: dict[str, Any] = {}
+        if self._context is not None:
+            secured = {"ssl": self._context, "server_hostname": "localhost"}
         for start in range(0, self._count, _CONNECTS_AT_ONCE):
             more = min(_CONNECTS_AT_ONCE, self._count - start)
             await asyncio.gather(
-                *(loop.create_connection(self._new, "127.0.0.1", self._port) for _ in range(more))
+                *(loop.create_connection(self._new, "127.0.0.1", self._port, **secured) for _ in range(more))
             )
 
     async def run(self, requests: Sequence[bytes], rate: float, seconds: float) -> Outcome:

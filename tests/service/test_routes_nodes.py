@@ -105,6 +105,13 @@ def test_nodes_where_programs_choose_are_to_speak_often(service: Any) -> None:
     assert say(service)["next_within_seconds"] == 2.0
 
 
+def test_nodes_hear_over_which_time_so_many_are_to_come_back(service: Any) -> None:
+    assert say(service)["return_within_seconds"] == pytest.approx(1 / 200)
+    for number in range(3):
+        others = service.post(ROUTE.replace("n1", f"o{number}"), AGENT).get_json()
+    assert others["return_within_seconds"] == pytest.approx(4 / 200)
+
+
 def test_what_a_newer_agent_says_more_is_passed_over(service: Any) -> None:
     told = say(service, mood="fine", opened=[opened(colour="red")], decisions=[{**DECISION, "more": 1}])
     assert told["refused"] == []

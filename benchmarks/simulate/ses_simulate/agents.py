@@ -1,11 +1,15 @@
 """Agents that lose their service and find it again: how soon, and what that asks of the service.
 
-The rules are the agent's own (``libses/agent/service/health.cpp``): a request fails after a second.  After
-each failure it waits a time by chance, below a bound that begins with :func:`first_delay`, doubles, and is
-30 s at most.  Then it looks for the service, and tells it all that is open.  The paces are the service's
-(``ses_service.ledger.pace``).  The service is one processor that answers in turn; what each request costs is
-given, and measured by ``benchmarks/agents_return.py``.  Left out: the network, and the time for which agents
-wait for more files before they tell of them.
+The rules are the agent's own (``libses/agent/service/health.cpp``, ``systems/housekeeper.cpp``,
+``announcements/announcer.cpp``): a request fails after a second.  After each failure the agent waits a time
+by chance, below :func:`delay_bound`, which doubles.  Then it looks
+for the service, on one connection, and speaks with it on another; a service that has started anew is told all
+that is open.  It looks at the storage systems now and then while all is well, too.  The paces are the
+service's (``ses_service.ledger.pace``), by how many nodes it has heard of.
+
+The service is one processor that answers in turn, also those who have given up.  What each request costs is
+given, and measured by ``benchmarks/agents_return.py``.  Left out: the network, the start of the service,
+files that come and go, and the time for which agents wait for more files before they tell of them.
 """
 
 from __future__ import annotations
@@ -14,28 +18,39 @@ import heapq
 import random
 from collections import Counter
 from dataclasses import dataclass
+from enum import IntEnum
 
-from ses_service.ledger.pace import Use, pace_for
+from ses_service.ledger.pace import Use, pace_for, return_within, telling_within
 
 TIME_OUT = 1.0
-LONGEST_DELAY = 30.0
-_BEFORE = 5.0  # seconds from which the service is watched before it is lost
+FIRST_DELAY, LONGEST_DELAY = 0.2, 30.0
+SMALL_SITE = 2.0  # seconds over which nodes come back at once
+LOOKS_EVERY = 5.0  # seconds, and no more often than
+LOOK_PACES = 3.0  # so many signs of life
+SOONER = 0.8  # the least part of a pause that an agent waits
+_BEFORE = 6.0  # seconds from which the service is watched before it is lost
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Seconds of processor time of the service for each kind of request, and bytes of memory of an agent."""
+    """Seconds of processor time of the service for each kind of request, and bytes of memory of an agent.
 
-    connection: float = 0.0010
-    look: float = 0.0002
-    word: float = 0.00011
-    file: float = 0.00005
-    memory: float = 20_000.0
+    Measured by ``benchmarks/agents_return.py --costs`` beside other work on both processors of the machine; a
+    word is one of a node in use, which hears the loads of 64 elements.  ``file`` is for one that the ledger
+    knows; ``idle`` is a part of a processor, whoever speaks or not.
+    """
+
+    connection: float = 0.00046
+    look: float = 0.00032
+    word: float = 0.00030
+    file: float = 0.00006
+    idle: float = 0.012
+    memory: float = 56_000.0
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """How it is lost: for ``away`` seconds; ``cut``: requests get no answer, else they fail at once."""
+    """How it is lost: for ``away`` seconds; ``cut``: requests get no answer, and the service goes on."""
 
     agents: int
     away: float = 30.0
@@ -62,57 +77,155 @@ class Return:
     memory_mb: float
 
 
-def first_delay(pace: float) -> float:
-    """Return the bound of the first delay of an agent that the service hears at this pace."""
-    return max(0.2, pace - 2.0)
+class _Next(IntEnum):
+    """What an agent does next."""
+
+    LOOK = 0
+    WORD = 1
+    COMPLETE = 2
+
+
+@dataclass(slots=True)
+class _Agent:
+    number: int
+    pace: float
+    within: float  # over which nodes are to come back
+    available: bool = True
+    failures: int = 0
+    looks_on: int = 0  # the run of the service to which a connection stands; -1: none
+    speaks_on: int = 0
+    told_since: bool = False
+    epoch: int = 0  # what was planned in an earlier one is not done
+
+
+def delay_bound(within: float, failures: int) -> float:
+    """Return the bound of the delay after so many failures, where nodes are to come back within that."""
+    return min(max(LONGEST_DELAY, within), max(FIRST_DELAY, within - SMALL_SITE) * 2.0 ** min(failures, 16))
 
 
 def come_back(loss: Loss, costs: Costs, seed: int = 0) -> Return:
     """Play one loss through."""
-    chance = random.Random(seed)
-    pace = pace_for(loss.use, loss.agents)
-    returning = costs.look + costs.word + loss.files * costs.file + costs.connection
-    busy: Counter[int] = Counter()  # microseconds of work, by second
-    asked: Counter[int] = Counter()
-    failures = [0] * loss.agents
-    back: list[float] = []
-    lost_at = _BEFORE
-    back_at = lost_at + loss.away
-    free_at, failed = 0.0, 0
-    events = [(chance.uniform(0, pace), agent) for agent in range(loss.agents)]
-    heapq.heapify(events)
-    knows = [True] * loss.agents
-    told_again = [False] * loss.agents
-    while len(back) < loss.agents:
-        now, agent = heapq.heappop(events)
-        is_away = lost_at <= now < back_at
-        wait = max(0.0, free_at - now)
-        asked[int(now)] += not is_away
-        if is_away or wait > TIME_OUT:
-            failed += now >= back_at
-            knows[agent] = False
-            bound = min(LONGEST_DELAY, first_delay(pace) * 2 ** min(failures[agent], 16))
-            failures[agent] += 1
-            noticed = now + (TIME_OUT if loss.cut or not is_away else 0.0)
-            heapq.heappush(events, (noticed + chance.uniform(0, bound), agent))
-            continue
-        work = costs.word if knows[agent] else returning
-        free_at = now + wait + work
-        busy[int(free_at)] += round(work * 1e6)
-        if now >= back_at and not told_again[agent]:
-            told_again[agent] = True
-            back.append(0.0 if knows[agent] else free_at - back_at)
-        knows[agent], failures[agent] = True, 0
-        heapq.heappush(events, (now + pace, agent))
-    back.sort()
-    after = range(int(back_at), int(back_at + back[-1]) + 1)
-    return Return(
-        median=back[len(back) // 2],
-        late=back[int(len(back) * 0.99)],
-        last=back[-1],
-        usual=sum(busy[second] for second in range(1, int(lost_at))) / 1e6 / (int(lost_at) - 1),
-        busiest=max(busy[second] for second in after) / 1e6,
-        most=max(asked[second] for second in after),
-        failed=failed,
-        memory_mb=loss.agents * costs.memory / 1e6,
-    )
+    return _Site(loss, costs, random.Random(seed)).play()
+
+
+class _Site:
+    """Agents and their service, from a little before it is lost until the last has told all again."""
+
+    def __init__(self, loss: Loss, costs: Costs, chance: random.Random) -> None:
+        self.loss, self.costs, self.chance = loss, costs, chance
+        self.back_at = _BEFORE + loss.away
+        self.heard = loss.agents
+        self.run = 0  # one more with each start of the service
+        self.free_at = 0.0
+        self.failed = 0
+        self.busy: Counter[int] = Counter()  # microseconds of work, by second
+        self.asked: Counter[int] = Counter()
+        self.back: list[float] = []
+        self.planned: list[tuple[float, int, int, _Next]] = []
+        pace, within = pace_for(loss.use, loss.agents), return_within(loss.agents)
+        self.agents = [_Agent(number, pace, within) for number in range(loss.agents)]
+        for one in self.agents:
+            self.plan(one, chance.uniform(0, pace), _Next.WORD)
+            self.plan(one, chance.uniform(0, self.look_pause(pace)), _Next.LOOK)
+
+    def play(self) -> Return:
+        """Go on until all are back."""
+        while len(self.back) < self.loss.agents:
+            now, number, epoch, what = heapq.heappop(self.planned)
+            if now >= self.back_at and not self.loss.cut and self.run == 0:
+                self.run, self.heard = 1, 0
+            one = self.agents[number]
+            if epoch == one.epoch:
+                self.do(one, now, what)
+        after = range(int(self.back_at), int(self.back_at + max(self.back)) + 1)
+        idle, times = self.costs.idle, sorted(self.back)
+        before = range(1, int(_BEFORE))
+        return Return(
+            median=times[len(times) // 2],
+            late=times[int(len(times) * 0.99)],
+            last=times[-1],
+            usual=idle + sum(self.busy[second] for second in before) / 1e6 / len(before),
+            busiest=idle + max(self.busy[second] for second in after) / 1e6,
+            most=max(self.asked[second] for second in after),
+            failed=self.failed,
+            memory_mb=self.loss.agents * self.costs.memory / 1e6,
+        )
+
+    def plan(self, one: _Agent, at: float, what: _Next) -> None:
+        """Let the agent do this then, if nothing fails before."""
+        heapq.heappush(self.planned, (at, one.number, one.epoch, what))
+
+    def look_pause(self, pace: float) -> float:
+        """Seconds after which an agent looks at the storage systems again."""
+        return max(LOOKS_EVERY, LOOK_PACES * pace) * self.chance.uniform(SOONER, 1)
+
+    def do(self, one: _Agent, now: float, what: _Next) -> None:
+        """Ask, and plan what follows from the answer, or from there being none."""
+        away = _BEFORE <= now < self.back_at
+        if away:
+            self.fail(one, now + (TIME_OUT if self.loss.cut else 0.0))
+            return
+        self.asked[int(now)] += 1
+        stands = (one.looks_on if what is _Next.LOOK else one.speaks_on) == self.run
+        done = self.serve(now, self.work_for(what) + (0.0 if stands else self.costs.connection))
+        if done - now > TIME_OUT:
+            self.failed += now >= self.back_at
+            self.fail(one, now + TIME_OUT)
+            return
+        if what is _Next.LOOK:
+            one.looks_on = self.run
+        else:
+            one.speaks_on = self.run
+        self.answered(one, now, done, what)
+
+    def work_for(self, what: _Next) -> float:
+        """Return what the service does for it, over a connection that stands."""
+        if what is _Next.LOOK:
+            return self.costs.look
+        return self.costs.word + (self.loss.files * self.costs.file if what is _Next.COMPLETE else 0.0)
+
+    def serve(self, now: float, work: float) -> float:
+        """Do the work when all before it is done; returns when it is done itself."""
+        self.free_at = max(self.free_at, now) + work / (1 - self.costs.idle)
+        self.busy[int(self.free_at)] += round(work * 1e6)
+        return self.free_at
+
+    def answered(self, one: _Agent, asked: float, done: float, what: _Next) -> None:
+        """Go on after an answer."""
+        if what is _Next.LOOK:
+            self.plan(one, done + self.look_pause(one.pace), _Next.LOOK)
+            if not one.available:
+                one.available = True
+                self.plan(one, done, _Next.WORD)
+            return
+        if asked >= self.back_at and not one.told_since:
+            self.first_word_since(one, done, what)
+            return
+        one.failures = 0
+        self.hear(one)
+        self.plan(one, done + one.pace * self.chance.uniform(SOONER, 1), _Next.WORD)
+
+    def hear(self, one: _Agent) -> None:
+        """Take the paces that the service gives where it has heard of so many."""
+        one.pace = pace_for(self.loss.use, self.heard)
+        one.within = return_within(self.heard)
+
+    def first_word_since(self, one: _Agent, done: float, what: _Next) -> None:
+        """A service that has started anew is told all that is open, in the next word."""
+        if what is _Next.WORD and not self.loss.cut:
+            self.heard += 1
+            self.hear(one)
+            self.plan(one, done + telling_within(self.heard), _Next.COMPLETE)
+            return
+        one.told_since = True
+        one.failures = 0
+        self.back.append(done - self.back_at)
+        self.plan(one, done + one.pace * self.chance.uniform(SOONER, 1), _Next.WORD)
+
+    def fail(self, one: _Agent, noticed: float) -> None:
+        """Wait by chance, and then look for it."""
+        bound = delay_bound(one.within, one.failures)
+        one.failures += 1
+        one.available, one.looks_on, one.speaks_on = False, -1, -1
+        one.epoch += 1
+        self.plan(one, noticed + self.chance.uniform(0, bound), _Next.LOOK)

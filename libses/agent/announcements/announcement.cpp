@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr double kShortestPace = 0.02, kLongestPace = 300; // seconds
-constexpr double kLongestTelling = 5;
+constexpr double kLongestTelling = 5, kLongestReturn = 600;
 constexpr size_t kMostInReply = 100000;
 constexpr size_t kUsualFile = 600;     // bytes
 constexpr size_t kMostDecisions = 500; // the contract's
@@ -324,6 +324,10 @@ std::optional<AnnouncementReply> parse_announcement_reply(const std::string &bod
     reply.next_within = pause_of(object.at("next_within_seconds"), kLongestPace);
     if (const json *telling = field_of(object, "tell_within_seconds")) {
       reply.tell_within = pause_of(*telling, kLongestTelling);
+    }
+    reply.return_within = reply.next_within; // of an earlier service
+    if (const json *returning = field_of(object, "return_within_seconds")) {
+      reply.return_within = pause_of(*returning, kLongestReturn);
     }
     for (const json &id : object.at("unknown")) {
       reply.unknown.push_back(parse_id(id.get<std::string>()));

@@ -375,7 +375,7 @@ void Announcer::settle(Lock &lock, Batch batch, AnnouncementReply reply,
     }
     comparing_ = comparing_ || !strangers.empty();
   }
-  service_.health.worked(reply.next_within);
+  service_.health.worked(reply.return_within);
   lock.unlock();
   if (!strangers.empty()) {
     listeners_.on_ledger(std::move(strangers));

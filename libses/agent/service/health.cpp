@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kFirstDelay = 0.2, kLongestDelay = 30; // seconds, before chance
 constexpr double kSwitchWithin = 0.1;                   // to another service
-constexpr double kAnyPace = 2;                          // seconds; of a node of a small site
+constexpr double kSmallSite = 2;              // seconds over which nodes come back at once
 constexpr std::chrono::seconds kSteady{10};   // up this long: the next failure is a first one
 constexpr std::chrono::seconds kLeastLook{1}; // between two looks that programs caused, or
 constexpr int kLooksInPace = 5;               // so many in the time between two signs of life
@@ -44,7 +44,8 @@ bool ServiceHealth::needed(std::chrono::milliseconds pace) {
     if (!states_[services_.current()].nobody_there || now < look_not_before_) {
       return false;
     }
-    const Clock::duration longest = std::max<Clock::duration>(kLeastLook, pace / kLooksInPace);
+    const Clock::duration longest =
+        std::max<Clock::duration>({kLeastLook, pace / kLooksInPace, return_within_});
     std::uniform_real_distribution<double> chance(0.5, 1); // nodes drift apart
     look_not_before_ = now + std::chrono::duration_cast<Clock::duration>(longest * chance(random_));
     retry_at_ = now;
@@ -71,9 +72,9 @@ bool ServiceHealth::answered() {
   return true;
 }
 
-void ServiceHealth::worked(std::chrono::milliseconds pace) {
+void ServiceHealth::worked(std::chrono::milliseconds return_within) {
   const std::lock_guard lock(mutex_);
-  pace_ = pace;
+  return_within_ = return_within;
   states_[services_.current()].failures = 0;
   worked_at_ = Clock::now();
 }
@@ -101,9 +102,10 @@ void ServiceHealth::failed(const std::string &cause, const Reply &reply) {
       spdlog::debug("service at {} still lost ({})", url, cause);
     }
     std::uniform_real_distribution<double> chance(0, 1);
-    const double pace = std::chrono::duration<double>(pace_).count();
-    const double first = std::max(kFirstDelay, pace - kAnyPace);
-    const double bound = std::min(kLongestDelay, first * (1u << std::min(state.failures, 16u)));
+    const double whole = std::chrono::duration<double>(return_within_).count();
+    const double first = std::max(kFirstDelay, whole - kSmallSite);
+    const double longest = std::max(kLongestDelay, whole);
+    const double bound = std::min(longest, first * (1u << std::min(state.failures, 16u)));
     ++state.failures;
     state.not_before = now + seconds(bound * chance(random_)) +
                        reply.retry_after.value_or(std::chrono::milliseconds(0));

@@ -5,11 +5,12 @@
 // the housekeeper asks again: another service of the site at once, one that failed after a random
 // delay between 0 and a bound that doubles from 0.2 s to 30 s (full jitter), never before the
 // service itself wished.  So agents that lost a service together do not come back together.  Where
-// the service lets a node speak so rarely that there must be very many, the bound begins with that
-// pace: all of them at once would be more than it can answer.  Where
-// nobody listened, as on a node that starts before its service, the next look does not wait that
-// long once a program needs the service: a look that meets nobody costs no service anything.  Each
-// change is logged once.
+// there are so many nodes that all of them within seconds would be more than the service can
+// answer, it says over which time they are to come back: the bound begins with that.  Where nobody
+// listened, as on a node that starts before its service, the next look does not wait that long once
+// a program needs the service, if there are few nodes: a look that meets nobody costs no service
+// anything, but those of many meet it in the moment in which it is back.  Each change is logged
+// once.
 #ifndef SES_AGENT_SERVICE_HEALTH_H
 #define SES_AGENT_SERVICE_HEALTH_H
 
@@ -36,9 +37,9 @@ public:
 
   // The service in use gave a usable answer.  Returns true when none did before.
   bool answered();
-  // It took an announcement: it works in full, so the next delay starts small again.  It wants to
-  // hear of this node again within PACE.
-  void worked(std::chrono::milliseconds pace);
+  // It took an announcement: it works in full, so the next delay starts small again.  Nodes that
+  // lose it are to come back over RETURN_WITHIN.
+  void worked(std::chrono::milliseconds return_within);
   // REPLY is no usable one, because of CAUSE.  What an earlier service did changes nothing.
   void failed(const std::string &cause, const Reply &reply);
 
@@ -70,7 +71,7 @@ private:
   std::vector<State> states_;
   Clock::time_point available_since_{};
   Clock::time_point worked_at_{};
-  std::chrono::milliseconds pace_{0};
+  std::chrono::milliseconds return_within_{0};
   Clock::time_point retry_at_{};
   Clock::time_point look_not_before_{};
   bool looking_ = true; // the housekeeper begins with it

@@ -117,6 +117,7 @@ def announce_in_parts(
         "stored": now.acknowledged.taken(node, said.incarnation, body.number),
         "next_within_seconds": taken.pace,
         "tell_within_seconds": taken.telling,
+        "return_within_seconds": taken.back,
         "unknown": list(taken.unknown),
         "refused": [{"placement_id": one, "detail": detail} for one, detail in taken.refused],
         "open": None if taken.open is None else [render.held(one) for one in taken.open],

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from ses_service.ledger.achieved import Achieved
 from ses_service.ledger.ledger import Ledger, LedgerError, Opening, PlacementEndedError
 from ses_service.ledger.node_decisions import NOTHING_TOLD, InBatch, NodeDecisions, predictions
-from ses_service.ledger.pace import Use, pace_for, telling_within
+from ses_service.ledger.pace import Use, pace_for, return_within, telling_within
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
 from ses_service.ledger.readers import Reading
 from ses_service.model.columns import ElementTable
@@ -92,13 +92,15 @@ class Taken:
     """What came of an announcement.
 
     ``pace``: seconds within which the next sign of life is expected; ``telling``: seconds between two words
-    about files.  ``unknown``: opened, but the ledger does not know it and no origin was given.
+    about files; ``back``: seconds over which nodes are to come back that lose the service.  ``unknown``:
+    opened, but the ledger does not know it and no origin was given.
     ``refused``: id and reason.  ``open``: what the ledger held open for the node before an incarnation of
     its agent that was not heard of before.
     """
 
     pace: float
     telling: float
+    back: float
     unknown: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
     open: tuple[Placement, ...] | None
@@ -130,6 +132,7 @@ def merged(taken: Sequence[Taken]) -> Taken:
     return Taken(
         first.pace,
         first.telling,
+        first.back,
         tuple(one for part in taken for one in part.unknown),
         tuple(one for part in taken for one in part.refused),
         first.open,
@@ -203,7 +206,8 @@ def take(
     in_use = ledger.nodes_in_use
     speaking = in_use if announcement.use is Use.NOW else len(ledger.nodes)
     pace = pace_for(announcement.use, speaking)
-    return Taken(pace, telling_within(in_use), tuple(unknown), tuple(refused), held)
+    back = return_within(len(ledger.nodes))
+    return Taken(pace, telling_within(in_use), back, tuple(unknown), tuple(refused), held)
 
 
 def end_others(announcement: Announcement, ledger: Ledger, now: float) -> None:

@@ -13,6 +13,7 @@ LONGEST_TELLING = 1.0
 CREATING_PART = 0.5
 CREATING_FOR = 20.0
 USED_FOR = 600.0
+RETURNS_EACH_SECOND = 200.0
 
 
 class Use(Enum):
@@ -39,3 +40,11 @@ def telling_within(in_use: int) -> float:
     From a file on, it hears as often for :data:`CREATING_FOR` times as long.
     """
     return min(LONGEST_TELLING, CREATING_PART * pace_for(Use.NOW, in_use))
+
+
+def return_within(nodes: int) -> float:
+    """Return the time over which so many nodes come back, by chance, to a service that all of them lost.
+
+    A return costs some milliseconds: two handshakes, and all that is open there.
+    """
+    return nodes / RETURNS_EACH_SECOND

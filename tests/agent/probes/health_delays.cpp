@@ -1,5 +1,5 @@
-// health_delays TIMES SECONDS PACE: what many agents do that fail together, TIMES in a row, at a
-// service that wishes to be left alone for SECONDS, and heard each of them every PACE ms before.
+// health_delays TIMES SECONDS WITHIN: what many agents do that fail together, TIMES in a row, at a
+// service that wishes to be left alone for SECONDS, and nodes to come back within WITHIN ms.
 // Prints, of each failure, the shortest and the longest delay beyond that wish, in ms, of AGENTS
 // agents.
 //

@@ -404,7 +404,9 @@ class AnnouncementTaken(Answer):
     those of users of whom the agent has another generation, or none; `tables` those it asked for.
 
     `next_within_seconds`: when to speak again at the latest; `tell_within_seconds`: so soon after
-    the last answer where files were opened or ended since, and as often while files are created.
+    the last answer where files were opened or ended since, and as often while files are created;
+    `return_within_seconds`: over so long a time nodes that lose the service are to come back, each at a
+    moment by chance.
 
     `stored`: what this instance answered of announcements of this incarnation up to that number is stored,
     or as lasting as it will ever be where the service has no database.  An agent keeps what it said after
@@ -415,6 +417,7 @@ class AnnouncementTaken(Answer):
     stored: int
     next_within_seconds: float
     tell_within_seconds: float
+    return_within_seconds: float
     unknown: list[str]
     refused: list[RefusedFile]
     open: list[HeldFile] | None
