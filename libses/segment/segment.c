@@ -33,6 +33,7 @@ int ses_segment_look(int id, struct ses_segment_facts *facts) {
   if (status != 0)
     return (int)status;
   *facts = (struct ses_segment_facts){
+      .process = seen.shm_cpid,
       .maker = seen.shm_perm.cuid,
       .owner = seen.shm_perm.uid,
       .group = seen.shm_perm.gid,

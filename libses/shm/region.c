@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,13 +125,18 @@ static int attach(int id, uint32_t owner, struct ses_segment_facts *facts,
   return ENOENT;
 }
 
+static bool is_of_the_dead(const struct ses_segment_facts *facts) {
+  return facts->process <= 0 || (kill(facts->process, 0) != 0 && errno == ESRCH);
+}
+
 /* The head may be being filled in by who makes the region, or was left so by one who died. */
 static int is_ready(int id, const struct ses_share_head *head) {
   struct ses_segment_facts facts;
   for (int i = 0; i < MAKING_TRIES; i++) {
     if (atomic_load_explicit(&head->ready, memory_order_acquire) != 0)
       return 0;
-    if (ses_segment_look(id, &facts) != 0 || facts.attached <= 1)
+    if (ses_segment_look(id, &facts) != 0 || facts.removed ||
+        (facts.attached <= 1 && is_of_the_dead(&facts)))
       return ENOENT; /* the only one is this process */
     pause_ms();
   }
@@ -232,12 +238,24 @@ static void remove_unfinished(int id, uint32_t owner) {
   if (attach(id, owner, &facts, &share) != 0)
     return;
   const struct ses_share_head *head = ses_share_head_of(&share);
-  if (facts.attached == 1 && head->segment.magic == 0 &&
+  if (facts.attached == 1 && is_of_the_dead(&facts) && head->segment.magic == 0 &&
       atomic_load_explicit(&head->ready, memory_order_acquire) == 0)
     ses_segment_remove(id);
   ses_segment_detach(head);
 }
 
+/* 0: the segment of the key is another's, or of another name. */
+static int is_there(key_t key, const struct place *place) {
+  struct ses_share other;
+  int id = ses_segment_find(key);
+  int status = id < 0 ? ENOENT : look_at(id, place, &other);
+  if (status == 0)
+    ses_segment_detach(other.at);
+  return status == 0 ? EEXIST : status == ETIMEDOUT || status == ENOTSUP ? status : 0;
+}
+
+/* Of processes that make a region of one name at the same moment, one has the first key that is
+ * free, and the others find the region there. */
 static int make_segment(const struct place *place, uint64_t bytes, uint32_t mode, int *id) {
   for (uint32_t i = 0; i < KEYS; i++) {
     key_t key = key_of(place, i);
@@ -247,8 +265,9 @@ static int make_segment(const struct place *place, uint64_t bytes, uint32_t mode
     *id = ses_segment_make(key, bytes, mode);
     if (*id >= 0)
       return 0;
-    if (*id != -EEXIST)
-      return -*id;
+    int status = *id == -EEXIST ? is_there(key, place) : -*id;
+    if (status != 0)
+      return status;
   }
   return ENOSPC;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import os
 import subprocess
 
@@ -76,6 +77,38 @@ def test_region_is_made_once_and_stays_for_who_has_it_when_it_is_removed(name: s
             Region.open(name)
         item.put(b"1")
         assert value_of(item.get()) == b"1"
+
+
+def test_of_processes_that_make_a_region_at_once_one_does_and_all_have_it(name: str) -> None:
+    processes, rounds = 4, 300
+    fork = multiprocessing.get_context("fork")
+    together, counted = fork.Barrier(processes), fork.Queue()
+
+    def make_each() -> None:
+        for number in range(rounds):
+            together.wait(60)
+            try:
+                region = Region.create(f"{name}-{number}")
+                made = True
+            except FileExistsError:
+                region, made = Region.open(f"{name}-{number}"), False
+            item = region.have("count", 8, Model.WRITE)
+            with item.lock():
+                before = value_of(item.get())
+                item.put(str(int(before or 0) + 1).encode())
+            together.wait(60)
+            counted.put((number, made, value_of(item.get())))
+
+    started = [fork.Process(target=make_each) for _ in range(processes)]
+    for one in started:
+        one.start()
+    found = [counted.get(timeout=120) for _ in range(processes * rounds)]
+    for one in started:
+        one.join(60)
+    for number in range(rounds):
+        Region.remove(f"{name}-{number}")
+        assert sum(made for of, made, _ in found if of == number) == 1
+        assert {count for of, _, count in found if of == number} == {str(processes).encode()}
 
 
 @pytest.mark.parametrize("bad", ["", "a b", "a/b/c", "a" * 64, "no-such-user:a", ":a", "0:", "ä"])

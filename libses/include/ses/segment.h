@@ -53,6 +53,7 @@ struct ses_segment_head {
 
 /* What the kernel says of a segment. */
 struct ses_segment_facts {
+  int32_t process; /* that made it; 0: of another PID namespace */
   uint32_t maker;
   uint32_t owner;
   uint32_t group;
