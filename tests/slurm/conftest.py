@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,22 @@ from ses.demo.storage import mount_union
 __all__ = ["cluster", "directory", "prefix"]
 
 BRANCHES = 8
-STEERING = Path(__file__).parents[2] / "packaging/slurm/job_submit.lua"
+PACKAGED = Path(__file__).parents[2] / "packaging/slurm"
+EPILOG = """\
+#!/bin/sh
+[ ! -e {work}/with-epilog ] || . {work}/packaged-epilog.sh
+"""
+
+
+def write_epilog(work: Path) -> str:
+    """Write an epilog, the packaged one while `with-epilog` exists; returns its line of slurm.conf."""
+    command = Path(sys.executable).with_name("ses")
+    packaged = (PACKAGED / "epilog.sh").read_text().replace("/usr/bin/ses", str(command))
+    (work / "packaged-epilog.sh").write_text(packaged)
+    epilog = work / "epilog.sh"
+    epilog.write_text(EPILOG.format(work=work))
+    epilog.chmod(0o755)
+    return f"Epilog={epilog}"
 
 
 @pytest.fixture(scope="session")
@@ -51,8 +67,11 @@ def cluster(public_wrapper: Path) -> Iterator[Cluster]:
             processes = Processes(work / "logs", interrupts)
             undo.callback(processes.stop_all)
             url = start_service(work, write_site(parts.site, work), parts.service, processes)
-            write_configuration(work, LAYOUT, f"optional {plugin} library={public_wrapper} check=nodes")
-            (work / "job_submit.lua").write_text(f'ses_offers = "{work}/steering"\ndofile("{STEERING}")\n')
+            layout = replace(LAYOUT, further=(*LAYOUT.further, write_epilog(work)))
+            write_configuration(work, layout, f"optional {plugin} library={public_wrapper} check=nodes")
+            (work / "job_submit.lua").write_text(
+                f'ses_offers = "{work}/steering"\ndofile("{PACKAGED}/job_submit.lua")\n'
+            )
             start_munged(work, processes)
             processes.wait_ready()
             sockets = {node: start_agent(work, parts.agent, url, node, processes) for node in NODES}

@@ -1,21 +1,19 @@
-"""The executor for Slurm, on a real controller, node daemon and munge of this test's own."""
+"""The executor for Slurm of programs that run where their files lie, on a real controller and nodes."""
 
 from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from ports import free_port
+from cluster import Cluster
 from ses.cli import main
 from ses.near.execution import job_array
 from ses.near.execution.connection import NotStartedError
@@ -24,82 +22,33 @@ from ses.near.execution.executors import Limits, usual
 from ses.near.execution.run import Run
 
 PATIENCE = 120
-CONFIGURATION = """\
-ClusterName=near
-SlurmctldHost={host}(127.0.0.1)
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge.sock
-CredType=cred/munge
-SlurmUser=root
-SlurmctldPort={controller}
-SlurmdPort={daemon}
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
-SlurmctldPidFile={folder}/controller.pid
-SlurmdPidFile={folder}/daemon.pid
-ProctrackType=proctrack/pgid
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-MpiDefault=none
-ReturnToService=2
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core_Memory
-DefMemPerCPU=100
-NodeName=store1 NodeHostname={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=1000 State=UNKNOWN
-PartitionName=all Nodes=ALL Default=YES State=UP
-"""
+NODE = "n1"
 
 
-@pytest.fixture(scope="module")
-def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A cluster of one node, store1; returns the path of its configuration."""
-    for program in ("slurmctld", "slurmd", "munged"):
-        if not Path(f"/usr/sbin/{program}").exists():
-            pytest.fail(f"{program} is not installed: packaging/install.sh test")
-    folder = tmp_path_factory.mktemp("slurm")
-    for name in ("state", "spool"):
-        (folder / name).mkdir()
-    key = folder / "munge.key"
-    key.write_bytes(os.urandom(1024))
-    key.chmod(0o400)
-    configuration = folder / "slurm.conf"
-    host = socket.gethostname().partition(".")[0]
-    configuration.write_text(
-        CONFIGURATION.format(host=host, folder=folder, controller=free_port(), daemon=free_port())
-    )
-    files = {name: f"--{name}-file={folder}/munge.{name}" for name in ("key", "log", "pid", "seed")}
-    commands = [
-        ["munged", "--foreground", "--force", f"--socket={folder}/munge.sock", *files.values()],
-        ["slurmctld", "-D", "-c", "-f", str(configuration)],
-        ["slurmd", "-D", "-N", "store1", "-f", str(configuration)],
-    ]
-    with ExitStack() as undo, pytest.MonkeyPatch.context() as environment:
-        environment.setenv("SLURM_CONF", str(configuration))
-        for command in commands:
-            log = undo.enter_context((folder / f"{command[0]}.log").open("wb"))
-            process = subprocess.Popen([f"/usr/sbin/{command[0]}", *command[1:]], stdout=log, stderr=log)
-            undo.callback(process.wait, 60)
-            undo.callback(process.terminate)
-            if command[0] == "munged":
-                until(lambda: (folder / "munge.sock").exists(), folder)
-        until(lambda: b"idle" in subprocess.run(["sinfo", "-h"], capture_output=True).stdout, folder)
-        yield str(configuration)
+@pytest.fixture
+def slurm(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """The cluster, as programs of this process find it."""
+    monkeypatch.setenv("SLURM_CONF", cluster.environment["SLURM_CONF"])
+    return cluster
 
 
-def until(condition, folder):
+def jobs() -> set[str]:
+    """The jobs that have not ended."""
+    asked = subprocess.run(["squeue", "-h", "--format=%A"], capture_output=True, text=True, check=True)
+    return set(asked.stdout.split())
+
+
+def until(condition: Callable[[], bool], cluster: Cluster) -> None:
     deadline = time.monotonic() + PATIENCE
     while not condition():
-        logs = "".join(path.read_text() for path in folder.glob("*.log"))
-        assert time.monotonic() < deadline, logs
+        assert time.monotonic() < deadline, cluster.logs()
         time.sleep(0.1)
 
 
-def run(script: str, node: str = "store1", **facts: Limits) -> Run:
+def run(script: str, node: str = NODE, **facts: Limits) -> Run:
     return Run(("sh", "-c", script), node, "slurm", **facts)
 
 
-@pytest.mark.root
 def test_a_program_runs_as_a_task_of_slurm_in_this_directory(slurm, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     reader, writer = os.pipe()
@@ -109,11 +58,10 @@ def test_a_program_runs_as_a_task_of_slurm_in_this_directory(slurm, tmp_path, mo
     script = 'cat; echo "$SLURMD_NODENAME $PWD"; exit 9'
     ended = Conversation(run(script)).hold(output.append, print, reader)
     os.close(reader)
-    assert b"".join(output).decode() == f"given\nstore1 {tmp_path}\n"
+    assert b"".join(output).decode() == f"given\n{NODE} {tmp_path}\n"
     assert ended.status == 9
 
 
-@pytest.mark.root
 def test_slurm_keeps_the_limits(slurm):
     output: list[bytes] = []
     limits = Limits(cpus=1.5, memory=150 << 20)
@@ -126,7 +74,6 @@ def test_slurm_keeps_the_limits(slurm):
     assert "150M" in said
 
 
-@pytest.mark.root
 def test_a_signal_reaches_the_task(slurm):
     conversation, ready, ended = (
         Conversation(run("trap 'exit 4' INT; echo ready; while :; do sleep 0.1; done")),
@@ -144,20 +91,18 @@ def test_a_signal_reaches_the_task(slurm):
     assert [one.status for one in ended] == [4]
 
 
-@pytest.mark.root
 def test_a_node_that_slurm_does_not_know_is_said(slurm):
     with pytest.raises(NotStartedError, match="node"):
         Conversation(run("true", node="nowhere")).hold(print, print, None)
 
 
-@pytest.mark.root
 def test_slurm_is_the_usual_executor_where_it_is_set_up(slurm, monkeypatch):
     assert usual() == "slurm"
     monkeypatch.setenv("PATH", "/nowhere")
     assert usual() == "ssh"
 
 
-def map_near(folder: Path, *argv: str, held: str = "store1") -> tuple[int, str, str]:
+def map_near(folder: Path, *argv: str, held: str = NODE) -> tuple[int, str, str]:
     """Run a program on the files there as a job array; its exit status, output and report."""
     shared = folder / "shared"
     shared.mkdir(exist_ok=True)
@@ -176,7 +121,6 @@ def texts(folder: Path, count: int) -> str:
     return "".join((folder / f"{number}.txt").read_text() for number in range(count))
 
 
-@pytest.mark.root
 def test_tasks_of_a_node_are_a_job_array_and_their_output_is_in_order(slurm, tmp_path):
     expected = texts(tmp_path, 5)
     script = 'echo "$SLURM_ARRAY_TASK_ID" >>elements; sleep 0.$((5 - ${1%%.*} % 5)); cat "$1"; exit ${1%%.*}'
@@ -190,7 +134,6 @@ def test_tasks_of_a_node_are_a_job_array_and_their_output_is_in_order(slurm, tmp
     assert "not where planned" not in report
 
 
-@pytest.mark.root
 def test_element_that_is_lost_is_run_here_once(slurm, tmp_path):
     expected = texts(tmp_path, 3)
     script = 'case $SLURM_ARRAY_TASK_ID in 1) kill -9 $PPID;; esac; cat "$1"'
@@ -199,7 +142,6 @@ def test_element_that_is_lost_is_run_here_once(slurm, tmp_path):
     assert "1 not where planned" in report
 
 
-@pytest.mark.root
 def test_array_for_a_node_that_slurm_does_not_know_is_run_here(slurm, tmp_path):
     expected = texts(tmp_path, 2)
     status, output, report = map_near(tmp_path, "cat", "{}", held="nowhere")
@@ -207,20 +149,19 @@ def test_array_for_a_node_that_slurm_does_not_know_is_run_here(slurm, tmp_path):
     assert "2 not where planned" in report
 
 
-@pytest.mark.root
 def test_job_array_is_cancelled_when_the_caller_stops(slurm, tmp_path, monkeypatch):
+    before = jobs()
     (tmp_path / "shared").mkdir()
     runs = {number: run("echo x >>begun; sleep 600") for number in range(3)}
     array = job_array.JobArray(runs, 2, tmp_path / "shared", ())
     monkeypatch.chdir(tmp_path)
     array.submit()
-    until(lambda: (tmp_path / "begun").exists(), tmp_path)
+    until((tmp_path / "begun").exists, slurm)
     array.end()
     assert list(array.answers()) == []
-    until(lambda: not subprocess.run(["squeue", "-h"], capture_output=True, check=True).stdout, tmp_path)
+    until(lambda: jobs() <= before, slurm)
 
 
-@pytest.mark.root
 def test_longer_arrays_are_divided(slurm, tmp_path, monkeypatch):
     monkeypatch.setattr(job_array, "LONGEST", 2)
     runs = {number: run(f"echo {number}") for number in (3, 5, 7)}
