@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -61,12 +62,13 @@ def show_jobs(out: Console, report: JobsReport) -> None:
     for note in report.notes:
         line(out, note)
     line(out)
-    headers = ("job", "asked", ">files", "elements", ">promised", ">got", "")
+    headers = ("job", "asked", ">files", "elements", ">promised", ">got", "verdicts of files")
     table(out, headers, [_cells(one) for one in report.rows])
     for one in report.rows:
         if one.refused:
             line(out, f"\n{one.title}: {one.refused}")
-    line(out, "\nRates are medians of the files in MB/s.")
+    line(out, "\nRates are medians of the files in MB/s: promised at the create, got as the agent saw it.")
+    line(out, "cannot say: too little was written, or for too short a time, to measure a rate.")
     if not report.verified:
         wrong = ", ".join(one.title for one in report.rows if not one.as_wanted)
         line(out, f"Not as it should be: {wrong}.", "red")
@@ -75,14 +77,17 @@ def show_jobs(out: Console, report: JobsReport) -> None:
 def _cells(one: JobRow) -> list[str]:
     if one.found is None:
         return [one.title, one.asked, "0", "-", "-", "-", "refused" if one.refused else "not refused"]
-    need = next(iter(one.found.needs.values()), None)
+    rate = next((need for need in one.found.needs.values() if need.unit == "MB/s"), None)
+    verdicts: Counter[str] = Counter()
+    for need in one.found.needs.values():
+        verdicts.update(need.verdicts)
     names = sorted(name.rpartition("/")[2] for name in one.found.elements)
     return [
         one.title,
         one.asked,
         str(one.found.total.files),
         ", ".join(names),
-        "-" if need is None else middle(need.promised),
-        "-" if need is None else middle(need.got),
-        "" if need is None else need.told,
+        "-" if rate is None else middle(rate.promised),
+        "-" if rate is None else middle(rate.got),
+        ", ".join(f"{name} {count}" for name, count in verdicts.most_common()),
     ]

@@ -25,7 +25,8 @@ from ses.job import Job
 
 LAYOUT = Layout("demo", {"n1": "thin", "n2": "thin"}, {"leaf1": "n[1-2]"})
 _PATIENCE = 90.0
-_RANK = 'dd if=/dev/zero of="$0/$SLURM_JOB_ID.$SLURM_PROCID" bs=1M count="$1" conv=fsync status=none'
+_TIMES = 3  # the size of a program's file: it takes long enough to be measured on the fastest branch
+_RANK = 'dd if=/dev/zero of="$0/$SLURM_JOB_ID.$SLURM_PROCID" bs=1M count="$1" oflag=direct status=none'
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def _job(
     done = subprocess.run(
         ["sbatch", "--parsable", f"--nodes={min(ranks, 2)}", f"--ntasks={ranks}", "--output=/dev/null",
          f"--storage={plan.need}",
-         f"--wrap=srun sh -c '{_RANK}' {directory} {megabytes}"],
+         f"--wrap=srun sh -c '{_RANK}' {directory} {_TIMES * megabytes}"],
         env=dict(environment), capture_output=True, text=True, timeout=_PATIENCE, check=False,
     )  # fmt: skip
     if done.returncode != 0:
