@@ -11,9 +11,10 @@ import pytest
 import ses.streaming
 from hypothesis import given
 from hypothesis import strategies as st
+from ses.api.library import ffi, library
 from ses.streaming.applications import scan, transposition
 from ses.streaming.model import Node, Resource, StreamProfile, peak, usage
-from ses.streaming.paths import P2PS, PATHS, READ2
+from ses.streaming.paths import P2PS, PATHS, READ2, Crossings
 
 MB = 1e6
 COMMON = Node(io_bus=133 * MB, memory_bus=800 * MB, processor=2000 * MB)
@@ -144,11 +145,62 @@ def test_negative_and_unknown_numbers_are_refused(member: str) -> None:
             StreamProfile(**{member: wrong})
 
 
+@given(
+    st.builds(Node, rates, rates, rates, rates, rates, rates),
+    st.builds(StreamProfile, numbers, numbers, st.floats(0, 1), numbers, numbers, st.booleans()),
+    st.sampled_from(sorted(PATHS)),
+)
+def test_the_core_computes_what_its_header_says(node: Node, profile: StreamProfile, name: str) -> None:
+    path = PATHS[name]
+
+    def over(bus: Crossings) -> Fraction:
+        moved = (1, profile.beta_l, profile.beta_d)
+        return sum((Fraction(c) * Fraction(m) for c, m in zip(bus, moved, strict=True)), Fraction(0))
+
+    seconds = {
+        Resource.DISK: over(path.disk) / Fraction(node.disk),
+        Resource.IO_BUS: over(path.io_bus) / Fraction(node.io_bus),
+        Resource.MEMORY_BUS: (over(path.memory_bus) + Fraction(profile.alpha)) / Fraction(node.memory_bus),
+        Resource.PROCESSOR: Fraction(profile.gamma) / Fraction(node.processor)
+        + over(path.copies) / Fraction(node.copy_rate),
+        Resource.LINK: over(path.link) / Fraction(node.link),
+    }
+    longest = max(seconds.values())
+    if not profile.overlapped:
+        waits = sum(seconds[one] for one in (Resource.DISK, Resource.PROCESSOR, Resource.LINK))
+        longest = max(longest, waits)
+    found = peak(node, profile, path)
+    assert found.rate == pytest.approx(float(1 / longest) if longest > 0 else math.inf, rel=1e-9)
+    for one, time in seconds.items():
+        if abs(time) > Fraction(1, 10**15):  # what cancels out leaves nothing to compare
+            assert found.allowed[one] == pytest.approx(float(1 / time) if time > 0 else math.inf, rel=1e-6)
+
+
+def test_what_is_not_known_never_binds_and_nothing_gives_nothing() -> None:
+    unknown = Node(disk=math.nan, io_bus=math.inf, memory_bus=math.nan, processor=math.nan, link=50 * MB)
+    found = peak(unknown, StreamProfile(beta_l=1.0, gamma=1.0), PATHS["direct"])
+    assert (found.binding, found.rate) == (Resource.LINK, 50 * MB)
+    assert peak(Node(disk=0.0), StreamProfile(), P2PS).rate == 0.0
+
+
+def test_the_core_refuses_what_the_dataclass_would_not_let_through() -> None:
+    limits = ffi.new("ses_stream_limits *")
+    node, path = ffi.new("ses_stream_node *"), ffi.new("ses_stream_path *")
+    for wrong in (-1.0, math.nan):
+        for place in range(4):
+            numbers = [1.0] * 4
+            numbers[place] = wrong
+            profile = ffi.new("ses_stream_profile *", [*numbers, 0])
+            assert library().ses_stream_bound(node, profile, path, limits) == -1
+            assert limits.rate == 0.0
+
+
 def test_the_model_is_pure() -> None:
     sources = sorted(Path(ses.streaming.__path__[0]).glob("*.py"))
     assert len(sources) > 3
     allowed = {"__future__", "ast", "collections", "collections.abc", "dataclasses", "enum", "math"}
     allowed |= {"operator", "statistics", "typing"}
+    core = {"model.py": {"ses.api.library"}}  # ses/stream.h, itself pure
     for source in sources:
         for node in ast.walk(ast.parse(source.read_text())):
             if isinstance(node, ast.Import):
@@ -157,4 +209,5 @@ def test_the_model_is_pure() -> None:
                 names = {node.module or ""}
             else:
                 continue
-            assert all(name in allowed or name.startswith("ses.streaming") for name in names), source
+            known = allowed | core.get(source.name, set())
+            assert all(name in known or name.startswith("ses.streaming") for name in names), source

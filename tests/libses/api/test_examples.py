@@ -135,6 +135,16 @@ def test_create_placed_refuses_a_rate_nobody_can_mean(examples: Path, tmp_path: 
     assert not (tmp_path / "copy").exists()
 
 
+def test_what_binds_tells_the_rates_of_the_paper_s_formulas(examples: Path) -> None:
+    def told(nodes: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [examples / "what_binds", nodes], capture_output=True, text=True, timeout=60, check=False
+        )
+
+    assert told("4").stdout == "p2ps 76.0 MB/s, bound by the I/O bus\nread2 96.7 MB/s, bound by the I/O bus\n"
+    assert told("four").returncode == 2
+
+
 def test_every_example_is_in_the_readme_and_back() -> None:
     named = set(
         re.findall(

@@ -84,6 +84,8 @@ def test_a_program_that_asked_pkg_config_works_also_after_the_prefix_has_moved(
         ("cc -std=c99", "ses/ses.h"),
         ("c++ -std=c++17", "ses/ses.h"),
         ("c++ -std=c++17", "ses/ses.hpp"),
+        ("cc -std=c99", "ses/stream.h"),
+        ("c++ -std=c++17", "ses/stream.h"),
         ("cc -std=c99", "ses/protocol.h"),
         ("c++ -std=c++17", "ses/protocol.h"),
     ],
@@ -118,9 +120,9 @@ def test_the_global_names_can_be_switched_off(installed: Path, tmp_path: Path) -
     run(["c++", "-std=c++17", "-Wall", "-Werror", f"-I{installed}/include", "-c", source], tmp_path)
 
 
-def test_the_library_exports_exactly_the_functions_of_its_header(installed: Path) -> None:
+def test_the_library_exports_exactly_the_functions_of_its_headers(installed: Path) -> None:
     (library,) = [path for path in installed.rglob("libses.so.0") if path.is_symlink()]
-    header = (installed / "include/ses/ses.h").read_text()
+    header = "".join((installed / "include/ses" / name).read_text() for name in ("ses.h", "stream.h"))
     declared = set(re.findall(r"\b(ses_[a-z_]+)\(", re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)))
     listed = run(["nm", "-D", "--defined-only", library])
     exported = {line.split()[2].split("@")[0] for line in listed.splitlines() if " T " in line}

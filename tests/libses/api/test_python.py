@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 UNITS = Path(__file__).parents[3] / "ontology" / "units.ttl"
 HEADER = Path(__file__).parents[3] / "libses" / "include" / "ses" / "ses.h"
+STREAMS = tuple(f"ses_stream_{name}" for name in ("node", "profile", "path", "limits"))
 Script = Callable[..., str]
 
 
@@ -266,7 +267,7 @@ def test_the_numbers_are_those_of_the_header() -> None:
 
 
 def test_the_declarations_are_those_of_the_header(tmp_path: Path) -> None:
-    """The compiler takes both together: a function declared otherwise is an error, as is another size."""
+    """The compiler takes both together (stream.h includes ses.h): a function declared otherwise is an error, as is another size."""
     declared = re.sub(r"typedef struct ses_\w+ (ses_\w+;|\{[^}]*\} ses_\w+;)", "", binding.DECLARATIONS)
     declared = declared.replace("int ses_policy_", "ses_status ses_policy_").replace(
         "unsigned mode", "mode_t mode"
@@ -275,9 +276,9 @@ def test_the_declarations_are_those_of_the_header(tmp_path: Path) -> None:
     source = tmp_path / "both.c"
     sizes = "".join(
         f'_Static_assert(sizeof({name}) == {binding.ffi.sizeof(name)}, "{name}");\n'
-        for name in ("ses_result", "ses_component", "ses_node", "ses_load")
+        for name in ("ses_result", "ses_component", "ses_node", "ses_load", *STREAMS)
     )
-    source.write_text(f"#include <ses/ses.h>\n{declared}\n{sizes}")
+    source.write_text(f"#include <ses/stream.h>\n{declared}\n{sizes}")
     command = ["gcc", "-std=c11", "-fsyntax-only", "-I", str(HEADER.parents[1]), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ)
     assert done.returncode == 0, done.stderr

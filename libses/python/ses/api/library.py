@@ -17,7 +17,7 @@ _ADVICE = (
     "or say where it is by SES_LIBRARY."
 )
 
-# What libses/include/ses/ses.h declares; a test compares the two.
+# What ses.h and stream.h of libses/include/ses declare; a test compares them.
 DECLARATIONS = """
 typedef struct ses_policy ses_policy;
 typedef struct ses_layout ses_layout;
@@ -63,6 +63,40 @@ typedef struct ses_load {
   uint32_t reserved[5];
 } ses_load;
 typedef struct ses_loads ses_loads;
+typedef struct ses_stream_node {
+  double disk;
+  double io_bus;
+  double memory_bus;
+  double processor;
+  double link;
+  double copy_rate;
+} ses_stream_node;
+typedef struct ses_stream_profile {
+  double alpha;
+  double beta_l;
+  double beta_d;
+  double gamma;
+  int32_t in_turn;
+} ses_stream_profile;
+typedef struct ses_stream_crossings {
+  double stream;
+  double local;
+  double distant;
+} ses_stream_crossings;
+typedef struct ses_stream_path {
+  ses_stream_crossings disk;
+  ses_stream_crossings io_bus;
+  ses_stream_crossings memory_bus;
+  ses_stream_crossings copies;
+  ses_stream_crossings link;
+} ses_stream_path;
+typedef struct ses_stream_limits {
+  double rate;
+  double allowed[5];
+  double needed[5];
+  int32_t binding;
+  int32_t reserved[15];
+} ses_stream_limits;
 
 ses_policy *ses_policy_new(void);
 ses_policy *ses_policy_copy(const ses_policy *policy);
@@ -95,6 +129,8 @@ ses_loads *ses_loads_open(const char *directory);
 void ses_loads_close(ses_loads *loads);
 int ses_loads_read(ses_loads *loads, ses_load *rows, unsigned room, double *age_seconds);
 const char *ses_loads_element(const ses_loads *loads, unsigned row);
+int ses_stream_bound(const ses_stream_node *node, const ses_stream_profile *profile,
+                     const ses_stream_path *path, ses_stream_limits *limits);
 const char *ses_strerror(int status);
 const char *ses_version(void);
 """

@@ -6,6 +6,9 @@ computation (beta_l) and a byte that only passes by (beta_d) crosses each bus.  
 paper: the disk and the link of the node limit D, too (M_d and M_n are in none of its minima), and so does
 the copying of bytes by the processor.
 
+The formulas are those of ``ses/stream.h``, in the C core: this module has their words.  LibraryError is
+raised where libses is not installed.
+
 Rates are bytes per second.  Not modelled: latency, cache hits, contention between programs.
 """
 
@@ -13,11 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ses.streaming.paths import Crossings, Path
+from ses.api.library import ffi, library
+from ses.streaming.paths import Path
 
 
 class Resource(StrEnum):
@@ -101,46 +105,40 @@ class Peak:
     allowed: Mapping[Resource, float]
 
 
-def demand(crossings: Crossings, profile: StreamProfile) -> float:
-    """Bytes over a bus for each byte of the stream."""
-    return crossings.stream + crossings.local * profile.beta_l + crossings.distant * profile.beta_d
-
-
 def usage(profile: StreamProfile, path: Path, rate: float, nodes: int = 1) -> Usage:
     """Return what a stream of ``rate`` uses on each of ``nodes`` nodes (RR-4401, Table 1)."""
+    needed = _limits(Node(), profile, path).needed
     return Usage(
-        io_bus=demand(path.io_bus, profile) * rate,
-        memory_bus=(profile.alpha + demand(path.memory_bus, profile)) * rate,
-        processor=profile.gamma * rate,
+        io_bus=needed[_AT[Resource.IO_BUS]] * rate,
+        memory_bus=needed[_AT[Resource.MEMORY_BUS]] * rate,
+        processor=needed[_AT[Resource.PROCESSOR]] * rate,
         network=nodes * profile.beta * rate,
     )
 
 
 def peak(node: Node, profile: StreamProfile, path: Path) -> Peak:
-    """Return the highest rate of the stream on a node (RR-4401, section 4).
+    """Return the highest rate of the stream on a node (RR-4401, section 4): ``ses_stream_bound()``.
 
     A program that overlaps its parts runs at the least of what the resources allow.  One that does not
     waits for disk, processor and link in turn; the buses carry what goes on meanwhile.
     """
-    memory = profile.alpha + demand(path.memory_bus, profile)
-    work = _seconds(profile.gamma, node.processor) + _seconds(demand(path.copies, profile), node.copy_rate)
-    seconds = {
-        Resource.DISK: _seconds(demand(path.disk, profile), node.disk),
-        Resource.IO_BUS: _seconds(demand(path.io_bus, profile), node.io_bus),
-        Resource.MEMORY_BUS: _seconds(memory, node.memory_bus),
-        Resource.PROCESSOR: work,
-        Resource.LINK: _seconds(demand(path.link, profile), node.link),
-    }
-    in_turn = seconds[Resource.DISK] + seconds[Resource.PROCESSOR] + seconds[Resource.LINK]
-    binding = max(seconds, key=lambda one: seconds[one])
-    longest = seconds[binding] if profile.overlapped else max(seconds[binding], in_turn)
-    return Peak(_rate(longest), binding, {one: _rate(time) for one, time in seconds.items()})
+    found = _limits(node, profile, path)
+    allowed = {one: float(found.allowed[at]) for one, at in _AT.items()}
+    return Peak(float(found.rate), _RESOURCES[found.binding], allowed)
 
 
-def _seconds(needed: float, rate: float) -> float:
-    """Seconds a resource takes for one byte of the stream; a rate of 0 never gets there."""
-    return needed / rate if rate > 0 else math.inf if needed > 0 else 0.0
+_RESOURCES = tuple(Resource)
+"""In the order of ``ses_stream_resource``."""
+_AT = {one: at for at, one in enumerate(_RESOURCES)}
 
 
-def _rate(seconds_per_byte: float) -> float:
-    return 1.0 / seconds_per_byte if seconds_per_byte > 0 else math.inf
+def _limits(node: Node, profile: StreamProfile, path: Path) -> Any:
+    limits = ffi.new("ses_stream_limits *")
+    moved = (profile.alpha, profile.beta_l, profile.beta_d, profile.gamma, int(not profile.overlapped))
+    library().ses_stream_bound(
+        ffi.new("ses_stream_node *", astuple(node)),
+        ffi.new("ses_stream_profile *", moved),
+        ffi.new("ses_stream_path *", (path.disk, path.io_bus, path.memory_bus, path.copies, path.link)),
+        limits,
+    )  # refuses nothing here: a StreamProfile has no number that is negative
+    return limits
