@@ -6,7 +6,7 @@ as in the real service; it does NOT give advice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -86,7 +86,7 @@ def _sums(files: list[File], by: str) -> tuple[Sum, ...]:
     return tuple(sorted(found, key=lambda one: (-one.shortfall * one.files, one.name)))
 
 
-def _sum(name: str, files: Iterable[File]) -> Sum:
+def _sum(name: str, files: list[File]) -> Sum:
     verdicts = [one.verdict for one in files]
     missing = [
         max(0.0, 1.0 - one.achieved / one.required)
@@ -95,7 +95,10 @@ def _sum(name: str, files: Iterable[File]) -> Sum:
     ]
     met, nearly, missed = (verdicts.count(verdict) for verdict in ("met", "nearly", "missed"))
     judged = met + nearly + missed
+    parts = [one.achieved / one.predicted for one in files if one.verdict in ("nearly", "missed")
+             and one.achieved is not None and one.predicted]  # fmt: skip
     return Sum(
         name, len(verdicts), met, nearly, missed, verdicts.count("cannot-say"),
         met / judged if judged else None, sum(missing) / judged if judged else 0.0,
+        len(parts), sum(parts) / len(parts) if parts else None,
     )  # fmt: skip

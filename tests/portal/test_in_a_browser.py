@@ -6,12 +6,14 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from ses_client.answers.requirements import Requirement
+from ses_client.answers.vocabulary import MeasuredRun, Profile, Vocabulary
 
 PASSWORD = "correct horse battery"
 PAGES = (
     "/requirements", "/requirements/user/alice", "/requirements/site/default", "/storage",
     "/storage/union/b1", "/files", "/files/summary", "/files/0000000000000001", "/account",
-    "/account/tokens", "/requirements/applied", "/history", "/history/1", "/history/1/undo", "/nothing",
+    "/account/tokens", "/requirements/applied", "/profiles", "/profiles/alice:simulate",
+    "/history", "/history/1", "/history/1/undo", "/nothing",
 )  # fmt: skip
 OF_ADMINISTRATORS = (
     "/storage", "/storage/union/b1/change", "/storage/union/b3/change", "/storage/add", "/people", "/health",
@@ -37,6 +39,11 @@ def full_site(site, make_received):
         revision=0,
     )
     site.replace_requirements("site", "default", (Requirement("free-capacity", 0.1, "GB"),), revision=0)
+    measured = MeasuredRun(2e8, 9e7, 9.0, 1.0, 2)
+    required = (Requirement("current-write-rate", 50, "MB/s"),)
+    simulate = Profile("alice:simulate", "alice:simulate", "", required, measured, "alice", 1.7e9)
+    site.words = Vocabulary(site.words.kinds, (simulate,))
+    site.replace_requirements("application", "alice:dd", (), profile="alice:simulate", revision=0)
     site.got[site.records[0].placement_id] = make_received(site.records[0])
     site.jobs[site.records[0].placement_id] = "4711"
     site.acting("alice").make_token("laptop", "read", 30)

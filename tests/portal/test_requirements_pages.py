@@ -368,7 +368,7 @@ def test_a_profile_is_chosen_shown_and_what_it_requires_applies(alice, site) -> 
     )
     overview = alice.get("/requirements").get_data(as_text=True)
     assert "200\u00a0MB/s" in overview
-    assert "the profile <b>checkpoint</b>" in overview
+    assert 'the profile <a href="/profiles/checkpoint">checkpoint</a>' in overview
     assert alice.post("/requirements/user/alice", {"revision": "1", "profile": ""}).status_code == 303
     assert _stored(site, "user", "alice").profile is None
 

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ses_client.answers.reading import Answer, maybe_text, number
+from ses_client.answers.reading import Answer, maybe_number, maybe_text, number
 from ses_client.answers.requirements import Requirement, requirements_of
 
 
@@ -84,7 +84,7 @@ class MeasuredRun:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Requirements under the name of what a program does; who stored it, if a person did."""
+    """Requirements under the name of what a program does; who stored it and when, if a person did."""
 
     name: str
     label: str
@@ -92,6 +92,7 @@ class Profile:
     requirements: tuple[Requirement, ...]
     measured: MeasuredRun | None = None
     modified_by: str | None = None
+    modified_at: float | None = None
 
     @classmethod
     def of(cls, data: Any) -> Profile:
@@ -103,6 +104,7 @@ class Profile:
             requirements=requirements_of(data["requirements"]),
             measured=MeasuredRun.of(data["measured"]) if data.get("measured") else None,
             modified_by=maybe_text(data.get("modified_by")),
+            modified_at=maybe_number(data.get("modified_at")),
         )
 
 

@@ -1,0 +1,1 @@
+"""Profiles: what each requires, who takes it up, and what files got of what was predicted for them."""

@@ -1,0 +1,76 @@
+"""Who takes a profile up, and what their files got since of what was predicted for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ses_client.answers.files import Sum
+from ses_client.answers.requirements import LEVELS, RequirementSet
+from ses_client.answers.vocabulary import Profile
+from ses_client.client import ServiceClient
+
+from ses_webface.accounts.people import Person
+
+MOST_SETS = 10
+"""Of one profile: each is a question to the service."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A set that takes a profile up, and what the person's files got since then.
+
+    ``applications`` has one row for each program the set speaks for; ``jobs`` and ``causes`` are those of a
+    set of one application.
+    """
+
+    stated: RequirementSet
+    applications: tuple[Sum, ...] = ()
+    jobs: tuple[Sum, ...] = ()
+    causes: tuple[tuple[str, int], ...] = ()
+
+
+def takers(service: ServiceClient, person: Person) -> dict[str, list[RequirementSet]]:
+    """Return the sets that can apply to a person and take a profile up, by the profile's name."""
+    found: dict[str, list[RequirementSet]] = {}
+    for one in service.requirement_sets(person.name).sets:
+        if one.profile:
+            found.setdefault(one.profile, []).append(one)
+    return found
+
+
+def uses(service: ServiceClient, person: Person, profile: Profile) -> tuple[Use, ...]:
+    """Return what takes a profile up, the first ``MOST_SETS``, each with what the person's files got."""
+    found = takers(service, person)
+    every = [one for several in found.values() for one in several]
+    return tuple(
+        _use(service, person, one, profile, every) for one in found.get(profile.name, ())[:MOST_SETS]
+    )
+
+
+def _use(
+    service: ServiceClient,
+    person: Person,
+    stated: RequirementSet,
+    profile: Profile,
+    every: Iterable[RequirementSet],
+) -> Use:
+    """Ask for the files since set and profile are as they are."""
+    since = max((at for at in (stated.modified_at, profile.modified_at) if at is not None), default=None)
+    wanted = {"user": person.name, "application": _application(stated), "since": since}
+    if stated.level == "application":
+        found = service.report(wanted)
+        return Use(stated, found.applications, tuple(one for one in found.jobs if one.name), found.causes)
+    if any(other.level != "application" and _rank(other) < _rank(stated) for other in every):
+        return Use(stated)  # a nearer default takes up a profile, too
+    others = {_application(other) for other in every}
+    found = service.report(wanted)
+    return Use(stated, tuple(one for one in found.applications if one.name not in others))
+
+
+def _application(stated: RequirementSet) -> str | None:
+    return stated.name.partition(":")[2] if stated.level == "application" else None
+
+
+def _rank(stated: RequirementSet) -> int:
+    return LEVELS.index(stated.level)

@@ -1,0 +1,29 @@
+"""Pages of profiles: all of them, and one with what files got of what was predicted."""
+
+from __future__ import annotations
+
+from flask import Blueprint, abort, render_template
+from ses_client.answers.files import cause_words
+
+from ses_webface.portal import person, service, vocabulary, words
+from ses_webface.profiles.services import takers, uses
+
+blueprint = Blueprint("profiles", __name__, url_prefix="/profiles")
+
+
+@blueprint.get("")
+def overview() -> str:
+    """List the profiles, with the sets of the reader's that take each up."""
+    found = vocabulary().profiles
+    return render_template("profiles/overview.html", profiles=found, takers=takers(service(), person()))
+
+
+@blueprint.get("/<name>")
+def one(name: str) -> str:
+    """Show a profile: the run it was measured in, what it requires, and predicted against measured."""
+    found = words().profile(name)
+    if found is None:
+        abort(404)
+    return render_template(
+        "profiles/one.html", profile=found, uses=uses(service(), person(), found), cause_words=cause_words
+    )
