@@ -83,6 +83,7 @@ class SelectionServiceDouble:
         }
         self.node_selection: JSON = {"requirements": [], "candidates": [], "refused": [], "notes": []}
         self.node_classes: list[JSON] = []
+        self.calibration: JSON | None = None
         self.passed_over: list[JSON] = []
         self.placements: list[JSON] = []
         self.files: list[JSON] = []
@@ -118,6 +119,9 @@ class SelectionServiceDouble:
             return 200, self.node_selection
         if path == "/v1/node-classes":
             return 200, {"node_classes": self.node_classes}
+        if path.startswith("/v1/nodes/") and path.endswith("/calibration"):
+            found = self.calibration
+            return (200, found) if found else problem(404, "not-found", "the node was not calibrated")
         if path == "/v1/placements":
             wanted = query.get("path", [None])[0]
             file = tuple(query.get(name, [None])[0] for name in ("device", "inode"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,6 +72,31 @@ def test_the_link_is_that_of_this_node_where_the_site_describes_it(
     assert ses.json("advise", "--link", "1GB/s", "--profile", kept)["forecasts"][0]["binding"] == "disk"
     service.node_classes[1]["link_mb_s"] = None
     assert ses.json("advise", "--profile", kept)["forecasts"][0]["binding"] == "disk"
+
+
+def test_the_link_is_as_calibrated_before_as_described_and_says_when(
+    ses: Ses, kept: str, service: SelectionServiceDouble
+) -> None:
+    measured_at = 1_700_000_000.0
+    service.calibration = {
+        "node": "n1", "calibrated_at": measured_at, "method": "one TCP stream to a peer", "cores": 64,
+        "core_copy_mb_s": 8000.0, "memory_mb_s": 200_000.0, "link_mb_s": 29.0,
+    }  # fmt: skip
+    told = ses.json("advise", "--profile", kept)
+    assert told["forecasts"][0]["binding"] == "network link"
+    assert told["link"] == {"mb_s": 29.0, "from": "calibration", "calibrated_at": measured_at}
+    day = time.strftime("%Y-%m-%d", time.localtime(measured_at))
+    assert f"Link of this node: 29 MB/s, measured on {day}" in ses("advise", "--profile", kept).stdout
+    assert f"/v1/nodes/{socket.gethostname()}/calibration" in [path for _, path, _ in service.requests]
+    assert ses.json("advise", "--link", "1GB/s", "--profile", kept)["link"]["from"] == "stated"
+    service.calibration["link_mb_s"] = None
+    assert ses.json("advise", "--profile", kept)["link"]["from"] == "unknown"
+
+
+def test_a_link_that_nobody_calibrated_is_told_as_such(ses: Ses, kept: str) -> None:
+    text = " ".join(ses("advise", "--profile", kept).stdout.split())
+    assert "Link of this node: not known, so it never binds; it was not calibrated" in text
+    assert "ses calibrate --node --peer" in text
 
 
 def test_what_the_program_needs_is_part_of_the_question(

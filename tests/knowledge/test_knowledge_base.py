@@ -55,6 +55,29 @@ def test_units_states_pools_and_access_are_read(knowledge: KnowledgeBase, lustre
     assert thin.uplink == NetworkLink("leaf1", 25e9)
 
 
+def test_the_latest_calibration_of_a_node_is_read(knowledge: KnowledgeBase, union_site: str) -> None:
+    def measured(number: int, day: int, rate: str) -> str:
+        return (
+            f'<calibration/{number}> a qsm:NodeCalibration ; qsm:name "n1.example.org" ; qsm:cores 64 ; '
+            f'qsm:calibratedAt "2026-11-{day}T07:00:00Z"^^xsd:dateTime ; qsm:calibrationMethod "copies" ; '
+            "qsm:coreCopyRate [ a qudt:QuantityValue ; qudt:numericValue 8.0e3 ; "
+            "qudt:hasUnit unit:MegaBYTE-PER-SEC ] ; "
+            f"qsm:linkRate [ a qudt:QuantityValue ; qudt:numericValue {rate} ; "
+            "qudt:hasUnit unit:MegaBYTE-PER-SEC ] .\n"
+        )
+
+    prefix = "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n"
+    text = prefix + union_site + measured(1, 23, "1.25e3") + measured(2, 22, "9.0e2")
+    knowledge.load_site(text, source="site")
+    environment = knowledge.environment()
+    found = environment.calibration("n1")
+    assert found == environment.calibration("n1.example.org")
+    assert found is not None
+    assert (found.link_rate, found.core_copy_rate, found.memory_rate) == (1.25e9, 8e9, None)
+    assert (found.at, found.cores, found.method) == (1_795_417_200.0, 64, "copies")
+    assert environment.calibration("n2") is None
+
+
 def test_an_empty_store_has_no_site_and_no_requirements(knowledge: KnowledgeBase) -> None:
     assert knowledge.environment().elements == ()
     assert knowledge.requirement_sets() == ()

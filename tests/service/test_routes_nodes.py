@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ses_service.model.entities import Level
-from ses_service.model.nodes import NodeClass
+from ses_service.model.nodes import NodeCalibration, NodeClass
 
 ROUTE = "/v1/nodes/n1/announcements"
 AGENT = {"incarnation": "1" * 16}
@@ -193,3 +193,15 @@ def test_a_node_that_falls_silent_is_listed_until_it_is_heard_again(service: Any
     again = service.get("/v1/nodes").get_json()
     assert [(one["node"], one["version"]) for one in again["nodes"]] == [("n1", None)]
     assert again["silent"] == []
+
+
+def test_what_a_node_was_measured_to_give_is_told(service: Any) -> None:
+    measured = NodeCalibration("n1", 1.5e9, "copies", 64, 8e9, None, 1.25e9)
+    service.knowledge.site = replace(service.knowledge.site, calibrations={"n1": measured})
+    service.knowledge.changes += 1
+    service.refresh()
+    assert service.get("/v1/nodes/n1.example.org/calibration").get_json() == {
+        "node": "n1", "calibrated_at": 1.5e9, "method": "copies", "cores": 64,
+        "core_copy_mb_s": 8000.0, "memory_mb_s": None, "link_mb_s": 1250.0,
+    }  # fmt: skip
+    assert service.get("/v1/nodes/n2/calibration").status_code == 404

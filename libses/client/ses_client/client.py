@@ -15,7 +15,7 @@ from ses_client.address import ServiceAddress
 from ses_client.answers.changes import ChangePage, ChangeStates, KnowledgePage, Undone
 from ses_client.answers.elements import History, Inventory, Readiness, StorageSystem, storage_systems_of
 from ses_client.answers.files import FilePage, Received, Report
-from ses_client.answers.nodes import HeardNodes, NodeClasses, NodeSelection
+from ses_client.answers.nodes import HeardNodes, NodeCalibration, NodeClasses, NodeSelection
 from ses_client.answers.reading import JSON
 from ses_client.answers.requirements import Effective, Requirement, RequirementSet, RequirementSets, Subject
 from ses_client.answers.selections import Placement, Selection, placements_of
@@ -145,6 +145,10 @@ class ServiceClient:
     def node_classes(self) -> NodeClasses:
         """Return the classes of nodes, with how many of them are heard of."""
         return self._ask("GET", "/v1/node-classes", NodeClasses.of)
+
+    def node_calibration(self, node: str) -> NodeCalibration:
+        """Return what a node was measured to give; raises NotFoundError where it was not calibrated."""
+        return self._ask("GET", f"/v1/nodes/{quote(node, safe='')}/calibration", NodeCalibration.of)
 
     def placements(self, **wanted: str | int | None) -> tuple[Placement, ...]:
         """Return placement records, newest first, without candidates and refusals."""

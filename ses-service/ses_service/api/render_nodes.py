@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from ses_service.api.render import GB, MB, PLACES, Json, predictions, rates, resolved
 from ses_service.decision.nodes import NodeCandidate, NodeDecision, NodeRefusal
 from ses_service.knowledge.hostlist import folded
+from ses_service.model.nodes import NodeCalibration
 from ses_service.state.node_access import ClassNow
 
 _FOLDED = 2000  # names that are folded in an answer; folding more would keep others waiting
@@ -41,6 +42,19 @@ def node_class(one: ClassNow) -> Json:
         "uplink": uplink.name if uplink else None,
         "uplink_mb_s": _mb(uplink.rate) if uplink else None,
         "holds": sorted(described.holds),
+    }
+
+
+def calibration(one: NodeCalibration) -> Json:
+    """Return what a node was measured to give."""
+    return {
+        "node": one.node,
+        "calibrated_at": one.at,
+        "method": one.method,
+        "cores": one.cores,
+        "core_copy_mb_s": _mb(one.core_copy_rate),
+        "memory_mb_s": _mb(one.memory_rate),
+        "link_mb_s": _mb(one.link_rate),
     }
 
 

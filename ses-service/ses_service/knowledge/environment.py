@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ses_service.knowledge.errors import StoreRefusedError
+from ses_service.knowledge.node_calibrations import read_node_calibrations
 from ses_service.knowledge.node_classes import read_node_classes
 from ses_service.knowledge.queries import bind
 from ses_service.knowledge.store.store import Row, SparqlReader
@@ -18,7 +19,7 @@ _PATIENCE = 3.0
 
 
 def read_environment(store: SparqlReader, revision: str) -> Environment:
-    """Read the whole site: seven queries, and one per kind that is stated.
+    """Read the whole site: eight queries, and one per kind that is stated.
 
     Takes seconds at 10,000 elements, so never within a request.
     """
@@ -44,6 +45,7 @@ def read_environment(store: SparqlReader, revision: str) -> Environment:
         member_groups=tuple((row["group"], row["vo"]) for row in groups if "group" in row),
         node_access=of_classes | {node: frozenset(names) for node, names in access.items()},
         node_classes=classes,
+        calibrations=read_node_calibrations(store),
         revision=revision,
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ses_service.model.kinds import Kind
-from ses_service.model.nodes import NodeClass
+from ses_service.model.nodes import NodeCalibration, NodeClass
 
 __all__ = [
     "Element",
@@ -253,7 +253,8 @@ class Environment:
     ``home_vo`` maps a user's name to the VO whose defaults apply, and ``member_groups`` are pairs of a POSIX
     group and the VO of its members, for users without one; ``node_access`` maps a node's
     name to the storage systems it mounts (a node that is not listed reaches all of them), those of
-    ``node_classes`` included.  ``organisations`` are the names of all VOs.
+    ``node_classes`` included.  ``organisations`` are the names of all VOs, and ``calibrations`` what nodes
+    were measured to give, by the name of the node.
     """
 
     systems: Mapping[str, StorageSystem] = field(default_factory=dict)
@@ -264,3 +265,11 @@ class Environment:
     member_groups: tuple[tuple[str, str], ...] = ()
     organisations: frozenset[str] = frozenset()
     node_classes: tuple[NodeClass, ...] = ()
+    calibrations: Mapping[str, NodeCalibration] = field(default_factory=dict)
+
+    def calibration(self, node: str) -> NodeCalibration | None:
+        """Return the latest calibration of a node, with or without its domain; ``None``: it has none."""
+        host = node.partition(".")[0]
+        known = [one for name, one in self.calibrations.items() if name.partition(".")[0] == host]
+        exact = [one for one in known if one.node == node]
+        return max(exact or known, key=lambda one: one.at, default=None)

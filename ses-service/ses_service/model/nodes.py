@@ -1,4 +1,4 @@
-"""Compute nodes as the site describes them: classes of nodes that are alike, and the links they share.
+"""Compute nodes as the site describes them: classes of nodes that are alike, links they share, measurements.
 
 Pure data.  Rates are bytes per second, each way.
 """
@@ -32,3 +32,20 @@ class NodeClass:
     link_rate: float | None = None
     uplink: NetworkLink | None = None
     holds: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCalibration:
+    """What one node was measured to give to streaming programs; ``None``: not measured.
+
+    ``at`` is in seconds since the epoch.  ``core_copy_rate`` is what one core copies, ``memory_rate`` what
+    crosses the memory bus while all copy, ``link_rate`` what one stream to a peer got.
+    """
+
+    node: str
+    at: float
+    method: str = ""
+    cores: int | None = None
+    core_copy_rate: float | None = None
+    memory_rate: float | None = None
+    link_rate: float | None = None

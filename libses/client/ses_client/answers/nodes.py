@@ -1,4 +1,4 @@
-"""Nodes: the ranking for a task, and the classes of nodes there are."""
+"""Nodes: the ranking for a task, the classes of nodes there are, and what one was measured to give."""
 
 from __future__ import annotations
 
@@ -159,3 +159,27 @@ class NodeClasses(Answer):
     def of(cls, data: Any) -> NodeClasses:
         """Make it from JSON."""
         return cls(tuple(map(NodeClass.of, data["node_classes"])))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCalibration(Answer):
+    """What one node was measured to give (MB/s), when (seconds since the epoch) and how; None: unknown."""
+
+    node: str
+    calibrated_at: float
+    method: str
+    core_copy: float | None
+    memory: float | None
+    link: float | None
+
+    @classmethod
+    def of(cls, data: Any) -> NodeCalibration:
+        """Make it from JSON."""
+        return cls(
+            node=str(data["node"]),
+            calibrated_at=number(data["calibrated_at"]),
+            method=str(data.get("method") or ""),
+            core_copy=maybe_number(data.get("core_copy_mb_s")),
+            memory=maybe_number(data.get("memory_mb_s")),
+            link=maybe_number(data.get("link_mb_s")),
+        )

@@ -13,13 +13,14 @@ import click
 from ses_client.answers.requirements import Subject
 from ses_client.answers.vocabulary import Profile
 from ses_client.client import ServiceClient
-from ses_client.errors import EXIT_NOT_FOUND, NotFoundError, UsageError
+from ses_client.errors import EXIT_NOT_FOUND, NotFoundError, SesError, UsageError
 
+from ses.api.library import LibraryError, library
 from ses.commands.advise_last import compare
 from ses.commands.options import service_command, subject_options
 from ses.kept_forecast import Kept, keep
 from ses.output import console, line, number, print_json, table
-from ses.own_link import own_link
+from ses.own_link import Link, own_link
 from ses.profiling.darshan import read_log
 from ses.profiling.needs import implied
 from ses.profiling.phases import BOTH
@@ -45,7 +46,8 @@ _RATES = {"MB/s": 1e6, "GB/s": 1e9, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
 @click.option("--system", help="Only this storage system.")
 @click.option(
     "--link", metavar="RATE",
-    help="What the link of the node carries, like 12.5GB/s.  [default: what the site says of this node]",
+    help="What the link of the node carries, like 12.5GB/s.  [default: what ses calibrate --node measured of "
+    "this node, else what the site says of its class]",
 )  # fmt: skip
 @click.option("--in-turn", is_flag=True, help="The program waits for each transfer (O_DIRECT, O_SYNC).")
 @click.option(
@@ -80,10 +82,11 @@ def advise(
     """
     if (bool(program), kept is not None, darshan is not None, last).count(True) != 1:
         raise UsageError("Give one of: a program, --profile FILE or NAME, --darshan LOG, --last.")
+    _need_libses()
     if last:
         compare(client, as_json, application, job)
         return
-    stated = _rate(link) if link else None
+    stated = Link(_rate(link), stated=True) if link else None
     stored = _stored(client, kept) if kept is not None and not Path(kept).exists() else None
     found = _profile(program, kept, darshan) if stored is None else _as_run(stored)
     needs = [one.requirement for one in implied(found)] if stored is None else stored.requirements
@@ -102,10 +105,10 @@ def advise(
         raise SystemExit(EXIT_NOT_FOUND)
     carries = own_link(client, user) if stated is None else stated
     work = _work(found, in_turn)
-    predicted = forecasts(work, places, carries)
+    predicted = forecasts(work, places, carries.rate)
     say = advice(predicted[0], predicted, work)
     named = " ".join(found.command) or "a program"
-    keep(Kept(time.time(), named, user, application, work, tuple(places), carries))
+    keep(Kept(time.time(), named, user, application, work, tuple(places), carries.rate))
     if as_json:
         print_json(
             {
@@ -113,10 +116,19 @@ def advise(
                 "advice": say,
                 "forecasts": [_facts(one) for one in predicted],
                 "together_on_all": sum(one.together for one in predicted if len(one.elements) == 1),
+                "link": _link_facts(carries),
             }
         )
     else:
-        _show(found, predicted, say, bool(program))
+        _show(found, predicted, carries, say, bool(program))
+
+
+def _need_libses() -> None:
+    """Raise SesError where the library is missing that has the model's formulas, before anything is run."""
+    try:
+        library()
+    except LibraryError as error:
+        raise SesError(str(error)) from None
 
 
 def _stored(client: ServiceClient, name: str) -> Profile:
@@ -177,13 +189,22 @@ def _facts(one: Forecast) -> dict[str, Any]:
     }
 
 
-def _show(found: ProgramProfile, predicted: list[Forecast], say: str, ran: bool) -> None:
+def _link_facts(link: Link) -> dict[str, Any]:
+    return {
+        "mb_s": link.rate / 1e6 if math.isfinite(link.rate) else None,
+        "from": link.source(),
+        "calibrated_at": link.measured_at,
+    }
+
+
+def _show(found: ProgramProfile, predicted: list[Forecast], link: Link, say: str, ran: bool) -> None:
     out = console(sys.stderr if ran else sys.stdout)
     line(
         out,
         f"Measured: {found.seconds:.1f} s, {(found.read_bytes + found.written_bytes) / 1e6:.0f} MB, "
         f"{found.cpu_seconds:.1f} s of processor time.",
     )
+    line(out, str(link))
     rows = []
     for one in predicted:
         rates = [f"{name} {rate / 1e6:.0f}" for name, rate in one.allowed.items() if math.isfinite(rate)]

@@ -8,8 +8,9 @@ from flask import Response
 from ses_service.api import operations, render, render_nodes
 from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import failures
+from ses_service.api.problems import NotFoundProblem
 from ses_service.api.schemas.node_selections import NodeClassList, NodeSelection, NodeSelectionRequest
-from ses_service.api.schemas.nodes import AnnouncementIn, AnnouncementTaken, NodeList
+from ses_service.api.schemas.nodes import AnnouncementIn, AnnouncementTaken, NodeCalibrationOut, NodeList
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import EVERYONE, Role
 
@@ -67,3 +68,18 @@ def node_classes() -> Response:
     """
     found = runtime().state.node_classes()
     return render.answer({"node_classes": [render_nodes.node_class(one) for one in found]})
+
+
+@blueprint.get("/v1/nodes/<node>/calibration")
+@allow(*EVERYONE)
+@blueprint.output(NodeCalibrationOut)
+@blueprint.doc(responses=failures(404))
+def calibration(node: str) -> Response:
+    """Say what a node was measured to give to streaming programs
+
+    The latest calibration that the knowledge base has of it.
+    """
+    found = runtime().state.environment.calibration(node)
+    if found is None:
+        raise NotFoundProblem(f"Node {node} was not calibrated.")
+    return render.answer(render_nodes.calibration(found))

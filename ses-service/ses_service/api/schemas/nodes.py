@@ -442,3 +442,19 @@ class NodeList(Answer):
 
     nodes: list[NodeOut]
     silent: list[NodeOut]
+
+
+class NodeCalibrationOut(Answer):
+    """What one node was measured to give to streaming programs, when and how; null: not measured.
+
+    `core_copy_mb_s` is what one core copies, `memory_mb_s` what crosses the memory bus while all copy, and
+    `link_mb_s` what one stream to a peer got.
+    """
+
+    node: str
+    calibrated_at: float
+    method: str
+    cores: int | None
+    core_copy_mb_s: float | None
+    memory_mb_s: float | None
+    link_mb_s: float | None
