@@ -38,12 +38,12 @@ def full_site(site, make_received):
         (Requirement("current-write-rate", 50, "MB/s", 2, "hard"),),
         revision=0,
     )
-    site.replace_requirements("site", "default", (Requirement("free-capacity", 0.1, "GB"),), revision=0)
     measured = MeasuredRun(2e8, 9e7, 9.0, 1.0, 2)
     required = (Requirement("current-write-rate", 50, "MB/s"),)
     simulate = Profile("alice:simulate", "alice:simulate", "", required, measured, "alice", 1.7e9)
     site.words = Vocabulary(site.words.kinds, (simulate,))
-    site.replace_requirements("application", "alice:dd", (), profile="alice:simulate", revision=0)
+    space = (Requirement("free-capacity", 0.1, "GB"),)
+    site.replace_requirements("site", "default", space, profile="alice:simulate", revision=0)
     site.got[site.records[0].placement_id] = make_received(site.records[0])
     site.jobs[site.records[0].placement_id] = "4711"
     site.acting("alice").make_token("laptop", "read", 30)
