@@ -46,6 +46,8 @@ def open_files(served: Served, nodes: int, elements: int) -> None:
                     "placement_id": secrets.token_hex(8),
                     "user": "bench",
                     "path": f"/srv/bench/{node}-{number}",
+                    "device": 7,
+                    "inode": str(_MOST_OPEN * node + number),
                     "restore": {
                         "element": f"bench/e{(node + number) % elements}",
                         "booked_at": time.time(),
