@@ -141,7 +141,7 @@ void FileCopy::create(Name name) {
     result_.not_placed =
         result.placed != 0 ? "" : ses_strerror(static_cast<ses_status>(result.reason));
     unplaced_directory =
-        out_ && result.reason == SES_NOT_PLACED_NOT_MANAGED && can_be_nameless(out_.get())
+        out_ && result.reason == SES_NOT_PLACED_NOT_MANAGED && is_of_the_node(out_.get())
             ? directory
             : "";
   }
@@ -186,7 +186,11 @@ void FileCopy::plan() {
   copied_.resize(pieces_.size());
 }
 
-unsigned FileCopy::pieces() const { return static_cast<unsigned>(pieces_.size()); }
+unsigned FileCopy::pieces() const {
+  // A file system of the node lets one thread at a time write to a file; others would spin.
+  const bool alone = pieces_.size() > 1 && way_ != Way::kDirect && is_of_the_node(out_.get());
+  return alone ? 1 : static_cast<unsigned>(pieces_.size());
+}
 
 // The way to go on by after TRIED was refused; raises Failure when there is none.
 Way FileCopy::next_way(Way tried, int error) {

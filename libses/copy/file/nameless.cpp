@@ -14,7 +14,7 @@ std::string directory_of(const std::string &path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-bool can_be_nameless(int fd) {
+bool is_of_the_node(int fd) {
   struct statfs found {};
   if (fstatfs(fd, &found) != 0) {
     return false;

@@ -14,8 +14,9 @@ namespace ses::copy {
 // The directory that PATH names a file in; ".": none is named.
 std::string directory_of(const std::string &path);
 
-// The file system of FD is one of the node's own that can do this, and that no back end places on.
-bool can_be_nameless(int fd);
+// The file system of FD is one of the node's own: it can do this, no back end places on it, and it
+// lets one thread at a time write to a file.
+bool is_of_the_node(int fd);
 
 // A file in DIRECTORY with the permissions of MODE, as far as the umask lets it; none, with errno:
 // not possible there.
