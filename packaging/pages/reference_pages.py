@@ -14,7 +14,14 @@ from programs import ROOT
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from ses_service.model.policies import Setting, settings
-from smed_monitor.config.settings import ElementSettings, HistorySettings, Rule, Settings, Target
+from smed_monitor.config.settings import (
+    ElementSettings,
+    HistorySettings,
+    QuotaSettings,
+    Rule,
+    Settings,
+    Target,
+)
 from variables import every_variable
 
 _METRICS = (
@@ -27,6 +34,7 @@ _TABLES: tuple[tuple[str, type[BaseModel]], ...] = (
     ("[[target]]", Target),
     ("[[element]]", ElementSettings),
     ("[[rule]]", Rule),
+    ("[[quota]]", QuotaSettings),
     ("[history]", HistorySettings),
 )
 _READERS = {

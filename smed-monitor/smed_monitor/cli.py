@@ -178,27 +178,21 @@ def check(path: Path, site: Path | None, as_json: bool) -> None:
 )
 @click.option("--once", is_flag=True, help="Write once and end.")
 def textfile(output: Path, interval: float, root: Path, once: bool) -> None:
-    """Write this server's OSTs for node_exporter, until SIGTERM.
+    """Write this server's OSTs and quotas for node_exporter.
 
-    Its textfile collector reads what is written.
+    Its textfile collector reads what is written, until SIGTERM.  Lustre shows quotas on the server of its first MDT.
     """
     from smed_monitor.collectors.registry import COLLECTORS
-    from smed_monitor.config.settings import ElementSettings, Target
+    from smed_monitor.config.settings import Target
     from smed_monitor.core.errors import MonitorError
-    from smed_monitor.textfile import page, write
+    from smed_monitor.quotas.names import Names
+    from smed_monitor.textfile import Server, write
 
     target = Target(name="local", collector="lustre_files", root=str(root.absolute()), timeout_seconds=5.0)
-    collector = COLLECTORS[target.collector]
-    source = collector.open(target)
+    server = Server(target, COLLECTORS[target.collector], Names())
     while True:
         try:
-            reply = source.read()
-            sample = collector.parse(reply.body)
-            elements = [
-                ElementSettings(id="local/ost", target="local", ost=ost) for ost in collector.found(sample)
-            ]
-            readings = {str(each.ost): collector.reading(sample, each) for each in elements}
-            write(output, page(readings, reply.at.wall))
+            write(output, server.page())
         except (MonitorError, OSError) as error:
             click.echo(f"{output} is not written: Lustre of this server {error}", err=True)
             if once:

@@ -6,14 +6,23 @@ because node_exporter repeats it for ever.
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from smed_monitor.core.model import Reading
+from smed_monitor.collectors.base import Collector
+from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.core.errors import UnreachableError
+from smed_monitor.core.model import Reading, now
+from smed_monitor.core.quotas import Quota
+from smed_monitor.quotas import lustre
+from smed_monitor.quotas.page import page as quota_page
+from smed_monitor.quotas.watch import PERIOD_SECONDS
 
 SERIES = {
     "smed_ost_read_bytes_total": "Bytes read.",
@@ -54,6 +63,38 @@ def page(readings: Mapping[str, Reading], at: float) -> bytes:
             if value is not None:
                 gauge.labels("ost", ost).set(value)
     return generate_latest(registry)
+
+
+class Server:
+    """One server of a Lustre: its OSTs, and the quotas if it has the first MDT."""
+
+    def __init__(self, target: Target, collector: Collector[Any], names: lustre.Names) -> None:
+        self._root = Path(target.root)
+        self._collector = collector
+        self._source = collector.open(target)
+        self._names = names
+        self._quotas: list[Quota] = []
+        self._looked_at = -math.inf
+
+    def page(self) -> bytes:
+        """Return what is to be written now; quotas are looked at once a minute.  Raises MonitorError."""
+        at = now()
+        if at.monotonic - self._looked_at >= PERIOD_SECONDS:
+            self._quotas = lustre.read(self._root, self._names, at.wall)
+            self._looked_at = at.monotonic
+        quotas = quota_page(self._quotas) if self._quotas else b""
+        try:
+            reply = self._source.read()
+        except UnreachableError:
+            if quotas:
+                return quotas
+            raise
+        collector, sample = self._collector, self._collector.parse(reply.body)
+        elements = [
+            ElementSettings(id="local/ost", target="local", ost=ost) for ost in collector.found(sample)
+        ]
+        readings = {str(each.ost): collector.reading(sample, each) for each in elements}
+        return page(readings, reply.at.wall) + quotas
 
 
 def write(path: Path, content: bytes) -> None:

@@ -13,6 +13,7 @@ FOLDERS = (
     "core",  # what is known and computed
     "config",  # settings, and the site's description
     "collectors",  # one for each kind of source
+    "quotas",  # who may store how much
     "state",  # the latest records and their history
     "scraping",  # asking, again and again
     "http",  # answering

@@ -137,6 +137,26 @@ class Rule(_Model):
             return None
 
 
+class QuotaSettings(_Model):
+    """Where the quotas of a storage system are seen; of a Lustre, on the server of its first MDT."""
+
+    system: Name
+    """The storage system, as the site's description names it."""
+    url: Annotated[str, AfterValidator(_exporter_url)] | None = None
+    """Address of a node_exporter fed by ``smed-monitor textfile``; without it, this node's files are read."""
+    ca_file: Annotated[str, AfterValidator(_mount_point)] | None = None
+    """With https: authorities (PEM), where the system's did not sign its certificate."""
+    root: Annotated[str, AfterValidator(_mount_point)] = "/"
+    """Without ``url``: where proc and sys are."""
+    filesystem: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+    """Its own name, where the target shows several."""
+
+    @property
+    def address(self) -> str:
+        """Where they come from, as shown to people."""
+        return self.url or f"this node, {self.root}"
+
+
 class HistorySettings(_Model):
     """How much of the past is kept in memory, and the Prometheus server that knows more of it."""
 
@@ -168,6 +188,7 @@ class Settings(_Model):
     targets: Annotated[tuple[Target, ...], Field(alias="target", min_length=1)]
     elements: Annotated[tuple[ElementSettings, ...], Field(alias="element")] = ()
     rules: Annotated[tuple[Rule, ...], Field(alias="rule")] = ()
+    quotas: Annotated[tuple[QuotaSettings, ...], Field(alias="quota")] = ()
     history: HistorySettings = HistorySettings()
 
     @model_validator(mode="after")

@@ -24,12 +24,15 @@ from smed_monitor.http.schemas import (
     ObservationsQuery,
     PointOut,
     Problem,
+    QuotaOut,
+    QuotasOut,
     ReadinessOut,
+    SystemQuotasOut,
 )
 from smed_monitor.scraping.monitor import Monitor
 from smed_monitor.state.past import past
 
-CONTRACT_VERSION = "1.3.0"
+CONTRACT_VERSION = "1.4.0"
 MONITOR = "SMED_MONITOR"
 READERS = "SMED_READERS"
 Responses = dict[int | str, dict[str, str | dict[str, dict[str, Any]]]]
@@ -158,6 +161,35 @@ def history(query: HistoryQuery) -> HistoryOut:
             )
             for point in found.points
         ],
+    )
+
+
+@api.get("/v1/quotas")
+@api.output(QuotasOut)
+def quotas() -> QuotasOut:
+    """How much users, groups and projects may store, and have stored.
+
+    Looked at once a minute, where the settings name what shows it.
+    """
+    return QuotasOut(
+        systems=[
+            SystemQuotasOut(
+                system=each.system,
+                target=each.target,
+                error=each.error,
+                quotas=[
+                    QuotaOut(
+                        kind=one.kind,
+                        name=one.name,
+                        used_bytes=one.used,
+                        limit_bytes=one.limit,
+                        sampled_at=one.at,
+                    )
+                    for one in each.quotas
+                ],
+            )
+            for each in _monitor().quotas.latest
+        ]
     )
 
 

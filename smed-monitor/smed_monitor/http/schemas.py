@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from smed_monitor.core.model import State
+from smed_monitor.core.quotas import Kind
 
 LONGEST_WAIT_SECONDS = 30.0
 LATEST_TIME = 1e10
@@ -125,6 +126,31 @@ class HistoryOut(_Model):
     source: Annotated[str, Field(description="prometheus or memory.")]
     detail: Annotated[str, Field(description="Why not Prometheus, where one is configured; else empty.")]
     points: list[PointOut]
+
+
+class QuotaOut(_Model):
+    """What a user, group or project may store, and has stored."""
+
+    kind: Kind
+    name: str
+    used_bytes: float
+    limit_bytes: float
+    sampled_at: Annotated[float, Field(description="Epoch seconds, by the clock of its server.")]
+
+
+class SystemQuotasOut(_Model):
+    """The quotas of one storage system, as last seen."""
+
+    system: str
+    target: Annotated[str, Field(description="Where they are from.")]
+    error: Annotated[str, Field(description="Why they are not newer, or none; else empty.")]
+    quotas: list[QuotaOut]
+
+
+class QuotasOut(_Model):
+    """The quotas of the storage systems that the settings name."""
+
+    systems: list[SystemQuotasOut]
 
 
 class HealthOut(_Model):

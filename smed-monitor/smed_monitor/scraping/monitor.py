@@ -14,6 +14,7 @@ from smed_monitor.collectors.registry import COLLECTORS
 from smed_monitor.config.settings import Settings
 from smed_monitor.core.capability import Best, better
 from smed_monitor.core.model import Outcome
+from smed_monitor.quotas.watch import Quotas
 from smed_monitor.scraping.scheduler import Scheduler
 from smed_monitor.scraping.scrape import scrapers, windows_of
 from smed_monitor.state.history import Ring
@@ -57,6 +58,7 @@ class Monitor:
             publish=self._publish,
             skip=self.table.skipped,
         )
+        self.quotas = Quotas(settings.quotas)
         self._recorder = Recorder(
             self.table,
             self.ring,
@@ -75,12 +77,14 @@ class Monitor:
         """Begin to scrape, in threads of this process."""
         self._scheduler.start()
         self._recorder.start()
+        self.quotas.start()
 
     def stop(self) -> None:
         """Let waiters go, finish the scrapes under way, close connections, save."""
         self.table.close()
         self._scheduler.stop()
         self._recorder.stop()
+        self.quotas.stop()
 
     def learned(self) -> dict[str, Best]:
         """The best rates seen of each element, at whatever target."""

@@ -1,0 +1,1 @@
+"""Quotas: how much users, groups and projects may store, and have stored."""

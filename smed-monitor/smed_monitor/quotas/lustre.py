@@ -1,0 +1,56 @@
+"""Quotas of Lustre, as the server of its first MDT shows them in files (``qmt.*.dt-0x0.glb-*``).
+
+``used`` is what was granted to the OSTs: what is stored, and at most a few hundred MB for each OST more.  A
+soft limit counts where there is no hard one.  Whoever has neither has no quota.  Quotas of pools and of the
+number of files are not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from smed_monitor.core.quotas import Kind, Quota
+
+ROOTS = ("proc/fs/lustre", "sys/fs/lustre", "sys/kernel/debug/lustre")
+_KINDS = {"glb-usr": Kind.USER, "glb-grp": Kind.GROUP, "glb-prj": Kind.PROJECT}
+_ENTRY = re.compile(r"^- id:\s+(\d+)\s*$", re.MULTILINE)
+_FIELD = re.compile(r"\b(hard|soft|granted):\s*(\d+)")
+_KIB = 1024.0
+MOST_BYTES = 64 * 2**20
+
+Names = Callable[[Kind, int], str]
+
+
+def read(root: Path, name_of: Names, at: float) -> list[Quota]:
+    """Return the quotas of all Lustres whose first MDT is mounted on this server; none elsewhere."""
+    found: list[Quota] = []
+    for folder in (root / tree for tree in ROOTS):
+        for path in sorted(folder.glob("qmt/*-QMT*/dt-0x0/glb-*")):
+            kind = _KINDS.get(path.name)
+            if kind is None:
+                continue
+            try:
+                with path.open("rb") as file:
+                    text = file.read(MOST_BYTES).decode("utf-8", "replace")
+            except OSError:
+                continue
+            filesystem = path.parent.parent.name.rpartition("-QMT")[0]
+            found += [
+                Quota(filesystem, kind, number, name_of(kind, number), used, limit, at)
+                for number, used, limit in limits(text)
+            ]
+    return found
+
+
+def limits(text: str) -> list[tuple[int, float, float]]:
+    """Return number, bytes granted and limit in bytes of those who have a limit."""
+    found = []
+    _before, *parts = _ENTRY.split(text)
+    for number, entry in zip(parts[::2], parts[1::2], strict=True):
+        said = {name: int(value) for name, value in _FIELD.findall(entry)}
+        limit = said.get("hard") or said.get("soft")
+        if limit and int(number):  # number 0 has the defaults, or is root
+            found.append((int(number), said.get("granted", 0) * _KIB, limit * _KIB))
+    return found
