@@ -72,6 +72,7 @@ class SelectionServiceDouble:
         self.checks: list[JSON] = [{"name": "knowledge-base", "ok": True, "detail": ""}]
         self.elements: list[JSON] = []
         self.storage_systems: list[JSON] = []
+        self.quotas: JSON = {"total": 0, "quotas": [], "sources": [], "problem": ""}
         self.monitor: JSON = {"url": "http://127.0.0.1:1", "reachable": True, "age_seconds": 0.3}
         self.knowledge_base: JSON = {"url": None, "reachable": True, "age_seconds": 0.1, "revision": "7"}
         self.selection: JSON = {
@@ -111,6 +112,9 @@ class SelectionServiceDouble:
         if path == "/v1/elements":
             return 200, {"generated_at": 1.0, "elements": self.elements, "monitor": self.monitor,
                          "knowledge_base": self.knowledge_base}  # fmt: skip
+        if path == "/v1/quotas":
+            self.asked = {name: values[0] for name, values in query.items()}
+            return 200, self.quotas
         if path == "/v1/storage-systems":
             return 200, {"storage_systems": self.storage_systems}
         if path == "/v1/selections":

@@ -55,7 +55,10 @@ class CountingHasher(PasswordHasher):
 
 def element(name: str, write: float | None, **changes: object) -> Element:
     """One element of the union; rates in MB/s."""
-    observed = {"state": changes.pop("observed", "ok"), "age_seconds": changes.pop("age_seconds", 0.4)}
+    observed = {
+        "state": changes.pop("observed", "ok"), "age_seconds": changes.pop("age_seconds", 0.4),
+        "write_rate": changes.pop("write_rate", 0.0),
+    }  # fmt: skip
     values: dict[str, object] = {
         "id": f"union/{name}", "label": name, "storage_system": "union", "backend": "mergerfs",
         "server": "n1", "target": f"/branches/{name}", "state": "active",

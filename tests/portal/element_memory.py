@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from groups_memory import SOURCES
 from ses_client.answers.changes import Change, State
 from ses_client.answers.elements import (
     Element,
@@ -54,10 +55,8 @@ class ElementsInMemory:
     def element(self, element: str) -> Inventory:
         """See ServiceClient."""
         found = self._place(element)
-        return replace(self.elements(), elements=(found,))
-
-    def elements(self) -> Inventory:
-        raise NotImplementedError
+        self._called()
+        return Inventory((found,), *SOURCES, self._clock())
 
     def nodes(self) -> HeardNodes:
         """See ServiceClient."""

@@ -144,14 +144,14 @@ class Stack:
     node_token: str
     monitor: IdleMonitor
 
-    def placement(self, application: str) -> dict[str, Any]:
+    def placement(self, application: str, user: str = "nobody") -> dict[str, Any]:
         """Announce one file as the agent of a node whose program chose what the service would choose.
 
         It was created two seconds ago.
         """
-        subject = {"user": "nobody", "application": application, "node": "n1"}
+        subject = {"user": user, "application": application, "node": "n1"}
         chosen = _call(f"{self.service}/v1/selections", self.node_token, {"subject": subject})
-        told = self._announce({"users": ["nobody"]})["needs"]
+        told = self._announce({"users": [user]})["needs"]
         needs = {one["application"]: one["requirements"] for one in told}
         made = {"placement_id": secrets.token_hex(8), "element": chosen["candidates"][0]["element"]}
         decision = {
@@ -173,7 +173,7 @@ class Stack:
             "element": made["element"], "booked_at": chosen["decided_at"] - 2, "decided_by": "program",
         }  # fmt: skip
         opened = {
-            "placement_id": made["placement_id"], "user": "nobody", "application": application, "device": 7,
+            "placement_id": made["placement_id"], "user": user, "application": application, "device": 7,
             "inode": "42", "restore": restore, "decision": {"id": 0, "predicted": {"write": 90e6}},
             "path": f"/data/{application}.out", "job": "4711",
         }  # fmt: skip

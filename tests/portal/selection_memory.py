@@ -16,8 +16,9 @@ from typing import Any
 
 from element_memory import ElementsInMemory
 from files_memory import FilesInMemory
+from groups_memory import GroupsInMemory
 from history_memory import HistoryInMemory
-from ses_client.answers.elements import Element, Inventory, Source
+from ses_client.answers.elements import Element
 from ses_client.answers.requirements import (
     Effective,
     PassedOver,
@@ -47,7 +48,13 @@ KINDS = (
 
 
 class InMemorySelectionService(
-    ElementsInMemory, FilesInMemory, TokensInMemory, HistoryInMemory, WorkloadsInMemory, ServiceClient
+    ElementsInMemory,
+    GroupsInMemory,
+    FilesInMemory,
+    TokensInMemory,
+    HistoryInMemory,
+    WorkloadsInMemory,
+    ServiceClient,
 ):
     """A site of ``places``; ``home_vo`` maps users to VOs; ``clock`` gives seconds since the epoch.
 
@@ -208,12 +215,6 @@ class InMemorySelectionService(
         )
         return Selection(self._clock(), wanted, ranked[:limit], tuple(refused), ())
 
-    def elements(self) -> Inventory:
-        """See ServiceClient."""
-        self._called()
-        sources = (Source("monitor", True, 0.4), Source("knowledge base", True, 2.0))
-        return Inventory(tuple(self.places), *sources, self._clock())
-
     def placements(self, **wanted: str | int | None) -> tuple[Placement, ...]:
         """See ServiceClient."""
         self._called()
@@ -281,5 +282,5 @@ def _candidate(
         free_gb=None if element.free_bytes is None else element.free_bytes / 1e9,
         predicted=predicted,
         age_seconds=element.age_seconds,
-        basis="monitor+ledger",
+        basis="monitor+ledger" if element.observed == "ok" else "static",
     )

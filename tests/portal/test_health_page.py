@@ -7,7 +7,6 @@ import re
 import pytest
 from ses_client.answers.elements import Observation, Readiness, ReadyCheck
 from ses_client.answers.nodes import HeardNode, HeardNodes, NodeClass, NodeClasses
-from ses_webface.links.services import exporters_of
 
 
 @pytest.fixture
@@ -56,15 +55,20 @@ def test_silent_and_missing_nodes_are_named(root, site, clock) -> None:
     assert "1 of version 1.0.0" in page
 
 
-def test_exporters_with_trouble_come_first(make_element) -> None:
-    elements = [
+def test_exporters_are_listed_and_the_rest_is_counted(root, site, make_element) -> None:
+    site.places = [
         make_element("b1", 40.0, observation=Observation("ok", 0.4, "http://n1:9100/metrics")),
         make_element("b2", 40.0, observation=Observation("stale", 90.0, "http://n1:9100/metrics")),
         make_element("b3", 40.0, observation=None),
     ]
-    unseen, seen = exporters_of(elements)
-    assert (unseen.name, unseen.missing, unseen.oldest) == ("", 1, None)
-    assert (seen.ok, seen.stale, seen.oldest) == (1, 1, 90.0)
+    site.exporters_more = 7
+    page = text_of(root.get("/health"))
+    assert "none: the monitor does not watch them" in page
+    seen = row_of(page, "http://n1:9100/metrics")
+    assert re.findall(r'<td class="num"[^>]*>(.*?)</td>', seen) == [
+        "2", "1", '<span class="badge warn">1</span>', "0", "90 s",
+    ]  # fmt: skip
+    assert "7 more exporters are not listed." in page
 
 
 def test_while_the_service_is_away_nothing_is_said_to_hold(root, site) -> None:

@@ -265,10 +265,11 @@ def test_what_is_not_understood_or_not_measured_is_never_green(alice, site, make
     assert "ranks first and meets what could be read" in unread
     assert "verdict good" not in unread
     assert "meets everything" not in unread
-    site.places = [make_element("b1", 40.0, observation=None)]
-    unmeasured = shown("20")
-    assert "verdict good" not in unmeasured
-    assert "by what is described" in unmeasured
+    for lost in ({"observation": None}, {"observed": "stale", "age_seconds": 900.0}):
+        site.places = [make_element("b1", 40.0, **lost)]
+        unmeasured = shown("20")
+        assert "verdict good" not in unmeasured
+        assert "by what is described" in unmeasured
 
 
 @pytest.mark.parametrize("name", ["<script>alert(1)<x", '"><img src=x onerror=alert(1)>'])

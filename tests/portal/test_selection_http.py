@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from ses_client.address import ServiceAddress
+from ses_client.answers.element_groups import Chosen
 from ses_client.answers.requirements import Requirement, Subject
 from ses_client.client import ServiceClient
 from ses_client.errors import ConflictError, NotAllowedError, NotFoundError, RefusedError, UnavailableError
@@ -252,6 +253,17 @@ def test_questions_go_where_the_contract_says(server: Server) -> None:
         ),
         (lambda: client.select(Subject("alice"), WANTED), "POST", "/v1/selections"),
         (lambda: client.elements(), "GET", "/v1/elements"),
+        (
+            lambda: client.elements(Chosen("u", tier=""), offset=400, limit=9),
+            "GET",
+            "/v1/elements?system=u&tier=&offset=400&limit=9",
+        ),
+        (
+            lambda: client.element_groups(Chosen(server="n 1"), by="tier", measure="free"),
+            "GET",
+            "/v1/element-groups?server=n+1&by=tier&measure=free&offset=0&limit=400",
+        ),
+        (client.exporters, "GET", "/v1/exporters?limit=200"),
         (
             lambda: client.placements(user="alice", path="/u/a&b", limit=50),
             "GET",

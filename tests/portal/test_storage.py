@@ -7,8 +7,15 @@ import re
 from dataclasses import replace
 
 import pytest
-from ses_client.answers.elements import Inventory, Source
-from ses_webface.storage.services import MAX_TILES, Question, build_map, tile
+from ses_webface.storage.services import (
+    MAX_TILES,
+    Map,
+    Question,
+    map_of_elements,
+    map_of_groups,
+    tile,
+    wants_heaps,
+)
 
 
 def test_the_map_gives_number_colour_state_and_age(alice) -> None:
@@ -36,6 +43,7 @@ def test_the_measure_can_be_chosen(alice, show: str, number: str) -> None:
         ({"observed": "stale", "age_seconds": 12.0}, "old data"),
         ({"observed": "missing", "age_seconds": None}, "not monitored"),
         ({"state": "read-only"}, "read only"),
+        ({"write_rate": None}, "load not seen"),
     ],
 )
 def test_numbers_that_mean_little_have_no_colour(
@@ -63,20 +71,27 @@ def many(make_element, count: int = 1000) -> list:
     ]  # fmt: skip
 
 
-def inventory(elements: list) -> Inventory:
-    return Inventory(tuple(elements), Source("monitor", True), Source("knowledge base", True))
+def build_map(site, asked: Question) -> Map:
+    found = site.element_groups(asked.chosen(), by=asked.by or None, measure=asked.show, limit=MAX_TILES)
+    if wants_heaps(found):
+        return map_of_groups(found, asked)
+    first = (asked.page - 1) * MAX_TILES
+    return map_of_elements(
+        found, site.elements(asked.chosen(), offset=first, limit=MAX_TILES).elements, asked
+    )
 
 
-def test_elements_are_grouped_as_asked_and_by_what_they_have(make_element) -> None:
-    found = build_map(inventory(many(make_element, 20)), Question(by="tier"))
+def test_elements_are_grouped_as_asked_and_by_what_they_have(site, make_element) -> None:
+    site.places = many(make_element, 20)
+    found = build_map(site, Question(by="tier"))
     assert (found.choices, found.by) == (("tier", "server"), "tier")
     assert [(group.value, len(group.tiles)) for group in found.groups] == [("disk", 14), ("flash", 6)]
-    assert build_map(inventory(many(make_element, 20)), Question(by="pool")).by == ""
+    assert build_map(site, Question(by="pool")).by == ""
 
 
 def test_a_large_site_is_shown_in_groups_that_lead_to_their_elements(alice, site, make_element) -> None:
     site.places = many(make_element)
-    found = build_map(inventory(site.places), Question())
+    found = build_map(site, Question())
     assert (found.by, found.shown, found.total, found.pages) == ("server", 1000, 1000, 1)
     heap = found.groups[0].heaps[0]
     assert (heap.title, heap.total, heap.usable, heap.number) == (
@@ -93,21 +108,36 @@ def test_a_large_site_is_shown_in_groups_that_lead_to_their_elements(alice, site
     assert alice.get(address).get_data(as_text=True).count('class="tile heat-') == 100
 
 
-def test_a_group_of_which_nothing_is_known_has_no_colour(make_element) -> None:
-    lost = [replace(one, observation=None) for one in many(make_element)]
-    heap = build_map(inventory(lost), Question(by="tier")).groups[0].heaps[0]
+def test_a_group_of_which_nothing_is_known_has_no_colour(site, make_element) -> None:
+    site.places = [replace(one, observation=None) for one in many(make_element)]
+    heap = build_map(site, Question(by="tier")).groups[0].heaps[0]
     assert (heap.step, heap.usable, heap.number, heap.share) == (0, 0, "–", None)
 
 
 def test_elements_that_nothing_tells_apart_come_in_pages(alice, site, make_element) -> None:
     site.places = [replace(one, server="", tier="") for one in many(make_element)]
-    found = build_map(inventory(site.places), Question(page=3))
+    found = build_map(site, Question(page=3))
     assert (found.by, found.shown, found.pages) == ("", 1000 - 2 * MAX_TILES, 3)
     text = alice.get("/storage?page=2").get_data(as_text=True)
-    assert f"Page 2 of 3: {MAX_TILES} of 1000 elements" in text
+    assert f"Page 2 of 3: {MAX_TILES} of 1\u202f000 elements" in text
     assert 'href="/storage?page=3"' in text
     for junk in ("0", "-1", "x", "99999999999"):
         assert alice.get(f"/storage?page={junk}").status_code == 200
+    assert "Page 3 of 3: 200 of 1\u202f000 elements" in alice.get("/storage?page=99").get_data(as_text=True)
+
+
+def test_many_groups_come_in_pages(alice, site, make_element) -> None:
+    site.places = [replace(one, server=f"oss{one.id}", tier="") for one in many(make_element)]
+    text = alice.get("/storage?page=9").get_data(as_text=True)
+    assert "Page 3 of 3: 200 of 1\u202f000 elements" in text
+    assert text.count('class="tile heap') == 1000 - 2 * MAX_TILES
+
+
+def test_those_without_a_tier_can_be_shown_alone(alice, site, make_element) -> None:
+    site.places = [make_element("b1", 9.0, tier="flash"), make_element("b2", 9.0, tier="")]
+    text = alice.get("/storage?tier=-").get_data(as_text=True)
+    assert "union/b2" in text
+    assert "union/b1" not in text
 
 
 def test_one_storage_system_can_be_shown_alone(alice, site, make_element) -> None:

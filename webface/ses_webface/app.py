@@ -25,6 +25,7 @@ from ses_webface.links import views as links
 from ses_webface.metrics import Metrics
 from ses_webface.portal import Portal, portal
 from ses_webface.profiles import views as profiles
+from ses_webface.quotas import views as quotas
 from ses_webface.requirements import views as requirements
 from ses_webface.settings import Settings, prepare_state_dir, secret_key, service_address
 from ses_webface.storage import changing as element_changes
@@ -84,6 +85,7 @@ def create_app(
         files,
         history,
         links,
+        quotas,
     )
     for feature in features:
         app.register_blueprint(feature.blueprint)

@@ -13,9 +13,11 @@ from urllib.parse import quote
 
 from ses_client.address import ServiceAddress
 from ses_client.answers.changes import ChangePage, ChangeStates, KnowledgePage, Undone
+from ses_client.answers.element_groups import Chosen, ElementGroups, Exporters
 from ses_client.answers.elements import History, Inventory, Readiness, StorageSystem, storage_systems_of
 from ses_client.answers.files import FilePage, Received, Report
 from ses_client.answers.nodes import HeardNodes, NodeCalibration, NodeClasses, NodeSelection
+from ses_client.answers.quotas import QuotaPage
 from ses_client.answers.reading import JSON
 from ses_client.answers.requirements import Effective, Requirement, RequirementSet, RequirementSets, Subject
 from ses_client.answers.selections import Placement, Selection, placements_of
@@ -80,9 +82,27 @@ class ServiceClient:
         """Return whether the service says it is ready, and its own checks."""
         return self._ask("GET", "/readyz", Readiness.of, accept=(200, 503), authorised=False)
 
-    def elements(self) -> Inventory:
-        """Return all elements with what a stream that starts now would get from each."""
-        return self._ask("GET", "/v1/elements", Inventory.of)
+    def elements(
+        self, chosen: Chosen | None = None, *, offset: int | None = None, limit: int | None = None
+    ) -> Inventory:
+        """Return elements with what a stream that starts now would get from each: all, if nothing is said."""
+        fields = {**(chosen or Chosen()).fields(), "offset": offset, "limit": limit}
+        return self._ask("GET", "/v1/elements", Inventory.of, fields=fields)
+
+    def element_groups(
+        self, chosen: Chosen, *, by: str | None, measure: str, offset: int = 0, limit: int = 400
+    ) -> ElementGroups:
+        """Return elements in groups; ``by`` None: by what makes the most groups that ``limit`` allows."""
+        fields = {**chosen.fields(), "by": by, "measure": measure, "offset": offset, "limit": limit}
+        return self._ask("GET", "/v1/element-groups", ElementGroups.of, fields=fields)
+
+    def exporters(self, limit: int = 200) -> Exporters:
+        """Return where the figures of the elements come from."""
+        return self._ask("GET", "/v1/exporters", Exporters.of, fields={"limit": limit})
+
+    def quotas(self, **wanted: str | float | None) -> QuotaPage:
+        """Return quotas and when they are used up; ``wanted`` are parameters of ``GET /v1/quotas``."""
+        return self._ask("GET", "/v1/quotas", QuotaPage.of, fields=wanted)
 
     def element(self, element: str) -> Inventory:
         """Return the same of one element; raises NotFoundError where there is none of this name."""

@@ -14,6 +14,10 @@ _COMMANDS = {
     "elements": ("elements.group", "List the storage elements; add, change and remove them."),
     "drain": ("elements.drain", "Let a storage element take no further files, such as before maintenance."),
     "undrain": ("elements.drain", "Let a drained storage element take files again."),
+    "quotas": (
+        "quotas",
+        "List the quotas of file systems, and when each is used up at the pace of the last weeks.",
+    ),
     "rank": ("rank", "Show what would be chosen now for a user's application with these needs."),
     "nodes": ("nodes.group", "Show the compute nodes, and find those that suit a task."),
     "explain": (

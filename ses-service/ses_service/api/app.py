@@ -22,6 +22,7 @@ from ses_service.api.routes import (
     members,
     nodes,
     placements,
+    quotas,
     requirements,
     selections,
     sessions,
@@ -76,7 +77,7 @@ def create_app(config: ServiceConfig) -> APIFlask:
             error = {"location": f"query.{twice[0]}", "message": "given more than once"}
             raise InvalidProblem([error])
 
-    places = (selections, placements, files, nodes, ledger, elements, element_changes)
+    places = (selections, placements, files, nodes, ledger, elements, element_changes, quotas)
     people = (sessions, tokens, requirements, members, vocabulary, workloads, knowledge)
     for area in (*places, *people, health):
         app.register_blueprint(area.blueprint)

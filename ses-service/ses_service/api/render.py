@@ -6,7 +6,7 @@ Turns bytes per second into MB/s and bytes into GB; ``nan`` never gets here (unk
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -15,6 +15,7 @@ import orjson
 from flask import Response
 from pydantic_core import to_json
 
+from ses_service.decision.element_groups import Group, Measure
 from ses_service.decision.question import Decision
 from ses_service.decision.resolve import PassedOver
 from ses_service.knowledge.times import written
@@ -329,13 +330,13 @@ def placement_record(placement: Placement, backends: dict[str, str]) -> Json:
     }
 
 
-def observation(one: Observation, now: float) -> Json:
-    """Return what the monitor last saw of an element."""
+def observation(one: Observation, now: float, *, seen: bool = True) -> Json:
+    """Return what the monitor last saw of an element; what is not ``seen`` any more is stale."""
     return {
         "element": one.element,
         "source": one.source,
         "target": one.target,
-        "state": one.state,
+        "state": one.state if seen or one.state != "ok" else "stale",
         "sampled_at": one.sampled_at,
         "age_seconds": None if one.sampled_at is None else round(max(0.0, now - one.sampled_at), 3),
         "read_bytes_per_second": {"current": one.current_read_rate, "average": one.average_read_rate},
@@ -370,6 +371,22 @@ def element(one: Element, system: StorageSystem | None, now: float) -> Json:
         "state_until": written(one.state_until) if said else None,
         "capacity_bytes": one.capacity_bytes,
         "nominal": rates(one.nominal_read_rate, one.nominal_write_rate),
+    }
+
+
+def element_group(one: Group, systems: Mapping[str, StorageSystem], measure: Measure) -> Json:
+    """Return a group of elements; ``measure`` is what its sums are of."""
+    size = GB if measure is Measure.FREE else MB
+    system = systems.get(one.system)
+    return {
+        "storage_system": one.system,
+        "backend": system.backend if system else "",
+        "value": one.value,
+        "elements": one.elements,
+        "usable": sum(one.fifths[1:]),
+        "now": None if one.now is None else round(one.now / size, PLACES),
+        "whole": None if one.whole is None else round(one.whole / size, PLACES),
+        "fifths": [*one.fifths],
     }
 
 

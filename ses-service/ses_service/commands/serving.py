@@ -145,6 +145,7 @@ def serve(
                 members_state=state_dir / "members.json",
                 accounts_state=state_dir / "accounts.json",
                 space_state=state_dir / "space.json",
+                quota_state=state_dir / "quotas.json",
                 policies=chosen_policies,
                 keep_files=keep_files * 86400,
                 clock=SlewedClock(),

@@ -49,6 +49,7 @@ class ElementTable:
     system_names: tuple[str, ...]
     system: Codes
     server: Codes
+    server_names: tuple[str, ...]
     state: Codes
     state_until: Floats
     read_capability: Floats
@@ -56,6 +57,8 @@ class ElementTable:
     capacity: Floats
     tier: Codes
     tier_names: tuple[str | None, ...]
+    pool: Codes
+    pool_names: tuple[str | None, ...]
     numbered: Bools
     stated: Mapping[str, Floats]
 
@@ -70,6 +73,7 @@ def element_table(environment: Environment) -> ElementTable:
     codes = {name: code for code, name in enumerate(names)}
     servers = {name: code for code, name in enumerate(dict.fromkeys(one.server for one in elements))}
     tiers = {name: code for code, name in enumerate(dict.fromkeys(one.tier for one in elements))}
+    pools = {name: code for code, name in enumerate(dict.fromkeys(one.pool for one in elements))}
     state_codes = {state: code for code, state in enumerate(STATES)}
     return ElementTable(
         environment=environment,
@@ -78,6 +82,7 @@ def element_table(environment: Environment) -> ElementTable:
         system_names=names,
         system=np.array([codes[element.storage_system] for element in elements], dtype=np.int64),
         server=np.array([servers[element.server] for element in elements], dtype=np.int64),
+        server_names=tuple(servers),
         state=np.array([state_codes[element.state] for element in elements], dtype=np.int64),
         state_until=np.array(
             [np.inf if element.state_until is None else element.state_until for element in elements],
@@ -88,6 +93,8 @@ def element_table(environment: Environment) -> ElementTable:
         capacity=_at_least_one(element.capacity_bytes for element in elements),
         tier=np.array([tiers[element.tier] for element in elements], dtype=np.int64),
         tier_names=tuple(tiers),
+        pool=np.array([pools[element.pool] for element in elements], dtype=np.int64),
+        pool_names=tuple(pools),
         numbered=np.array([element.target.isdecimal() for element in elements], dtype=np.bool_),
         stated=_stated(elements),
     )

@@ -12,6 +12,7 @@ from flask import Flask, current_app
 
 from ses_service.feeds.interfaces import Knowledge
 from ses_service.feeds.monitor_history import MonitorHistory
+from ses_service.feeds.monitor_quotas import MonitorQuotas
 from ses_service.feeds.monitor_reader import Observer, Seen
 from ses_service.feeds.site_reader import EnvironmentKeeper
 from ses_service.members.accounts import Accounts
@@ -24,6 +25,7 @@ from ses_service.model.policies import Policies
 from ses_service.process.files import Files
 from ses_service.process.metrics import Metrics
 from ses_service.process.placements import Placements
+from ses_service.process.quotas import Quotas
 from ses_service.process.readiness import Readiness
 from ses_service.process.space import Space
 from ses_service.security.personal_tokens import PersonalTokens
@@ -54,8 +56,9 @@ class ServiceConfig:
     ``prepare`` loads what the knowledge base must hold, before it is first read.  ``max_body`` is in
     bytes.  Without a ``store`` the ledger is in memory only.  By ``trust`` the monitor is verified.
     ``members`` is a members file; what is known by it is kept in ``members_state``, and what portals tell of
-    their accounts in ``accounts_state``, how elements fill in ``space_state``.  What files received is kept
-    for ``keep_files`` seconds.  ``wall`` is the clock that tokens of an issuer end by, if it is another.
+    their accounts in ``accounts_state``, how elements fill in ``space_state``, and quotas in ``quota_state``.
+    What files received is kept for ``keep_files`` seconds.  ``wall`` is the clock that tokens of an issuer
+    end by, if it is another.
     """
 
     knowledge: Knowledge | None = None
@@ -73,6 +76,7 @@ class ServiceConfig:
     members_state: Path | None = None
     accounts_state: Path | None = None
     space_state: Path | None = None
+    quota_state: Path | None = None
     max_body: int = 2**20
     keep_files: float = KEEP_FILES
     clock: Callable[[], float] = time.time
@@ -110,6 +114,9 @@ class Runtime:
         )
         self.space = Space(config.space_state)
         self.past = MonitorHistory(config.monitor_url, config.trust)
+        self.quotas = Quotas(
+            MonitorQuotas(config.monitor_url, config.trust), config.clock, config.quota_state
+        )
         ledger = self.state.ledger
         self.journal = (
             None
@@ -147,6 +154,7 @@ class Runtime:
             self.journal.start()
         self.keeper.start()
         self.observer.start()
+        self.quotas.start()
         self._housekeeping.start()
         self._groups.start()
         if self.members is not None:
@@ -162,6 +170,7 @@ class Runtime:
         if self.members is not None:
             self.members.stop()
         self._groups.stop()
+        self.quotas.stop()
         self.observer.stop()
         self.keeper.stop()
         if self.journal is not None:

@@ -1,10 +1,10 @@
-"""Keeps how fast each element fills, also over a restart: in a file that is written with every sample."""
+"""Keeps how fast elements and quotas fill, also over a restart: in a file written with every sample."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import structlog
@@ -25,17 +25,19 @@ class Space:
         self._recall()
 
     def take(self, observations: Iterable[Observation], now: float) -> None:
-        """Take a sample of the free space when one is due; what is old is none."""
+        """Take the free space of elements; what is old is none."""
         with self._lock:
             if not self._trend.due(now):
                 return
-            seen = [
-                (one.element, one.free_bytes)
-                for one in observations
-                if one.free_bytes is not None and one.state == "ok"
-            ]
-            self._trend.record(now, [name for name, _ in seen], [free for _, free in seen])
-            self._write()
+        seen = ((one.element, one.free_bytes) for one in observations if one.state == "ok")
+        self.record([(name, free) for name, free in seen if free is not None], now)
+
+    def record(self, seen: Sequence[tuple[str, float]], now: float) -> None:
+        """Take a sample of what is free, by name, when one is due."""
+        with self._lock:
+            if seen and self._trend.due(now):
+                self._trend.record(now, [name for name, _ in seen], [free for _, free in seen])
+                self._write()
 
     def changes(self, now: float) -> dict[str, float]:
         """Return how the free space of elements changes, in bytes a day; of those of which it is known."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ses_service.decision.element_groups import Moment
 from ses_service.decision.explain import offers
 from ses_service.decision.health import learned
 from ses_service.decision.load_history import LoadHistory
@@ -29,6 +30,8 @@ from ses_service.ledger.announcement import Announcement, Taken, end_others, tak
 from ses_service.ledger.ledger import Ledger, Node
 from ses_service.ledger.placement import EndReason, Placement
 from ses_service.model.columns import (
+    Bools,
+    Codes,
     ElementTable,
     ObservationTable,
     element_table,
@@ -81,7 +84,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class ElementNow:
-    """What :meth:`ServiceState.elements` says of one element; ``None`` is unknown."""
+    """What :meth:`ServiceState.elements` says of one element; ``None`` is unknown.
+
+    ``fresh``: its load is known.  ``seen``: its last sample is not too old, though it may lack the load.
+    """
 
     row: int
     available_read: float | None
@@ -90,6 +96,7 @@ class ElementNow:
     reserved_bytes: float
     observation: Observation | None
     fresh: bool
+    seen: bool
 
 
 class ServiceState:
@@ -348,26 +355,39 @@ class ServiceState:
             self._tables.forget(now)
             self._ledger.recent.forget(now)
 
-    def elements(self) -> tuple[ElementTable, float, list[ElementNow]]:
-        """Return the elements, the time, and what each offers now.  Raises NoEnvironmentError."""
+    def elements(
+        self, wanted: Callable[[ElementTable], Codes] | None = None
+    ) -> tuple[ElementTable, float, list[ElementNow]]:
+        """Return the elements, the time, and what each offers now.  Raises NoEnvironmentError.
+
+        ``wanted`` gives the rows of those that are told of; without it all are.
+        """
         with self._lock:
             now = self._now()
             view = self._view()
-            told = offers(view, np.arange(len(view.table)))
-            counts = self._ledger.counts
+            rows = np.arange(len(view.table)) if wanted is None else wanted(view.table)
+            observed, counts = view.observations.by_row, self._ledger.counts
             columns = zip(
-                told,
-                counts.open_now.tolist(),
-                counts.reserved.tolist(),
-                view.observations.by_row,
-                (~np.isnan(view.rows.elements["busy"])).tolist(),
+                rows.tolist(),
+                offers(view, rows),
+                counts.open_now[rows].tolist(),
+                counts.reserved[rows].tolist(),
+                (~np.isnan(view.rows.elements["busy"][rows])).tolist(),
+                self._seen(view, now)[rows].tolist(),
                 strict=True,
             )
-        rows = [
-            ElementNow(row, offered.read, offered.write, int(count), reserved, seen, fresh)
-            for row, (offered, count, reserved, seen, fresh) in enumerate(columns)
-        ]
-        return view.table, now, rows
+        return view.table, now, [
+            ElementNow(row, offered.read, offered.write, int(count), reserved, observed[row], fresh, seen)
+            for row, offered, count, reserved, fresh, seen in columns
+        ]  # fmt: skip
+
+    def moment(self) -> Moment:
+        """Return all elements as columns that no longer change.  Raises NoEnvironmentError."""
+        with self._lock:
+            now, view = self._now(), self._view()
+            offered = view.rows.query.predict()
+            seen = self._seen(view, now)
+        return Moment(now, view.table, view.observations, offered["read"], offered["write"], seen)
 
     def without(self, element: str) -> Without:
         """Return what depends on an element. Raises NoEnvironmentError, and KeyError for one there is not."""
@@ -377,6 +397,12 @@ class ServiceState:
     def now(self) -> float:
         """Return the time, seconds since the epoch."""
         return self._clock()
+
+    @staticmethod
+    def _seen(view: View, now: float) -> Bools:
+        """Return which elements have a sample that is not too old."""
+        ok = np.array([one is not None and one.state == "ok" for one in view.observations.by_row], np.bool_)
+        return ok & (now - view.rows.sampled_at <= view.rows.oldest)
 
     def _now(self) -> float:
         now = self._clock()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from flask import Blueprint, abort, render_template
-from ses_client.answers.elements import Inventory, Readiness
+from ses_client.answers.element_groups import Exporters
+from ses_client.answers.elements import Readiness
 from ses_client.errors import SesError
 
-from ses_webface.links.services import MOST_NODES, Fleet, configuration_of, exporters_of, fleet_of, links_of
+from ses_webface.links.services import MOST_NODES, Fleet, configuration_of, fleet_of, links_of
 from ses_webface.portal import person, service
 
 blueprint = Blueprint("links", __name__, url_prefix="/health")
@@ -20,13 +21,13 @@ def overview() -> str:
     if not person().is_admin:
         abort(403)
     problems: list[str] = []
-    readiness, inventory, fleet = _readiness(problems), _inventory(problems), _fleet(problems)
+    readiness, shown, fleet = _readiness(problems), _exporters(problems), _fleet(problems)
     return render_template(
         "links/overview.html",
-        links=links_of(readiness, inventory, version("qstorman-webface")),
+        links=links_of(readiness, shown, version("qstorman-webface")),
         own=readiness.version,
         configuration=configuration_of(readiness),
-        exporters=[] if inventory is None else exporters_of(inventory.elements),
+        shown=shown,
         fleet=fleet,
         problems=list(dict.fromkeys(problems)),
         most=MOST_NODES,
@@ -41,9 +42,9 @@ def _readiness(problems: list[str]) -> Readiness:
         return Readiness(ready=False, checks=())
 
 
-def _inventory(problems: list[str]) -> Inventory | None:
+def _exporters(problems: list[str]) -> Exporters | None:
     try:
-        return service().elements()
+        return service().exporters()
     except SesError as error:
         problems.append(str(error))
         return None

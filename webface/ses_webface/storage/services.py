@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
-from ses_client.answers.elements import Element, Inventory
+from ses_client.answers.element_groups import Chosen, ElementGroup, ElementGroups
+from ses_client.answers.elements import Element
 
 from ses_webface.quantities import show_bytes, show_number
 
 MAX_TILES = 400
-SOON_DAYS = 30.0
 STEPS = 5
 NONE = "-"
 """Stands for elements without a tier, server or pool."""
@@ -20,6 +20,7 @@ BY: Mapping[str, Callable[[Element], str]] = {
     "server": lambda element: element.server or NONE,
     "pool": lambda element: element.pool or NONE,
 }
+_GB = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,10 @@ class Question:
     only: Mapping[str, str] | None = None
     page: int = 1
 
-    def wants(self, element: Element) -> bool:
-        """Tell whether an element is to be shown."""
-        if self.system not in ("", element.storage_system):
-            return False
-        return all(value in ("", BY[name](element)) for name, value in (self.only or {}).items())
+    def chosen(self) -> Chosen:
+        """Return which elements that are, as the service is asked."""
+        only = {name: "" if value == NONE else value for name, value in (self.only or {}).items() if value}
+        return Chosen(self.system or None, **only)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +99,16 @@ class Group:
 class Map:
     """What is shown, out of ``total`` elements; ``by`` is how they are grouped in fact.
 
-    ``choices`` are how they can be grouped: what at least one element has.  ``soon`` are those that are full
-    within SOON_DAYS, the first one first.
+    ``choices`` are how they can be grouped: what at least one element has.
     """
 
     groups: tuple[Group, ...]
-    systems: tuple[str, ...]
     choices: tuple[str, ...]
     by: str
     shown: int
     total: int
+    page: int
     pages: int
-    soon: tuple[Element, ...] = ()
 
     @property
     def in_heaps(self) -> bool:
@@ -118,40 +116,43 @@ class Map:
         return any(group.heaps for group in self.groups)
 
 
-def build_map(storage: Inventory, asked: Question) -> Map:
-    """Return the map of ``storage``: at most MAX_TILES tiles."""
-    shown = _map(storage, asked)
-    soon = [one for one in storage.elements if asked.wants(one) and (one.full_in_days or 1e9) <= SOON_DAYS]
-    return replace(shown, soon=tuple(sorted(soon, key=lambda one: (one.full_in_days or 0.0, one.id))))
+def wants_heaps(found: ElementGroups) -> bool:
+    """Tell whether there are too many elements for a tile each, and something tells them apart."""
+    return found.elements > MAX_TILES and found.groups_total > 1
 
 
-def _map(storage: Inventory, asked: Question) -> Map:
-    systems = tuple(sorted({element.storage_system for element in storage.elements}))
-    wanted = sorted(
-        (element for element in storage.elements if asked.wants(element)),
-        key=lambda element: (element.storage_system, element.id),
+def page_of(found: ElementGroups, asked: Question) -> tuple[int, int]:
+    """Return which page is shown, and how many there are."""
+    pages = max(1, -(-(found.groups_total if wants_heaps(found) else found.elements) // MAX_TILES))
+    return min(asked.page, pages), pages
+
+
+def map_of_groups(found: ElementGroups, asked: Question) -> Map:
+    """Return the map with a tile for each group."""
+    page, pages = page_of(found, asked)
+    heaps = [_heap(one, found.by, asked.show) for one in found.groups]
+    backends = {one.storage_system: one.backend for one in found.groups}
+    groups = tuple(
+        Group(system, "", backends[system], heaps=tuple(members))
+        for system, members in groupby(heaps, key=lambda heap: heap.system)
     )
-    choices = tuple(by for by, key in BY.items() if any(key(element) != NONE for element in wanted))
-    by = asked.by if asked.by in choices else ""
-    if len(wanted) > MAX_TILES:
-        by = by or _coarse(wanted, choices)
-        heaps = _heaps(wanted, by, asked.show) if by else []
-        if len(heaps) > 1:
-            return _of_heaps(heaps, wanted, asked.page, systems, choices, by)
-        by = ""
-    pages = max(1, -(-len(wanted) // MAX_TILES))
-    first = (min(asked.page, pages) - 1) * MAX_TILES
-    shown = wanted[first : first + MAX_TILES]
+    shown = sum(heap.total for heap in heaps)
+    return Map(groups, tuple(found.choices), found.by, shown, found.elements, page, pages)
+
+
+def map_of_elements(found: ElementGroups, shown: Sequence[Element], asked: Question) -> Map:
+    """Return the map with a tile for each element."""
+    page, pages = page_of(found, asked)
+    by = asked.by if asked.by in found.choices and pages == 1 else ""
     groups = tuple(
         Group(system, value, members[0].backend, tuple(tile(element, asked.show) for element in members))
         for (system, value), members in _grouped(shown, by)
     )
-    return Map(groups, systems, choices, by, len(shown), len(wanted), pages)
+    return Map(groups, tuple(found.choices), by, len(shown), found.elements, page, pages)
 
 
-def full_in_words(element: Element) -> str:
-    """Return in how many days an element is full, in words; a dash where that is not foreseen."""
-    days = element.full_in_days
+def full_in_words(days: float | None) -> str:
+    """Return in how many days something is full, in words; a dash where that is not foreseen."""
     if days is None:
         return "–"
     return "in less than a day" if days < 1 else f"in {days:.0f} {'day' if round(days) == 1 else 'days'}"
@@ -161,16 +162,22 @@ def tile(element: Element, show: str) -> Tile:
     """Return one element's tile."""
     now, whole = _measure(element, show)
     share = _share(now, whole)
-    usable = is_usable(element) and share is not None
+    usable = is_usable(element, show) and share is not None
     return Tile(
         element, _words(now, show), _words(whole, show), share, _step(share) if usable else 0,
         state_words(element),
     )  # fmt: skip
 
 
-def is_usable(element: Element) -> bool:
-    """Tell whether files may go to an element of which the monitor knows the load."""
-    return element.state == "active" and element.observed == "ok"
+def is_usable(element: Element, show: str) -> bool:
+    """Tell whether files may go to an element of which the monitor knows what is shown."""
+    return element.state == "active" and element.observed == "ok" and (show == "free" or has_load(element))
+
+
+def has_load(element: Element) -> bool:
+    """Tell whether the monitor sees how an element is read or written."""
+    seen = element.observation
+    return seen is not None and (seen.read_rate is not None or seen.write_rate is not None)
 
 
 def state_words(element: Element) -> str:
@@ -181,7 +188,7 @@ def state_words(element: Element) -> str:
         return "old data"
     if element.observed == "missing":
         return "not monitored"
-    return "active"
+    return "active" if has_load(element) else "load not seen"
 
 
 def group_words(by: str, value: str) -> str:
@@ -189,57 +196,13 @@ def group_words(by: str, value: str) -> str:
     return f"no {by}" if value == NONE else f"{by} {value}"
 
 
-def _of_heaps(
-    heaps: list[Heap],
-    wanted: Sequence[Element],
-    page: int,
-    systems: tuple[str, ...],
-    choices: tuple[str, ...],
-    by: str,
-) -> Map:
-    pages = -(-len(heaps) // MAX_TILES)
-    first = (min(page, pages) - 1) * MAX_TILES
-    shown = heaps[first : first + MAX_TILES]
-    backends = {element.storage_system: element.backend for element in wanted}
-    groups = tuple(
-        Group(system, "", backends[system], heaps=tuple(members))
-        for system, members in groupby(shown, key=lambda heap: heap.system)
-    )
-    return Map(groups, systems, choices, by, sum(heap.total for heap in shown), len(wanted), pages)
-
-
-def _coarse(wanted: Sequence[Element], choices: tuple[str, ...]) -> str:
-    """Return how to group so that the most tiles that fit are shown, else the fewest there can be."""
-    counts = {by: len({(one.storage_system, BY[by](one)) for one in wanted}) for by in choices}
-    fitting = [by for by, count in counts.items() if 1 < count <= MAX_TILES]
-    if fitting:
-        return max(fitting, key=lambda by: counts[by])
-    return min(counts, key=lambda by: counts[by], default="")
-
-
-def _heaps(wanted: Iterable[Element], by: str, show: str) -> list[Heap]:
-    return [_heap(system, by, value, members, show) for (system, value), members in _grouped(wanted, by)]
-
-
-def _heap(system: str, by: str, value: str, members: Sequence[Element], show: str) -> Heap:
-    counts = [0] * (STEPS + 1)
-    now = whole = 0.0
-    usable = 0
-    for element in members:
-        one, of = _measure(element, show)
-        share = _share(one, of)
-        whole += of or 0.0
-        if not is_usable(element) or share is None:
-            counts[0] += 1
-            continue
-        usable += 1
-        now += one or 0.0
-        counts[_step(share)] += 1
-    share = _share(now, whole) if usable else None
-    number = _words(now if usable else None, show)
+def _heap(one: ElementGroup, by: str, show: str) -> Heap:
+    share = _share(one.now, one.whole) if one.usable else None
+    size = _GB if show == "free" else 1.0
+    now, whole = (None if value is None else value * size for value in (one.now, one.whole))
     return Heap(
-        system, by, value, len(members), usable, number, _words(whole or None, show), share,
-        0 if share is None else _step(share), tuple(counts),
+        one.storage_system, by, one.value or NONE, one.elements, one.usable, _words(now, show),
+        _words(whole, show), share, 0 if share is None else _step(share), one.fifths,
     )  # fmt: skip
 
 

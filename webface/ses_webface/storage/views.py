@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from flask import Blueprint, render_template, request, url_for
 from ses_client.answers.changes import Change
+from ses_client.answers.element_groups import ElementGroups
 from ses_client.answers.elements import Element, History, Inventory
+from ses_client.answers.quotas import QuotaPage
 from ses_client.errors import SesError
 
-from ses_webface.portal import service
+from ses_webface.portal import person, service
+from ses_webface.quotas.views import SOON_DAYS
 from ses_webface.storage.forms import MEASURES, SPANS, StorageForm
 from ses_webface.storage.pictures import Load, load_of
-from ses_webface.storage.services import BY, Question, build_map, state_words, tile
+from ses_webface.storage.services import (
+    BY,
+    MAX_TILES,
+    Question,
+    map_of_elements,
+    map_of_groups,
+    page_of,
+    state_words,
+    tile,
+    wants_heaps,
+)
 
 blueprint = Blueprint("storage", __name__, url_prefix="/storage")
 _CHANGES = 5
+_QUOTAS = 8
 
 
 @blueprint.get("")
@@ -24,18 +38,47 @@ def overview() -> str:
     """Show all elements; only the part that changes when the page asks for that part."""
     form = StorageForm(request.args)
     asked = form.question()
-    storage = service().elements()
-    shown = build_map(storage, asked)
+    found = _groups(asked)
+    page, _pages = page_of(found, asked)
+    if page != asked.page:
+        asked = replace(asked, page=page)
+        found = _groups(asked)
+    if wants_heaps(found):
+        shown = map_of_groups(found, asked)
+    else:
+        first = (page - 1) * MAX_TILES
+        listed = service().elements(asked.chosen(), offset=first, limit=MAX_TILES)
+        shown = map_of_elements(found, listed.elements, asked)
     form.show.data = asked.show
-    template = "storage/elements.html" if request.headers.get("HX-Request") else "storage/overview.html"
+    in_part = bool(request.headers.get("HX-Request"))
+    template = "storage/elements.html" if in_part else "storage/overview.html"
 
     def address(**changes: object) -> str:
         return _address(asked, changes)
 
     return render_template(
-        template, form=form, map=shown, storage=storage, asked=asked, measures=MEASURES, address=address,
-        dimensions=tuple(BY),
+        template, form=form, map=shown, found=found, asked=asked, measures=MEASURES, address=address,
+        dimensions=tuple(BY), quotas=None if in_part else _quotas(),
     )  # fmt: skip
+
+
+def _quotas() -> QuotaPage | None:
+    """Return the quotas that are used up soon: one's own, or of an administrator all."""
+    user = None if person().is_admin else person().name
+    try:
+        return service().quotas(user=user, full_within_days=SOON_DAYS, limit=_QUOTAS)
+    except SesError:
+        return None
+
+
+def _groups(asked: Question) -> ElementGroups:
+    return service().element_groups(
+        asked.chosen(),
+        by=asked.by or None,
+        measure=asked.show,
+        offset=(asked.page - 1) * MAX_TILES,
+        limit=MAX_TILES,
+    )
 
 
 @blueprint.get("/<system>/<name>")

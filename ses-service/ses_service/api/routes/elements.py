@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 from apiflask import APIBlueprint
 from flask import Response
 
@@ -10,25 +13,47 @@ from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import failures
 from ses_service.api.problems import MonitorProblem, NotFoundProblem
 from ses_service.api.schemas.answers import ElementHistory, ElementList, StorageSystemList
+from ses_service.api.schemas.element_groups import (
+    ElementGroups,
+    ElementQuery,
+    ElementsWanted,
+    ExporterList,
+    ExportersQuery,
+    GroupsQuery,
+)
 from ses_service.api.schemas.requests import HistoryQuery
+from ses_service.decision.element_groups import By, Measure, Wanted, choices, coarse, full_soon, groups
+from ses_service.decision.exporters import exporters
 from ses_service.decision.space_outlook import outlook
 from ses_service.feeds.monitor_reader import MonitorError
+from ses_service.model.columns import Codes, ElementTable
 from ses_service.model.entities import Observation
 from ses_service.process.runtime import runtime
+from ses_service.state.state import ElementNow
 
 blueprint = APIBlueprint("elements", __name__, tag="elements")
+_MOST_FULL_SOON = 50
+_MOST_DETAILS = 2
 
 
 @blueprint.get("/v1/elements")
 @allow()
+@blueprint.input(ElementQuery, location="query")
 @blueprint.output(ElementList)
-@blueprint.doc(responses=failures(503))
-def elements() -> Response:
-    """List every element
+@blueprint.doc(responses=failures(422, 503))
+def elements(query_data: ElementQuery) -> Response:
+    """List elements
 
-    With its static facts, the monitor's last observation, and what a stream that starts now would get.
+    With their static facts, the monitor's last observation, and what a stream that starts now would get.  All
+    of them, where the question names no storage system, tier, server, pool or limit.
     """
-    return _listed(None)
+    asked = query_data
+
+    def chosen(table: ElementTable) -> Codes:
+        rows = _wanted(asked).rows(table)[asked.offset :]
+        return rows if asked.limit is None else rows[: asked.limit]
+
+    return _listed(chosen)
 
 
 @blueprint.get("/v1/elements/<system>/<name>")
@@ -37,21 +62,96 @@ def elements() -> Response:
 @blueprint.doc(responses=failures(404, 503))
 def one_element(system: str, name: str) -> Response:
     """Say the same of one element: a list of it alone"""
-    return _listed(f"{system}/{name}")
+
+    def chosen(table: ElementTable) -> Codes:
+        row = table.index.get(f"{system}/{name}")
+        if row is None:
+            raise NotFoundProblem(f"There is no element {system}/{name}.")
+        return np.array([row], dtype=np.int64)
+
+    return _listed(chosen)
 
 
-def _listed(only: str | None) -> Response:
+@blueprint.get("/v1/element-groups")
+@allow()
+@blueprint.input(GroupsQuery, location="query")
+@blueprint.output(ElementGroups)
+@blueprint.doc(responses=failures(422, 503))
+def element_groups(query_data: GroupsQuery) -> Response:
+    """Sum elements up by tier, server or pool
+
+    So that a site of many elements can be shown without asking for each.
+    """
+    now, asked = runtime(), query_data
+    moment = now.state.moment()
+    rows = _wanted(asked).rows(moment.table)
+    counts = choices(moment.table, rows)
+    by, measure = None if asked.by is None else By(asked.by), Measure(asked.measure)
+    if by not in counts:
+        by = coarse(counts, asked.limit)
+    found = [] if by is None else groups(moment, rows, by, measure)
+    soon = full_soon(moment, rows, now.space.changes(moment.at), asked.full_within_days)
+    return render.answer(
+        {
+            "generated_at": moment.at,
+            "systems": sorted(moment.table.system_names),
+            "elements": len(rows),
+            "choices": {str(each): count for each, count in counts.items()},
+            "by": by,
+            "unit": "GB" if measure is Measure.FREE else "MB/s",
+            "groups_total": len(found),
+            "groups": [
+                render.element_group(one, moment.table.environment.systems, measure)
+                for one in found[asked.offset : asked.offset + asked.limit]
+            ],
+            "full_soon_total": len(soon),
+            "full_soon": [
+                {"element": name, "full_in_days": round(days, 2)} for name, days in soon[:_MOST_FULL_SOON]
+            ],
+            **_sources(moment.at),
+        }
+    )
+
+
+@blueprint.get("/v1/exporters")
+@allow()
+@blueprint.input(ExportersQuery, location="query")
+@blueprint.output(ExporterList)
+@blueprint.doc(responses=failures(422, 503))
+def exporter_list(query_data: ExportersQuery) -> Response:
+    """List where the figures of the elements come from
+
+    How many each exporter shows, and how old they are; those with trouble first.
+    """
+    moment = runtime().state.moment()
+    found = exporters(zip(moment.observations.by_row, moment.seen.tolist(), strict=True), moment.at)
+    listed = [
+        {
+            "target": one.target,
+            "elements": one.elements,
+            "ok": one.ok,
+            "stale": one.stale,
+            "missing": one.missing,
+            "oldest_seconds": None if one.oldest is None else round(one.oldest, 3),
+            "details": sorted(one.details)[:_MOST_DETAILS],
+        }
+        for one in found[: query_data.limit]
+    ]
+    return render.answer({"total": len(found), "exporters": listed, **_sources(moment.at)})
+
+
+def _wanted(asked: ElementsWanted) -> Wanted:
+    return Wanted(asked.system, asked.tier, asked.server, asked.pool)
+
+
+def _listed(chosen: Callable[[ElementTable], Codes]) -> Response:
     now = runtime()
-    table, time, rows = now.state.elements()
+    table, time, rows = now.state.elements(chosen)
     systems, changes = table.environment.systems, now.space.changes(time)
-    if only is not None:
-        rows = [row for row in rows if table.elements[row.row].id == only]
-        if not rows:
-            raise NotFoundProblem(f"There is no element {only}.")
     listed = [
         {
             **render.element(found, systems.get(found.storage_system), time),
-            "observation": None if row.observation is None else render.observation(row.observation, time),
+            "observation": _observation(row, time),
             "available": render.rates(row.available_read, row.available_write),
             "open_placements": row.open_placements,
             "reserved_bytes": row.reserved_bytes,
@@ -60,24 +160,27 @@ def _listed(only: str | None) -> Response:
         for row in rows
         for found in (table.elements[row.row],)
     ]
+    return render.answer({"generated_at": time, "elements": listed, **_sources(time)})
+
+
+def _observation(row: ElementNow, time: float) -> render.Json | None:
+    seen = row.observation
+    return None if seen is None else render.observation(seen, time, seen=row.seen)
+
+
+def _sources(time: float) -> render.Json:
+    """Return how what the service reads is."""
+    now = runtime()
     monitor, base = now.observer.status, now.keeper.status
-    return render.answer(
-        {
-            "generated_at": time,
-            "elements": listed,
-            "monitor": {
-                "url": monitor.url,
-                "reachable": monitor.reachable,
-                "age_seconds": monitor.age(time),
-            },
-            "knowledge_base": {
-                "url": base.url,
-                "reachable": base.reachable,
-                "age_seconds": base.age(time),
-                "revision": now.keeper.revision,
-            },
-        }
-    )
+    return {
+        "monitor": {"url": monitor.url, "reachable": monitor.reachable, "age_seconds": monitor.age(time)},
+        "knowledge_base": {
+            "url": base.url,
+            "reachable": base.reachable,
+            "age_seconds": base.age(time),
+            "revision": now.keeper.revision,
+        },
+    }
 
 
 def _outlook(change: float | None, seen: Observation | None) -> dict[str, float | None]:

@@ -1,0 +1,73 @@
+"""``ses quotas``: what users, groups and projects may store, and when that is used up."""
+
+from __future__ import annotations
+
+import click
+from ses_client.answers.quotas import Quota
+from ses_client.client import ServiceClient
+
+from ses.commands.options import service_command
+from ses.output import console, line, number, print_json, table
+
+_MOST = 50
+
+
+@click.command()
+@click.option("--system", help="Only the quotas in this storage system.")
+@click.option("--user", help="Only those that count for this user. [with a token of your own: you]")
+@click.option("--kind", type=click.Choice(["user", "group", "project"]), help="Only those of this kind.")
+@click.option(
+    "--within",
+    type=click.FloatRange(0, 3650, min_open=True),
+    metavar="DAYS",
+    help="Only those that are used up within so many days.",
+)
+@service_command
+def quotas(
+    client: ServiceClient,
+    as_json: bool,
+    system: str | None,
+    user: str | None,
+    kind: str | None,
+    within: float | None,
+) -> None:
+    """List the quotas of file systems, and when each is used up at the pace of the last weeks.
+
+    Those that are used up first come first.  GB are decimal.
+    """
+    found = client.quotas(system=system, user=user, kind=kind, full_within_days=within, limit=_MOST)
+    if as_json:
+        print_json(found.json)
+        return
+    out = console()
+    if found.quotas:
+        headers = ("whose", "storage system", ">used GB", ">of GB", ">used %", ">GB a day", "used up")
+        table(out, headers, [_row(one) for one in found.quotas])
+    else:
+        line(out, "No quota is known." if within is None else f"No quota is used up within {within:g} days.")
+    if found.total > len(found.quotas):
+        line(out, f"and {found.total - len(found.quotas)} more")
+    for name, error in found.troubles:
+        line(out, f"Quotas of {name}: {error}", "yellow")
+    if found.problem:
+        line(out, f"These may be old: {found.problem}", "yellow")
+
+
+def _row(one: Quota) -> list[str]:
+    return [
+        f"{one.kind} {one.name}" + (f" (VO {one.vo})" if one.vo else ""),
+        one.system,
+        number(one.used / 1e9),
+        number(one.limit / 1e9),
+        number(100 * one.share, 0),
+        number(None if one.used_per_day is None else one.used_per_day / 1e9),
+        _when(one.full_in_days),
+    ]
+
+
+def _when(days: float | None) -> str:
+    if days is None:
+        return "-"
+    if days == 0:
+        return "now"
+    return "in less than a day" if days < 1 else f"in {days:.0f} {'day' if round(days) == 1 else 'days'}"

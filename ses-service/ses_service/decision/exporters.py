@@ -1,0 +1,53 @@
+"""Where the figures of the elements come from: how many each exporter shows, and how old they are.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ses_service.model.entities import Observation
+
+
+@dataclass(slots=True)
+class Exporter:
+    """One target of the monitor; an empty ``target``: the monitor watches these elements nowhere.
+
+    ``stale`` elements have a last sample that is too old by now, ``missing`` ones never had one.  ``details``
+    say what is wrong.
+    """
+
+    target: str
+    elements: int = 0
+    stale: int = 0
+    missing: int = 0
+    oldest: float | None = None
+    details: set[str] = field(default_factory=set)
+
+    @property
+    def ok(self) -> int:
+        """How many it shows as they are now."""
+        return self.elements - self.stale - self.missing
+
+
+def exporters(seen: Iterable[tuple[Observation | None, bool]], now: float) -> list[Exporter]:
+    """Return the exporters: those with elements that are not seen now first, then by name.
+
+    ``seen`` has the last observation of each element, and whether it counts.
+    """
+    found: dict[str, Exporter] = {}
+    for one, counts in seen:
+        target = "" if one is None else one.target
+        exporter = found.get(target)
+        if exporter is None:
+            exporter = found[target] = Exporter(target)
+        exporter.elements += 1
+        if one is None or one.sampled_at is None or one.state == "missing":
+            exporter.missing += 1
+        else:
+            age = max(0.0, now - one.sampled_at)
+            exporter.stale += not counts or one.state != "ok"
+            if exporter.oldest is None or age > exporter.oldest:
+                exporter.oldest = age
+        if one is not None and one.detail:
+            exporter.details.add(one.detail)
+    return sorted(found.values(), key=lambda one: (one.ok == one.elements, one.target))

@@ -1,0 +1,49 @@
+"""Which quotas there are, whose VO each is of, and when each is used up at the pace of late.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ses_service.decision.space_outlook import outlook
+from ses_service.model.quotas import Quota
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """A quota; ``vo`` is the organisation whose members the group has, empty where none.
+
+    ``change`` is by how many bytes a day what is used grows, ``full_in`` in how many days it is used up:
+    0 when it is already, ``None`` where neither is foreseen.
+    """
+
+    quota: Quota
+    vo: str
+    change: float | None
+    full_in: float | None
+
+
+def foreseen(
+    quotas: Iterable[Quota], changes: Mapping[str, float], member_groups: Iterable[tuple[str, str]]
+) -> list[Foreseen]:
+    """Return quotas, those that are used up first before the others, these by the part that is used.
+
+    ``changes`` say by key how what is left changes, in bytes a day.
+    """
+    vo_of = dict(member_groups)
+    found = []
+    for one in quotas:
+        change = changes.get(one.key)
+        ahead = outlook(change, one.left)
+        full_in = 0.0 if one.left <= 0 else None if ahead is None else ahead.full_in
+        vo = vo_of.get(one.name, "") if one.kind == "group" else ""
+        found.append(Foreseen(one, vo, None if change is None else -change, full_in))
+    return sorted(
+        found,
+        key=lambda one: (
+            one.full_in is None,
+            one.full_in or 0.0,
+            -one.quota.used / one.quota.limit,
+            one.quota.key,
+        ),
+    )

@@ -1,0 +1,94 @@
+"""Asks the monitor for quotas: a connection for each question, which ends within a time."""
+
+from __future__ import annotations
+
+from typing import Literal, Required
+
+import urllib3
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from ses_service.feeds.monitor_reader import MonitorError
+from ses_service.model.quotas import Quota, QuotaSource
+from ses_service.security.trust import Trust
+
+_SECONDS = 5.0
+_MAX_ANSWER = 64 * 2**20
+
+
+class _Quota(TypedDict, total=False):
+    kind: Required[Literal["user", "group", "project"]]
+    name: Required[str]
+    used_bytes: Required[float]
+    limit_bytes: Required[float]
+    sampled_at: Required[float]
+
+
+class _System(TypedDict, total=False):
+    system: Required[str]
+    target: str
+    error: str
+    quotas: Required[list[_Quota]]
+
+
+class _Answer(TypedDict, total=False):
+    systems: Required[list[_System]]
+
+
+_ANSWER = TypeAdapter(_Answer)
+
+
+class MonitorQuotas:
+    """The quotas that one monitor sees.  Thread-safe."""
+
+    def __init__(self, url: str | None, trust: Trust) -> None:
+        self._url = None if url is None else url.rstrip("/") + "/v1/quotas"
+        self._trust = trust
+
+    def read(self) -> tuple[list[Quota], list[QuotaSource]]:
+        """Return the quotas, and where they are from; none where the monitor knows nothing of quotas.
+
+        Raises MonitorError.
+        """
+        if self._url is None:
+            return [], []
+        pool = self._trust.pool()
+        try:
+            answer = pool.request(
+                "GET", self._url, timeout=_SECONDS, preload_content=False, redirect=False, retries=False
+            )
+            try:
+                body = answer.read(_MAX_ANSWER + 1)
+            finally:
+                answer.close()
+        except urllib3.exceptions.HTTPError as error:
+            raise MonitorError(f"the monitor does not answer: {error}") from None
+        finally:
+            pool.clear()
+        if answer.status == 404:  # one of an earlier version
+            return [], []
+        if answer.status != 200:
+            raise MonitorError(f"the monitor answered with status {answer.status}")
+        if len(body) > _MAX_ANSWER:
+            raise MonitorError("the monitor's answer is too large to be one")
+        return _read(body)
+
+
+def _read(body: bytes) -> tuple[list[Quota], list[QuotaSource]]:
+    try:
+        found = _ANSWER.validate_json(body)
+    except ValidationError as error:
+        raise MonitorError(f"the monitor's answer cannot be read: {error.errors()[0]['msg']}") from None
+    quotas = [
+        Quota(
+            each["system"], one["kind"], one["name"], one["used_bytes"], one["limit_bytes"], one["sampled_at"]
+        )
+        for each in found["systems"]
+        for one in each["quotas"]
+        if one["limit_bytes"] > 0
+    ]
+    sources = [
+        QuotaSource(each["system"], each.get("target", ""), each.get("error", ""))
+        for each in found["systems"]
+    ]
+    return quotas, sources

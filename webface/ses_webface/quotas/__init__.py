@@ -1,0 +1,1 @@
+"""Quotas of file systems, and when they are used up."""

@@ -1,0 +1,30 @@
+"""The quotas page: everybody sees their own and their VO's, administrators all."""
+
+from __future__ import annotations
+
+from flask import Blueprint, render_template, request
+
+from ses_webface.portal import person, service
+
+blueprint = Blueprint("quotas", __name__, url_prefix="/quotas")
+PAGE = 50
+SOON_DAYS = 30.0
+_MOST_PAGES = 10_000
+
+
+@blueprint.get("")
+def overview() -> str:
+    """Show some quotas, those that are used up first before the others."""
+    text = request.args.get("page", "")
+    page = min(_MOST_PAGES, max(1, int(text))) if text.isascii() and text.isdecimal() else 1
+    system = request.args.get("system") or None
+    user = None if person().is_admin else person().name
+    found = service().quotas(user=user, system=system, offset=(page - 1) * PAGE, limit=PAGE)
+    return render_template(
+        "quotas/overview.html",
+        found=found,
+        system=system,
+        page=page,
+        page_count=max(1, -(-found.total // PAGE)),
+        soon_days=SOON_DAYS,
+    )
