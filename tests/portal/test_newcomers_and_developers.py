@@ -127,7 +127,7 @@ def test_a_developer_takes_a_token_and_lines_that_run_and_asks_why(
     sound(page)
     told = _ses(stack, secret, tmp_path, "explain", "/data/solver.out")
     assert made["element"] in told
-    listed = _ses(stack, secret, tmp_path, "files", "--user", "dev")
+    listed = _ses(stack, secret, tmp_path, "files", "--user", "dev", "--json")
     assert "solver.out" in listed
 
 
