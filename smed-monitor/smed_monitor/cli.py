@@ -180,7 +180,8 @@ def check(path: Path, site: Path | None, as_json: bool) -> None:
 def textfile(output: Path, interval: float, root: Path, once: bool) -> None:
     """Write this server's OSTs and quotas for node_exporter.
 
-    Its textfile collector reads what is written, until SIGTERM.  Lustre shows quotas on the server of its first MDT.
+    Until SIGTERM; its textfile collector reads what is written.  Lustre shows quotas on the server of its
+    first MDT.
     """
     from smed_monitor.collectors.registry import COLLECTORS
     from smed_monitor.config.settings import Target
