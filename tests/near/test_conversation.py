@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from ses.near.execution import connection
+from ses.near.execution import connection, frames
 from ses.near.execution.connection import Connection, LostError, NotStartedError
 from ses.near.execution.conversation import Conversation
 from ses.near.execution.run import File, Piece, Run
@@ -299,3 +299,19 @@ def test_a_python_that_is_too_old_is_named(there):
     old = "import sys; sys.version_info, sys.version = (3, 6, 8), '3.6.8 (default)'; exec(sys.argv[-1])"
     with pytest.raises(NotStartedError, match=r"Python 3\.8 is needed there, not 3\.6\.8"):
         held(replace(there(["true"]), rsh=("python3", "-c", old)))
+
+
+def test_a_node_that_takes_no_more_input_is_given_up(there, monkeypatch):
+    """It says that the program runs and prints something, and is dead from then on."""
+    monkeypatch.setattr(connection, "_CLOSE_SECONDS", 0.2)
+    said = frames.written(b"H") + frames.written(b"G", b"{}") + frames.written(b"O", b"x")
+    dead = f"import sys, time; sys.stdout.buffer.write({said!r}); sys.stdout.flush(); time.sleep(600)"
+    reader, writer = os.pipe()
+    threading.Thread(target=lambda: os.write(writer, bytes(1_000_000)), daemon=True).start()
+
+    def output(data):
+        time.sleep(0.5)  # the pipe to the node is full by now
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        Conversation(replace(there(["cat"]), rsh=("python3", "-c", dead))).hold(output, print, reader)

@@ -131,8 +131,14 @@ class Connection:
     def _hang_up(self, now: _Started) -> None:
         if not now.reached:  # what waits for a node does not look at its input
             _kill(now, signal.SIGTERM)
-        with self._writing, contextlib.suppress(OSError):
-            now.to.close()
+        if not self._writing.acquire(timeout=_CLOSE_SECONDS):  # a dead node takes nothing any more
+            _kill(now, signal.SIGKILL)
+            self._writing.acquire()
+        try:
+            with contextlib.suppress(OSError):
+                now.to.close()
+        finally:
+            self._writing.release()
 
     def _write(self, now: _Started, data: bytes) -> None:
         """Write it all, or what can be: when the other side is lost or ended, what is read tells."""
