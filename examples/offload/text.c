@@ -36,6 +36,15 @@ static FILE *opened(const void *in) {
   return file;
 }
 
+/* Closes it; explains to the caller why it was not read to its end. */
+static int closed(FILE *file) {
+  int error = ferror(file) ? errno : 0; /* of the last read */
+  if (error != 0)
+    ses_offload_explain(strerror(error));
+  fclose(file);
+  return error;
+}
+
 static int wc(const void *in, void *out) {
   FILE *file = opened(in);
   unsigned long words = 0;
@@ -44,11 +53,11 @@ static int wc(const void *in, void *out) {
     return errno;
   for (; (one = getc_unlocked(file)) != EOF; before = one)
     words += isspace(before) && !isspace(one);
-  fclose(file);
+  int error = closed(file);
   ses_offload_bytes *result = out;
   result->data = malloc(32);
   result->size = result->data ? (size_t)snprintf(result->data, 32, "%lu\n", words) : 0;
-  return 0;
+  return error;
 }
 
 static int grep(const void *in, void *out) {
@@ -62,12 +71,12 @@ static int grep(const void *in, void *out) {
   while (lines && getline(&line, &room, file) >= 0 && !ses_offload_is_cancelled())
     if (strstr(line, ((const struct query *)in)->word))
       fputs(line, lines);
+  int error = closed(file);
   if (lines)
     fclose(lines);
   result->data = found;
   free(line);
-  fclose(file);
-  return 0;
+  return error;
 }
 
 static int in_order(const void *one, const void *other) {
@@ -86,17 +95,17 @@ static int sort(const void *in, void *out) {
       lines = realloc(lines, (space = 2 * space + 1024) * sizeof *lines);
     lines[count++] = strdup(line);
   }
+  int error = closed(file);
   if (count > 0)
     qsort(lines, count, sizeof *lines, in_order);
   FILE *all = open_memstream(&sorted, &result->size);
   for (size_t i = 0; i < count; free(lines[i++]))
     fputs(lines[i], all);
   fclose(all);
-  fclose(file);
   result->data = sorted;
   free(lines);
   free(line);
-  return 0;
+  return error;
 }
 
 static int by_text(const void *one, const void *other) { return strcmp(one, other); }
@@ -168,12 +177,16 @@ int main(int argc, char **argv) {
       status = ses_offload_call(domain, argv[2], &query, &result, &report);
     if (status != SES_OFFLOAD_OK) {
       const char *why = report.message[0] ? report.message : ses_offload_reason();
-      fprintf(stderr, "text: %s (%s)\n", ses_offload_strerror(status), why);
+      fprintf(stderr, "text: %s%s%s%s\n", ses_offload_strerror(status), why[0] ? " (" : "", why,
+              why[0] ? ")" : "");
       ses_offload_close(domain);
       return 1;
     }
   }
-  fwrite(result.data, 1, result.size, stdout);
+  if (fwrite(result.data, 1, result.size, stdout) < result.size || fflush(stdout) != 0) {
+    fprintf(stderr, "text: %s\n", strerror(errno));
+    return 1;
+  }
   fprintf(stderr, "{\"sent\": %llu, \"received\": %llu, \"cpu_seconds\": %.6f}\n",
           (unsigned long long)report.bytes_sent, (unsigned long long)report.bytes_received,
           report.cpu_seconds);

@@ -250,3 +250,17 @@ def test_what_postgresql_refuses_is_explained(prefix: Path, postgresql: Postgres
 def test_a_missing_file_is_explained(prefix: Path) -> None:
     done = run(prefix / "text", "here", "wc", "/no/such/file")
     assert done.stderr == "text: the function failed (No such file or directory)\n"
+
+
+@pytest.mark.parametrize("program", ["wc", "grep", "sort"])
+def test_a_file_that_cannot_be_read_is_explained(prefix: Path, program: str) -> None:
+    done = run(prefix / "text", "here", program, prefix, "needle")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "text: the function failed (Is a directory)\n"
+
+
+def test_output_that_cannot_be_written_is_said(prefix: Path, text: Path) -> None:
+    argv = ["sh", "-c", 'exec "$@" >/dev/full', "sh", prefix / "text", "here", "sort", text]
+    done = run(*argv)
+    assert done.returncode == 1
+    assert done.stderr == "text: No space left on device\n"
