@@ -233,7 +233,7 @@ def test_after_a_program_that_took_its_runner_along_there_is_another(counted):
     run, starts = counted
     with Connection() as connection:
         with pytest.raises(LostError):
-            held_over(connection, run([*SH, "kill -9 $PPID; sleep 60"]))
+            held_over(connection, run([*SH, "cat; kill -9 $PPID; sleep 60"]))  # its input ends once it runs
         assert held_over(connection, run(["echo", "x"])) == (0, b"x\n")
         assert starts() == 2
 
