@@ -1,7 +1,8 @@
 """Writes behind: what the ledger learns is in the database a moment later, and no decision waits for it.
 
-A thread looks for changes every 50 ms and stores all of them in one transaction.  Who must know what is
-stored takes a :meth:`Journal.mark` and compares it with :attr:`Journal.stored` later.
+A thread looks for changes every 50 ms, in a database that services may share every 100 ms, and stores all of
+them in one transaction.  Who must know what is stored takes a :meth:`Journal.mark` and compares it with
+:attr:`Journal.stored` later.
 
 A database that fails takes nothing away but memory over a restart: the ledger goes on, the ids of what
 changed are kept, up to ``MOST_WAITING`` of them, and written when the database answers again; if there are
@@ -37,6 +38,7 @@ from ses_service.threads.loop import Loop
 T = TypeVar("T")
 
 PACE = 0.05
+SHARED_PACE = 0.1  # the second service's transactions cost as much again
 MOST_WAITING = 200_000
 _AT_ONCE = 1000
 # The more changes there are, the less is waited for others; with this much of it, still half of the time.
@@ -204,7 +206,7 @@ class Journal:
             self._fail(error)
             return _RETRY[min(self._tries, len(_RETRY)) - 1]
         self._stored = marked
-        return PACE
+        return SHARED_PACE if self._store.database.shared else PACE
 
     def _inherit(self) -> None:
         """Read what was known of files that another service placed, before anything is made of it."""
