@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 BUILT = Path(__file__).resolve().parents[2] / "build" / "libses" / "smed-monitor"
-HEAD_BYTES = 40  # smed-monitor/native/table.h
+HEAD_BYTES = 128  # smed-monitor/native/table.h
 RECORDS = 24
 SETTLE_SECONDS = 2
 

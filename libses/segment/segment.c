@@ -76,13 +76,6 @@ int ses_segment_attach(int id, const struct ses_segment_rule *rule, bool writing
 
 void ses_segment_detach(const void *at) { ses_sys2(SYS_shmdt, ses_address(at), 0); }
 
-bool ses_segment_is(const void *at, const struct ses_segment_head *kind) {
-  const struct ses_segment_head *head = at;
-  return __atomic_load_n(&head->magic, __ATOMIC_ACQUIRE) == kind->magic &&
-         head->version == kind->version && head->head_size == kind->head_size &&
-         head->size == kind->size;
-}
-
 int ses_segment_publish(int32_t key, const struct ses_segment_rule *rule, bool *left, void **at) {
   struct ses_segment_facts facts;
   for (int i = 0; i < TRIES; i++) {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "far/far.h"
+#include "system/clock.h"
 
 #define NS 1e9
 #define LONGEST_S 1e9 /* an age that never comes */
@@ -199,7 +200,7 @@ static int enter(struct ses_share *share) {
   if (!share->writable)
     return EACCES;
   int status = ses_lock_take(&ses_share_head_of(share)->making, share->self,
-                             ses_lock_now_ns() + share->patience_ns);
+                             ses_now_ns() + share->patience_ns);
   return status == EOWNERDEAD ? 0 : status; /* what a dead one left half done is no record in use */
 }
 

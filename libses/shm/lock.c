@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "system/clock.h"
+#include "system/pause.h"
 
 #define WAITED 1ull
 #define START_BITS 41
@@ -21,12 +23,6 @@
 
 static int32_t process_of(uint64_t word) { return (int32_t)(word >> (START_BITS + 1)); }
 static uint64_t without_mark(uint64_t word) { return word & ~WAITED; }
-
-uint64_t ses_lock_now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 /* What /proc says of a process: state, threads and start time (proc(5), fields 3, 20 and 22). */
 struct seen {
@@ -117,9 +113,7 @@ static bool take_soon(struct ses_lock *lock, uint64_t self) {
   for (int i = 0; i < SPINS; i++) {
     if (atomic_load_explicit(&lock->word, memory_order_relaxed) == 0 && move(lock, 0, self))
       return true;
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
+    ses_pause();
   }
   return false;
 }
@@ -136,7 +130,7 @@ int ses_lock_take(struct ses_lock *lock, uint64_t self, uint64_t deadline_ns) {
     }
     if (!(word & WAITED) && !move(lock, word, word | WAITED))
       continue;
-    uint64_t now = ses_lock_now_ns();
+    uint64_t now = ses_now_ns();
     if (is_dead(word)) {
       if (move(lock, word | WAITED, self | WAITED))
         return EOWNERDEAD;

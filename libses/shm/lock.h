@@ -42,6 +42,4 @@ bool ses_lock_is_open_to(const struct ses_lock *lock, uint64_t self);
 void ses_lock_sleep(const _Atomic uint32_t *word, uint32_t value, uint64_t ns);
 void ses_lock_wake(const _Atomic uint32_t *word, int most);
 
-uint64_t ses_lock_now_ns(void);
-
 #endif /* SES_SHM_LOCK_H */

@@ -34,6 +34,8 @@
 struct place {
   uint32_t owner;
   const char *name; /* without the owner */
+  bool far;         /* of another node; it is told the whole name */
+  char whole[LONGEST];
 };
 
 bool ses_share_is_name(const char *name) {
@@ -51,20 +53,21 @@ static bool is_region_name(const char *name) {
          strspn(name, NAME_CHARACTERS "[]") == job && ses_share_is_name(slash + 1);
 }
 
-/* Put TEXT into FULL, with the number of this process' job for "job". */
-static int with_job(const char *text, char full[LONGEST]) {
+/* Put TEXT into WHOLE, with the number of this process' job for "job". */
+static int with_job(const char *text, char whole[LONGEST]) {
   static const char *const variables[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
   const char *start = text ? strstr(text, OWN_JOB) : NULL, *job = "";
   size_t before = start ? (size_t)(start - text) : 0;
   const char *after = start ? start + strlen(OWN_JOB) - 1 : text; /* from the slash on */
   if (!start || (before > 0 && text[before - 1] != ':'))
-    return !text || snprintf(full, LONGEST, "%s", text) >= LONGEST ? EINVAL : 0;
+    return !text || snprintf(whole, LONGEST, "%s", text) >= LONGEST ? EINVAL : 0;
   for (unsigned i = 0; i < sizeof variables / sizeof *variables && !*job; i++)
     if (getenv(variables[i]))
       job = getenv(variables[i]);
   if (!*job)
     return ESRCH;
-  return snprintf(full, LONGEST, "%.*s%s%s", (int)before, text, job, after) >= LONGEST ? EINVAL : 0;
+  return snprintf(whole, LONGEST, "%.*s%s%s", (int)before, text, job, after) >= LONGEST ? EINVAL
+                                                                                        : 0;
 }
 
 static int user_of(const char *text, size_t length, uint32_t *user) {
@@ -86,12 +89,18 @@ static int user_of(const char *text, size_t length, uint32_t *user) {
 }
 
 static int read_name(const char *text, struct place *place) {
-  const char *colon = text ? strchr(text, ':') : NULL;
+  int status = with_job(text, place->whole);
+  if (status != 0)
+    return status;
+  place->far = ses_far_is_meant(place->whole);
+  const char *colon = strchr(place->whole, ':');
   place->owner = (uint32_t)geteuid();
-  place->name = colon ? colon + 1 : text;
+  place->name = colon ? colon + 1 : place->whole;
+  if (place->far)
+    return 0;
   if (!is_region_name(place->name))
     return EINVAL;
-  return colon ? user_of(text, (size_t)(colon - text), &place->owner) : 0;
+  return colon ? user_of(place->whole, (size_t)(colon - place->whole), &place->owner) : 0;
 }
 
 static key_t key_of(const struct place *place, uint32_t number) {
@@ -143,10 +152,14 @@ static int is_ready(int id, const struct ses_share_head *head) {
   return ETIMEDOUT;
 }
 
+static struct ses_segment_head kind_of(uint64_t bytes) {
+  return (struct ses_segment_head){SES_SHARE_MAGIC, SES_SHARE_VERSION,
+                                   sizeof(struct ses_share_head), bytes};
+}
+
 static int is_sound(const struct ses_share *share, const char *name) {
   const struct ses_share_head *head = ses_share_head_of(share);
-  const struct ses_segment_head kind = {SES_SHARE_MAGIC, SES_SHARE_VERSION, sizeof *head,
-                                        share->bytes};
+  const struct ses_segment_head kind = kind_of(share->bytes);
   if (head->segment.magic != kind.magic || strncmp(head->name, name, sizeof head->name) != 0)
     return ENOENT;
   bool fits = share->items <= SES_SHARE_ITEMS_MAX &&
@@ -213,12 +226,9 @@ static int reach(const char *name, uint32_t operation, const ses_share_options *
 int ses_share_open(const char *name, ses_share **share) {
   struct place place;
   struct ses_share found;
-  char full[LONGEST];
-  int status = share ? with_job(name, full) : EINVAL;
-  if (status == 0 && ses_far_is_meant(full))
-    return reach(full, SES_FAR_OPEN, NULL, share);
-  if (status == 0)
-    status = read_name(full, &place);
+  int status = share ? read_name(name, &place) : EINVAL;
+  if (status == 0 && place.far)
+    return reach(place.whole, SES_FAR_OPEN, NULL, share);
   if (status == 0)
     status = find(&place, &found);
   return status == 0 ? keep(&found, share) : status;
@@ -274,12 +284,12 @@ static int make_segment(const struct place *place, uint64_t bytes, uint32_t mode
 
 static void fill_in(struct ses_share *share, const char *name) {
   struct ses_share_head *head = ses_share_head_of(share);
-  head->segment =
-      (struct ses_segment_head){SES_SHARE_MAGIC, SES_SHARE_VERSION, sizeof *head, share->bytes};
+  const struct ses_segment_head kind = kind_of(share->bytes);
   head->heap = share->heap;
   head->items = share->items;
   head->pid_namespace = pid_namespace();
   memcpy(head->name, name, strlen(name) + 1);
+  ses_segment_name(head, &kind);
   atomic_store_explicit(&head->ready, 1, memory_order_release);
 }
 
@@ -315,14 +325,11 @@ int ses_share_create(const char *name, const ses_share_options *options, ses_sha
   static const ses_share_options defaults;
   struct place place;
   struct ses_share found;
-  char full[LONGEST];
-  int status = share ? with_job(name, full) : EINVAL;
-  if (status == 0 && ses_far_is_meant(full))
-    return reach(full, SES_FAR_CREATE, options, share);
-  if (status == 0)
-    status = read_name(full, &place);
+  int status = share ? read_name(name, &place) : EINVAL;
   if (status != 0)
     return status;
+  if (place.far)
+    return reach(place.whole, SES_FAR_CREATE, options, share);
   if (place.owner != (uint32_t)geteuid())
     return EACCES;
   status = find(&place, &found);
@@ -338,16 +345,13 @@ int ses_share_remove(const char *name) {
   struct place place;
   struct ses_share found;
   struct ses_far *far;
-  char full[LONGEST];
-  int status = with_job(name, full);
-  if (status == 0 && ses_far_is_meant(full)) {
-    status = ses_far_open(full, SES_FAR_REMOVE, NULL, &far);
+  int status = read_name(name, &place);
+  if (status == 0 && place.far) {
+    status = ses_far_open(place.whole, SES_FAR_REMOVE, NULL, &far);
     if (status == 0)
       ses_far_close(far);
     return status;
   }
-  if (status == 0)
-    status = read_name(full, &place);
   if (status == 0)
     status = find(&place, &found);
   if (status != 0)
@@ -411,7 +415,7 @@ int ses_share_each(int (*see)(const ses_share_facts *facts, void *with), void *w
     name[sizeof name - 1] = '\0';
     bool is_one = head->segment.magic == SES_SHARE_MAGIC;
     ses_segment_detach(head);
-    if (!is_one || look_at(id, &(struct place){seen.owner, name}, &share) != 0)
+    if (!is_one || look_at(id, &(struct place){.owner = seen.owner, .name = name}, &share) != 0)
       continue;
     seen.attached -= 1; /* its own */
     describe(&share, &seen, &facts);

@@ -13,14 +13,23 @@
 
 #include "far/far.h"
 #include "items.h"
+#include "system/clock.h"
 
 #define TRIES 64               /* of a get, before it looks at the clock */
 #define LOOK_NS 50000000ull    /* how long a sleep lasts at most */
 #define SHORTEST_NAP_NS 20000u /* of who may only read, and cannot be woken */
 #define LONGEST_NAP_NS 2000000u
 
+/* Has a call waited for others long enough?  *DEADLINE is 0 at first. */
+static bool is_too_late(const struct ses_share_item *item, uint64_t *deadline) {
+  uint64_t now = ses_now_ns();
+  if (*deadline == 0)
+    *deadline = now + item->share->patience_ns;
+  return now > *deadline;
+}
+
 static uint64_t deadline_of(const struct ses_share_item *item) {
-  return ses_lock_now_ns() + item->share->patience_ns;
+  return ses_now_ns() + item->share->patience_ns;
 }
 
 static void nap(uint64_t *ns) {
@@ -97,12 +106,8 @@ static int read_last(const struct ses_share_item *item, char *buffer, size_t roo
       return status;
     if (!ses_share_item_lives(item))
       return EBADF;
-    if (tries % TRIES == 0) {
-      if (deadline == 0)
-        deadline = deadline_of(item);
-      else if (ses_lock_now_ns() > deadline)
-        return ETIMEDOUT;
-    }
+    if (tries % TRIES == 0 && is_too_late(item, &deadline))
+      return ETIMEDOUT;
   }
 }
 
@@ -162,9 +167,7 @@ static int read_strictly(const struct ses_share_item *item, char *buffer, size_t
     }
     if (!ses_share_item_lives(item))
       return EBADF;
-    if (deadline == 0)
-      deadline = deadline_of(item);
-    else if (ses_lock_now_ns() > deadline)
+    if (is_too_late(item, &deadline))
       return ETIMEDOUT;
     nap(&ns);
   }
@@ -220,7 +223,7 @@ int ses_share_get(ses_share_item *item, void *buffer, size_t room, size_t *bytes
   else
     status = read_newest(item, buffer, room, &taken);
   if (status == 0 && item->model == SES_SHARE_TEMPORAL) {
-    uint64_t now = ses_lock_now_ns();
+    uint64_t now = ses_now_ns();
     status = now > taken.put_ns && now - taken.put_ns > item->age_ns ? ETIME : 0;
   }
   if (bytes)
@@ -269,7 +272,7 @@ int ses_share_version(ses_share_item *item, uint64_t *version, double *age_secon
   if (age_seconds) {
     uint64_t put =
         atomic_load_explicit(&ses_share_slot_of(item, last)->put_ns, memory_order_relaxed);
-    uint64_t now = ses_lock_now_ns();
+    uint64_t now = ses_now_ns();
     *age_seconds = last != 0 && now > put ? (double)(now - put) / 1e9 : 0;
   }
   return ses_share_item_lives(item) ? 0 : EBADF;
@@ -337,7 +340,7 @@ int ses_share_put(ses_share_item *item, const void *value, size_t bytes, uint64_
   int status = takes ? ses_share_lock(item) : 0;
   if (status != 0 && status != EOWNERDEAD)
     return status;
-  status = put_value(item, value, bytes, ses_lock_now_ns(), version);
+  status = put_value(item, value, bytes, ses_now_ns(), version);
   if (takes)
     ses_share_unlock(item);
   return status;
@@ -360,7 +363,7 @@ int ses_share_await(ses_share_item *item, uint64_t version) {
       return EBADF;
     if (atomic_load_explicit(&record->last, memory_order_acquire) > version)
       return 0;
-    uint64_t now = ses_lock_now_ns();
+    uint64_t now = ses_now_ns();
     if (now >= deadline)
       return ETIMEDOUT;
     if (item->share->writable)

@@ -3,15 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,13 +25,6 @@ struct smed_channel {
 
 static unsigned char key[MOST_KEY + 1];
 static size_t key_bytes;
-
-uint64_t smed_now_ns(void) {
-  struct timespec now;
-
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
 
 void smed_sleep_until(uint64_t then_ns) {
   struct timespec until = {.tv_sec = (time_t)(then_ns / 1000000000ull),
@@ -73,19 +62,12 @@ bool smed_channel_key(const char *program, const char *file) {
   return true;
 }
 
-bool smed_channel_address(const char *text, char host[256], char port[16]) {
-  const char *colon = strrchr(text, ':'), *begin = text;
-  size_t length = colon == NULL ? 0 : (size_t)(colon - text);
-
-  if (length >= 2 && text[0] == '[' && text[length - 1] == ']')
-    begin++, length -= 2;
-  if (length == 0 || length >= 256 || colon[1] == '\0' || strlen(colon + 1) >= 16 ||
-      strspn(colon + 1, "0123456789") != strlen(colon + 1))
-    return false;
-  memcpy(host, begin, length);
-  host[length] = '\0';
-  strcpy(port, colon + 1);
-  return true;
+bool smed_channel_address(const char *program, const char *text, struct ses_tcp_address *address) {
+  address->port[0] = '\0';
+  if (ses_tcp_read(text, address) && address->port[0] != '\0')
+    return true;
+  fprintf(stderr, "%s: \"%s\" is not HOST:PORT\n", program, text);
+  return false;
 }
 
 static unsigned int server_key(SSL *tls, const char *identity, unsigned char *copy,
@@ -133,26 +115,13 @@ static SSL *session(int socket, bool server) {
   return tls;
 }
 
-static bool wait_for(int socket, short events, uint64_t deadline_ns) {
-  for (;;) {
-    uint64_t now = smed_now_ns();
-    int64_t left_ms = now >= deadline_ns ? 0 : (int64_t)((deadline_ns - now) / 1000000) + 1;
-    int ready = poll(&(struct pollfd){.fd = socket, .events = events}, 1, (int)left_ms);
-
-    if (ready > 0)
-      return true;
-    if ((ready == 0 && left_ms == 0) || (ready < 0 && errno != EINTR))
-      return false;
-  }
-}
-
 /* Whether to try again what gave RESULT: its socket got ready in time. */
 static bool again(struct smed_channel *channel, int result, uint64_t deadline_ns) {
   switch (SSL_get_error(channel->tls, result)) {
   case SSL_ERROR_WANT_READ:
-    return wait_for(channel->socket, POLLIN, deadline_ns);
+    return ses_tcp_wait(channel->socket, POLLIN, deadline_ns) == 0;
   case SSL_ERROR_WANT_WRITE:
-    return wait_for(channel->socket, POLLOUT, deadline_ns);
+    return ses_tcp_wait(channel->socket, POLLOUT, deadline_ns) == 0;
   default:
     return false;
   }
@@ -160,15 +129,13 @@ static bool again(struct smed_channel *channel, int result, uint64_t deadline_ns
 
 static struct smed_channel *greeted(int socket, bool server, uint64_t deadline_ns) {
   struct smed_channel *channel = calloc(1, sizeof(*channel));
-  int one = 1, patience = GONE_MS;
 
   if (channel == NULL) {
     close(socket);
     return NULL;
   }
   channel->socket = socket;
-  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-  setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
+  ses_tcp_watch(socket, GONE_MS);
   channel->tls = session(socket, server);
   while (channel->tls != NULL) {
     int result = server ? SSL_accept(channel->tls) : SSL_connect(channel->tls);
@@ -182,44 +149,17 @@ static struct smed_channel *greeted(int socket, bool server, uint64_t deadline_n
   return NULL;
 }
 
-/* The port that a socket got. */
-static bool say_where(int opened, char port[16]) {
-  struct sockaddr_storage address;
-  socklen_t length = sizeof(address);
-
-  return getsockname(opened, (struct sockaddr *)&address, &length) == 0 &&
-         getnameinfo((struct sockaddr *)&address, length, NULL, 0, port, 16, NI_NUMERICSERV) == 0;
-}
-
 int smed_channel_listen(const char *program, const char *text) {
-  char host[256], port[16];
-  struct addrinfo *found = NULL,
-                  hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-  int opened = -1, one = 1;
+  struct ses_tcp_address address = {.port = ""};
+  const char *why = "";
 
-  if (!smed_channel_address(text, host, port)) {
-    fprintf(stderr, "%s: \"%s\" is not HOST:PORT\n", program, text);
+  if (!smed_channel_address(program, text, &address))
     return -1;
-  }
-  int failed = getaddrinfo(host, port, &hints, &found);
-  if (failed == 0)
-    opened = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (opened >= 0) {
-    setsockopt(opened, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    if (bind(opened, found->ai_addr, found->ai_addrlen) != 0 || listen(opened, 64) != 0) {
-      int reason = errno;
-      close(opened);
-      errno = reason;
-      opened = -1;
-    }
-  }
+  int opened = ses_tcp_listen(&address, &why);
   if (opened < 0)
-    fprintf(stderr, "%s: cannot listen at %s: %s\n", program, text,
-            failed != 0 ? gai_strerror(failed) : strerror(errno));
-  if (found != NULL)
-    freeaddrinfo(found);
-  if (opened >= 0 && say_where(opened, port))
-    fprintf(stderr, "%s: listens at %s:%s\n", program, host, port);
+    fprintf(stderr, "%s: cannot listen at %s: %s\n", program, text, why);
+  else
+    fprintf(stderr, "%s: listens at %s:%s\n", program, address.host, address.port);
   return opened;
 }
 
@@ -227,38 +167,12 @@ struct smed_channel *smed_channel_accept(int socket, uint64_t deadline_ns) {
   return greeted(socket, true, deadline_ns);
 }
 
-/* A connected socket, not blocking; -1 when none of the addresses answers in time. */
-static int connected(const struct addrinfo *address, uint64_t deadline_ns) {
-  for (; address != NULL; address = address->ai_next) {
-    int error = 0,
-        opened = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    socklen_t length = sizeof(error);
+struct smed_channel *smed_channel_open(const struct ses_tcp_address *address, uint64_t deadline_ns,
+                                       const char **why) {
+  int opened;
 
-    if (opened < 0)
-      continue;
-    if (connect(opened, address->ai_addr, address->ai_addrlen) == 0 ||
-        (errno == EINPROGRESS && wait_for(opened, POLLOUT, deadline_ns) &&
-         getsockopt(opened, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0))
-      return opened;
-    close(opened);
-  }
-  return -1;
-}
-
-struct smed_channel *smed_channel_open(const char *text, uint64_t deadline_ns, const char **why) {
-  char host[256], port[16];
-  struct addrinfo *found = NULL, hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-
-  *why = "is not HOST:PORT";
-  if (!smed_channel_address(text, host, port))
-    return NULL;
-  *why = "has no address";
-  if (getaddrinfo(host, port, &hints, &found) != 0)
-    return NULL;
-  int opened = connected(found, deadline_ns);
-  freeaddrinfo(found);
   *why = "does not answer";
-  if (opened < 0)
+  if (ses_tcp_connect(address, deadline_ns, &opened) != 0)
     return NULL;
   *why = "does not have the same key, or is no smed-sampler";
   return greeted(opened, false, deadline_ns);

@@ -12,14 +12,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "net/tcp.h"
+#include "system/clock.h"
+
 struct smed_channel;
 
 /* Read the key from FILE: 16 to 256 bytes, a line break at the end left out.  False, with why on
  * standard error: it is no regular file, others may read it, or its length is wrong. */
 bool smed_channel_key(const char *program, const char *file);
 
-/* Split "HOST:PORT" or "[HOST]:PORT"; false when it is neither. */
-bool smed_channel_address(const char *text, char host[256], char port[16]);
+/* Read "HOST:PORT" or "[HOST]:PORT"; false, with why on standard error, when it is neither. */
+bool smed_channel_address(const char *program, const char *text, struct ses_tcp_address *address);
 
 /* A listening socket at TEXT, and where it listens on standard error (port 0: any that is free);
  * -1 with why there. */
@@ -28,8 +31,9 @@ int smed_channel_listen(const char *program, const char *text);
 /* The other side of SOCKET, which is closed with the channel, or at once when this fails (NULL). */
 struct smed_channel *smed_channel_accept(int socket, uint64_t deadline_ns);
 
-/* Connect to TEXT.  NULL, and WHY says why in a few words. */
-struct smed_channel *smed_channel_open(const char *text, uint64_t deadline_ns, const char **why);
+/* Connect to ADDRESS.  NULL, and WHY says why in a few words. */
+struct smed_channel *smed_channel_open(const struct ses_tcp_address *address, uint64_t deadline_ns,
+                                       const char **why);
 
 /* All COUNT bytes; false: the connection is gone, or the deadline passed in the middle. */
 bool smed_channel_send(struct smed_channel *channel, const void *bytes, size_t count,
@@ -45,9 +49,6 @@ void smed_channel_close(struct smed_channel *channel);
 static inline uint64_t smed_after_ns(uint64_t now_ns, uint64_t milliseconds) {
   return now_ns + milliseconds * 1000000ull;
 }
-
-/* CLOCK_MONOTONIC. */
-uint64_t smed_now_ns(void);
 
 /* Sleep until then, or until a signal comes. */
 void smed_sleep_until(uint64_t then_ns);

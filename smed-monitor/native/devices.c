@@ -1,7 +1,8 @@
 #define _GNU_SOURCE
 #include "devices.h"
 
-#include "channel.h"
+#include "space.h"
+#include "system/clock.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,19 +38,23 @@ static bool parse(const char *from, uint64_t *numbers) {
   return true;
 }
 
-static void publish(const char *from, uint64_t now_ns, struct smed_record *record) {
+static void publish(const char *from, uint64_t now_ns, uint32_t number,
+                    struct smed_record *record) {
   uint64_t n[11];
 
-  if (parse(from, n))
-    smed_table_write(record, &(struct smed_sample){
-                                 .monotonic_ns = now_ns,
-                                 .read_bytes = n[2] * SECTOR,
-                                 .written_bytes = n[6] * SECTOR,
-                                 .operations = n[0] + n[4],
-                                 .busy_ms = n[3] + n[7],
-                                 .request_ms = n[10],
-                                 .in_flight = n[8],
-                             });
+  if (!parse(from, n))
+    return;
+  struct smed_sample sample = {
+      .monotonic_ns = now_ns,
+      .read_bytes = n[2] * SECTOR,
+      .written_bytes = n[6] * SECTOR,
+      .operations = n[0] + n[4],
+      .busy_ms = n[3] + n[7],
+      .request_ms = n[10],
+      .in_flight = n[8],
+  };
+  smed_space_of(number, now_ns, &sample);
+  smed_table_write(record, &sample);
 }
 
 /* Read diskstats, and find the names in it; false when it has no room here. */
@@ -129,7 +134,7 @@ const char *smed_devices_open(char *const *names, uint32_t watched) {
 
 void smed_devices_sample(struct smed_record *records) {
   bool there = diskstats >= 0 && read_lines();
-  uint64_t now_ns = smed_now_ns();
+  uint64_t now_ns = ses_now_ns();
 
   for (uint32_t i = 0; i < count; i++) {
     char own[512];
@@ -137,13 +142,13 @@ void smed_devices_sample(struct smed_record *records) {
 
     if (device->name != NULL) {
       if (there && find(device))
-        publish(lines[device->line] + device->name_length, now_ns, &records[i]);
+        publish(lines[device->line] + device->name_length, now_ns, i, &records[i]);
       continue;
     }
     ssize_t length = pread(device->file, own, sizeof(own) - 1, 0);
     if (length <= 0)
       continue;
     own[length] = '\0';
-    publish(own, smed_now_ns(), &records[i]);
+    publish(own, ses_now_ns(), i, &records[i]);
   }
 }

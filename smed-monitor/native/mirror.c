@@ -16,17 +16,16 @@
 #include "mirror_options.h"
 #include "mirrored.h"
 #include "settle.h"
+#include "system/pause.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define AWAKE_NS 2000000000ull
 #define CONNECT_MS 2000u
 #define ANSWER_MS 1000u
 #define LOST_NS 2000000000ull /* a reading that takes longer will not come */
@@ -38,8 +37,8 @@
 #define NAP_NS 50000ull
 
 struct sampler {
-  const char *address;
-  char name[65], host[256], path[PATH_MAX];
+  struct ses_tcp_address address;
+  char name[65], path[PATH_MAX];
   struct smed_mirrored mirrored;
   struct smed_channel *channel;
   struct smed_table *copy; /* room for what is pulled */
@@ -57,21 +56,9 @@ struct sampler {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct smed_mirror_options options;
 static uint64_t period_ns;
-static volatile sig_atomic_t ending;
-
-static void end(int signal) {
-  (void)signal;
-  ending = 1;
-}
-
 static bool is_asked(const struct sampler *sampler) {
-  if (options.always)
-    return true;
-  uint64_t asked =
-      sampler->mirrored.table == NULL
-          ? 0
-          : atomic_load_explicit(&sampler->mirrored.table->asked_ns, memory_order_relaxed);
-  return asked != 0 && asked + AWAKE_NS > smed_now_ns();
+  const struct smed_table *table = sampler->mirrored.table;
+  return options.always || (table != NULL && smed_table_is_asked(table, ses_now_ns()));
 }
 
 /* The way to the sampler is VIA from now on; say so, and WHY, when it was another. */
@@ -105,8 +92,8 @@ static void choose_way(struct sampler *sampler, const struct smed_offer *offer) 
   if (!options.one_sided)
     why = "without --one-sided";
   else if (offer->window.provider[0] != '\0' && offer->window.bytes == offer->bytes)
-    fabric = smed_fabric_look(&offer->window, sampler->host, &why);
-  sampler->retry_ns = options.one_sided ? smed_after_ns(smed_now_ns(), RETRY_MS) : UINT64_MAX;
+    fabric = smed_fabric_look(&offer->window, sampler->address.host, &why);
+  sampler->retry_ns = options.one_sided ? smed_after_ns(ses_now_ns(), RETRY_MS) : UINT64_MAX;
   if (fabric == NULL) {
     go_by(sampler, SMED_VIA_PULL, why);
     return;
@@ -120,10 +107,10 @@ static void choose_way(struct sampler *sampler, const struct smed_offer *offer) 
 }
 
 static bool greet(struct sampler *sampler, struct smed_offer *offer, const char **why) {
-  uint64_t soon = smed_after_ns(smed_now_ns(), CONNECT_MS);
+  uint64_t soon = smed_after_ns(ses_now_ns(), CONNECT_MS);
   struct smed_hello hello = {SMED_HELLO_MAGIC, SMED_EXCHANGE_VERSION};
 
-  sampler->channel = smed_channel_open(sampler->address, soon, why);
+  sampler->channel = smed_channel_open(&sampler->address, soon, why);
   if (sampler->channel == NULL)
     return false;
   *why = "it is of another version, or of a machine of another byte order";
@@ -142,13 +129,13 @@ static bool greet(struct sampler *sampler, struct smed_offer *offer, const char 
 
 static bool pull(struct sampler *sampler, uint32_t bytes) {
   static const char say = SMED_SAY_PULL;
-  uint64_t soon = smed_after_ns(smed_now_ns(), ANSWER_MS);
+  uint64_t soon = smed_after_ns(ses_now_ns(), ANSWER_MS);
 
   if (!smed_channel_send(sampler->channel, &say, 1, soon) ||
       !smed_channel_receive(sampler->channel, sampler->copy, bytes, soon))
     return false;
   pthread_mutex_lock(&lock);
-  bool taken = smed_mirrored_take(&sampler->mirrored, sampler->copy, smed_now_ns());
+  bool taken = smed_mirrored_take(&sampler->mirrored, sampler->copy, ses_now_ns());
   pthread_mutex_unlock(&lock);
   return taken;
 }
@@ -156,7 +143,7 @@ static bool pull(struct sampler *sampler, uint32_t bytes) {
 /* Say every half second that the channel is in use. */
 static bool say(struct sampler *sampler, bool asked, uint64_t *last_ns) {
   const char what = asked ? SMED_SAY_AWAKE : SMED_SAY_NOTHING;
-  uint64_t now = smed_now_ns();
+  uint64_t now = ses_now_ns();
 
   if (now - *last_ns < SAY_NS)
     return true;
@@ -175,21 +162,21 @@ static void review(struct sampler *sampler, const struct smed_offer *offer) {
       go_by(sampler, SMED_VIA_PULL, "one-sided reads fail");
   } else if (works && sampler->via != SMED_VIA_ONE_SIDED) {
     go_by(sampler, SMED_VIA_ONE_SIDED, sampler->provider);
-  } else if (none && smed_now_ns() > sampler->retry_ns) {
+  } else if (none && ses_now_ns() > sampler->retry_ns) {
     choose_way(sampler, offer);
   }
 }
 
 /* Until the channel is lost. */
 static const char *follow(struct sampler *sampler, const struct smed_offer *offer) {
-  uint64_t said_ns = 0, due = smed_now_ns();
+  uint64_t said_ns = 0, due = ses_now_ns();
 
   for (;;) {
     bool asked = is_asked(sampler);
 
     review(sampler, offer);
     if (sampler->via == SMED_VIA_PULL && asked) {
-      due = due + period_ns > smed_now_ns() ? due + period_ns : smed_now_ns();
+      due = due + period_ns > ses_now_ns() ? due + period_ns : ses_now_ns();
       if (!pull(sampler, offer->bytes))
         return "it stopped answering";
       smed_sleep_until(due);
@@ -197,7 +184,7 @@ static const char *follow(struct sampler *sampler, const struct smed_offer *offe
     }
     if (smed_channel_gone(sampler->channel) || !say(sampler, asked, &said_ns))
       return "it closed the connection";
-    smed_sleep_until(smed_after_ns(smed_now_ns(), LOOK_MS));
+    smed_sleep_until(smed_after_ns(ses_now_ns(), LOOK_MS));
   }
 }
 
@@ -217,7 +204,7 @@ static void *attend(void *argument) {
     if (sampler->channel != NULL)
       smed_channel_close(sampler->channel);
     sampler->channel = NULL;
-    smed_sleep_until(smed_after_ns(smed_now_ns(), AGAIN_MS));
+    smed_sleep_until(smed_after_ns(ses_now_ns(), AGAIN_MS));
   }
   return NULL;
 }
@@ -227,8 +214,8 @@ static bool begin(struct sampler *sampler) {
   if (sampler->fabric == NULL || sampler->lost || !is_asked(sampler))
     return false;
   if (sampler->begun_ns == 0)
-    sampler->begun_ns = smed_now_ns();
-  if (!smed_fabric_begin(sampler->fabric) || smed_now_ns() - sampler->begun_ns > LOST_NS)
+    sampler->begun_ns = ses_now_ns();
+  if (!smed_fabric_begin(sampler->fabric) || ses_now_ns() - sampler->begun_ns > LOST_NS)
     sampler->lost = true;
   return !sampler->lost;
 }
@@ -242,7 +229,7 @@ static bool is_over(struct sampler *sampler) {
     return false;
   sampler->begun_ns = 0;
   if (done < 0 ||
-      !smed_mirrored_take(&sampler->mirrored, smed_fabric_bytes(sampler->fabric), smed_now_ns()))
+      !smed_mirrored_take(&sampler->mirrored, smed_fabric_bytes(sampler->fabric), ses_now_ns()))
     sampler->lost = true;
   else
     sampler->works = true;
@@ -252,7 +239,7 @@ static bool is_over(struct sampler *sampler) {
 /* Read all windows once; what has not come after half a period is looked for in the next turn.
  * False: there was none to read. */
 static bool read_windows(struct sampler *samplers, int count) {
-  uint64_t started = smed_now_ns(), now = started;
+  uint64_t started = ses_now_ns(), now = started;
   bool over = false, any = false;
 
   pthread_mutex_lock(&lock);
@@ -262,11 +249,12 @@ static bool read_windows(struct sampler *samplers, int count) {
     over = true;
     for (int i = 0; i < count; i++)
       over = is_over(&samplers[i]) && over;
-    now = smed_now_ns();
+    now = ses_now_ns();
     if (!over && now - started > SPIN_NS && (options.core < 0 || options.sleep)) {
       smed_sleep_until(now + NAP_NS);
-      now = smed_now_ns();
+      now = ses_now_ns();
     }
+    ses_pause();
   }
   pthread_mutex_unlock(&lock);
   return any;
@@ -274,18 +262,13 @@ static bool read_windows(struct sampler *samplers, int count) {
 
 static bool know(struct sampler *sampler, const char *text) {
   const char *equals = strchr(text, '=');
-  char port[16];
 
-  sampler->address = equals + 1;
   sampler->mirrored.period_ns = period_ns;
   sampler->via = SMED_VIA_HERE; /* so that the first way is said */
   snprintf(sampler->name, sizeof(sampler->name), "%.*s", (int)(equals - text), text);
-  if (!smed_channel_address(sampler->address, sampler->host, port)) {
-    fprintf(stderr, "smed-mirror: \"%s\" is not HOST:PORT\n", sampler->address);
-    return false;
-  }
-  return snprintf(sampler->path, sizeof(sampler->path), "%s/%s", options.directory, sampler->name) <
-         (int)sizeof(sampler->path);
+  return smed_channel_address("smed-mirror", equals + 1, &sampler->address) &&
+         snprintf(sampler->path, sizeof(sampler->path), "%s/%s", options.directory, sampler->name) <
+             (int)sizeof(sampler->path);
 }
 
 int main(int argc, char **argv) {
@@ -299,9 +282,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < count; i++)
     if (!know(&samplers[i], argv[options.first_sampler + i]))
       return 2;
-  signal(SIGPIPE, SIG_IGN);
-  signal(SIGTERM, end);
-  signal(SIGINT, end);
+  smed_end_by_signal();
   if (!smed_channel_key("smed-mirror", options.key_file) || !smed_stay("smed-mirror", options.core))
     return 1;
   if (options.one_sided)
@@ -311,12 +292,9 @@ int main(int argc, char **argv) {
       perror("smed-mirror: a thread");
       return 1;
     }
-  for (uint64_t due = smed_now_ns(); !ending;) {
+  for (uint64_t due = ses_now_ns(); !smed_ending;) {
     bool any = read_windows(samplers, count);
-    uint64_t now = smed_now_ns();
-    due += any ? period_ns : smed_after_ns(0, LOOK_MS);
-    if (due < now)
-      due = now + period_ns; /* late turns are not made up for */
+    due = smed_next_turn(due, any ? period_ns : smed_after_ns(0, LOOK_MS));
     smed_wait_until(due, any && options.core >= 0 && !options.sleep, NULL);
   }
   for (int i = 0; i < count; i++)

@@ -1,9 +1,11 @@
 #include "mirror_options.h"
 
-#include "number.h"
+#include "settle.h"
+#include "system/command_line.h"
 
-#include <getopt.h>
 #include <string.h>
+
+#define PROGRAM "smed-mirror"
 
 static const char help[] =
     "Usage: smed-mirror --directory DIR --key-file FILE [OPTIONS] NAME=HOST:PORT...\n"
@@ -28,11 +30,6 @@ static const char help[] =
     "\n"
     "Exit status: 0 ended by SIGTERM or SIGINT, 1 cannot run, 2 wrong usage.\n";
 
-static int wrong(const char *what, const char *which) {
-  fprintf(stderr, "smed-mirror: %s%s; try smed-mirror --help.\n", which, what);
-  return 2;
-}
-
 /* NAME=HOST:PORT, where NAME can name a file. */
 static bool is_sampler(const char *text) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -43,62 +40,32 @@ static bool is_sampler(const char *text) {
 }
 
 int smed_mirror_options_read(int argc, char **argv, struct smed_mirror_options *options) {
-  static const struct option known[] = {
-      {"directory", required_argument, NULL, 'd'}, {"key-file", required_argument, NULL, 'k'},
-      {"period-ms", required_argument, NULL, 'p'}, {"one-sided", no_argument, NULL, 'o'},
-      {"core", required_argument, NULL, 'c'},      {"sleep", no_argument, NULL, 's'},
-      {"always", no_argument, NULL, 'a'},          {"help", no_argument, NULL, 'h'},
-      {"version", no_argument, NULL, 'v'},         {NULL, 0, NULL, 0},
+  const struct ses_option known[] = {
+      {.name = "directory", .text = &options->directory},
+      {.name = "key-file", .text = &options->key_file},
+      {.name = "period-ms", .number = &options->period_ms, .least = 1, .most = 1000},
+      {.name = "core", .number = &options->core, .most = SMED_MOST_CORES},
+      {.name = "one-sided", .flag = &options->one_sided},
+      {.name = "sleep", .flag = &options->sleep},
+      {.name = "always", .flag = &options->always},
+      {0},
   };
-  int option;
 
   *options = (struct smed_mirror_options){.period_ms = 4, .core = -1};
-  while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-    switch (option) {
-    case 'd':
-      options->directory = optarg;
-      break;
-    case 'k':
-      options->key_file = optarg;
-      break;
-    case 'p':
-      options->period_ms = smed_number("smed-mirror", "period-ms", optarg, 1, 1000);
-      break;
-    case 'c':
-      options->core = smed_number("smed-mirror", "core", optarg, 0, SMED_MOST_CORES);
-      break;
-    case 'o':
-      options->one_sided = true;
-      break;
-    case 's':
-      options->sleep = true;
-      break;
-    case 'a':
-      options->always = true;
-      break;
-    case 'h':
-      fputs(help, stdout);
-      return 0;
-    case 'v':
-      puts("smed-mirror " SMED_VERSION);
-      return 0;
-    default:
-      return wrong("", "wrong option");
-    }
-    if (options->period_ms < 0 || (option == 'c' && options->core < 0))
-      return 2;
-  }
+  int ended = ses_command_line(PROGRAM, SMED_VERSION, help, known, argc, argv);
   options->first_sampler = optind;
+  if (ended >= 0)
+    return ended;
   if (options->directory == NULL)
-    return wrong(" is missing", "--directory DIR");
+    return ses_refuse(PROGRAM, "--directory DIR", "is missing");
   if (options->key_file == NULL)
-    return wrong(" is missing", "--key-file FILE");
+    return ses_refuse(PROGRAM, "--key-file FILE", "is missing");
   if (options->sleep && options->core < 0)
-    return wrong(" needs --core", "--sleep");
+    return ses_refuse(PROGRAM, "--sleep", "needs --core N");
   if (optind == argc || argc - optind > SMED_MIRROR_MOST)
-    return wrong(" from 1 to 256 samplers are needed", "NAME=HOST:PORT:");
+    return ses_refuse(PROGRAM, "NAME=HOST:PORT:", "from 1 to 256 samplers are needed");
   for (int i = optind; i < argc; i++)
     if (!is_sampler(argv[i]))
-      return wrong(" is not NAME=HOST:PORT", argv[i]);
+      return ses_refuse(PROGRAM, argv[i], "is not NAME=HOST:PORT");
   return -1;
 }

@@ -46,8 +46,8 @@ bool smed_mirrored_take(struct smed_mirrored *mirrored, const struct smed_table 
   struct smed_table *table = mirrored->table;
   uint64_t newest = 0;
 
-  if (copy->magic != SMED_TABLE_MAGIC || copy->version != SMED_TABLE_VERSION ||
-      copy->count != table->count || copy->record_bytes != sizeof(struct smed_record))
+  if (!ses_segment_is(copy, &table->segment) || copy->count != table->count ||
+      copy->record_bytes != sizeof(struct smed_record))
     return false;
   for (uint32_t i = 0; i < table->count; i++) {
     const struct smed_sample *sample = whole(&copy->records[i]);

@@ -2,7 +2,8 @@
  * smed-sampler: counters of this node's block devices, read every few milliseconds, published to a
  * table in shared memory (table.h).
  *
- *   smed-sampler --table FILE [--period-ms N] [--fifo PRIORITY] [--core N] [--listen ...] DEVICE...
+ *   smed-sampler --table FILE [--period-ms N] [--fifo PRIORITY] [--core N] [--listen ...]
+ *                DEVICE[=MOUNT]...
  *
  * Asleep by default: it samples while a reader has asked within the last two seconds (asked_ns),
  * else looks twice a second whether one has.  --always samples all the time.  --fifo runs it as
@@ -19,24 +20,16 @@
 #include "options.h"
 #include "serve.h"
 #include "settle.h"
+#include "space.h"
 #include "table_file.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#define AWAKE_NS 2000000000ull
 #define ASLEEP_NS 500000000ull
-
-static volatile sig_atomic_t ending;
-
-static void end(int signal) {
-  (void)signal;
-  ending = 1;
-}
 
 static int fail(const char *what) {
   fprintf(stderr, "smed-sampler: %s: %s\n", what, strerror(errno));
@@ -53,19 +46,31 @@ static bool go_first(int priority) {
   return true;
 }
 
-static void run(struct smed_table *table, bool polling, bool always, struct smed_fabric *fabric) {
-  uint64_t period_ns = table->period_ns, due = smed_now_ns();
+/* Split each DEVICE=MOUNT, and say to the table what is watched. */
+static bool open_devices(char **devices, struct smed_table *table) {
+  for (uint32_t i = 0; i < table->count; i++) {
+    struct smed_record *record = &table->records[i];
+    char *mount = strstr(devices[i], "=/");
 
-  while (!ending) {
-    uint64_t now = smed_now_ns(),
-             asked = atomic_load_explicit(&table->asked_ns, memory_order_relaxed);
-    bool awake = always || (asked != 0 && asked + AWAKE_NS > now);
+    if (mount != NULL) {
+      *mount = '\0';
+      smed_space_at(i, mount + 1);
+    }
+    snprintf(record->name, sizeof(record->name), "%.35s", devices[i]);
+  }
+  const char *missing = smed_devices_open(devices, table->count);
+  return missing == NULL || (fail(missing), false);
+}
+
+static void run(struct smed_table *table, bool polling, bool always, struct smed_fabric *fabric) {
+  uint64_t period_ns = table->period_ns, due = ses_now_ns();
+
+  while (!smed_ending) {
+    bool awake = always || smed_table_is_asked(table, ses_now_ns());
 
     if (awake)
       smed_devices_sample(table->records);
-    due += awake ? period_ns : ASLEEP_NS;
-    if (due < now)
-      due = now + period_ns; /* late turns are not made up for */
+    due = smed_next_turn(due, awake ? period_ns : ASLEEP_NS);
     smed_wait_until(due, polling && awake, fabric);
   }
 }
@@ -83,20 +88,14 @@ int main(int argc, char **argv) {
   struct smed_table *table = smed_table_make(options.table, count, period_ns, SMED_VIA_HERE);
   if (table == NULL)
     return fail(options.table);
-  const char *missing = smed_devices_open(argv + options.first_device, count);
-  if (missing != NULL)
-    return fail(missing);
-  for (uint32_t i = 0; i < count; i++)
-    snprintf(table->records[i].name, sizeof(table->records[i].name), "%.35s",
-             argv[options.first_device + (int)i]);
-  signal(SIGPIPE, SIG_IGN);
-  signal(SIGTERM, end);
-  signal(SIGINT, end);
+  if (!open_devices(argv + options.first_device, table))
+    return 1;
+  smed_end_by_signal();
   if (!smed_stay("smed-sampler", options.core) ||
-      (options.listen != NULL && (!smed_channel_key("smed-sampler", options.key_file) ||
-                                  !smed_serve(table, count, options.listen, options.fabric,
-                                              options.core >= 0 && !options.sleep, &fabric))) ||
-      !go_first(options.fifo))
+      (options.listen != NULL &&
+       (!smed_channel_key("smed-sampler", options.key_file) ||
+        !smed_serve(table, count, options.listen, options.fabric, polling, &fabric))) ||
+      !smed_space_start(count) || !go_first(options.fifo))
     return 1;
   run(table, polling, options.always, fabric);
   smed_serve_end(fabric, polling);

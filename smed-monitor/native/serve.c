@@ -23,15 +23,15 @@ static pthread_t reads; /* the thread that serves one-sided reads */
 static volatile int reads_end;
 
 static void awake(void) {
-  atomic_store_explicit(&table->asked_ns, smed_now_ns(), memory_order_relaxed);
+  atomic_store_explicit(&table->asked_ns, ses_now_ns(), memory_order_relaxed);
 }
 
 /* A connection: its socket is ARGUMENT. */
 static void *talk(void *argument) {
   struct smed_channel *channel =
-      smed_channel_accept((int)(intptr_t)argument, smed_after_ns(smed_now_ns(), GREETING_MS));
+      smed_channel_accept((int)(intptr_t)argument, smed_after_ns(ses_now_ns(), GREETING_MS));
   struct smed_hello hello;
-  uint64_t soon = smed_after_ns(smed_now_ns(), GREETING_MS);
+  uint64_t soon = smed_after_ns(ses_now_ns(), GREETING_MS);
   struct smed_table *copy = malloc(offer.bytes);
   char said = 0;
 
@@ -42,13 +42,13 @@ static void *talk(void *argument) {
   if (goes_on)
     awake();
   while (goes_on &&
-         smed_channel_receive(channel, &said, 1, smed_after_ns(smed_now_ns(), SMED_SILENCE_MS))) {
+         smed_channel_receive(channel, &said, 1, smed_after_ns(ses_now_ns(), SMED_SILENCE_MS))) {
     if (said != SMED_SAY_NOTHING)
       awake();
     if (said == SMED_SAY_PULL) {
       memcpy(copy, table, offer.bytes); /* who pulls checks each record, as who reads one-sidedly */
       goes_on =
-          smed_channel_send(channel, copy, offer.bytes, smed_after_ns(smed_now_ns(), ANSWER_MS));
+          smed_channel_send(channel, copy, offer.bytes, smed_after_ns(ses_now_ns(), ANSWER_MS));
     } else {
       goes_on = said == SMED_SAY_AWAKE || said == SMED_SAY_NOTHING;
     }
@@ -74,7 +74,7 @@ static void *take(void *argument) {
     int socket = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (socket < 0) {
       if (errno != EAGAIN && errno != EINTR)
-        smed_sleep_until(smed_after_ns(smed_now_ns(), 100)); /* no descriptors left, perhaps */
+        smed_sleep_until(smed_after_ns(ses_now_ns(), 100)); /* no descriptors left, perhaps */
       continue;
     }
     if (atomic_fetch_add(&connections, 1) >= SMED_SERVE_MOST ||
@@ -93,7 +93,7 @@ static void *serve_reads(void *fabric) {
 
 bool smed_serve(struct smed_table *served, uint32_t count, const char *address,
                 const char *provider, bool polled, struct smed_fabric **fabric) {
-  char host[256], port[16];
+  struct ses_tcp_address here;
   const char *why = NULL;
   int listening = smed_channel_listen("smed-sampler", address);
 
@@ -104,9 +104,9 @@ bool smed_serve(struct smed_table *served, uint32_t count, const char *address,
   offer.count = count;
   offer.bytes = (uint32_t)smed_table_bytes(count);
   if (provider != NULL) {
-    smed_channel_address(address, host, port);
+    smed_channel_address("smed-sampler", address, &here);
     smed_fabric_prepare();
-    *fabric = smed_fabric_show(provider, host, table, offer.bytes, &offer.window, &why);
+    *fabric = smed_fabric_show(provider, here.host, table, offer.bytes, &offer.window, &why);
     if (*fabric == NULL) {
       memset(&offer.window, 0, sizeof(offer.window));
       fprintf(stderr, "smed-sampler: no one-sided reads by %s: %s; other nodes pull over TCP\n",

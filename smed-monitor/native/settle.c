@@ -2,11 +2,14 @@
 #include "settle.h"
 
 #include "channel.h"
+#include "system/pause.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+
+#define PAUSES 16 /* a few microseconds at most */
 
 bool smed_stay(const char *program, int core) {
   cpu_set_t cores;
@@ -21,12 +24,34 @@ bool smed_stay(const char *program, int core) {
   return false;
 }
 
+uint64_t smed_next_turn(uint64_t due_ns, uint64_t period_ns) {
+  uint64_t now = ses_now_ns();
+
+  return due_ns + period_ns < now ? now + period_ns : due_ns + period_ns;
+}
+
+volatile sig_atomic_t smed_ending;
+
+static void end(int signal) {
+  (void)signal;
+  smed_ending = 1;
+}
+
+void smed_end_by_signal(void) {
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGTERM, end);
+  signal(SIGINT, end);
+}
+
 void smed_wait_until(uint64_t then_ns, bool polling, struct smed_fabric *fabric) {
   if (!polling) {
     smed_sleep_until(then_ns);
     return;
   }
-  while (smed_now_ns() < then_ns)
+  while (ses_now_ns() < then_ns) {
     if (fabric != NULL)
       smed_fabric_progress(fabric);
+    for (int i = 0; i < PAUSES; i++)
+      ses_pause();
+  }
 }

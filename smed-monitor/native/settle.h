@@ -1,15 +1,26 @@
-/* A core for itself: staying on it, and waiting there without giving it up. */
+/* Turns of a program until it is told to end; a core for itself, and waiting there without giving
+ * it up. */
 #ifndef SMED_SETTLE_H
 #define SMED_SETTLE_H
 
 #include "fabric.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#define SMED_MOST_CORES 1023 /* what a cpu_set_t holds */
 
 /* Keep this process, and the threads it starts from now on, on CORE; -1: anywhere.  False, with why
  * on standard error. */
 bool smed_stay(const char *program, int core);
+
+/* When the turn after that of DUE_NS is; those that are late are not made up for. */
+uint64_t smed_next_turn(uint64_t due_ns, uint64_t period_ns);
+
+/* Set by SIGTERM and SIGINT, once these are asked for. */
+extern volatile sig_atomic_t smed_ending;
+void smed_end_by_signal(void);
 
 /* Wait: POLLING, or asleep.  While polling, reads by FABRIC are served, where it is not NULL. */
 void smed_wait_until(uint64_t then_ns, bool polling, struct smed_fabric *fabric);

@@ -1,9 +1,11 @@
 /*
- * The table smed-sampler publishes to: a file in shared memory, one record per block device.
+ * The table smed-sampler publishes to: a file in shared memory, one record per block device, with
+ * the head of the kit (ses/segment.h).
  *
  * A reader maps the file read-only and copies records without a lock and without system calls. Each
  * record has a sequence counter of its own (ses/sequence.h).  One counter for the whole table would
- * starve readers whenever the writer is preempted while writing.
+ * starve readers whenever the writer is preempted while writing.  What readers write, asked_ns, and
+ * each record have cache lines of their own.
  *
  * A writer that dies in the middle of a record leaves its counter odd: smed_table_read then gives
  * up after SMED_TABLE_TRIES and says so; the next writer makes it even again.  Readers judge the
@@ -21,10 +23,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ses/segment.h"
 #include "ses/sequence.h"
 
 #define SMED_TABLE_MAGIC 0x44454d53u /* "SMED" */
-#define SMED_TABLE_VERSION 2u
+#define SMED_TABLE_VERSION 3u
 #define SMED_TABLE_MOST 4096u
 #define SMED_TABLE_TRIES 1000
 
@@ -36,7 +39,8 @@ enum smed_via {
   SMED_VIA_NOTHING = 3,   /* smed-mirror does not reach the other node */
 };
 
-/* Counters since the device appeared; in_flight is the number at that moment. */
+/* Counters since the device appeared; in_flight is the number at that moment.  The space is that of
+ * the file system on it, and no part of the counters' moment: of the last ten seconds. */
 struct smed_sample {
   uint64_t monotonic_ns; /* CLOCK_MONOTONIC when the counters were read */
   uint64_t read_bytes;
@@ -45,31 +49,48 @@ struct smed_sample {
   uint64_t busy_ms;
   uint64_t request_ms; /* grows by the requests in flight every millisecond */
   uint64_t in_flight;
-  uint64_t check; /* smed_sample_check of the others */
+  uint64_t size_bytes; /* 0: the space is not known */
+  uint64_t free_bytes; /* what unprivileged users can still write */
+  uint64_t read_only;  /* 1: nobody can write */
+  uint64_t check;      /* smed_sample_check of the others */
 };
 
 struct smed_record {
   uint32_t sequence; /* ses/sequence.h */
-  uint32_t major;
-  uint32_t minor;
   char name[36];
   _Atomic uint64_t words[sizeof(struct smed_sample) / sizeof(uint64_t)];
 };
 
 struct smed_table {
-  uint32_t magic;
-  uint32_t version;
+  struct ses_segment_head segment; /* smed_table_kind() */
   uint32_t count;
   uint32_t record_bytes;
   uint64_t period_ns;
+  _Atomic uint32_t via; /* enum smed_via */
+  char reserved[28];
   _Atomic uint64_t asked_ns; /* set by a reader (CLOCK_MONOTONIC) that wants samples */
-  _Atomic uint32_t via;      /* enum smed_via */
-  uint32_t reserved;
+  char padding[56];
   struct smed_record records[];
 };
 
+_Static_assert(sizeof(struct smed_table) == 128 && sizeof(struct smed_record) == 128,
+               "records start on cache lines");
+
 static inline size_t smed_table_bytes(uint32_t count) {
   return sizeof(struct smed_table) + count * sizeof(struct smed_record);
+}
+
+#define SMED_AWAKE_NS 2000000000ull /* so long a question counts */
+
+/* Whether a reader wants samples. */
+static inline bool smed_table_is_asked(const struct smed_table *table, uint64_t now_ns) {
+  uint64_t asked = atomic_load_explicit(&table->asked_ns, memory_order_relaxed);
+  return asked != 0 && asked + SMED_AWAKE_NS > now_ns;
+}
+
+static inline struct ses_segment_head smed_table_kind(uint32_t count) {
+  return (struct ses_segment_head){SMED_TABLE_MAGIC, SMED_TABLE_VERSION, sizeof(struct smed_table),
+                                   smed_table_bytes(count)};
 }
 
 /* A hash of the words before the last.  A copy that mixes two samples has another but for one

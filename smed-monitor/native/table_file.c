@@ -38,20 +38,21 @@ static int sized(const char *path, off_t bytes) {
 
 struct smed_table *smed_table_make(const char *path, uint32_t count, uint64_t period_ns,
                                    enum smed_via via) {
+  struct ses_segment_head kind = smed_table_kind(count);
   int file = sized(path, (off_t)smed_table_bytes(count));
   struct smed_table *table;
 
   if (file < 0)
     return NULL;
-  table = mmap(NULL, smed_table_bytes(count), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  table = mmap(NULL, smed_table_bytes(count), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+               file, 0); /* no faults later */
   close(file);
   if (table == MAP_FAILED)
     return NULL;
-  table->version = SMED_TABLE_VERSION;
   table->count = count;
   table->record_bytes = sizeof(struct smed_record);
   table->period_ns = period_ns;
   table->via = via;
-  table->magic = SMED_TABLE_MAGIC;
+  ses_segment_name(table, &kind);
   return table;
 }

@@ -38,6 +38,7 @@ class Node:
         self.key.chmod(0o600)
         (folder / "stat").write_text(STAT)
         self.port = 0
+        self.mounted = ""  # or "=" and where the device's file system is
         self.told = folder / "sampler"
         self.started: list[subprocess.Popen[bytes]] = []
 
@@ -46,7 +47,7 @@ class Node:
         self.told = told = self.folder / f"sampler{len(self.started)}"
         sampler = self._start(
             told, "smed-sampler", "--table", self.local, "--period-ms", "1", "--key-file", self.key,
-            "--listen", f"127.0.0.1:{self.port}", *options, self.folder / "stat",
+            "--listen", f"127.0.0.1:{self.port}", *options, f"{self.folder}/stat{self.mounted}",
         )  # fmt: skip
         self.eventually(lambda: "listens at" in told.read_text(), "the sampler listens")
         found = re.search(r"listens at 127\.0\.0\.1:(\d+)", told.read_text())
@@ -99,7 +100,7 @@ def node(tmp_path: Path, eventually: Eventually) -> Iterator[Node]:
 
 def record(table: Path) -> tuple[bytes, list[int]]:
     """Name and words of the first record."""
-    _sequence, _major, _minor, name, *words = RECORD.unpack_from(table.read_bytes(), HEAD.size)
+    _sequence, name, *words = RECORD.unpack_from(table.read_bytes(), HEAD.size)
     return name, words
 
 
@@ -117,9 +118,23 @@ def test_a_mirrored_table_is_the_local_one_at_this_nodes_time(
     (node.folder / "stat").write_text(STAT.replace("24", "48"))
     node.eventually(lambda: record(node.mirrored)[1][2] == 48 * 512, "the change is mirrored")
     name, words = record(node.mirrored)
-    assert (name, words[1:7]) == (record(node.local)[0], record(node.local)[1][1:7])
+    assert (name, words[1:10]) == (record(node.local)[0], record(node.local)[1][1:10])
     # Both have one clock here: what was mirrored is told younger than it is, never older than now.
     assert words[0] <= time.monotonic_ns()
+
+
+@pytest.mark.parametrize(("sampler", "mirror", "way"), WAYS)
+def test_a_mirrored_table_tells_the_space_too(
+    node: Node, sampler: tuple[str, ...], mirror: tuple[str, ...], way: str
+) -> None:
+    node.mounted = "=/dev/shm"
+    node.sample(*sampler)
+    node.mirror(*mirror, "--always")
+    node.eventually(lambda: node.way() == way, f"it answers by {way}")
+    space = os.statvfs("/dev/shm")
+    size = space.f_blocks * space.f_frsize
+    node.eventually(lambda: record(node.mirrored)[1][7] == size, "the size is mirrored")
+    assert 0 <= record(node.mirrored)[1][8] <= size
 
 
 @pytest.mark.parametrize(("sampler", "mirror", "way"), WAYS[:2])
@@ -167,10 +182,11 @@ def test_without_libfabric_the_table_is_pulled(node: Node, monkeypatch: pytest.M
 def test_both_are_built_without_libfabric_too(tmp_path: Path) -> None:
     sources, contracts = (BUILT.parents[2] / name for name in ("smed-monitor/native", "libses/include"))
     names = ["channel", "fabric_none", "mirror", "mirror_options", "mirrored", "settle", "table_file"]
+    common = contracts.parent
     program = tmp_path / "smed-mirror"
     subprocess.run(
-        ["gcc", '-DSMED_VERSION="0"', "-I", sources, "-I", contracts, "-o", program,
-         *(sources / f"{name}.c" for name in names), "-lssl", "-lcrypto", "-pthread"],
+        ["gcc", '-DSMED_VERSION="0"', "-I", sources, "-I", contracts, "-I", common, "-o", program,
+         *(sources / f"{name}.c" for name in names), common / "net/tcp.c", "-lssl", "-lcrypto", "-pthread"],
         check=True, timeout=120,
     )  # fmt: skip
     ran = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
@@ -224,6 +240,23 @@ def test_what_a_killed_process_of_the_same_number_left_is_not_in_the_way() -> No
         ["sh", "-c", left, BUILT / "window-probe"], capture_output=True, text=True, timeout=120
     )
     assert ran.returncode == 0, ran.stderr
+
+
+def test_what_killed_processes_left_is_taken_away_and_what_others_use_stays() -> None:
+    own = f"/dev/shm/{2**22 + 7}:{os.getuid()}:"  # no process has such a number
+    left, used, foreign = (Path(own + each) for each in ("0", "1", "x"))
+    try:
+        left.touch()
+        foreign.touch()
+        with used.open("wb"):
+            ran = subprocess.run(
+                [BUILT / "window-probe", "shm", "0.2"], capture_output=True, text=True, timeout=120
+            )
+            assert ran.returncode == 0, ran.stderr
+            assert [path.exists() for path in (left, used, foreign)] == [False, True, True]
+    finally:
+        for path in (left, used, foreign):
+            path.unlink(missing_ok=True)
 
 
 def test_reads_by_the_kernel_wake_nobody() -> None:

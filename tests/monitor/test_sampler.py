@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from smed_monitor.collectors.sampler import ASKED_OFFSET, HEAD, RECORD
 
 BUILT = Path(__file__).parents[2] / "build" / "libses" / "smed-monitor"
-HEAD = struct.Struct("=IIIIQQII")
-RECORD = 4 + 4 + 4 + 36 + 8 * 8
 STAT = "8 0 16 4 10 0 24 6 3 20 30\n"
 Eventually = Callable[[Callable[[], object], str], None]
 
@@ -37,12 +36,12 @@ def started() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 def sampled(table: Path) -> tuple[int, ...]:
     """Sequence and words of the first record."""
-    record = table.read_bytes()[HEAD.size : HEAD.size + RECORD]
-    return struct.unpack_from("=I", record) + struct.unpack_from("=8Q", record, 48)
+    sequence, _name, *words = RECORD.unpack_from(table.read_bytes(), HEAD.size)
+    return (sequence, *words)
 
 
 def ready(table: Path) -> bool:
-    return table.exists() and table.stat().st_size >= HEAD.size + RECORD
+    return table.exists() and table.stat().st_size >= HEAD.size + RECORD.size
 
 
 def test_no_read_is_torn_while_writers_are_killed_and_replaced(
@@ -96,12 +95,10 @@ def test_counters_of_real_devices_are_those_of_their_stat_files(
 
     def record(place: int) -> tuple[str, int, list[int]]:
         """Name, time; bytes read and written, and operations."""
-        raw = table.read_bytes()[HEAD.size + place * RECORD : HEAD.size + (place + 1) * RECORD]
-        return (
-            raw[12:48].rstrip(b"\0").decode(),
-            *struct.unpack_from("=Q", raw, 48),
-            [*struct.unpack_from("=3Q", raw, 56)],
+        _sequence, name, when, *counted = RECORD.unpack_from(
+            table.read_bytes(), HEAD.size + place * RECORD.size
         )
+        return name.rstrip(b"\0").decode(), when, counted[:3]
 
     def counters(file: Path) -> list[int]:
         """Of a stat file; empty when the device is gone."""
@@ -138,7 +135,7 @@ def test_the_sampler_sleeps_until_a_reader_asks(
     eventually(lambda: ready(table), "the table is made")
     assert sampled(table)[0] == 0
     with table.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
-        struct.pack_into("=Q", memory, 24, time.monotonic_ns())
+        struct.pack_into("=Q", memory, ASKED_OFFSET, time.monotonic_ns())
     eventually(lambda: sampled(table)[0] >= 2, "it wakes up")
 
 

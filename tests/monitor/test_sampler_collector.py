@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from smed_monitor.collectors.registry import COLLECTORS
-from smed_monitor.collectors.sampler import HEAD, RECORD, Sampler
+from smed_monitor.collectors.sampler import HEAD, RECORD, Counters, Sampler
 from smed_monitor.config.settings import ElementSettings, Target, load
 from smed_monitor.core.errors import (
     CollectorError,
@@ -50,13 +50,14 @@ def stat(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sampled(tmp_path: Path, stat: Path, eventually: Eventually) -> Iterator[Callable[..., Path]]:
-    """Start a sampler of ``stat``; the table's path."""
+def watched(tmp_path: Path, eventually: Eventually) -> Iterator[Callable[..., Path]]:
+    """Start a sampler; the table's path."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(*options: str) -> Path:
+    def start(*arguments: str) -> Path:
         table = tmp_path / "table"
-        started.append(subprocess.Popen([SAMPLER, "--table", table, *options, stat]))
+        with (tmp_path / "said").open("w") as said:
+            started.append(subprocess.Popen([SAMPLER, "--table", table, *arguments], stderr=said))
         eventually(lambda: table.exists() and table.stat().st_size >= HEAD.size + RECORD.size, "a table")
         eventually(lambda: table.read_bytes()[:4] == b"SMED", "it is ready")
         return table
@@ -65,6 +66,12 @@ def sampled(tmp_path: Path, stat: Path, eventually: Eventually) -> Iterator[Call
     for process in started:
         process.kill()
         process.wait()
+
+
+@pytest.fixture
+def sampled(watched: Callable[..., Path], stat: Path) -> Callable[..., Path]:
+    """Start a sampler of ``stat``; the table's path."""
+    return lambda *options: watched(*options, str(stat))
 
 
 def test_asking_wakes_the_sampler_and_gets_counters_of_the_last_16_ms(
@@ -107,6 +114,76 @@ def test_space_comes_from_the_paths(sampled: Callable[..., Path], stat: Path, tm
     assert collector.reading(sample, element).size_bytes == space.f_blocks * space.f_frsize
     assert collector.reading(sample, on(str(stat))).size_bytes is None
     source.close()
+
+
+def test_space_of_what_is_mounted_comes_from_the_table(
+    stat: Path, watched: Callable[..., Path], eventually: Eventually
+) -> None:
+    collector = Sampler()
+    source = collector.open(target(watched("--always", f"{stat}=/dev/shm")))
+    read = lambda: collector.reading(collector.parse(source.read().body), on(str(stat)))  # noqa: E731
+    eventually(lambda: read().size_bytes is not None, "the space is known")
+    found, space = read(), os.statvfs("/dev/shm")
+    assert found.size_bytes == space.f_blocks * space.f_frsize
+    assert found.free_bytes is not None
+    assert 0 <= found.free_bytes <= found.size_bytes
+    assert not found.read_only
+    assert (found.read_bytes, found.written_bytes) == (16 * 512, 24 * 512)
+    source.close()
+
+
+def test_a_directory_on_which_nothing_is_mounted_has_no_space(
+    tmp_path: Path, stat: Path, watched: Callable[..., Path], eventually: Eventually
+) -> None:
+    (empty := tmp_path / "empty").mkdir()
+    collector = Sampler()
+    source = collector.open(target(watched("--always", f"{stat}={empty}")))
+    said = tmp_path / "said"
+    eventually(lambda: f"{empty} is not known: nothing is mounted there" in said.read_text(), "it is said")
+    found = collector.reading(collector.parse(source.read().body), on(str(stat)))
+    assert (found.size_bytes, found.free_bytes) == (None, None)
+    source.close()
+
+
+HANGS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+int statvfs(const char *path, struct statvfs *facts) {
+  while (strcmp(path, "/proc") == 0)
+    pause();
+  return ((int (*)(const char *, struct statvfs *))dlsym(RTLD_NEXT, "statvfs"))(path, facts);
+}
+"""
+
+
+def test_a_file_system_that_hangs_holds_up_neither_samples_nor_the_space_of_others(
+    tmp_path: Path,
+    stat: Path,
+    watched: Callable[..., Path],
+    eventually: Eventually,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hangs = tmp_path / "hangs.so"
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-o", hangs, "-x", "c", "-"], input=HANGS, text=True, check=True
+    )
+    monkeypatch.setenv("LD_PRELOAD", str(hangs))
+    table = watched("--always", f"{stat}=/proc", f"{stat}=/dev/shm")
+
+    def record(place: int) -> Counters:
+        """Their names may be the same, cut off where a record ends."""
+        _sequence, _name, *words, _check = RECORD.unpack_from(
+            table.read_bytes(), HEAD.size + place * RECORD.size
+        )
+        return Counters(*words)
+
+    eventually(lambda: record(1).size_bytes > 0, "the space of the other is known")
+    before = record(0)
+    assert (before.size_bytes, before.operations) == (0, 18)
+    eventually(lambda: record(0).monotonic_ns > before.monotonic_ns, "its samples go on")
 
 
 def test_a_device_nobody_watches_is_missing_with_what_is_watched(
@@ -160,13 +237,14 @@ def test_a_sampler_that_died_is_not_an_idle_disk(tmp_path: Path, stat: Path, eve
 
 
 def a_table(*, magic: bytes = b"SMED", count: int = 1, sequence: int = 2, check: int | None = None) -> bytes:
-    words = [time.monotonic_ns() + 10**12, 1, 2, 3, 4, 5, 6]
+    words = [time.monotonic_ns() + 10**12, 1, 2, 3, 4, 5, 6, 7, 8, 0]
     right = 0x5EED
     for word in words:
         right = (right ^ word) * 0x9E3779B97F4A7C15 % 2**64
         right ^= right >> 32
-    head = magic + struct.pack("=IIIQQII", 2, count, RECORD.size, 4_000_000, 0, 0, 0)
-    return head + RECORD.pack(sequence, 0, 0, b"sda", *words, right if check is None else check)
+    size = HEAD.size + count * RECORD.size
+    head = HEAD.pack(int.from_bytes(magic, "little"), 3, HEAD.size, size, count, RECORD.size, 4_000_000, 0, 0)
+    return head + RECORD.pack(sequence, b"sda", *words, right if check is None else check)
 
 
 def test_a_whole_record_is_taken_and_a_torn_one_never(tmp_path: Path) -> None:

@@ -30,9 +30,11 @@
  * the holder that a lock names (region), or a slot that stays unfinished (claims).
  *
  * The functions here call the kernel alone: no errno, no heap, no lock; async-signal-safe.  They
- * give a negative error number where they give a number.  (smed-sampler's table is a file that the
- * site names, with a head of its own and the same sequence counters; its monitor reads it and does
- * not map it, for a file can be cut short.)
+ * give a negative error number where they give a number.
+ *
+ * smed-sampler's table has the same head and sequence counters, but is a file that the site names
+ * (smed-monitor/native/table.h): its monitor reads it and does not map it, for a file can be cut
+ * short.
  */
 #ifndef SES_SEGMENT_H
 #define SES_SEGMENT_H
@@ -50,6 +52,23 @@ struct ses_segment_head {
   uint16_t head_size;
   uint64_t size; /* of the whole segment */
 };
+
+/* Is the head of what lies AT as this KIND's? */
+static inline bool ses_segment_is(const void *at, const struct ses_segment_head *kind) {
+  const struct ses_segment_head *head = (const struct ses_segment_head *)at;
+  return __atomic_load_n(&head->magic, __ATOMIC_ACQUIRE) == kind->magic &&
+         head->version == kind->version && head->head_size == kind->head_size &&
+         head->size == kind->size;
+}
+
+/* Write this KIND's head, after all that it promises. */
+static inline void ses_segment_name(void *at, const struct ses_segment_head *kind) {
+  struct ses_segment_head *head = (struct ses_segment_head *)at;
+  head->version = kind->version;
+  head->head_size = kind->head_size;
+  head->size = kind->size;
+  __atomic_store_n(&head->magic, kind->magic, __ATOMIC_RELEASE);
+}
 
 /* What the kernel says of a segment. */
 struct ses_segment_facts {
@@ -114,12 +133,10 @@ int ses_segment_attach(int id, const struct ses_segment_rule *rule, bool writing
                        struct ses_segment_facts *facts, void **at);
 void ses_segment_detach(const void *at);
 
-/* Is the head of what lies AT as this KIND's? */
-bool ses_segment_is(const void *at, const struct ses_segment_head *kind);
-
 /* For who publishes under a key: the segment of KEY that follows RULE (*LEFT: it was there), or
  * another one, empty, of RULE's size and mode; what else has the key is removed.  Attached for
- * writing.  Gives its number; -EEXIST: the key is somebody's, and the caller may not remove it. */
+ * writing.  KEY 0: nobody finds it.  Gives its number; -EEXIST: the key is somebody's, and the
+ * caller may not remove it. */
 int ses_segment_publish(int32_t key, const struct ses_segment_rule *rule, bool *left, void **at);
 
 /* What an agent of USER publishes for everybody; or of root, for who believes that as well. */

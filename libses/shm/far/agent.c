@@ -7,8 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
-#include <netdb.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -21,16 +19,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "far/connection.h"
 #include "far/fabric.h"
 #include "far/message.h"
 #include "far/session.h"
+#include "net/tcp.h"
+#include "system/command_line.h"
 
-#define WRONG_USE 2
+#define PROGRAM "ses-share-agent"
 #define MOST 4096
 
 struct options {
-  char *listen;
+  const char *listen;
   const char *provider;
   int sessions;
 };
@@ -50,101 +49,46 @@ struct word {
 static struct served served[MOST];
 static int words[2];
 
-static void help(void) {
-  printf("Usage: ses-share-agent [OPTIONS]\n"
-         "\n"
-         "Let processes of other nodes use the shared regions of this one.\n"
-         "\n"
-         "Each has the rights that its user has here; MUNGE proves who that is. Values\n"
-         "travel by libfabric, unencrypted, as those of MPI do.\n"
-         "\n"
-         "Options:\n"
-         "  --listen HOST:PORT  Where to listen. [default: 127.0.0.1:" SES_FAR_PORT "]\n"
-         "  --provider NAME     Provider of libfabric: tcp, verbs, or shm for trials on\n"
-         "                      one node. [default: tcp]\n"
-         "  --munge-socket PATH\n"
-         "                      Where munged listens. [default: MUNGE's own]\n"
-         "  --sessions N        Processes that are served at once, 4 to 4096; of one user,\n"
-         "                      a quarter. [default: 256]\n"
-         "  --help              Print this and end\n"
-         "  --version           Print the version and end\n"
-         "\n"
-         "Exit status: 0 ended by SIGTERM or SIGINT, 1 cannot run, 2 wrong usage.\n");
-}
-
-static int refuse(const char *what, const char *why) {
-  fprintf(stderr, "ses-share-agent: %s: %s\n", what, why);
-  return WRONG_USE;
-}
+static const char help[] =
+    "Usage: ses-share-agent [OPTIONS]\n"
+    "\n"
+    "Let processes of other nodes use the shared regions of this one.\n"
+    "\n"
+    "Each has the rights that its user has here; MUNGE proves who that is. Values\n"
+    "travel by libfabric, unencrypted, as those of MPI do.\n"
+    "\n"
+    "Options:\n"
+    "  --listen HOST:PORT  Where to listen. [default: 127.0.0.1:" SES_FAR_PORT "]\n"
+    "  --provider NAME     Provider of libfabric: tcp, verbs, or shm for trials on\n"
+    "                      one node. [default: tcp]\n"
+    "  --munge-socket PATH\n"
+    "                      Where munged listens. [default: MUNGE's own]\n"
+    "  --sessions N        Processes that are served at once, 4 to 4096; of one user,\n"
+    "                      a quarter. [default: 256]\n"
+    "  --help              Print this and end\n"
+    "  --version           Print the version and end\n"
+    "\n"
+    "Exit status: 0 ended by SIGTERM or SIGINT, 1 cannot run, 2 wrong usage.\n";
 
 /* -1: go on. */
 static int read_options(int argc, char **argv, struct options *options) {
-  static char where[] = "127.0.0.1:" SES_FAR_PORT;
-  static const struct option known[] = {{"listen", required_argument, NULL, 'l'},
-                                        {"provider", required_argument, NULL, 'p'},
-                                        {"munge-socket", required_argument, NULL, 'm'},
-                                        {"sessions", required_argument, NULL, 's'},
-                                        {"help", no_argument, NULL, 'h'},
-                                        {"version", no_argument, NULL, 'v'},
-                                        {NULL, 0, NULL, 0}};
-  char *end;
-  *options = (struct options){.listen = where, .provider = "tcp", .sessions = 256};
-  for (int one; (one = getopt_long(argc, argv, "", known, NULL)) != -1;) {
-    switch (one) {
-    case 'l':
-      options->listen = optarg;
-      break;
-    case 'p':
-      options->provider = optarg;
-      if (strlen(optarg) >= SES_FABRIC_PROVIDER)
-        return refuse("--provider", "too long");
-      break;
-    case 'm':
-      setenv("SES_MUNGE_SOCKET", optarg, 1);
-      break;
-    case 's':
-      options->sessions = (int)strtol(optarg, &end, 10);
-      if (*end || options->sessions < 4 || options->sessions > MOST)
-        return refuse("--sessions", "a number from 4 to 4096");
-      break;
-    case 'h':
-      help();
-      return 0;
-    case 'v':
-      printf("ses-share-agent %s\n", SES_SHARE_AGENT_VERSION);
-      return 0;
-    default:
-      return WRONG_USE;
-    }
-  }
-  return optind < argc ? refuse(argv[optind], "unexpected") : -1;
-}
-
-static int listen_at(char *where) {
-  const char *host, *port = SES_FAR_PORT;
-  struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;
-  const int on = 1;
-  int listener = -1, fault = EINVAL;
-  if (ses_connection_split(where, &host, &port) != 0 ||
-      getaddrinfo(host, port, &hints, &found) != 0) {
-    refuse("--listen", "no address");
-    return -1;
-  }
-  for (const struct addrinfo *one = found; one && listener < 0; one = one->ai_next) {
-    listener = socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (listener < 0)
-      continue;
-    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(listener, one->ai_addr, one->ai_addrlen) != 0 || listen(listener, 64) != 0) {
-      fault = errno;
-      close(listener);
-      listener = -1;
-    }
-  }
-  freeaddrinfo(found);
-  if (listener < 0)
-    refuse("--listen", strerror(fault));
-  return listener;
+  const char *munge = NULL;
+  const struct ses_option known[] = {
+      {.name = "listen", .text = &options->listen},
+      {.name = "provider", .text = &options->provider},
+      {.name = "munge-socket", .text = &munge},
+      {.name = "sessions", .number = &options->sessions, .least = 4, .most = MOST},
+      {0},
+  };
+  *options = (struct options){.listen = "127.0.0.1", .provider = "tcp", .sessions = 256};
+  int status = ses_command_line(PROGRAM, SES_SHARE_AGENT_VERSION, help, known, argc, argv);
+  if (status >= 0)
+    return status;
+  if (strlen(options->provider) >= SES_FABRIC_PROVIDER)
+    return ses_refuse(PROGRAM, "--provider", "is too long");
+  if (munge)
+    setenv("SES_MUNGE_SOCKET", munge, 1);
+  return optind < argc ? ses_refuse(PROGRAM, argv[optind], "is unexpected") : -1;
 }
 
 /* ---------------------------------------------------------------- in the child */
@@ -256,17 +200,17 @@ static int run(int listener, const struct options *options) {
 
 int main(int argc, char **argv) {
   struct options options;
-  char both[SES_CONNECTION_ADDRESS];
+  struct ses_tcp_address where = {.port = SES_FAR_PORT};
+  const char *why = "no address";
   int status = read_options(argc, argv, &options);
   if (status >= 0)
     return status;
-  int listener = listen_at(options.listen);
+  int listener = ses_tcp_read(options.listen, &where) ? ses_tcp_listen(&where, &why) : -1;
   if (listener < 0)
-    return WRONG_USE;
-  if (ses_connection_address(listener, 0, NULL, both) != 0 ||
-      pipe2(words, O_CLOEXEC | O_NONBLOCK) != 0)
+    return ses_refuse(PROGRAM, "--listen:", why);
+  if (pipe2(words, O_CLOEXEC | O_NONBLOCK) != 0)
     return 1;
   ses_fabric_prepare(options.provider);
-  fprintf(stderr, "ses-share-agent: listens on %s\n", both);
+  fprintf(stderr, "ses-share-agent: listens on %s %s\n", where.host, where.port);
   return run(listener, &options);
 }

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SES_CONNECTION_ADDRESS 64u
+#include "net/tcp.h"
 
 /* Connect to NODE ("HOST", "HOST:PORT" or "[HOST]:PORT").  0, EHOSTUNREACH, EINVAL or ETIMEDOUT. */
 int ses_connection_open(const char *node, uint64_t deadline_ns, int *connection);
@@ -19,13 +19,5 @@ void ses_connection_watch(int connection);
 /* All BYTES.  0, EHOSTDOWN or ETIMEDOUT. */
 int ses_connection_send(int connection, const void *from, size_t bytes, uint64_t deadline_ns);
 int ses_connection_receive(int connection, void *into, size_t bytes, uint64_t deadline_ns);
-
-/* The address of this side or the other: "HOST", for libfabric, and "HOST PORT", for credentials.
- */
-int ses_connection_address(int connection, int other, char host[SES_CONNECTION_ADDRESS],
-                           char both[SES_CONNECTION_ADDRESS]);
-
-/* Split NODE in place; PORT stays as it is where NODE has none.  0 or EINVAL. */
-int ses_connection_split(char *node, const char **host, const char **port);
 
 #endif /* SES_FAR_CONNECTION_H */

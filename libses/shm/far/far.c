@@ -9,7 +9,7 @@
 #include "far/connection.h"
 #include "far/credential.h"
 #include "far/proof.h"
-#include "lock.h"
+#include "system/clock.h"
 
 #define ANSWER_NS                                                                                  \
   10000000000ull /* for a handshake; for an answer, beyond what was to be waited for */
@@ -40,30 +40,31 @@ bool ses_far_is_meant(const char *name) { return node_of(name) != NULL; }
 /* ------------------------------------------------------------------- handshake */
 
 static int believe_agent(const struct ses_far_proof *proof, const uint8_t *number,
-                         const char *address) {
+                         const struct ses_tcp_address *agent) {
   char about[SES_FAR_ABOUT];
   uid_t user;
   gid_t group;
   if (!memchr(proof->credential, '\0', sizeof proof->credential))
     return EACCES;
-  ses_far_about(SES_FAR_AGENT, number, address, about);
+  ses_far_about(SES_FAR_AGENT, number, agent, about);
   int status = ses_credential_check(proof->credential, about, &user, &group);
   return status != 0 ? status : user == 0 || user == geteuid() ? 0 : EACCES;
 }
 
-static int prove_self(struct ses_far *far, const struct ses_far_proof *theirs, const char *address,
-                      uint64_t deadline_ns) {
+static int prove_self(struct ses_far *far, const struct ses_far_proof *theirs,
+                      const struct ses_tcp_address *agent, uint64_t deadline_ns) {
   struct ses_far_proof own;
-  char about[SES_FAR_ABOUT], host[SES_CONNECTION_ADDRESS], provider[SES_FABRIC_PROVIDER + 1] = "";
+  struct ses_tcp_address here;
+  char about[SES_FAR_ABOUT], provider[SES_FABRIC_PROVIDER + 1] = "";
   memset(&own, 0, sizeof own);
   memcpy(provider, theirs->address.provider, SES_FABRIC_PROVIDER);
-  ses_far_about(SES_FAR_PROCESS, theirs->number, address, about);
+  ses_far_about(SES_FAR_PROCESS, theirs->number, agent, about);
   int status = ses_credential_make(about, own.credential, sizeof own.credential);
+  if (status == 0 && !ses_tcp_of(far->connection, false, &here))
+    status = EHOSTDOWN;
   if (status == 0)
-    status = ses_connection_address(far->connection, 0, host, NULL);
-  if (status == 0)
-    status =
-        ses_fabric_open(provider, host, SES_FAR_ROOM, far->connection, &far->fabric, &own.address);
+    status = ses_fabric_open(provider, here.host, SES_FAR_ROOM, far->connection, &far->fabric,
+                             &own.address);
   return status != 0 ? status : ses_connection_send(far->connection, &own, sizeof own, deadline_ns);
 }
 
@@ -71,18 +72,18 @@ static int shake_hands(struct ses_far *far, uint64_t deadline_ns) {
   struct ses_far_hello hello = {.magic = SES_FAR_MAGIC, .version = SES_FAR_VERSION};
   struct ses_far_proof theirs;
   struct ses_far_welcome welcome;
-  char address[SES_CONNECTION_ADDRESS];
+  struct ses_tcp_address agent;
   int status = ses_far_random(hello.number);
-  if (status == 0)
-    status = ses_connection_address(far->connection, 1, NULL, address);
+  if (status == 0 && !ses_tcp_of(far->connection, true, &agent))
+    status = EHOSTDOWN;
   if (status == 0)
     status = ses_connection_send(far->connection, &hello, sizeof hello, deadline_ns);
   if (status == 0)
     status = ses_connection_receive(far->connection, &theirs, sizeof theirs, deadline_ns);
   if (status == 0)
-    status = believe_agent(&theirs, hello.number, address);
+    status = believe_agent(&theirs, hello.number, &agent);
   if (status == 0)
-    status = prove_self(far, &theirs, address, deadline_ns);
+    status = prove_self(far, &theirs, &agent, deadline_ns);
   if (status == 0)
     status = ses_connection_receive(far->connection, &welcome, sizeof welcome, deadline_ns);
   if (status == 0)
@@ -99,7 +100,7 @@ int ses_far_open(const char *name, uint32_t operation, const ses_share_options *
   struct ses_far_reply reply;
   const char *node = node_of(name);
   size_t length = (size_t)(node - 1 - name);
-  uint64_t deadline = ses_lock_now_ns() + ANSWER_NS;
+  uint64_t deadline = ses_now_ns() + ANSWER_NS;
   if (length >= sizeof request.name)
     return EINVAL;
   memcpy(request.name, name, length);
@@ -163,7 +164,7 @@ static bool is_reply(const struct ses_far *far, const struct ses_far_reply *repl
  * other side is out of order. */
 static int exchange(struct ses_far *far, struct ses_far_request *request, const void *value,
                     struct ses_far_reply *reply, void *buffer, uint64_t room) {
-  uint64_t sent = ses_lock_now_ns(), deadline = sent + request->wait_ns + ANSWER_NS;
+  uint64_t sent = ses_now_ns(), deadline = sent + request->wait_ns + ANSWER_NS;
   char *out = ses_fabric_outgoing(far->fabric);
   size_t came = 0;
   memcpy(request->secret, far->secret, sizeof far->secret);
@@ -197,9 +198,9 @@ static int exchange(struct ses_far *far, struct ses_far_request *request, const 
 
 int ses_far_ask(struct ses_far *far, struct ses_far_request *request, const void *value,
                 struct ses_far_reply *reply, void *buffer, uint64_t room, uint64_t patience_ns) {
-  uint64_t start = ses_lock_now_ns();
+  uint64_t start = ses_now_ns();
   for (;;) {
-    uint64_t gone = ses_lock_now_ns() - start;
+    uint64_t gone = ses_now_ns() - start;
     request->wait_ns = gone < patience_ns ? patience_ns - gone : 0;
     if (request->wait_ns > SES_FAR_SLICE_NS) /* others have their turn meanwhile */
       request->wait_ns = SES_FAR_SLICE_NS;

@@ -13,8 +13,8 @@
 #include "far/connection.h"
 #include "far/credential.h"
 #include "far/proof.h"
-#include "lock.h"
 #include "ses/share.h"
+#include "system/clock.h"
 
 #define HANDSHAKE_NS 10000000000ull
 #define FOR_EVER UINT64_MAX
@@ -43,34 +43,31 @@ static int become(uid_t user, gid_t group) {
   return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 ? 0 : EACCES; /* another user has it no more */
 }
 
-static int prove_self(int connection, const uint8_t *number, const char *address,
+static int prove_self(int connection, const uint8_t *number, const struct ses_tcp_address *here,
                       const char *provider, struct ses_far_proof *own, uint64_t deadline) {
   char about[SES_FAR_ABOUT];
   memset(own, 0, sizeof *own);
   strncpy(own->address.provider, provider, sizeof own->address.provider - 1);
-  ses_far_about(SES_FAR_AGENT, number, address, about);
+  ses_far_about(SES_FAR_AGENT, number, here, about);
   int status = ses_far_random(own->number);
   if (status == 0)
     status = ses_credential_make(about, own->credential, sizeof own->credential);
   return status != 0 ? status : ses_connection_send(connection, own, sizeof *own, deadline);
 }
 
-static int believe(const struct ses_far_proof *theirs, const uint8_t *number, const char *address,
-                   uid_t *user, gid_t *group) {
+static int believe(const struct ses_far_proof *theirs, const uint8_t *number,
+                   const struct ses_tcp_address *here, uid_t *user, gid_t *group) {
   char about[SES_FAR_ABOUT];
   if (!memchr(theirs->credential, '\0', sizeof theirs->credential))
     return EACCES;
-  ses_far_about(SES_FAR_PROCESS, number, address, about);
+  ses_far_about(SES_FAR_PROCESS, number, here, about);
   return ses_credential_check(theirs->credential, about, user, group);
 }
 
-static int welcome(struct session *session, int connection, const char *provider,
+static int welcome(struct session *session, int connection, const char *host, const char *provider,
                    const struct ses_fabric_address *peer, int status, uint64_t deadline) {
   struct ses_far_welcome welcome;
-  char host[SES_CONNECTION_ADDRESS];
   memset(&welcome, 0, sizeof welcome);
-  if (status == 0)
-    status = ses_connection_address(connection, 0, host, NULL);
   if (status == 0)
     status = ses_fabric_open(provider, host, SES_FAR_ROOM, connection, &session->fabric,
                              &welcome.address);
@@ -87,29 +84,29 @@ static int welcome(struct session *session, int connection, const char *provider
 
 static int shake_hands(struct session *session, int connection, const char *provider,
                        ses_far_proven *proven, void *with) {
-  uint64_t deadline = ses_lock_now_ns() + HANDSHAKE_NS;
+  uint64_t deadline = ses_now_ns() + HANDSHAKE_NS;
   struct ses_far_hello hello;
   struct ses_far_proof own, theirs;
-  char address[SES_CONNECTION_ADDRESS];
+  struct ses_tcp_address here;
   uid_t user;
   gid_t group;
-  int status = ses_connection_address(connection, 0, NULL, address);
+  int status = ses_tcp_of(connection, false, &here) ? 0 : EHOSTDOWN;
   if (status == 0)
     status = ses_connection_receive(connection, &hello, sizeof hello, deadline);
   if (status == 0 && (hello.magic != SES_FAR_MAGIC || hello.version != SES_FAR_VERSION))
     status = ENOTSUP;
   if (status == 0)
-    status = prove_self(connection, hello.number, address, provider, &own, deadline);
+    status = prove_self(connection, hello.number, &here, provider, &own, deadline);
   if (status == 0)
     status = ses_connection_receive(connection, &theirs, sizeof theirs, deadline);
   if (status != 0)
     return status;
-  status = believe(&theirs, own.number, address, &user, &group);
+  status = believe(&theirs, own.number, &here, &user, &group);
   if (status == 0)
     proven(user, with);
   if (status == 0)
     status = become(user, group);
-  return welcome(session, connection, provider, &theirs.address, status, deadline);
+  return welcome(session, connection, here.host, provider, &theirs.address, status, deadline);
 }
 
 /* -------------------------------------------------------------------- requests */

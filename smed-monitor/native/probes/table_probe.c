@@ -35,7 +35,8 @@ static void write_until_killed(struct smed_table *table, uint32_t count) {
   for (uint64_t n = 1;; n++)
     for (uint32_t i = 0; i < count; i++)
       smed_table_write(&table->records[i],
-                       &(struct smed_sample){n, n * 3, n * 5, n * 7, n * 11, n * 13, n * 17, 0});
+                       &(struct smed_sample){n, n * 3, n * 5, n * 7, n * 11, n * 13, n * 17, n * 19,
+                                             n * 23, n * 29, 0});
 }
 
 static int read_and_check(const struct smed_table *table, double seconds) {

@@ -30,7 +30,8 @@ static const volatile int never;
 static void write_records(struct smed_table *table, uint64_t n) {
   for (uint32_t i = 0; i < RECORDS; i++)
     smed_table_write(&table->records[i],
-                     &(struct smed_sample){n, n * 3, n * 5, n * 7, n * 11, n * 13, n * 17, 0});
+                     &(struct smed_sample){n, n * 3, n * 5, n * 7, n * 11, n * 13, n * 17, n * 19,
+                                           n * 23, n * 29, 0});
 }
 
 /* In a process of its own, with another that writes: one that reads one-sidedly meets both. */
@@ -57,9 +58,9 @@ static int show(const char *provider, int to) {
 }
 
 static bool read_once(struct smed_fabric *fabric) {
-  uint64_t patience = smed_after_ns(smed_now_ns(), 30000);
+  uint64_t patience = smed_after_ns(ses_now_ns(), 30000);
 
-  while (smed_now_ns() < patience) {
+  while (ses_now_ns() < patience) {
     if (!smed_fabric_begin(fabric))
       return false;
     int done = smed_fabric_done(fabric);
@@ -87,11 +88,11 @@ int main(int argc, char **argv) {
   struct smed_fabric *fabric = smed_fabric_look(&window, "127.0.0.1", &why);
   if (fabric != NULL && argc > 3 && read_once(fabric)) /* which connects */
     kill(shows, SIGSTOP);
-  for (uint64_t end = smed_after_ns(smed_now_ns(), (uint64_t)(atof(argv[2]) * 1000));
-       fabric != NULL && smed_now_ns() < end && (argc == 3 || (reads < FEW && values < 3));
+  for (uint64_t end = smed_after_ns(ses_now_ns(), (uint64_t)(atof(argv[2]) * 1000));
+       fabric != NULL && ses_now_ns() < end && (argc == 3 || (reads < FEW && values < 3));
        reads++) {
     if (argc > 3) /* the writer's turn */
-      smed_sleep_until(smed_after_ns(smed_now_ns(), 10));
+      smed_sleep_until(smed_after_ns(ses_now_ns(), 10));
     if (!read_once(fabric))
       return 1;
     const struct smed_table *table = smed_fabric_bytes(fabric);

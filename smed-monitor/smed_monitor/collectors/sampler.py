@@ -1,11 +1,11 @@
 """Block devices out of a table in shared memory: smed-sampler's, or one smed-mirror keeps of another node.
 
 Asking wakes the sampler; the counters are at most 16 ms old when read (two periods of a slower sampler),
-or the question fails.  Space is looked up at the target's ``paths``.  The layout of the table is that of
-``native/table.h``; a copy counts only when its sequence is even and its check is right, so that no
-memory model of the machine matters.  It is read, not mapped: a table that is cut short is a fault of its
-own, and no SIGBUS.  Waking needs the right to write to the table: without it the sampler
-must run with --always.
+or the question fails.  Space is looked up at the target's ``paths``; without them the table may say it.
+The layout of the table is that of ``native/table.h``; a copy counts only when its sequence is even and its
+check is right, so that no memory model of the machine matters.  It is read, not mapped: a table that is cut
+short is a fault of its own, and no SIGBUS.  Waking needs the right to write to the table: without it the
+sampler must run with --always.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import ContentError, DeadlineError, ElementMissingError, UnreachableError
 from smed_monitor.core.model import ONE_SIDED, PULL, Moment, Reading, now
 
-HEAD = struct.Struct("=IIIIQQII")
-RECORD = struct.Struct("=III36s8Q")
-MAGIC, VERSION, MOST = 0x44454D53, 2, 4096
-ASKED_OFFSET = 24
+HEAD = struct.Struct("=IHHQIIQI28xQ56x")
+RECORD = struct.Struct("=I36s11Q")
+MAGIC, VERSION, MOST = 0x44454D53, 3, 4096
+ASKED_OFFSET = 64
 WAYS = {1: ONE_SIDED, 2: PULL}
 NOT_REACHED = 3
 OLDEST_NS = 16_000_000
@@ -39,7 +39,7 @@ GONE_NS = 1_000_000_000
 
 
 class Counters(NamedTuple):
-    """One record, in its order; ``check`` is left out."""
+    """One record, in its order; ``check`` is left out.  Without a size the space is not known."""
 
     monotonic_ns: int
     read_bytes: int
@@ -48,6 +48,9 @@ class Counters(NamedTuple):
     busy_ms: int
     request_ms: int
     in_flight: int
+    size_bytes: int
+    free_bytes: int
+    read_only: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class Sampler(Collector[TableSample]):
         return [path for path, facts in sample.paths.items() if facts.get("name") in sample.devices]
 
     def reading(self, sample: TableSample, element: ElementSettings) -> Reading:
-        """Counters of the element's device; space where its mount point is among the target's paths."""
+        """Counters of the element's device; its space, as the target's paths or the table say."""
         facts: dict[str, Any] = dict(sample.paths.get(element.mount_point or "", {}))
         if element.mount_point is not None and "error" in facts:
             raise ElementMissingError(f"{element.mount_point}: {facts['error']}")
@@ -96,6 +99,9 @@ class Sampler(Collector[TableSample]):
         newest = max(each.monotonic_ns for each in sample.devices.values())
         if counters.monotonic_ns + GONE_NS < newest:
             raise ElementMissingError(f"smed-sampler gets no counters of {device} any more: is it unplugged?")
+        size, free, read_only = counters[-3:]
+        if facts:
+            size, free, read_only = facts["size"], facts["free"], facts["read_only"]
         return Reading(
             device=device,
             read_bytes=float(counters.read_bytes),
@@ -104,9 +110,9 @@ class Sampler(Collector[TableSample]):
             busy_seconds=counters.busy_ms / 1000,
             request_seconds=counters.request_ms / 1000,
             in_flight=float(counters.in_flight),
-            free_bytes=float(facts["free"]) if facts else None,
-            size_bytes=float(facts["size"]) if facts else None,
-            read_only=bool(facts.get("read_only")),
+            free_bytes=float(free) if size else None,
+            size_bytes=float(size) if size else None,
+            read_only=bool(read_only),
             stamp=float(counters.monotonic_ns),
         )
 
@@ -191,10 +197,10 @@ def _checked(file: int) -> tuple[int, int, int]:
     head = os.pread(file, HEAD.size, 0)
     if len(head) < HEAD.size:
         raise ContentError("is not a table of smed-sampler: too short")
-    magic, version, count, record_bytes, period, _, via, _ = HEAD.unpack(head)
-    if (magic, version, record_bytes) != (MAGIC, VERSION, RECORD.size):
+    magic, version, head_bytes, size, count, record_bytes, period, via, _asked = HEAD.unpack(head)
+    if (magic, version, head_bytes, record_bytes) != (MAGIC, VERSION, HEAD.size, RECORD.size):
         raise ContentError("is not a table of this version of smed-sampler")
-    if count > MOST or os.fstat(file).st_size < HEAD.size + count * RECORD.size:
+    if count > MOST or size != HEAD.size + count * RECORD.size or os.fstat(file).st_size < size:
         raise ContentError("is a table of smed-sampler that is shorter than it says")
     return period, count, via
 
@@ -206,7 +212,7 @@ def _record(file: int, index: int) -> tuple[str, Counters] | None:
         copy = os.pread(file, RECORD.size, offset)
         if len(copy) < RECORD.size:
             return None
-        sequence, _major, _minor, name, *words = RECORD.unpack(copy)
+        sequence, name, *words = RECORD.unpack(copy)
         if not sequence:
             return None
         if not sequence & 1 and _check(words) == words[-1]:

@@ -41,8 +41,8 @@ PAGE_BYTES = 16 * 1024
 MOST_DEVICES = 24
 LEAST_RESPONSES = 100
 PATIENCE_SECONDS = 30.0
-_TABLE_HEAD = struct.Struct("=IIIIQQII")  # smed-monitor/native/table.h
-_RECORD_BYTES, _ONE_SIDED = 112, 1
+_TABLE_HEAD = struct.Struct("=IHHQIIQI28xQ56x")  # smed-monitor/native/table.h
+_ONE_SIDED = 1
 _NGINX = """
 daemon off; worker_processes {workers}; pid {folder}/pid; error_log {folder}/errors;
 events {{ worker_connections 64; }}
@@ -310,7 +310,7 @@ def _last(table: Path) -> int:
     """Return the sequence of a table's first record, 0 where it is not read one-sidedly or sampled here."""
     try:
         content = table.read_bytes()
-        via = _TABLE_HEAD.unpack_from(content)[6]
+        via = _TABLE_HEAD.unpack_from(content)[7]
         sequence: int = struct.unpack_from("=I", content, _TABLE_HEAD.size)[0]
     except (OSError, struct.error):
         return 0
