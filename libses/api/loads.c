@@ -11,8 +11,7 @@
 #include <sys/sysmacros.h>
 
 #include "runtime/clock.h"
-#include "segments/table_find.h"
-#include "segments/table_segment.h"
+#include "segments/published.h"
 #include "ses/sequence.h"
 #include "ses/ses.h"
 

@@ -11,7 +11,7 @@
 #include "agent/ask.h"
 #include "choice/choose.h"
 #include "runtime/clock.h"
-#include "segments/table_segment.h"
+#include "segments/published.h"
 
 #define PAUSE_NS 20000000 /* between questions */
 

@@ -15,7 +15,7 @@ POINTERS = {
     "ses_backend_accepts": [":accepts"],
     "ses_backend_suits_in_place": [":suits"],
     "ses_backend_create": ["mergerfs.c:create", "lustre.c:create"],
-    "ses_public_segment": [":is_alive", ":is_sound"],
+    "published.c:get": [":table_is_alive", ":table_is_sound", ":rules_are_alive", ":rules_are_sound"],
 }
 _NODE = re.compile(r'node: \{ title: "([^"]+)" label: "([^"]*)"')
 _EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"')

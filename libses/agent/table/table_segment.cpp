@@ -30,14 +30,14 @@ std::unique_ptr<TableSegment> TableSegment::open(uint64_t socket_hash, std::stri
 
 std::unique_ptr<TableSegment> TableSegment::hidden() {
   const ses_segment_rule rule{geteuid(), geteuid(), geteuid(), 0600, sizeof(ses_table)};
-  const int id = ses_segment_make(0, sizeof(ses_table), rule.mode);
-  ses_segment_facts facts{};
+  bool was_left = false;
   void *at = nullptr;
-  const bool got = id >= 0 && ses_segment_attach(id, &rule, true, &facts, &at) == 0;
+  const int id = ses_segment_publish(0, &rule, &was_left, &at);
+  if (id < 0) {
+    return nullptr;
+  }
   ses_segment_remove(id);
-  return got ? std::unique_ptr<TableSegment>(
-                   new TableSegment(id, static_cast<ses_table *>(at), false))
-             : nullptr;
+  return std::unique_ptr<TableSegment>(new TableSegment(id, static_cast<ses_table *>(at), false));
 }
 
 TableSegment::~TableSegment() { ses_segment_detach(table_); }

@@ -10,8 +10,7 @@
 #include "runtime/cache.h"
 #include "runtime/large.h"
 #include "runtime/sys.h"
-#include "segments/table_find.h"
-#include "segments/table_segment.h"
+#include "segments/published.h"
 #include "ses/sequence.h"
 #include "settings/settings.h"
 

@@ -17,7 +17,7 @@
 #include "place/steps.h"
 #include "rules/rules.h"
 #include "runtime/sys.h"
-#include "segments/table_segment.h"
+#include "segments/published.h"
 #include "settings/settings.h"
 
 /* The frame that is in a conversation in this thread, so that a signal handler that interrupts it

@@ -8,7 +8,7 @@
 #include "rules/pattern.h"
 #include "runtime/digits.h"
 #include "runtime/sys.h"
-#include "segments/rules_segment.h"
+#include "segments/published.h"
 #include "settings/settings.h"
 
 static const char *or_nothing(const char *list) { return list ? list : ""; }

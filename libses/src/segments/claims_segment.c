@@ -54,16 +54,6 @@ static struct ses_claims *attach(int id, uint32_t user) {
   return NULL;
 }
 
-static struct ses_claims *try_attach(int id, uint32_t user) {
-  uint64_t next = atomic_load_explicit(&next_try_ms, memory_order_relaxed);
-  uint64_t now = ses_clock_ms();
-  if (now < next ||
-      !atomic_compare_exchange_strong_explicit(&next_try_ms, &next, now + PAUSE_MS,
-                                               memory_order_relaxed, memory_order_relaxed))
-    return NULL;
-  return attach(id, user);
-}
-
 /* What the table says of USER; NULL: nothing.  Looks first where the last user of this process was
  * found. */
 static const struct ses_table_user *row_of(const struct ses_table *table, uint32_t user) {
@@ -106,7 +96,7 @@ bool ses_claims_segment(const struct ses_table *table, struct ses_claims_of *of)
   of->instance = __atomic_load_n(&row->instance, __ATOMIC_ACQUIRE);
   of->claims = attached(id, of->user);
   if (!of->claims)
-    of->claims = try_attach(id, of->user);
+    of->claims = ses_clock_is_turn(&next_try_ms, PAUSE_MS) ? attach(id, of->user) : NULL;
   return of->claims && word(&of->claims->head.state) == SES_TABLE_ALIVE &&
          __atomic_load_n(&of->claims->head.instance, __ATOMIC_ACQUIRE) == of->instance;
 }

@@ -1,4 +1,4 @@
-#include "segments/table_find.h"
+#include "segments/published.h"
 
 static uint32_t word(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
 

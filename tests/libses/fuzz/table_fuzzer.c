@@ -19,7 +19,7 @@
 #include "backends/answer.h"
 #include "choice/choose.h"
 #include "segments/claims_segment.h"
-#include "segments/table_segment.h"
+#include "segments/published.h"
 #include "settings/settings.h"
 
 #define MAJOR 0u

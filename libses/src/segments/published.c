@@ -1,0 +1,116 @@
+#include "segments/published.h"
+
+#include <stdatomic.h>
+
+#include "runtime/clock.h"
+#include "runtime/sys.h"
+#include "settings/settings.h"
+
+#define PAUSE_MS 1000u
+#define MOST_ATTACHED 64u /* by one process: agents that came one after the other */
+
+/* What is looked for. */
+struct kind {
+  struct ses_segment_head head;
+  uint32_t number; /* for ses_segment_key() */
+  /* Is what lies AT whole, and from the agent at a socket of this hash? */
+  bool (*is_sound)(const void *at, uint64_t socket_hash);
+  /* May it be used now?  If not, another one is looked for under the same key. */
+  bool (*is_alive)(const void *at);
+};
+
+/* What this process has of it; all zero at first. */
+struct found {
+  _Atomic(const void *) in_force;
+  _Atomic int id;         /* the kernel's number of it */
+  _Atomic uint32_t maker; /* who made it */
+  _Atomic uint64_t next_try_ms;
+  _Atomic unsigned attached; /* so far */
+};
+
+static bool is_known(const struct found *found, int id) {
+  return atomic_load_explicit(&found->in_force, memory_order_acquire) &&
+         atomic_load_explicit(&found->id, memory_order_relaxed) == id;
+}
+
+static const void *attach(const struct kind *kind, struct found *found, uint32_t user) {
+  struct ses_segment_rule rule = ses_segment_published(user, true, kind->head.size);
+  uint64_t socket_hash = ses_segment_hash(ses_settings()->agent.sun_path);
+  struct ses_segment_facts facts;
+  void *at;
+  int id = ses_segment_find(ses_segment_key(socket_hash, kind->number));
+  if (id < 0 || is_known(found, id) ||
+      atomic_load_explicit(&found->attached, memory_order_relaxed) >= MOST_ATTACHED ||
+      ses_segment_attach(id, &rule, false, &facts, &at) != 0)
+    return NULL;
+  if (!ses_segment_is(at, &kind->head) || !kind->is_sound(at, socket_hash) || !kind->is_alive(at)) {
+    ses_segment_detach(at);
+    return NULL;
+  }
+  atomic_fetch_add_explicit(&found->attached, 1, memory_order_relaxed);
+  atomic_store_explicit(&found->maker, facts.maker, memory_order_relaxed);
+  atomic_store_explicit(&found->id, id, memory_order_relaxed);
+  atomic_store_explicit(&found->in_force, at, memory_order_release);
+  return at;
+}
+
+static const void *get(const struct kind *kind, struct found *found) {
+  const void *at = atomic_load_explicit(&found->in_force, memory_order_acquire);
+  if (at && kind->is_alive(at)) {
+    uint32_t by = atomic_load_explicit(&found->maker, memory_order_relaxed);
+    return by == 0 || by == (uint32_t)ses_sys0(SYS_geteuid) ? at : NULL;
+  }
+  return ses_clock_is_turn(&found->next_try_ms, PAUSE_MS)
+             ? attach(kind, found, (uint32_t)ses_sys0(SYS_geteuid))
+             : NULL;
+}
+
+/* ---------------------------------------------------------------------- table */
+
+static bool table_is_alive(const void *at) {
+  const struct ses_table_head *head = at;
+  uint64_t heartbeat = __atomic_load_n(&head->heartbeat_ms, __ATOMIC_ACQUIRE);
+  /* The clock read here may be a tick behind the one the heartbeat was taken from. */
+  uint64_t age = ses_clock_ms() + SES_TABLE_STALE_MS - heartbeat;
+  return __atomic_load_n(&head->state, __ATOMIC_ACQUIRE) == SES_TABLE_ALIVE &&
+         age < 2 * (uint64_t)SES_TABLE_STALE_MS;
+}
+
+static bool table_is_sound(const void *at, uint64_t socket_hash) {
+  return ((const struct ses_table_head *)at)->socket_hash == socket_hash;
+}
+
+static struct found table;
+
+const struct ses_table *ses_table_segment(void) {
+  static const struct kind kind = {
+      .head = SES_TABLE_KIND, .is_sound = table_is_sound, .is_alive = table_is_alive};
+  return get(&kind, &table);
+}
+
+bool ses_table_may_be(void) {
+  return atomic_load_explicit(&table.in_force, memory_order_relaxed) ||
+         ses_clock_ms() >= atomic_load_explicit(&table.next_try_ms, memory_order_relaxed);
+}
+
+/* ---------------------------------------------------------------------- rules */
+
+static bool rules_are_alive(const void *at) {
+  const struct ses_rules *rules = at;
+  return __atomic_load_n(&rules->state, __ATOMIC_ACQUIRE) == SES_TABLE_ALIVE;
+}
+
+static bool rules_are_sound(const void *at, uint64_t socket_hash) {
+  const struct ses_rules *rules = at;
+  return rules->socket_hash == socket_hash && !rules->include[sizeof rules->include - 1] &&
+         !rules->exclude[sizeof rules->exclude - 1] && !rules->programs[sizeof rules->programs - 1];
+}
+
+const struct ses_rules *ses_rules_segment(void) {
+  static const struct kind kind = {.head = SES_RULES_KIND,
+                                   .number = SES_RULES_UID,
+                                   .is_sound = rules_are_sound,
+                                   .is_alive = rules_are_alive};
+  static struct found rules;
+  return get(&kind, &rules);
+}
