@@ -37,7 +37,9 @@ static bool is_loaded(void) {
   return libfabric.getinfo && libfabric.freeinfo && libfabric.dupinfo && libfabric.fabric;
 }
 
-static bool is_of_one_node(const char *provider) { return strncmp(provider, "shm", 3) == 0; }
+static bool is_of_one_node(const char *provider) {
+  return provider && strncmp(provider, "shm", 3) == 0;
+}
 
 static struct fi_info *find(const struct ses_endpoint_kind *kind, const char *provider,
                             const char *host) {
@@ -50,11 +52,12 @@ static struct fi_info *find(const struct ses_endpoint_kind *kind, const char *pr
   hints->domain_attr->mr_mode = kind->memory_mode;
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
   hints->tx_attr->op_flags = kind->completion;
-  hints->fabric_attr->prov_name = provider ? strdup(provider) : NULL;
-  if (provider && is_of_one_node(provider))
+  if (is_of_one_node(provider))
     host = NULL; /* its addresses are none of the network */
+  hints->fabric_attr->prov_name = (char *)(uintptr_t)provider;
   if (libfabric.getinfo(API, host, NULL, host && kind->at_host ? FI_SOURCE : 0, hints, &found) != 0)
     found = NULL;
+  hints->fabric_attr->prov_name = NULL; /* the caller's */
   libfabric.freeinfo(hints);
   return found;
 }

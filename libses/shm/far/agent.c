@@ -132,7 +132,8 @@ static void accept_one(int listener, const struct options *options, int stop) {
     return;
   for (int i = 0; i < MOST; i++)
     count += served[i].process != 0;
-  pid_t child = count < options->sessions ? fork() : -1;
+  struct served *free_place = find(0);
+  pid_t child = free_place && count < options->sessions ? fork() : -1;
   if (child == 0) {
     close(listener);
     close(stop);
@@ -141,7 +142,7 @@ static void accept_one(int listener, const struct options *options, int stop) {
   }
   close(connection);
   if (child > 0)
-    *find(0) = (struct served){.process = child};
+    *free_place = (struct served){.process = child};
   else
     fprintf(stderr, "ses-share-agent: no session: %d are served\n", count);
 }

@@ -267,7 +267,9 @@ def test_the_numbers_are_those_of_the_header() -> None:
 
 
 def test_the_declarations_are_those_of_the_header(tmp_path: Path) -> None:
-    """The compiler takes both together (stream.h includes ses.h): a function declared otherwise is an error, as is another size."""
+    """The compiler takes both together (stream.h includes ses.h): a function declared otherwise is an error,
+    as is another size.
+    """
     declared = re.sub(r"typedef struct ses_\w+ (ses_\w+;|\{[^}]*\} ses_\w+;)", "", binding.DECLARATIONS)
     declared = declared.replace("int ses_policy_", "ses_status ses_policy_").replace(
         "unsigned mode", "mode_t mode"

@@ -81,8 +81,8 @@ class Site:
         return self._node_of(best), tuple(one.id for one in elements)
 
     def here(self, cores: float) -> Here:
-        """Return this node, with the link that the site states for it."""
-        return Here(own_link(self._client, self._user), cores)
+        """Return this node, with the link that was measured, else that the site states."""
+        return Here(own_link(self._client, self._user).rate, cores)
 
     def _place(self, elements: Sequence[Element], size: int, file: Path) -> Place:
         best = self._holding(elements, file)
