@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
@@ -44,7 +45,14 @@ _own_directory = pytest.StashKey[Path]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Each run keeps its files in a directory of its own: below the one that pytest shares between runs, the
-    next run to start would close the way to other users, whom some tests need."""
+    next run to start would close the way to other users, whom some tests need.
+
+    A shell starts what runs in its background with SIGINT and SIGQUIT ignored, nohup with SIGHUP, and
+    programs inherit that: those that tests start are to be as people start them.
+    """
+    for one in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(one) == signal.SIG_IGN:
+            signal.signal(one, signal.default_int_handler if one == signal.SIGINT else signal.SIG_DFL)
     if config.option.basetemp is None:  # workers are told theirs
         config.option.basetemp = tempfile.mkdtemp(prefix="qstorman-tests-")
         config.stash[_own_directory] = Path(config.option.basetemp)

@@ -19,6 +19,7 @@ from ses.near.single import Wanted
 from ses.near.striping import Stripe, stripes_of
 from ses.near.tasks import HERE, tasks_of
 from ses_client.answers.elements import Element
+from ses_client.errors import NotFoundError
 
 STRIPE = 1 << 20
 OSTS = (4, 1, 2)
@@ -80,6 +81,9 @@ class Service:
             for node, osts in self._nodes.items()
         ]
         return SimpleNamespace(classes=classes)
+
+    def node_calibration(self, node: str) -> Any:
+        raise NotFoundError(f"{node} was not calibrated.")
 
     def select_nodes(self, _subject: Any, nodes: str, **_facts: Any) -> Any:
         known = [SimpleNamespace(node=nodes, node_class=nodes)] if nodes in self._nodes else []

@@ -269,7 +269,8 @@ def test_every_name_of_a_file_is_one(mapped, tmp_path, monkeypatch, as_pattern):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("when", ["running", "connecting"])
 def test_a_signal_ends_it_all_and_leaves_nothing(data, tmp_path, number, when):
-    waits = f": >{tmp_path}/begun; exec sleep 617"
+    sleep = f"sleep 617.{os.getpid()}{number}{len(when)}"  # nobody else's
+    waits = f": >{tmp_path}/begun; exec {sleep}"
     rsh, program = ("env", waits) if when == "running" else (f"sh -c '{waits}'", "true")
     options = ["--held", "*=n", *RATES, "--rsh", rsh, "--no-sample"]
     argv = [SES, "map-near", *options, f"{data}/e*/*.txt", "--", "sh", "-c", program, "{}"]
@@ -281,7 +282,7 @@ def test_a_signal_ends_it_all_and_leaves_nothing(data, tmp_path, number, when):
     assert running.returncode == 128 + number, said.decode()
     assert b"Traceback" not in said
     assert list(tmp_path.glob("ses-map-near-*")) == []
-    until(lambda: subprocess.run(["pgrep", "-fx", "sleep 617"], capture_output=True).returncode == 1)
+    until(lambda: subprocess.run(["pgrep", "-fx", sleep], capture_output=True).returncode == 1)
 
 
 def until(condition):
