@@ -25,7 +25,7 @@ demo-slurm: install-demo native ## The same with a small Slurm: what three jobs 
 
 # As many workers as processors: some calls that are tested have a time limit of milliseconds.
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
-QUICK  := command core docs libses lustre monitor ontology packaging simulate streaming
+QUICK  := command core docs libses lustre ontology packaging simulate streaming
 
 .PHONY: test
 test: ready ## Install what is missing and run every check and test but the long ones
