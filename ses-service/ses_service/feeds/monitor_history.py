@@ -1,14 +1,14 @@
-"""Asks the monitor what one element did: a connection for each question, which ends within a time."""
+"""Asks the monitor what one element did."""
 
 from __future__ import annotations
 
 from typing import NamedTuple, Required
 from urllib.parse import urlencode
 
-import urllib3
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from ses_service.feeds.monitor_answer import answer_of
 from ses_service.feeds.monitor_reader import MonitorError
 from ses_service.security.trust import Trust
 
@@ -66,30 +66,11 @@ class MonitorHistory:
         if self._url is None:
             raise MonitorError("no monitor is configured")
         asked = {"element": element, "since": f"{since:.3f}", "until": f"{until:.3f}", "step": f"{step:g}"}
-        pool = self._trust.pool()
-        try:
-            answer = pool.request(
-                "GET", f"{self._url}?{urlencode(asked)}", timeout=_SECONDS, preload_content=False,
-                redirect=False, retries=False,
-            )  # fmt: skip
-            try:
-                body = answer.read(_MAX_ANSWER + 1)
-            finally:
-                answer.close()
-        except urllib3.exceptions.HTTPError as error:
-            raise MonitorError(f"the monitor does not answer: {error}") from None
-        finally:
-            pool.clear()
-        if answer.status == 404:
-            return None
-        if answer.status != 200:
-            raise MonitorError(f"the monitor answered with status {answer.status}")
-        return _read(body)
+        body = answer_of(f"{self._url}?{urlencode(asked)}", self._trust, _SECONDS, _MAX_ANSWER)
+        return None if body is None else _read(body)
 
 
 def _read(body: bytes) -> Past:
-    if len(body) > _MAX_ANSWER:
-        raise MonitorError("the monitor's answer is too large to be one")
     try:
         found = _ANSWER.validate_json(body)
     except ValidationError as error:

@@ -1,13 +1,13 @@
-"""Asks the monitor for quotas: a connection for each question, which ends within a time."""
+"""Asks the monitor for quotas."""
 
 from __future__ import annotations
 
 from typing import Literal, Required
 
-import urllib3
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from ses_service.feeds.monitor_answer import answer_of
 from ses_service.feeds.monitor_reader import MonitorError
 from ses_service.model.quotas import Quota, QuotaSource
 from ses_service.security.trust import Trust
@@ -52,26 +52,8 @@ class MonitorQuotas:
         """
         if self._url is None:
             return [], []
-        pool = self._trust.pool()
-        try:
-            answer = pool.request(
-                "GET", self._url, timeout=_SECONDS, preload_content=False, redirect=False, retries=False
-            )
-            try:
-                body = answer.read(_MAX_ANSWER + 1)
-            finally:
-                answer.close()
-        except urllib3.exceptions.HTTPError as error:
-            raise MonitorError(f"the monitor does not answer: {error}") from None
-        finally:
-            pool.clear()
-        if answer.status == 404:  # one of an earlier version
-            return [], []
-        if answer.status != 200:
-            raise MonitorError(f"the monitor answered with status {answer.status}")
-        if len(body) > _MAX_ANSWER:
-            raise MonitorError("the monitor's answer is too large to be one")
-        return _read(body)
+        body = answer_of(self._url, self._trust, _SECONDS, _MAX_ANSWER)
+        return ([], []) if body is None else _read(body)  # a monitor of an earlier version
 
 
 def _read(body: bytes) -> tuple[list[Quota], list[QuotaSource]]:
