@@ -16,7 +16,7 @@ import pytest
 import rdflib
 from selection_service_double import SelectionServiceDouble, element
 from ses.calibration import Measured, NotMeasuredError, Place, measure
-from ses.commands.calibrate import turtle_of
+from ses.commands.calibrate.elements import turtle_of
 
 MIB = 2**20
 QSM = rdflib.Namespace("https://w3id.org/qstorman/ontology#")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from ses.commands.calibrate_node import turtle_of
+from ses.commands.calibrate.node import turtle_of
 from ses.node_calibration import NodeRates, address_of, measure_link, measure_node, receive
 from ses_client.errors import SesError, UsageError
 from ses_service.knowledge.checks.validation import validate

@@ -50,11 +50,14 @@ _COMMANDS = {
     ),
     "apply": ("apply", "Set the default layout of a Lustre DIRECTORY to where files are served best now."),
     "calibrate": (
-        "calibrate",
+        "calibrate.elements",
         "Measure the write and read rate of elements, one after the other, with one stream.",
     ),
     "profile": ("profile", "Run PROGRAM, say what it moved and computed, and what it needs of storage."),
-    "advise": ("advise", "Predict how long PROGRAM would take on each element, and what limits it there."),
+    "advise": (
+        "advise.forecast",
+        "Predict how long PROGRAM would take on each element, and what limits it there.",
+    ),
     "copy": ("copy", "Copy files and directories, each file to where it is served best."),
     "migrate": (
         "copy",

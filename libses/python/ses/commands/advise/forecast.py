@@ -16,7 +16,7 @@ from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_NOT_FOUND, NotFoundError, SesError, UsageError
 
 from ses.api.library import LibraryError, library
-from ses.commands.advise_last import compare
+from ses.commands.advise.last import compare
 from ses.commands.options import service_command, subject_options
 from ses.kept_forecast import Kept, keep
 from ses.output import console, line, number, print_json, table

@@ -87,7 +87,7 @@ def calibrate(
     if node:
         if elements or every or written or (peer and listen):
             raise UsageError("--node takes no elements, no --turtle, and one of --peer and --listen.")
-        from ses.commands.calibrate_node import calibrate_node  # what it needs, no other command does
+        from ses.commands.calibrate.node import calibrate_node  # what it needs, no other command does
 
         calibrate_node(as_json, peer, listen, seconds)
         return

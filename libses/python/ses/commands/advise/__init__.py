@@ -1,0 +1,1 @@
+"""``ses advise``: what a program would get where, and what its last run got."""

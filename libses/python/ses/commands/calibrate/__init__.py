@@ -1,0 +1,1 @@
+"""``ses calibrate``: what elements and nodes do, measured."""
