@@ -105,10 +105,10 @@ def test_what_the_other_carries_counts_on_every_element_of_it(pair: tuple[Servic
     assert counts.booked_last.tolist() == [90, 0, 90]
     other.ledger.observe(np.full(3, 100.0), 100.0)
     assert counts.averaged.tolist() == pytest.approx([1, 0, 1], abs=0.01)
-    assert (len(other.ledger), other.ledger.foreign.open_on) == (0, {NODE: 1})
+    assert (len(other.ledger), other.ledger.of_others.open_on) == (0, {NODE: 1})
     one.ledger.end("1" * 16, EndReason.CLOSED, 101.0)
     tell(one, other)
-    assert (other.open_now, len(other.ledger.foreign)) == ([0, 0, 0], 0)
+    assert (other.open_now, len(other.ledger.of_others)) == ([0, 0, 0], 0)
 
 
 def test_who_hears_its_own_word_knows_it_unread(pair: tuple[Service, Service]) -> None:
@@ -135,7 +135,7 @@ def test_files_of_many_nodes_in_one_word_count_as_told_one_by_one(pair: tuple[Se
         other.take(text)
     for found, expected in zip(other.counts(), one.counts(), strict=True):
         assert found == pytest.approx(expected)
-    assert other.ledger.foreign.open_on == {f"n{number}": 8 if number < 4 else 7 for number in range(5)}
+    assert other.ledger.of_others.open_on == {f"n{number}": 8 if number < 4 else 7 for number in range(5)}
     for claim in claims[::2]:
         one.ledger.end(claim.placement_id, EndReason.CLOSED, 150.0)
     for text in one.store():
@@ -149,7 +149,7 @@ def test_the_clock_of_the_other_does_not_matter(pair: tuple[Service, Service]) -
     one.ledger.restore(placed("1" * 16, "u/a", at=98.0))
     (text,) = one.store()
     other.take(text, now=5_000.0)
-    assert [round(claim.booked_at, 3) for claim in other.ledger.foreign.counted()] == [4_998.0]
+    assert [round(claim.booked_at, 3) for claim in other.ledger.of_others.counted()] == [4_998.0]
 
 
 def test_a_file_that_is_idle_counts_not(pair: tuple[Service, Service]) -> None:
@@ -216,12 +216,12 @@ def test_who_is_gone_is_forgotten_and_what_is_stored_takes_the_place_of_what_was
     for number, name in enumerate(NAMES):
         one.open(f"{number:016x}", name)
     tell(one, other)
-    foreign = other.ledger.foreign
-    foreign.keep([claim for claim in list(foreign.counted()) if claim.elements != ("u/a",)], 101.0)
+    of_others = other.ledger.of_others
+    of_others.keep([claim for claim in list(of_others.counted()) if claim.elements != ("u/a",)], 101.0)
     assert other.open_now == [0, 1, 1]
-    foreign.forget({one.name}, 101.0)
+    of_others.forget({one.name}, 101.0)
     assert other.open_now == [0, 1, 1]
-    foreign.forget((), 101.0)
+    of_others.forget((), 101.0)
     assert other.open_now == [0, 0, 0]
 
 

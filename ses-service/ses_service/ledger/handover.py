@@ -9,9 +9,9 @@ from __future__ import annotations
 from enum import Enum, auto
 from itertools import chain
 
-from ses_service.ledger.foreign_placements import NodeWord, Word
 from ses_service.ledger.ledger import Ledger, Node
 from ses_service.ledger.placement import PlacementState
+from ses_service.ledger.placements_of_others import NodeWord, Word
 
 _QUIET = 1.0  # seconds without a word after which another incarnation, heard elsewhere, is the later one
 
@@ -29,12 +29,12 @@ def take(word: Word, ledger: Ledger, now: float) -> None:
 
     Hardly any is a file that we hold, too: what all have in common is done for all at once.
     """
-    nodes, foreign = word.nodes, ledger.foreign
-    foreign.claim([claim for one in nodes for claim in one.opened])
+    nodes, of_others = word.nodes, ledger.of_others
+    of_others.claim([claim for one in nodes for claim in one.opened])
     gone = [
         placement_id for one in nodes for some in (one.idle, one.ended, one.lapsed) for placement_id in some
     ]
-    foreign.drop(gone, word.origin, now)
+    of_others.drop(gone, word.origin, now)
     opened = [claim.placement_id for one in nodes for claim in one.opened]
     own = set(ledger.known(chain(opened, gone)))
     for one in nodes:

@@ -16,10 +16,10 @@ from typing import TypeVar
 from ses_service.ledger import handover
 from ses_service.ledger.announcement import silence_for
 from ses_service.ledger.file_bounds import Refusals
-from ses_service.ledger.foreign_placements import Word
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.pace import LONGEST_PACE
 from ses_service.ledger.placement import Claim, EndReason, Placement
+from ses_service.ledger.placements_of_others import Word
 from ses_service.ledger.size_history import SizeHistory, SizeKey, Sizes, keys_of
 from ses_service.state.judging import Judge
 
@@ -37,12 +37,12 @@ _WRITTEN = frozenset({EndReason.CLOSED, EndReason.EXITED})
 class LedgerTotals:
     """How much the ledger holds.
 
-    ``foreign`` are placements of other services; ``nodes`` are heard of or waited for, ``silenced`` is how
+    ``of_others`` are placements of other services; ``nodes`` are heard of or waited for, ``silenced`` is how
     many fell silent since the start.
     """
 
     open: int
-    foreign: int
+    of_others: int
     nodes: int
     silenced: int
     refusals: Refusals
@@ -112,7 +112,7 @@ class LedgerAccess:
             ledger = self._ledger
             return LedgerTotals(
                 open=len(ledger),
-                foreign=len(ledger.foreign),
+                of_others=len(ledger.of_others),
                 nodes=len(ledger.nodes),
                 silenced=ledger.silenced_total,
                 refusals=replace(ledger.bounds.refusals),
@@ -129,12 +129,12 @@ class LedgerAccess:
     def keep_foreign(self, claims: Collection[Claim]) -> None:
         """Take what is stored of all other services in place of what they told."""
         with self._lock:
-            self._ledger.foreign.keep(claims, self._clock())
+            self._ledger.of_others.keep(claims, self._clock())
 
     def forget_foreign(self, living: Collection[str]) -> None:
         """Forget what services told that are not among these."""
         with self._lock:
-            self._ledger.foreign.forget(living, self._clock())
+            self._ledger.of_others.forget(living, self._clock())
 
     def inherit(self, stored: Iterable[Placement]) -> None:
         """Take from these records what other services knew of decisions for placements of ours."""

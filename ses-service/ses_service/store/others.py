@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import structlog
 
-from ses_service.ledger.foreign_placements import NodeWord
+from ses_service.ledger.placements_of_others import NodeWord
 from ses_service.state.ledger_access import LedgerAccess
 from ses_service.store import words
 from ses_service.store.database import Listener

@@ -14,9 +14,9 @@ from typing import Any
 import orjson
 
 from ses_service.ledger.counts import began
-from ses_service.ledger.foreign_placements import NodeWord, Word
 from ses_service.ledger.ledger import MAY_RETURN
 from ses_service.ledger.placement import Claim, Placement, PlacementState
+from ses_service.ledger.placements_of_others import NodeWord, Word
 from ses_service.ledger.size_history import SizeKey
 
 LARGEST = 7900  # bytes; PostgreSQL takes 7999

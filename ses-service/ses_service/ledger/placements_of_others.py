@@ -44,7 +44,7 @@ class Word:
     sizes: list[tuple[SizeKey, list[float]]]
 
 
-class ForeignPlacements:
+class PlacementsOfOthers:
     """The placements of other services.  ``is_own`` tells which ids our own ledger knows better."""
 
     def __init__(
