@@ -9,8 +9,9 @@ while this node's devices are sampled (smed-sampler), or the tables of N other s
 * ``shared``: clients and server have one core less, and the monitor sleeps on one of these (RDMA-Sync);
 * ``dedicated``: clients and server have one core less, and the monitor polls on the free one (DC-RDMA-Sync).
 
-``default`` and ``dedicated`` are on equal cores.  Each run is compared with runs without a monitor in the
-same round, on as many cores; rows without a monitor compare two such runs: what differs there is noise.
+``default`` and ``dedicated`` are on equal cores.  Each run is compared with runs without a monitor, on as
+many cores, a few seconds before; rows without a monitor compare each such run with the next: what differs
+there is noise.
 A client waits for each answer.  One client does not fill two cores, so that one given away is not missed.
 """
 
@@ -36,6 +37,7 @@ from ses.demo.interrupts import Interrupts
 
 NONE, DEFAULT, SHARED, DEDICATED = "none", "default", "shared", "dedicated"
 WAYS = (DEFAULT, SHARED, DEDICATED)
+ALONE = {NONE: NONE, SHARED: "none, one core less"}  # runs without a monitor, by whose cores they have
 ALPHA = 0.1
 PAGE_BYTES = 16 * 1024
 MOST_DEVICES = 24
@@ -77,8 +79,8 @@ class Grid:
     @property
     def total_seconds(self) -> float:
         """About how long it takes."""
-        runs = len(self.servers) * len(self.periods) * len(WAYS)
-        return self.rounds * ((self.seconds + 1) * runs + 4 * self.seconds)
+        cells = self.rounds * len(self.servers) * len(self.periods)
+        return cells * ((self.seconds + 1) * len(WAYS) + 2 * self.seconds) + 2 * self.seconds
 
 
 SHORT = Grid(servers=(0, 16), periods=(1, 16), seconds=1.0, rounds=1)
@@ -163,7 +165,7 @@ def measure(
     """Run every way at every number of servers and period, in turns."""
     mine = cores()
     found: dict[tuple[str, int, int], list[tuple[Run, Run, Run]]] = {}
-    cells = [(way, count, period) for count in grid.servers for period in grid.periods for way in WAYS]
+    cells = [(count, period) for count in grid.servers for period in grid.periods]
     try:
         with tempfile.TemporaryDirectory(prefix="ses-dedicated-") as name:
             folder = Path(name)
@@ -187,21 +189,28 @@ def measure(
                         processor = (_used(pid) - before) / (time.monotonic() - begun)
                     return Run(taken, processor)
 
+                def alone(last: dict[str, Run]) -> dict[str, Run]:
+                    now = {used: one(used, 0, 0) for used in ALONE}
+                    for used in last:
+                        runs = (now[used], last[used], last[NONE])
+                        found.setdefault((ALONE[used], 0, 0), []).append(runs)
+                    return now
+
+                base: dict[str, Run] = {}
                 for turn in range(grid.rounds):
-                    alone = {used: one(used, 0, 0) for used in (NONE, SHARED)}
-                    for way, count, period in cells if turn % 2 == 0 else reversed(cells):
-                        progress(f"{way}, {count or 'no'} servers, every {period} ms")
-                        base = alone[NONE if way == DEFAULT else SHARED]
-                        run = one(way, count, period)
-                        found.setdefault((way, count, period), []).append((run, base, alone[NONE]))
-                    for used in alone:
-                        again = (one(used, 0, 0), alone[used], alone[NONE])
-                        found.setdefault((NONE if used == NONE else "none, one core less", 0, 0), []).append(
-                            again
-                        )
+                    forth = turn % 2 == 0
+                    for count, period in cells if forth else reversed(cells):
+                        base = alone(base)
+                        for way in WAYS if forth else reversed(WAYS):
+                            progress(f"{way}, {count or 'no'} servers, every {period} ms")
+                            run = one(way, count, period)
+                            runs = (run, base[NONE if way == DEFAULT else SHARED], base[NONE])
+                            found.setdefault((way, count, period), []).append(runs)
+                alone(base)
     finally:
         os.sched_setaffinity(0, mine.every)
-    order = [*[key for key in found if key[2] == 0], *cells]
+    order = [(name, 0, 0) for name in ALONE.values()]
+    order += [(way, count, period) for count, period in cells for way in WAYS]
     return [compare(*key, found[key]) for key in order]
 
 
