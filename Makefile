@@ -16,7 +16,7 @@ help: ## Show the targets
 
 .PHONY: demo
 demo: install-demo native ## Install what is missing, build, place files of unmodified programs (KEEP=1 leaves it running)
-	$(BIN)/ses demo $(if $(KEEP),--keep)
+	$(BIN)/ses demo $(if $(KEEP),--keep) $(OPTIONS)
 
 .PHONY: demo-slurm
 demo-slurm: install-demo native ## The same with a small Slurm: what three jobs asked for, and what they got

@@ -12,21 +12,25 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from pages import blocks
 from ses.cli import main
 
+ROOT = Path(__file__).resolve().parents[2]
 BUSY = {"b1", "b3"}
 SES = Path(sys.executable).parent / "ses"
 PATIENCE = 240
 
 
-def start(traces, log, *args):
+def start(traces, log, command=(SES, "demo", "--size", "6")):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SES_")}
     with log.open("wb") as output:
         return subprocess.Popen(
-            [SES, "demo", "--size", "6", *args],
+            command,
             stdout=output,
             stderr=output,
             env={**environment, "TMPDIR": str(traces.base), "COLUMNS": "160"},
+            cwd=ROOT,
+            process_group=0,
         )
 
 
@@ -38,9 +42,9 @@ def wait_for(process, log, text):
         time.sleep(0.1)
 
 
-def finish(process, number=None):
+def finish(process, number=None, send=os.kill):
     if number is not None and process.poll() is None:
-        process.send_signal(number)
+        send(process.pid, number)
     try:
         return process.wait(PATIENCE)
     finally:
@@ -87,9 +91,11 @@ def test_programs_nobody_changed_go_where_they_are_served_best(traces, tmp_path)
 
 
 def demonstrated(traces, tmp_path):
-    """Run the demonstration, check all but where its files are, and return its report."""
+    """Run the demonstration as README.md says, check all but where its files are, and return its report."""
     log, results = tmp_path / "log", tmp_path / "results.json"
-    process = start(traces, log, "--keep", "--json", str(results))
+    commands, shown = blocks(ROOT / "README.md")[:2]
+    typed = commands.text.splitlines()[-1]
+    process = start(traces, log, [*typed.split(), "KEEP=1", f"OPTIONS=--size 6 --json {results}"])
     try:
         wait_for(process, log, "Everything is left running")
         text = log.read_text()
@@ -129,10 +135,32 @@ def demonstrated(traces, tmp_path):
         assert explained["verified"]
         assert json.loads(ses(environment, "status", "--json"))["elements"] == 8
     finally:
-        code = finish(process, signal.SIGINT)
-    assert code == 0
+        code = finish(process, signal.SIGINT, os.killpg)  # as a terminal does it, to all that was started
+    assert code == -signal.SIGINT, "make ends by the signal, once the demonstration has undone everything"
+    assert "everything that was made is removed again" in log.read_text()
     assert_nothing_left(traces, log)
+    assert headings(text) == headings(shown.text)
+    if report["verified"] and report["throttled"]:
+        assert sentences(shown.text) <= sentences(text)
     return report
+
+
+def headings(text):
+    """Return the headings of the columns of each table in a text, whatever their width is there."""
+    found, above = [], []
+    for line in text.splitlines():
+        if re.fullmatch(r"-+(\+-+)+", line):
+            rows = [one.split("|") for one in above]
+            found.append([" ".join(" ".join(parts).split()) for parts in zip(*rows, strict=True)])
+        above = [*above, line] if "|" in line else []
+    assert len(found) == 2
+    return found
+
+
+def sentences(text):
+    """Return the lines of a text that are no rows of tables, without what differs from run to run."""
+    lines = {line.strip() for line in text.splitlines() if "|" not in line and "-+-" not in line}
+    return {re.sub(r"[0-9]+(\.[0-9]+)?", "N", line) for line in lines} - {"", "..."}
 
 
 @pytest.mark.root

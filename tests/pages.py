@@ -1,0 +1,35 @@
+"""What pages tell people to type, and what they show: the blocks of a page, in their order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of a page.  ``language`` is empty where the page names none."""
+
+    language: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the blocks of a page; fails where there are none, or one of another form."""
+    text = page.read_text("utf-8")
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert found, f"{page} has no block"
+    assert text.count("```") == 2 * len(found), f"{page} has a block of another form"
+    return [Block(language, text) for language, text in found]
+
+
+def shell(page: Path) -> list[str]:
+    """Return the commands of a page, block by block."""
+    return [one.text for one in blocks(page) if one.language == "sh"]
+
+
+def patient(commands: str) -> str:
+    """Return commands with those repeated that ask whether all is well, which takes a moment to become so."""
+    asking = r"^(ses (?:doctor|explain|status)|smed-monitor check)\b"
+    return re.sub(asking, r"until_well \1", commands, flags=re.MULTILINE)
