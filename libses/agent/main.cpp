@@ -23,6 +23,7 @@
 #include "claims/sleeper.h"
 #include "claims/survey.h"
 #include "files/watcher.h"
+#include "net/munge.h"
 #include "options.h"
 #include "rates/readers.h"
 #include "rules/rules_publisher.h"
@@ -253,11 +254,12 @@ int run(int argc, char **argv) {
     return refuse(kWrongUse, why);
   }
   if (options.munge) {
-    auto munge = Munge::load(options.munge_socket, why);
-    if (!munge) {
-      return refuse(kCannotStart, why);
+    if (ses_munge_load() != 0) {
+      return refuse(kCannotStart, "--munge needs " SES_MUNGE_LIBRARY
+                                  ", which cannot be loaded; install libmunge2 and munge");
     }
-    trust.sessions = std::make_shared<Sessions>(std::move(munge), options.node, services.size());
+    trust.sessions =
+        std::make_shared<Sessions>(options.munge_socket, options.node, services.size());
   }
   umask(022);
   keep_memory();

@@ -7,7 +7,6 @@
 #include "items.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,17 +25,25 @@ static uint64_t generation_of(const struct ses_share_record *record) {
   return atomic_load_explicit(&record->generation, memory_order_acquire);
 }
 
-/* Where the slots of a record lie; false: no region of this library has such numbers. */
-static bool bounds(const struct ses_share *share, const struct ses_share_record *record,
-                   struct extent *extent) {
-  uint64_t at = record->at, bytes = record->bytes, slots = record->slots;
-  if (bytes == 0 || bytes > share->bytes || slots < 2 || slots > SES_SHARE_VERSIONS_MAX + 1)
+static uint64_t once(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+
+/* What an item's record says, each number read once.  False: no region of this library has such
+ * numbers. */
+static bool read_record(const struct ses_share *share, const struct ses_share_record *record,
+                        struct ses_share_item *item) {
+  item->at = once(&record->at);
+  item->bytes = once(&record->bytes);
+  item->versions = once(&record->versions);
+  item->age_ns = once(&record->age_ns);
+  item->model = __atomic_load_n(&record->model, __ATOMIC_RELAXED);
+  item->slots = __atomic_load_n(&record->slots, __ATOMIC_RELAXED);
+  atomic_thread_fence(memory_order_acquire); /* before who asks whether it is still that item */
+  if (item->bytes == 0 || item->bytes > share->bytes || item->slots < 2 ||
+      item->slots > SES_SHARE_VERSIONS_MAX + 1 || item->model > SES_SHARE_NULL)
     return false;
-  uint64_t all = slots * ses_share_slot_bytes(bytes);
-  if (at < share->heap || at % SES_SHARE_LINE != 0 || at > share->bytes || all > share->bytes - at)
-    return false;
-  *extent = (struct extent){at, at + all};
-  return true;
+  item->slot_bytes = ses_share_slot_bytes(item->bytes);
+  return item->at >= share->heap && item->at % SES_SHARE_LINE == 0 && item->at <= share->bytes &&
+         item->slots * item->slot_bytes <= share->bytes - item->at;
 }
 
 static int by_start(const void *one, const void *other) {
@@ -44,31 +51,32 @@ static int by_start(const void *one, const void *other) {
   return (a > b) - (a < b);
 }
 
-uint64_t ses_share_gap(const struct ses_share *share, uint64_t wanted, uint64_t *at) {
+int ses_share_gap(const struct ses_share *share, uint64_t wanted, uint64_t *at, uint64_t *largest) {
   struct extent *taken = malloc((share->items + 1) * sizeof *taken);
-  uint64_t from = share->heap, largest = 0;
+  struct ses_share_item one;
+  uint64_t from = share->heap;
   uint32_t count = 0;
-  *at = 0;
+  *at = *largest = 0;
   if (!taken)
-    return 0;
+    return ENOMEM;
   for (uint32_t i = 0; i < share->items; i++) {
     const struct ses_share_record *record = ses_share_record_of(share, i);
-    if ((generation_of(record) & 1) != 0 && bounds(share, record, &taken[count]))
-      count++;
+    if ((generation_of(record) & 1) != 0 && read_record(share, record, &one))
+      taken[count++] = (struct extent){one.at, one.at + one.slots * one.slot_bytes};
   }
   qsort(taken, count, sizeof *taken, by_start);
   taken[count] = (struct extent){share->bytes, share->bytes};
   for (uint32_t i = 0; i <= count; i++) {
     uint64_t gap = taken[i].from > from ? taken[i].from - from : 0;
-    if (gap > largest)
-      largest = gap;
+    if (gap > *largest)
+      *largest = gap;
     if (gap >= wanted && *at == 0)
       *at = from;
     if (taken[i].to > from)
       from = taken[i].to;
   }
   free(taken);
-  return largest;
+  return 0;
 }
 
 /* -------------------------------------------------------------------- finding */
@@ -77,99 +85,95 @@ static bool is_named(const struct ses_share_record *record, const char *name) {
   return (generation_of(record) & 1) != 0 && strncmp(record->name, name, SES_SHARE_NAME_MAX) == 0;
 }
 
-static int hand_out(ses_share *share, struct ses_share_record *record, ses_share_item **item) {
-  struct extent extent;
-  uint64_t generation = generation_of(record);
-  if ((generation & 1) == 0)
-    return ENOENT;
-  ses_share_item *made = calloc(1, sizeof *made);
-  if (!made)
+static int hand_out(const struct ses_share_item *found, ses_share_item **item) {
+  *item = malloc(sizeof **item);
+  if (!*item)
     return ENOMEM;
-  bool sound = bounds(share, record, &extent);
-  *made = (ses_share_item){
-      .share = share,
-      .record = record,
-      .generation = generation,
-      .at = extent.from,
-      .bytes = record->bytes,
-      .versions = record->versions,
-      .age_ns = record->age_ns,
-      .slots = record->slots,
-      .model = record->model,
-  };
-  made->slot_bytes = ses_share_slot_bytes(made->bytes);
-  if (!sound || made->model > SES_SHARE_NULL ||
-      extent.to - extent.from != made->slots * made->slot_bytes || !ses_share_item_lives(made)) {
-    free(made);
-    return sound ? ENOENT : EINVAL;
-  }
-  *item = made;
+  **item = *found;
   return 0;
+}
+
+static int open_record(ses_share *share, struct ses_share_record *record, ses_share_item *item) {
+  *item = (ses_share_item){.share = share, .record = record, .generation = generation_of(record)};
+  bool sound = read_record(share, record, item);
+  if ((item->generation & 1) == 0 || !ses_share_item_lives(item))
+    return ENOENT;
+  return sound ? 0 : EINVAL;
 }
 
 /* One of another node: what it is there, as this process has it. */
 static int hand_out_far(ses_share *share, uint32_t operation, const char *name,
                         const ses_share_kind *kind, ses_share_item **item) {
-  ses_share_item_facts facts;
-  uint32_t number;
-  int status = ses_far_item(share->far, operation, name, kind, &number, &facts, share->patience_ns);
-  if (status != 0)
-    return status;
-  ses_share_item *made = calloc(1, sizeof *made);
-  if (!made)
-    return ENOMEM;
-  *made = (ses_share_item){
+  struct ses_far_call call = {.asked.operation = operation};
+  strcpy(call.asked.name, name);
+  if (kind)
+    call.asked.kind = *kind;
+  int status = ses_far_ask(share->far, &call, share->patience_ns);
+  const ses_share_kind *is = &call.came.item_facts.kind;
+  struct ses_share_item found = {
       .share = share,
-      .far = ses_far_keep(share->far),
-      .far_number = number,
-      .bytes = facts.kind.bytes,
-      .versions = facts.kind.versions,
-      .age_ns = (uint64_t)(facts.kind.age_seconds * NS),
-      .slots = facts.kind.keep + 1,
-      .model = facts.kind.model,
+      .far = share->far,
+      .far_number = call.came.item,
+      .bytes = is->bytes,
+      .versions = is->versions,
+      .age_ns = (uint64_t)(is->age_seconds * NS),
+      .slots = is->keep + 1,
+      .model = is->model,
   };
-  *item = made;
-  return 0;
+  if (status == 0)
+    status = hand_out(&found, item);
+  if (status == 0)
+    ses_far_keep(share->far);
+  return status;
+}
+
+int ses_share_ask(const struct ses_share_item *item, uint32_t operation,
+                  struct ses_far_call *call) {
+  call->asked.operation = operation;
+  call->asked.item = item->far_number;
+  return ses_far_ask(item->far, call, item->share->patience_ns);
 }
 
 int ses_share_find(ses_share *share, const char *name, ses_share_item **item) {
+  struct ses_share_item found;
   if (!ses_share_is_name(name))
     return EINVAL;
   if (share->far)
     return hand_out_far(share, SES_FAR_FIND, name, NULL, item);
   for (uint32_t i = 0; i < share->items; i++)
-    if (is_named(ses_share_record_of(share, i), name))
-      return hand_out(share, ses_share_record_of(share, i), item);
+    if (is_named(ses_share_record_of(share, i), name)) {
+      int status = open_record(share, ses_share_record_of(share, i), &found);
+      return status != 0 ? status : hand_out(&found, item);
+    }
   return ENOENT;
 }
 
 /* --------------------------------------------------------- making and freeing */
 
-static int is_kind(const ses_share_kind *kind) {
-  bool fits = kind && kind->bytes > 0 && kind->bytes <= SES_SHARE_BYTES_MAX &&
-              kind->model <= SES_SHARE_NULL && kind->keep <= SES_SHARE_VERSIONS_MAX &&
-              !isnan(kind->age_seconds) && kind->age_seconds >= 0;
-  if (fits && kind->model == SES_SHARE_TEMPORAL)
-    fits = kind->age_seconds > 0;
-  return fits ? 0 : EINVAL;
+static bool is_kind(const ses_share_kind *kind) {
+  return kind && kind->bytes > 0 && kind->bytes <= SES_SHARE_BYTES_MAX &&
+         kind->model <= SES_SHARE_NULL && kind->keep <= SES_SHARE_VERSIONS_MAX &&
+         (kind->model == SES_SHARE_TEMPORAL ? kind->age_seconds > 0 : kind->age_seconds >= 0);
 }
+
+static uint32_t slots_of(const ses_share_kind *kind) { return (kind->keep ? kind->keep : 1) + 1; }
 
 static void fill_in(struct ses_share *share, struct ses_share_record *record, const char *name,
                     const ses_share_kind *kind, uint64_t at) {
   double age = kind->age_seconds < LONGEST_S ? kind->age_seconds : LONGEST_S;
+  uint32_t slots = slots_of(kind);
   record->at = at;
   record->bytes = kind->bytes;
   record->versions = kind->versions;
   record->age_ns = (uint64_t)(age * NS);
   record->model = kind->model;
-  record->slots = (kind->keep ? kind->keep : 1) + 1;
+  record->slots = slots;
   memset(record->name, 0, sizeof record->name);
   memcpy(record->name, name, strlen(name));
   atomic_store_explicit(&record->last, 0, memory_order_relaxed);
   atomic_store_explicit(&record->awaited, 0, memory_order_relaxed);
-  atomic_store_explicit(&record->writing.word, 0, memory_order_relaxed);
   atomic_store_explicit(&record->held.word, 0, memory_order_relaxed);
-  for (uint32_t i = 0; i < record->slots; i++) {
+  for (uint32_t i = 0; i < slots; i++) {
     char *slot = share->at + at + i * ses_share_slot_bytes(kind->bytes);
     atomic_store_explicit(&((struct ses_share_slot *)slot)->stamp, 0, memory_order_relaxed);
   }
@@ -177,9 +181,8 @@ static void fill_in(struct ses_share *share, struct ses_share_record *record, co
 }
 
 static int make(ses_share *share, const char *name, const ses_share_kind *kind,
-                struct ses_share_record **made) {
-  uint64_t at;
-  uint64_t wanted = ((kind->keep ? kind->keep : 1) + 1) * ses_share_slot_bytes(kind->bytes);
+                ses_share_item *item) {
+  uint64_t at, largest;
   struct ses_share_record *unused = NULL;
   for (uint32_t i = share->items; i-- > 0;) {
     struct ses_share_record *record = ses_share_record_of(share, i);
@@ -188,41 +191,32 @@ static int make(ses_share *share, const char *name, const ses_share_kind *kind,
     if ((generation_of(record) & 1) == 0)
       unused = record;
   }
-  ses_share_gap(share, wanted, &at);
+  int status =
+      ses_share_gap(share, slots_of(kind) * ses_share_slot_bytes(kind->bytes), &at, &largest);
+  if (status != 0)
+    return status;
   if (!unused || at == 0)
     return ENOSPC;
   fill_in(share, unused, name, kind, at);
-  *made = unused;
-  return 0;
-}
-
-static int enter(struct ses_share *share) {
-  if (!share->writable)
-    return EACCES;
-  int status = ses_lock_take(&ses_share_head_of(share)->making, share->self,
-                             ses_now_ns() + share->patience_ns);
-  return status == EOWNERDEAD ? 0 : status; /* what a dead one left half done is no record in use */
-}
-
-static void leave(struct ses_share *share) {
-  ses_lock_give(&ses_share_head_of(share)->making, share->self);
+  return open_record(share, unused, item);
 }
 
 int ses_share_alloc(ses_share *share, const char *name, const ses_share_kind *kind,
                     ses_share_item **item) {
-  struct ses_share_record *record = NULL;
-  if (!ses_share_is_name(name) || is_kind(kind) != 0)
+  struct ses_share_item made;
+  if (!ses_share_is_name(name) || !is_kind(kind))
     return EINVAL;
   if (share->far)
     return hand_out_far(share, SES_FAR_ALLOC, name, kind, item);
-  int status = enter(share);
-  if (status != 0)
+  if (!share->writable)
+    return EACCES;
+  struct ses_lock *making = &ses_share_head_of(share)->making;
+  int status = ses_lock_take(making, ses_now_ns() + share->patience_ns);
+  if (status == ETIMEDOUT) /* what a dead holder left half done is no record in use */
     return status;
-  status = make(share, name, kind, &record);
-  if (status == 0)
-    status = hand_out(share, record, item);
-  leave(share);
-  return status;
+  status = make(share, name, kind, &made);
+  ses_lock_give(making);
+  return status != 0 ? status : hand_out(&made, item);
 }
 
 int ses_share_have(ses_share *share, const char *name, const ses_share_kind *kind,
@@ -245,43 +239,51 @@ static void forget(ses_share_item *item) {
 }
 
 void ses_share_let_go(ses_share_item *item) {
-  struct ses_far_reply reply;
   if (!item)
     return;
   if (item->far)
-    ses_far_do(item->far, SES_FAR_LET_GO, item->far_number, 0, &reply, 0);
+    ses_far_ask(
+        item->far,
+        &(struct ses_far_call){.asked.operation = SES_FAR_LET_GO, .asked.item = item->far_number},
+        0);
   forget(item);
 }
 
-int ses_share_free(ses_share_item *item) {
-  struct ses_far_reply reply;
-  if (item->far) {
-    int status =
-        ses_far_do(item->far, SES_FAR_FREE, item->far_number, 0, &reply, item->share->patience_ns);
-    if (status == 0)
-      forget(item);
-    return status;
-  }
-  int status = enter(item->share);
-  if (status != 0)
-    return status;
+/* No put is under way then: the room may be another item's at once. */
+static int end(struct ses_share_item *item) {
+  struct ses_share_record *record = item->record;
   uint64_t expected = item->generation;
-  bool freed = atomic_compare_exchange_strong(&item->record->generation, &expected, expected + 1);
-  leave(item->share);
+  if (!item->share->writable)
+    return EACCES;
+  int status = ses_lock_take(&record->writing, ses_now_ns() + item->share->patience_ns);
+  if (status == ETIMEDOUT)
+    return status;
+  bool freed = atomic_compare_exchange_strong(&record->generation, &expected, expected + 1);
+  ses_lock_give(&record->writing);
   if (!freed)
     return EBADF;
-  atomic_fetch_add(&item->record->arrivals, 1); /* who waits for a version sees that none comes */
-  ses_lock_wake(&item->record->arrivals, INT32_MAX);
-  forget(item);
+  atomic_fetch_add(&record->arrivals, 1); /* who waits for a version sees that none comes */
+  ses_lock_wake(&record->arrivals, INT32_MAX);
   return 0;
+}
+
+int ses_share_free(ses_share_item *item) {
+  int status = item->far ? ses_share_ask(item, SES_FAR_FREE, &(struct ses_far_call){0}) : end(item);
+  if (status == 0)
+    forget(item);
+  return status;
 }
 
 /* -------------------------------------------------------------------- looking */
 
 int ses_share_look(ses_share_item *item, ses_share_item_facts *facts) {
   const struct ses_share_record *record = item->record;
-  if (item->far)
-    return ses_far_look(item->far, SES_FAR_LOOK, item->far_number, facts, item->share->patience_ns);
+  struct ses_far_call call = {0};
+  if (item->far) {
+    int status = ses_share_ask(item, SES_FAR_LOOK, &call);
+    *facts = call.came.item_facts;
+    return status;
+  }
   memset(facts, 0, sizeof *facts);
   memcpy(facts->name, record->name, sizeof facts->name - 1);
   facts->kind.bytes = item->bytes;
@@ -294,19 +296,20 @@ int ses_share_look(ses_share_item *item, ses_share_item_facts *facts) {
   if (facts->version != 0)
     facts->value_bytes =
         atomic_load_explicit(&ses_share_slot_of(item, facts->version)->bytes, memory_order_relaxed);
-  return status;
+  return status != 0 ? status : ses_share_is_name(facts->name) ? 0 : EBADF;
 }
 
 int ses_share_item_at(ses_share *share, uint32_t number, ses_share_item_facts *facts) {
-  ses_share_item *item;
-  if (share->far)
-    return ses_far_look(share->far, SES_FAR_ITEM_AT, number, facts, share->patience_ns);
+  struct ses_far_call call = {.asked.operation = SES_FAR_ITEM_AT, .asked.item = number};
+  struct ses_share_item item;
+  if (share->far) {
+    int status = ses_far_ask(share->far, &call, share->patience_ns);
+    *facts = call.came.item_facts;
+    return status;
+  }
   if (number >= share->items)
     return EINVAL;
-  int status = hand_out(share, ses_share_record_of(share, number), &item);
-  if (status != 0)
-    return status == EINVAL ? ENOENT : status;
-  status = ses_share_look(item, facts);
-  ses_share_let_go(item);
-  return status == EBADF ? ENOENT : status;
+  bool is_one = open_record(share, ses_share_record_of(share, number), &item) == 0 &&
+                ses_share_look(&item, facts) == 0;
+  return is_one ? 0 : ENOENT;
 }

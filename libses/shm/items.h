@@ -36,4 +36,9 @@ static inline bool ses_share_item_lives(const struct ses_share_item *item) {
   return atomic_load_explicit(&item->record->generation, memory_order_acquire) == item->generation;
 }
 
+struct ses_far_call;
+
+/* Ask the other node for OPERATION on an item of its. */
+int ses_share_ask(const struct ses_share_item *item, uint32_t operation, struct ses_far_call *call);
+
 #endif /* SES_SHM_ITEMS_H */

@@ -8,7 +8,8 @@
  * written.
  *
  * Who writes what: the head once, by who creates the region; a record by who holds `making` of the
- * head; `version` and the slots by who holds `writing` of the record; the locks by atomic steps.
+ * head; the slots, `last` and the end of an item by who holds `writing` of its record; the locks by
+ * atomic steps.
  * Everything may be changed at any time by who may write the region: what is read here is bounded
  * before it is used.
  *
@@ -33,7 +34,7 @@ struct ses_share_head {
   uint32_t items; /* records */
   _Atomic uint32_t ready;
   uint64_t pid_namespace; /* inode of the creator's: holders of locks are known by process number */
-  struct ses_lock making; /* held while records are made and freed */
+  struct ses_lock making; /* held while records are made */
   char name[SES_SHARE_NAME_MAX];
   char padding[4096 - 112];
 };
@@ -52,7 +53,7 @@ struct ses_share_record {
   _Atomic uint64_t last;     /* version of the last finished put */
   _Atomic uint32_t awaited;  /* somebody waits for a later version */
   _Atomic uint32_t arrivals; /* the word that they wait on */
-  struct ses_lock writing;   /* held during a put */
+  struct ses_lock writing;   /* held during a put, and while the item is freed */
   struct ses_lock held;      /* ses_share_lock() */
   _Atomic uint64_t holds;    /* times that `held` was taken */
   char rest[24];

@@ -17,6 +17,7 @@
 
 #define WAITED 1ull
 #define START_BITS 41
+#define START ((((uint64_t)1 << START_BITS) - 1) << 1)
 #define SPINS 200
 #define LOOK_NS 50000000ull /* how often the holder is looked at */
 #define SECOND_NS 1000000000ull
@@ -55,7 +56,7 @@ static bool look(int32_t process, struct seen *seen) {
 }
 
 static uint64_t make_word(int32_t process, uint64_t start) {
-  return (uint64_t)process << (START_BITS + 1) | (start & (((uint64_t)1 << START_BITS) - 1)) << 1;
+  return (uint64_t)process << (START_BITS + 1) | (start << 1 & START);
 }
 
 static _Atomic uint64_t self_word;
@@ -63,7 +64,8 @@ static _Atomic uint64_t self_word;
 static void forget_self(void) { atomic_store_explicit(&self_word, 0, memory_order_relaxed); }
 static void arrange(void) { pthread_atfork(NULL, NULL, forget_self); }
 
-uint64_t ses_lock_self(void) {
+/* This process, as it stands in a lock; asked of the kernel once in each process. */
+static uint64_t own_word(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   uint64_t self = atomic_load_explicit(&self_word, memory_order_relaxed);
   if (self != 0)
@@ -84,10 +86,12 @@ static bool is_dead(uint64_t word) {
     return true;
   if (!look(process, &seen))
     return false;
-  if (make_word(process, seen.start) != without_mark(word))
+  if ((word & START) != 0 && make_word(process, seen.start) != without_mark(word))
     return true;
   return seen.state == 'X' || (seen.state == 'Z' && seen.threads <= 1);
 }
+
+bool ses_lock_is_dead(int32_t process) { return is_dead(make_word(process, 0)); }
 
 /* The half of a lock's word that the kernel compares: the mark and the start time. */
 static const _Atomic uint32_t *half_of(const struct ses_lock *lock) {
@@ -118,7 +122,8 @@ static bool take_soon(struct ses_lock *lock, uint64_t self) {
   return false;
 }
 
-int ses_lock_take(struct ses_lock *lock, uint64_t self, uint64_t deadline_ns) {
+int ses_lock_take(struct ses_lock *lock, uint64_t deadline_ns) {
+  uint64_t self = own_word();
   if (move(lock, 0, self) || take_soon(lock, self))
     return 0;
   for (;;) {
@@ -143,8 +148,8 @@ int ses_lock_take(struct ses_lock *lock, uint64_t self, uint64_t deadline_ns) {
   }
 }
 
-bool ses_lock_give(struct ses_lock *lock, uint64_t self) {
-  uint64_t word = atomic_load_explicit(&lock->word, memory_order_relaxed);
+bool ses_lock_give(struct ses_lock *lock) {
+  uint64_t word = atomic_load_explicit(&lock->word, memory_order_relaxed), self = own_word();
   while (without_mark(word) == self) {
     if (!atomic_compare_exchange_weak_explicit(&lock->word, &word, 0, memory_order_release,
                                                memory_order_relaxed))
@@ -161,7 +166,11 @@ int32_t ses_lock_holder(const struct ses_lock *lock) {
   return word == 0 || is_dead(word) ? 0 : process_of(word);
 }
 
-bool ses_lock_is_open_to(const struct ses_lock *lock, uint64_t self) {
+bool ses_lock_is_own(const struct ses_lock *lock) {
+  return without_mark(atomic_load_explicit(&lock->word, memory_order_relaxed)) == own_word();
+}
+
+bool ses_lock_is_open(const struct ses_lock *lock) {
   uint64_t word = atomic_load_explicit(&lock->word, memory_order_acquire);
-  return word == 0 || without_mark(word) == self || is_dead(word);
+  return word == 0 || without_mark(word) == own_word() || is_dead(word);
 }

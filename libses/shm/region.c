@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <pwd.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,40 +115,42 @@ static uint64_t pid_namespace(void) {
 static void pause_ms(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
 
 /* What OWNER has made and still owns; 0 or an error. */
-static int attach(int id, uint32_t owner, struct ses_segment_facts *facts,
-                  struct ses_share *share) {
+static int attach(int id, uint32_t owner, struct ses_share *share) {
   struct ses_segment_rule rule = {owner, owner, owner, SES_SEGMENT_ANY_MODE, 0};
+  struct ses_segment_facts facts;
   void *at;
-  int status = ses_segment_attach(id, &rule, true, facts, &at);
+  int status = ses_segment_attach(id, &rule, true, &facts, &at);
   share->writable = status == 0;
   if (status == -EACCES)
-    status = ses_segment_attach(id, &rule, false, facts, &at);
+    status = ses_segment_attach(id, &rule, false, &facts, &at);
   if (status != 0)
     return status == -EPERM ? ENOENT : -status;
+  share->id = id;
   share->at = at;
-  share->bytes = facts->size;
+  share->bytes = facts.size;
   if (share->bytes >= sizeof(struct ses_share_head))
     return 0;
   ses_segment_detach(at);
   return ENOENT;
 }
 
-static bool is_of_the_dead(const struct ses_segment_facts *facts) {
-  return facts->process <= 0 || (kill(facts->process, 0) != 0 && errno == ESRCH);
-}
-
-/* The head may be being filled in by who makes the region, or was left so by one who died. */
-static int is_ready(int id, const struct ses_share_head *head) {
+/* The head may be being filled in by who makes the region, for whom so many TRIES are waited.
+ * EOWNERDEAD: who made it died before that. */
+static int is_ready(const struct ses_share *share, int tries) {
+  const struct ses_share_head *head = ses_share_head_of(share);
   struct ses_segment_facts facts;
-  for (int i = 0; i < MAKING_TRIES; i++) {
-    if (atomic_load_explicit(&head->ready, memory_order_acquire) != 0)
-      return 0;
-    if (ses_segment_look(id, &facts) != 0 || facts.removed ||
-        (facts.attached <= 1 && is_of_the_dead(&facts)))
-      return ENOENT; /* the only one is this process */
+  for (; atomic_load_explicit(&head->ready, memory_order_acquire) == 0; tries--) {
+    uint32_t magic = __atomic_load_n(&head->segment.magic, __ATOMIC_RELAXED);
+    if (ses_segment_look(share->id, &facts) != 0 || facts.removed ||
+        (magic != 0 && magic != SES_SHARE_MAGIC))
+      return ENOENT;
+    if (facts.process > 0 ? ses_lock_is_dead(facts.process) : facts.attached <= 1)
+      return EOWNERDEAD; /* of one in another PID namespace nothing is known: it has gone */
+    if (tries == 0)
+      return ETIMEDOUT;
     pause_ms();
   }
-  return ETIMEDOUT;
+  return 0;
 }
 
 static struct ses_segment_head kind_of(uint64_t bytes) {
@@ -160,7 +161,8 @@ static struct ses_segment_head kind_of(uint64_t bytes) {
 static int is_sound(const struct ses_share *share, const char *name) {
   const struct ses_share_head *head = ses_share_head_of(share);
   const struct ses_segment_head kind = kind_of(share->bytes);
-  if (head->segment.magic != kind.magic || strncmp(head->name, name, sizeof head->name) != 0)
+  if (head->segment.magic != kind.magic || !is_region_name(share->name) ||
+      (name && strcmp(share->name, name) != 0))
     return ENOENT;
   bool fits = share->items <= SES_SHARE_ITEMS_MAX &&
               share->heap >= sizeof *head + share->items * sizeof(struct ses_share_record) &&
@@ -169,30 +171,41 @@ static int is_sound(const struct ses_share *share, const char *name) {
                                                                                        : ENOTSUP;
 }
 
-static int look_at(int id, const struct place *place, struct ses_share *share) {
-  struct ses_segment_facts facts;
-  *share =
-      (struct ses_share){.id = id, .patience_ns = SES_SHARE_PATIENCE_NS, .self = ses_lock_self()};
-  int status = attach(id, place->owner, &facts, share);
+/* Open OWNER's region NAME; NULL: of any name, and nobody who makes it is waited for. */
+static int look_at(int id, uint32_t owner, const char *name, struct ses_share *share) {
+  *share = (struct ses_share){.patience_ns = SES_SHARE_PATIENCE_NS};
+  int status = attach(id, owner, share);
   if (status != 0)
     return status;
-  status = is_ready(id, ses_share_head_of(share));
-  share->heap = ses_share_head_of(share)->heap;
-  share->items = ses_share_head_of(share)->items;
+  const struct ses_share_head *head = ses_share_head_of(share);
+  status = is_ready(share, name ? MAKING_TRIES : 0);
+  share->heap = __atomic_load_n(&head->heap, __ATOMIC_RELAXED);
+  share->items = __atomic_load_n(&head->items, __ATOMIC_RELAXED);
+  memcpy(share->name, head->name, sizeof share->name - 1);
   if (status == 0)
-    status = is_sound(share, place->name);
+    status = is_sound(share, name);
   if (status != 0)
     ses_segment_detach(share->at);
   return status;
 }
 
-static int find(const struct place *place, struct ses_share *share) {
+/* UNUSED becomes the first of its keys that no segment has; 0: there is none. */
+static int find(const struct place *place, struct ses_share *share, key_t *unused) {
   int status = ENOENT;
+  *unused = 0;
   for (uint32_t i = 0; i < KEYS; i++) {
-    int id = ses_segment_find(key_of(place, i));
-    int one = id < 0 ? -id : look_at(id, place, share);
+    key_t key = key_of(place, i);
+    int id = ses_segment_find(key);
+    int one = id < 0 ? -id : look_at(id, place->owner, place->name, share);
     if (one == 0)
       return 0;
+    if (one == EOWNERDEAD) {
+      ses_segment_remove(id);
+      one = ENOENT;
+      id = -ENOENT;
+    }
+    if (id == -ENOENT && *unused == 0)
+      *unused = key;
     if (one != ENOENT && one != EIDRM && one != EINVAL)
       status = one;
   }
@@ -226,11 +239,12 @@ static int reach(const char *name, uint32_t operation, const ses_share_options *
 int ses_share_open(const char *name, ses_share **share) {
   struct place place;
   struct ses_share found;
+  key_t unused;
   int status = share ? read_name(name, &place) : EINVAL;
   if (status == 0 && place.far)
     return reach(place.whole, SES_FAR_OPEN, NULL, share);
   if (status == 0)
-    status = find(&place, &found);
+    status = find(&place, &found, &unused);
   return status == 0 ? keep(&found, share) : status;
 }
 
@@ -241,54 +255,33 @@ void ses_share_close(ses_share *share) {
   free(share);
 }
 
-/* An own segment whose maker died before its head was filled in is nobody's. */
-static void remove_unfinished(int id, uint32_t owner) {
-  struct ses_segment_facts facts;
-  struct ses_share share;
-  if (attach(id, owner, &facts, &share) != 0)
-    return;
-  const struct ses_share_head *head = ses_share_head_of(&share);
-  if (facts.attached == 1 && is_of_the_dead(&facts) && head->segment.magic == 0 &&
-      atomic_load_explicit(&head->ready, memory_order_acquire) == 0)
-    ses_segment_remove(id);
-  ses_segment_detach(head);
-}
-
-/* 0: the segment of the key is another's, or of another name. */
-static int is_there(key_t key, const struct place *place) {
-  struct ses_share other;
-  int id = ses_segment_find(key);
-  int status = id < 0 ? ENOENT : look_at(id, place, &other);
-  if (status == 0)
-    ses_segment_detach(other.at);
-  return status == 0 ? EEXIST : status == ETIMEDOUT || status == ENOTSUP ? status : 0;
-}
-
 /* Of processes that make a region of one name at the same moment, one has the first key that is
  * free, and the others find the region there. */
 static int make_segment(const struct place *place, uint64_t bytes, uint32_t mode, int *id) {
+  struct ses_share found;
+  key_t unused;
   for (uint32_t i = 0; i < KEYS; i++) {
-    key_t key = key_of(place, i);
-    int there = ses_segment_find(key);
-    if (there >= 0)
-      remove_unfinished(there, place->owner);
-    *id = ses_segment_make(key, bytes, mode);
-    if (*id >= 0)
-      return 0;
-    int status = *id == -EEXIST ? is_there(key, place) : -*id;
-    if (status != 0)
-      return status;
+    int status = find(place, &found, &unused);
+    if (status == 0)
+      ses_segment_detach(found.at);
+    if (status != ENOENT && status != EACCES)
+      return status == 0 ? EEXIST : status;
+    if (unused == 0)
+      break;
+    *id = ses_segment_make(unused, bytes, mode);
+    if (*id != -EEXIST)
+      return *id < 0 ? -*id : 0;
   }
   return ENOSPC;
 }
 
-static void fill_in(struct ses_share *share, const char *name) {
+static void fill_in(const struct ses_share *share) {
   struct ses_share_head *head = ses_share_head_of(share);
   const struct ses_segment_head kind = kind_of(share->bytes);
   head->heap = share->heap;
   head->items = share->items;
   head->pid_namespace = pid_namespace();
-  memcpy(head->name, name, strlen(name) + 1);
+  memcpy(head->name, share->name, sizeof head->name);
   ses_segment_name(head, &kind);
   atomic_store_explicit(&head->ready, 1, memory_order_release);
 }
@@ -297,27 +290,28 @@ static int make(const struct place *place, const ses_share_options *options,
                 struct ses_share *share) {
   uint32_t mode = options->mode ? options->mode : 0600;
   uint64_t wanted = options->bytes ? options->bytes : DEFAULT_BYTES;
-  *share = (struct ses_share){.patience_ns = SES_SHARE_PATIENCE_NS, .self = ses_lock_self()};
+  int id;
+  *share = (struct ses_share){.patience_ns = SES_SHARE_PATIENCE_NS};
+  strcpy(share->name, place->name);
   share->items = options->items ? options->items : DEFAULT_ITEMS;
   if (wanted > SES_SHARE_BYTES_MAX || share->items > SES_SHARE_ITEMS_MAX ||
       (mode & ~PERMISSIONS) != 0 || (mode & 0600) != 0600)
     return EINVAL;
   uint64_t records = share->items * sizeof(struct ses_share_record);
   share->heap = (sizeof(struct ses_share_head) + records + PAGE - 1) / PAGE * PAGE;
-  share->bytes = share->heap + (wanted + PAGE - 1) / PAGE * PAGE;
-  int status = make_segment(place, share->bytes, mode, &share->id);
+  uint64_t bytes = share->heap + (wanted + PAGE - 1) / PAGE * PAGE;
+  int status = make_segment(place, bytes, mode, &id);
   if (status != 0)
     return status;
-  struct ses_segment_facts facts;
   if (options->grouped)
-    status = -ses_segment_give(share->id, place->owner, options->group, mode);
+    status = -ses_segment_give(id, place->owner, options->group, mode);
   if (status == 0)
-    status = attach(share->id, place->owner, &facts, share);
+    status = attach(id, place->owner, share);
   if (status != 0) {
-    ses_segment_remove(share->id);
+    ses_segment_remove(id);
     return status;
   }
-  fill_in(share, place->name);
+  fill_in(share);
   return 0;
 }
 
@@ -332,11 +326,6 @@ int ses_share_create(const char *name, const ses_share_options *options, ses_sha
     return reach(place.whole, SES_FAR_CREATE, options, share);
   if (place.owner != (uint32_t)geteuid())
     return EACCES;
-  status = find(&place, &found);
-  if (status == 0)
-    ses_segment_detach(found.at);
-  if (status != ENOENT && status != EACCES)
-    return status == 0 ? EEXIST : status;
   status = make(&place, options ? options : &defaults, &found);
   return status == 0 ? keep(&found, share) : status;
 }
@@ -345,6 +334,7 @@ int ses_share_remove(const char *name) {
   struct place place;
   struct ses_share found;
   struct ses_far *far;
+  key_t unused;
   int status = read_name(name, &place);
   if (status == 0 && place.far) {
     status = ses_far_open(place.whole, SES_FAR_REMOVE, NULL, &far);
@@ -353,7 +343,7 @@ int ses_share_remove(const char *name) {
     return status;
   }
   if (status == 0)
-    status = find(&place, &found);
+    status = find(&place, &found, &unused);
   if (status != 0)
     return status;
   status = -ses_segment_remove(found.id);
@@ -367,32 +357,30 @@ void ses_share_patience(ses_share *share, double seconds) {
                                         : (uint64_t)(seconds * 1e9);
 }
 
-static void describe(const struct ses_share *share, const struct ses_segment_facts *seen,
-                     ses_share_facts *facts) {
+int ses_share_facts_of(ses_share *share, ses_share_facts *facts) {
+  struct ses_segment_facts seen;
   uint64_t start;
+  if (share->far) {
+    struct ses_far_call call = {.asked.operation = SES_FAR_FACTS};
+    int status = ses_far_ask(share->far, &call, share->patience_ns);
+    *facts = call.came.facts;
+    return status;
+  }
+  int status = -ses_segment_look(share->id, &seen);
+  if (status != 0)
+    return status;
   memset(facts, 0, sizeof *facts);
-  memcpy(facts->name, ses_share_head_of(share)->name, sizeof facts->name - 1);
-  facts->owner = seen->owner;
-  facts->group = seen->group;
-  facts->mode = seen->mode;
-  facts->opened = (uint32_t)seen->attached;
+  memcpy(facts->name, share->name, sizeof facts->name);
+  facts->owner = seen.owner;
+  facts->group = seen.group;
+  facts->mode = seen.mode;
+  facts->opened = (uint32_t)seen.attached;
   facts->bytes = share->bytes - share->heap;
-  facts->bytes_free = ses_share_gap(share, UINT64_MAX, &start);
   facts->items_most = share->items;
   for (uint32_t i = 0; i < share->items; i++)
     facts->items +=
         atomic_load_explicit(&ses_share_record_of(share, i)->generation, memory_order_relaxed) & 1;
-}
-
-int ses_share_facts_of(ses_share *share, ses_share_facts *facts) {
-  struct ses_segment_facts seen;
-  if (share->far)
-    return ses_far_facts(share->far, facts, share->patience_ns);
-  int status = -ses_segment_look(share->id, &seen);
-  if (status != 0)
-    return status;
-  describe(share, &seen, facts);
-  return 0;
+  return ses_share_gap(share, UINT64_MAX, &start, &facts->bytes_free);
 }
 
 int ses_share_each(int (*see)(const ses_share_facts *facts, void *with), void *with) {
@@ -405,22 +393,14 @@ int ses_share_each(int (*see)(const ses_share_facts *facts, void *with), void *w
     struct ses_segment_facts seen;
     struct ses_share share;
     ses_share_facts facts;
-    char name[SES_SHARE_NAME_MAX];
     int id = shmctl(i, SHM_STAT, &unused);
     if (id < 0 || ses_segment_look(id, &seen) != 0 || seen.removed ||
-        attach(id, seen.owner, &seen, &share) != 0)
+        look_at(id, seen.owner, NULL, &share) != 0)
       continue;
-    const struct ses_share_head *head = ses_share_head_of(&share);
-    memcpy(name, head->name, sizeof name);
-    name[sizeof name - 1] = '\0';
-    bool is_one = head->segment.magic == SES_SHARE_MAGIC;
-    ses_segment_detach(head);
-    if (!is_one || look_at(id, &(struct place){.owner = seen.owner, .name = name}, &share) != 0)
-      continue;
-    seen.attached -= 1; /* its own */
-    describe(&share, &seen, &facts);
+    int status = ses_share_facts_of(&share, &facts);
     ses_segment_detach(share.at);
-    int result = see(&facts, with);
+    facts.opened -= 1; /* its own */
+    int result = status == 0 ? see(&facts, with) : 0;
     if (result != 0)
       return result;
   }

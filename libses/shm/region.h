@@ -23,7 +23,7 @@ struct ses_share {
   uint32_t items;
   int id; /* the kernel's number of the segment */
   bool writable;
-  uint64_t self; /* this process, as locks name it */
+  char name[SES_SHARE_NAME_MAX];
 };
 
 static inline struct ses_share_head *ses_share_head_of(const struct ses_share *share) {
@@ -40,7 +40,8 @@ static inline struct ses_share_record *ses_share_record_of(const struct ses_shar
 /* True: NAME is one that a region or an item may have. */
 bool ses_share_is_name(const char *name);
 
-/* The largest free part of the heap; for a gap of WANTED bytes: its start in *AT, or 0. */
-uint64_t ses_share_gap(const struct ses_share *share, uint64_t wanted, uint64_t *at);
+/* The LARGEST free part of the heap, and where one of WANTED bytes is (0: there is none).  0 or
+ * ENOMEM. */
+int ses_share_gap(const struct ses_share *share, uint64_t wanted, uint64_t *at, uint64_t *largest);
 
 #endif /* SES_SHM_REGION_H */

@@ -113,32 +113,12 @@ static int read_last(const struct ses_share_item *item, char *buffer, size_t roo
 
 /* ---------------------------------------------------------- of another node */
 
-static int ask(const struct ses_share_item *item, uint32_t operation, uint64_t version,
-               struct ses_far_reply *reply) {
-  return ses_far_do(item->far, operation, item->far_number, version, reply,
-                    item->share->patience_ns);
-}
-
 static int far_read(const struct ses_share_item *item, uint32_t operation, uint64_t version,
                     char *buffer, size_t room, struct taken *taken) {
-  struct ses_far_request request = {
-      .operation = operation, .item = item->far_number, .version = version};
-  struct ses_far_reply reply = {0};
-  int status =
-      ses_far_ask(item->far, &request, NULL, &reply, buffer, room, item->share->patience_ns);
-  *taken = (struct taken){.version = reply.version, .bytes = reply.bytes, .put_ns = reply.put_ns};
-  return status == 0 && reply.bytes > room ? EMSGSIZE : status;
-}
-
-static int far_put(const struct ses_share_item *item, const void *value, size_t bytes,
-                   uint64_t *version) {
-  struct ses_far_request request = {
-      .operation = SES_FAR_PUT, .item = item->far_number, .bytes = bytes};
-  struct ses_far_reply reply;
-  int status = ses_far_ask(item->far, &request, value, &reply, NULL, 0, item->share->patience_ns);
-  if (status == 0 && version)
-    *version = reply.version;
-  return status;
+  struct ses_far_call call = {.asked.version = version, .buffer = buffer, .room = room};
+  int status = ses_share_ask(item, operation, &call);
+  *taken = (struct taken){call.came.version, call.came.bytes, call.came.put_ns};
+  return status == 0 && taken->bytes > room ? EMSGSIZE : status;
 }
 
 /* ------------------------------------------------------------------------ get */
@@ -156,12 +136,12 @@ static int read_strictly(const struct ses_share_item *item, char *buffer, size_t
   uint64_t deadline = 0, ns = SHORTEST_NAP_NS;
   for (;;) {
     uint64_t holds = atomic_load_explicit(&record->holds, memory_order_acquire);
-    if (ses_lock_is_open_to(&record->held, item->share->self)) {
+    if (ses_lock_is_open(&record->held)) {
       int status = read_last(item, buffer, room, taken);
       if (status != 0 && status != EMSGSIZE && status != ENOENT)
         return status;
       atomic_thread_fence(memory_order_acquire);
-      if (ses_lock_is_open_to(&record->held, item->share->self) &&
+      if (ses_lock_is_open(&record->held) &&
           atomic_load_explicit(&record->holds, memory_order_acquire) == holds)
         return status;
     }
@@ -233,15 +213,8 @@ int ses_share_get(ses_share_item *item, void *buffer, size_t room, size_t *bytes
   return status;
 }
 
-int ses_share_copy(ses_share_item *item, uint64_t version, void *buffer, size_t room,
-                   size_t *bytes) {
-  struct taken taken = {0};
-  if (item->far) {
-    int status = far_read(item, SES_FAR_COPY, version, buffer, room, &taken);
-    if (bytes)
-      *bytes = taken.bytes;
-    return status;
-  }
+static int read_kept(const struct ses_share_item *item, uint64_t version, char *buffer, size_t room,
+                     struct taken *taken) {
   uint64_t last = atomic_load_explicit(&item->record->last, memory_order_acquire);
   if (!ses_share_item_lives(item))
     return EBADF;
@@ -249,7 +222,14 @@ int ses_share_copy(ses_share_item *item, uint64_t version, void *buffer, size_t 
     return ENOENT;
   if (last - version >= item->slots - 1) /* it may lie in the slot of the next put */
     return ESTALE;
-  int status = read_version(item, version, buffer, room, &taken);
+  return read_version(item, version, buffer, room, taken);
+}
+
+int ses_share_copy(ses_share_item *item, uint64_t version, void *buffer, size_t room,
+                   size_t *bytes) {
+  struct taken taken = {0};
+  int status = item->far ? far_read(item, SES_FAR_COPY, version, buffer, room, &taken)
+                         : read_kept(item, version, buffer, room, &taken);
   if (bytes)
     *bytes = taken.bytes;
   return status;
@@ -258,13 +238,13 @@ int ses_share_copy(ses_share_item *item, uint64_t version, void *buffer, size_t 
 void ses_share_refresh(ses_share_item *item) { item->copy_version = 0; }
 
 int ses_share_version(ses_share_item *item, uint64_t *version, double *age_seconds) {
-  struct ses_far_reply reply;
   if (item->far) {
-    int status = ask(item, SES_FAR_VERSION_OF, 0, &reply);
+    struct ses_far_call call = {0};
+    int status = ses_share_ask(item, SES_FAR_VERSION_OF, &call);
     if (status == 0)
-      *version = reply.last;
+      *version = call.came.last;
     if (status == 0 && age_seconds)
-      *age_seconds = reply.age_seconds;
+      *age_seconds = call.came.age_seconds;
     return status;
   }
   uint64_t last = atomic_load_explicit(&item->record->last, memory_order_acquire);
@@ -305,15 +285,9 @@ static void tell_waiting(struct ses_share_record *record) {
   ses_lock_wake(&record->arrivals, INT32_MAX);
 }
 
-static bool holds_lock(const struct ses_share_item *item) {
-  uint64_t word = atomic_load_explicit(&item->record->held.word, memory_order_relaxed);
-  return (word & ~(uint64_t)1) == item->share->self;
-}
-
 static int put_value(ses_share_item *item, const void *value, size_t bytes, uint64_t now,
                      uint64_t *version) {
-  struct ses_share *share = item->share;
-  int status = ses_lock_take(&item->record->writing, share->self, now + share->patience_ns);
+  int status = ses_lock_take(&item->record->writing, now + item->share->patience_ns);
   if (status == ETIMEDOUT)
     return status;
   bool lives = ses_share_item_lives(item);
@@ -322,7 +296,7 @@ static int put_value(ses_share_item *item, const void *value, size_t bytes, uint
     if (version)
       *version = put;
   }
-  ses_lock_give(&item->record->writing, share->self);
+  ses_lock_give(&item->record->writing);
   if (lives)
     tell_waiting(item->record);
   return lives ? 0 : EBADF;
@@ -333,10 +307,15 @@ int ses_share_put(ses_share_item *item, const void *value, size_t bytes, uint64_
     return EACCES;
   if (bytes > item->bytes)
     return EMSGSIZE;
-  if (item->far)
-    return far_put(item, value, bytes, version);
+  if (item->far) {
+    struct ses_far_call call = {.asked.bytes = bytes, .value = value};
+    int status = ses_share_ask(item, SES_FAR_PUT, &call);
+    if (status == 0 && version)
+      *version = call.came.version;
+    return status;
+  }
   bool asks = item->model == SES_SHARE_STRICT || item->model == SES_SHARE_WRITE;
-  bool takes = asks && !holds_lock(item);
+  bool takes = asks && !ses_lock_is_own(&item->record->held);
   int status = takes ? ses_share_lock(item) : 0;
   if (status != 0 && status != EOWNERDEAD)
     return status;
@@ -350,9 +329,8 @@ int ses_share_put(ses_share_item *item, const void *value, size_t bytes, uint64_
 
 int ses_share_await(ses_share_item *item, uint64_t version) {
   struct ses_share_record *record = item->record;
-  struct ses_far_reply reply;
   if (item->far)
-    return ask(item, SES_FAR_AWAIT, version, &reply);
+    return ses_share_ask(item, SES_FAR_AWAIT, &(struct ses_far_call){.asked.version = version});
   uint64_t deadline = deadline_of(item), ns = SHORTEST_NAP_NS;
   for (;;) {
     uint32_t arrivals = atomic_load_explicit(&record->arrivals, memory_order_acquire);
@@ -375,24 +353,22 @@ int ses_share_await(ses_share_item *item, uint64_t version) {
 }
 
 int ses_share_lock(ses_share_item *item) {
-  struct ses_far_reply reply;
   if (item->far)
-    return ask(item, SES_FAR_LOCK, 0, &reply);
+    return ses_share_ask(item, SES_FAR_LOCK, &(struct ses_far_call){0});
   if (!item->share->writable)
     return EACCES;
-  int status = ses_lock_take(&item->record->held, item->share->self, deadline_of(item));
+  int status = ses_lock_take(&item->record->held, deadline_of(item));
   if (status == ETIMEDOUT)
     return status;
   atomic_fetch_add_explicit(&item->record->holds, 1, memory_order_seq_cst);
   if (ses_share_item_lives(item))
     return status;
-  ses_lock_give(&item->record->held, item->share->self);
+  ses_lock_give(&item->record->held);
   return EBADF;
 }
 
 int ses_share_unlock(ses_share_item *item) {
-  struct ses_far_reply reply;
   if (item->far)
-    return ask(item, SES_FAR_UNLOCK, 0, &reply);
-  return ses_lock_give(&item->record->held, item->share->self) ? 0 : EPERM;
+    return ses_share_ask(item, SES_FAR_UNLOCK, &(struct ses_far_call){0});
+  return ses_lock_give(&item->record->held) ? 0 : EPERM;
 }

@@ -21,7 +21,12 @@ def link(program: Path, probe: Path) -> Path:
     built = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses")
     objects = sorted((built / "agent/CMakeFiles/ses-agent.dir/Unity").glob("*.o"))
     assert objects, f"no agent was built in {built}: run `make native` first"
-    libraries = [built / "core/libses_core.a", built / "segment/libses_segment.a", *LOGGING]
+    libraries = [
+        built / "core/libses_core.a",
+        built / "segment/libses_segment.a",
+        built / "net/libses_net.a",
+        *LOGGING,
+    ]
     return _compiled(program, probe, *objects, *libraries, "-lcpp-httplib", "-lssl", "-lcrypto")
 
 

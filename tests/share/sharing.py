@@ -11,8 +11,11 @@ import ctypes
 import json
 import mmap
 import os
+import resource
+import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +23,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ses.share import Item, Value
+    from ses.share import Item, Region, Value
 
 
 def value_of(value: Value | None) -> bytes | None:
@@ -76,6 +79,19 @@ class Peer:
         return self.answer()
 
 
+def allow(page: int, access: int) -> None:
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(page), mmap.PAGESIZE, access) == 0
+
+
+def memory_of(region: Region) -> Any:
+    """The whole region, to be written."""
+    from ses.share.library import ffi
+
+    facts = region.facts()
+    start = ffi.cast("char **", region._share)[0]
+    return ffi.buffer(start, 4096 + facts.items_most * 192 + facts.bytes)
+
+
 class Performer:
     """What the process can do."""
 
@@ -121,21 +137,37 @@ class Performer:
         pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
         pages[: mmap.PAGESIZE] = b"?" * mmap.PAGESIZE
         start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
-        libc = ctypes.CDLL(None)
-        assert libc.mprotect(ctypes.c_void_p(start + mmap.PAGESIZE), mmap.PAGESIZE, 0) == 0
+        allow(start + mmap.PAGESIZE, 0)
         value = ffi.cast("void *", start)
-        library().ses_share_put(self.region.find(item)._item, value, 2 * mmap.PAGESIZE, ffi.NULL)
+        status = library().ses_share_put(self.region.find(item)._item, value, 2 * mmap.PAGESIZE, ffi.NULL)
+        assert status == 0
+
+    def stop_in_put(self, item: str) -> None:
+        """The same, but it stops there; continued, it may read the rest and ends the put."""
+
+        def stop(_: int) -> None:
+            os.kill(os.getpid(), signal.SIGSTOP)
+            maps = Path("/proc/self/maps").read_text().splitlines()
+            (hidden,) = (line for line in maps if line.split()[1] == "---s")
+            allow(int(hidden.partition("-")[0], 16), mmap.PROT_READ)
+
+        handler = ctypes.CFUNCTYPE(None, ctypes.c_int)(stop)
+        ctypes.CDLL(None).signal(signal.SIGSEGV, handler)
+        self.die_in_put(item)
+
+    def lock_without_descriptors(self, item: str) -> None:
+        """Lock while no file can be opened."""
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, most[1]))
+        self.lock(item)
+        resource.setrlimit(resource.RLIMIT_NOFILE, most)
 
     def scribble(self, seed: int) -> None:
         """Overwrite all of the region, but for its page of facts, with chance."""
         import random
 
-        from ses.share.library import ffi
-
-        facts = self.region.facts()
-        size = facts.items_most * 192 + facts.bytes
-        page = ffi.cast("char **", self.region._share)[0] + 4096
-        ffi.memmove(page, random.Random(seed).randbytes(size), size)
+        memory = memory_of(self.region)
+        memory[4096:] = random.Random(seed).randbytes(len(memory) - 4096)
 
 
 def use_all(name: str) -> None:
@@ -183,6 +215,30 @@ def owner_of(name: str) -> None:
         print(error.errno)
 
 
+def make_until_none_is_left(name: str) -> None:
+    """Make regions as many as the node may have, use, list and remove them; print what was seen."""
+    from ses.share import Region, regions
+
+    most = 10_000
+    Path("/proc/sys/kernel/shmmni").write_text(str(most))
+    made = []
+    try:
+        while len(made) <= most:
+            with Region.create(f"{name}-{len(made)}", size=1, items=1) as region:
+                made.append(region.name)
+                region.alloc("item", 8).put(str(len(made)).encode())
+    except OSError as error:
+        refusal = error.errno
+    listed = {one.name for one in regions()}
+    values = []
+    for each in made:
+        with Region.open(each) as region:
+            values.append(int(region.find("item").get().data))  # type: ignore[union-attr]
+        Region.remove(each)
+    whole = listed == set(made) and values == list(range(1, most + 1))
+    print(json.dumps({"made": len(made), "whole": whole, "refusal": refusal, "left": len(regions())}))
+
+
 def make(name: str) -> None:
     """Make a region that everybody may write."""
     from ses.share import Region
@@ -206,6 +262,12 @@ if __name__ == "__main__":
     role, name, user = sys.argv[1:]
     if int(user) != os.geteuid():
         become(int(user))
-    {"perform": perform, "use-all": use_all, "owner-of": owner_of, "make": make}[role](name)
+    {
+        "perform": perform,
+        "use-all": use_all,
+        "owner-of": owner_of,
+        "make": make,
+        "make-all": make_until_none_is_left,
+    }[role](name)
     sys.stdout.flush()
     os._exit(0)

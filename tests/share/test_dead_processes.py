@@ -86,13 +86,42 @@ def make_without_a_head(name: str) -> None:
         ffi.memmove(ffi.cast("char **", made._share)[0], bytes(4096), 4096)
 
 
-def test_region_whose_maker_died_before_it_was_ready_is_made_again(name: str) -> None:
+def die_making(name: str) -> None:
     maker = multiprocessing.get_context("fork").Process(target=make_without_a_head, args=(name,))
     maker.start()
     maker.join(60)
     assert maker.exitcode == 0
+
+
+def test_region_whose_maker_died_before_it_was_ready_is_made_again(name: str) -> None:
+    die_making(name)
     with pytest.raises(FileNotFoundError):
         Region.open(name)
+    die_making(name)
     with Region.create(name) as made:
         assert Region.open(name).facts() == made.facts()
     Region.remove(name)
+
+
+def test_region_whose_maker_died_is_made_by_one_of_those_who_try_at_once(name: str) -> None:
+    processes = 4
+    fork = multiprocessing.get_context("fork")
+    together, said = fork.Barrier(processes), fork.Queue()
+
+    def make() -> None:
+        together.wait(60)
+        try:
+            Region.create(name)
+            said.put("made")
+        except OSError as error:
+            said.put(type(error).__name__)
+
+    die_making(name)
+    for one in (started := [fork.Process(target=make) for _ in range(processes)]):
+        one.start()
+    assert sorted(said.get(timeout=60) for _ in started) == [*["FileExistsError"] * (processes - 1), "made"]
+    for one in started:
+        one.join(60)
+    Region.remove(name)
+    with pytest.raises(FileNotFoundError):
+        Region.open(name)

@@ -1,12 +1,18 @@
 #include "service/sessions.h"
 
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <nlohmann/json.hpp>
+
+#include "net/munge.h"
 
 namespace ses::agent {
 namespace {
 
 constexpr double kUsedShare = 0.75; // of its life; then the next is asked for
 constexpr double kLongestLife = 86400;
+constexpr size_t kCredential = 4096;
 
 } // namespace
 
@@ -17,8 +23,17 @@ std::string Sessions::token(size_t service) const {
 }
 
 std::string Sessions::request(std::string &why) const {
-  const std::string credential = munge_->encode("qstorman-session 1 node " + node_, why);
-  return credential.empty() ? "" : nlohmann::json({{"credential", credential}}).dump();
+  std::array<char, kCredential> credential{};
+  const std::string text = "qstorman-session 1 node " + node_;
+  const char *said = "";
+  const int status =
+      ses_munge_make(socket_.c_str(), text.c_str(), credential.data(), credential.size(), &said);
+  if (status != 0) {
+    why = std::string("munged of this node makes no credential: ") +
+          (status == EACCES ? said : std::strerror(status));
+    return "";
+  }
+  return nlohmann::json({{"credential", credential.data()}}).dump();
 }
 
 bool Sessions::take(size_t service, const std::string &body) {

@@ -4,19 +4,17 @@
 #define SES_AGENT_SERVICE_SESSIONS_H
 
 #include <chrono>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
-
-#include "service/munge.h"
 
 namespace ses::agent {
 
 class Sessions {
 public:
-  Sessions(std::unique_ptr<Munge> munge, std::string node, size_t services)
-      : munge_(std::move(munge)), node_(std::move(node)), open_(services) {}
+  // Of NODE, with the munged at SOCKET (net/munge.h).
+  Sessions(std::string socket, std::string node, size_t services)
+      : socket_(std::move(socket)), node_(std::move(node)), open_(services) {}
 
   // The token for SERVICE; empty when there is none, or it ends soon.
   [[nodiscard]] std::string token(size_t service) const;
@@ -33,7 +31,7 @@ private:
     std::chrono::steady_clock::time_point renew_at{};
   };
 
-  const std::unique_ptr<Munge> munge_;
+  const std::string socket_;
   const std::string node_;
   mutable std::mutex mutex_;
   std::vector<Session> open_;

@@ -34,20 +34,15 @@ struct options {
   int sessions;
 };
 
+#define NOBODY_YET ((uid_t)-1)
+
 struct served {
   pid_t process; /* 0: free */
-  uid_t user;
-  bool proven;
-};
-
-/* What a serving process says to the one that listens. */
-struct word {
-  pid_t process;
-  uid_t user;
+  uid_t user;    /* NOBODY_YET: not proven */
 };
 
 static struct served served[MOST];
-static int words[2];
+static int words[2]; /* of each serving process: a struct served, when its user is proven */
 
 static const char help[] =
     "Usage: ses-share-agent [OPTIONS]\n"
@@ -93,9 +88,8 @@ static int read_options(int argc, char **argv, struct options *options) {
 
 /* ---------------------------------------------------------------- in the child */
 
-static void tell_user(uid_t user, void *with) {
-  struct word word = {getpid(), user};
-  (void)with;
+static void tell_user(uid_t user) {
+  struct served word = {getpid(), user};
   if (write(words[1], &word, sizeof word) != sizeof word)
     _exit(1);
   close(words[1]);
@@ -108,7 +102,7 @@ static void serve(int connection, const char *provider, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)
     _exit(1);
-  int status = ses_far_serve(connection, provider, tell_user, NULL);
+  int status = ses_far_serve(connection, provider, tell_user);
   if (status != 0)
     fprintf(stderr, "ses-share-agent: no session: %s\n", strerror(status));
   fflush(NULL);
@@ -142,22 +136,22 @@ static void accept_one(int listener, const struct options *options, int stop) {
   }
   close(connection);
   if (child > 0)
-    *free_place = (struct served){.process = child};
+    *free_place = (struct served){child, NOBODY_YET};
   else
     fprintf(stderr, "ses-share-agent: no session: %d are served\n", count);
 }
 
 /* One user is not to take all there is. */
 static void hear(int sessions) {
-  struct word word;
+  struct served word;
   while (read(words[0], &word, sizeof word) == sizeof word) {
     struct served *one = find(word.process);
     int others = 0;
     if (!one)
       continue;
-    *one = (struct served){word.process, word.user, true};
+    *one = word;
     for (int i = 0; i < MOST; i++)
-      others += served[i].process != 0 && served[i].proven && served[i].user == word.user;
+      others += served[i].process != 0 && served[i].user == word.user;
     if (others > sessions / 4) {
       fprintf(stderr, "ses-share-agent: no session: uid %u has %d\n", (unsigned)word.user,
               others - 1);

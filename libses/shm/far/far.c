@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "far/connection.h"
-#include "far/credential.h"
 #include "far/proof.h"
 #include "system/clock.h"
 
@@ -39,27 +38,13 @@ bool ses_far_is_meant(const char *name) { return node_of(name) != NULL; }
 
 /* ------------------------------------------------------------------- handshake */
 
-static int believe_agent(const struct ses_far_proof *proof, const uint8_t *number,
-                         const struct ses_tcp_address *agent) {
-  char about[SES_FAR_ABOUT];
-  uid_t user;
-  gid_t group;
-  if (!memchr(proof->credential, '\0', sizeof proof->credential))
-    return EACCES;
-  ses_far_about(SES_FAR_AGENT, number, agent, about);
-  int status = ses_credential_check(proof->credential, about, &user, &group);
-  return status != 0 ? status : user == 0 || user == geteuid() ? 0 : EACCES;
-}
-
 static int prove_self(struct ses_far *far, const struct ses_far_proof *theirs,
                       const struct ses_tcp_address *agent, uint64_t deadline_ns) {
-  struct ses_far_proof own;
+  struct ses_far_proof own = {0};
   struct ses_tcp_address here;
-  char about[SES_FAR_ABOUT], provider[SES_FABRIC_PROVIDER + 1] = "";
-  memset(&own, 0, sizeof own);
+  char provider[SES_FABRIC_PROVIDER + 1] = "";
   memcpy(provider, theirs->address.provider, SES_FABRIC_PROVIDER);
-  ses_far_about(SES_FAR_PROCESS, theirs->number, agent, about);
-  int status = ses_credential_make(about, own.credential, sizeof own.credential);
+  int status = ses_far_prove(SES_FAR_PROCESS, theirs->number, agent, &own);
   if (status == 0 && !ses_tcp_of(far->connection, false, &here))
     status = EHOSTDOWN;
   if (status == 0)
@@ -73,6 +58,8 @@ static int shake_hands(struct ses_far *far, uint64_t deadline_ns) {
   struct ses_far_proof theirs;
   struct ses_far_welcome welcome;
   struct ses_tcp_address agent;
+  uid_t user = 0;
+  gid_t group;
   int status = ses_far_random(hello.number);
   if (status == 0 && !ses_tcp_of(far->connection, true, &agent))
     status = EHOSTDOWN;
@@ -81,7 +68,9 @@ static int shake_hands(struct ses_far *far, uint64_t deadline_ns) {
   if (status == 0)
     status = ses_connection_receive(far->connection, &theirs, sizeof theirs, deadline_ns);
   if (status == 0)
-    status = believe_agent(&theirs, hello.number, &agent);
+    status = ses_far_believe(SES_FAR_AGENT, hello.number, &agent, &theirs, &user, &group);
+  if (status == 0 && user != 0 && user != geteuid())
+    status = EACCES;
   if (status == 0)
     status = prove_self(far, &theirs, &agent, deadline_ns);
   if (status == 0)
@@ -96,16 +85,15 @@ static int shake_hands(struct ses_far *far, uint64_t deadline_ns) {
 
 int ses_far_open(const char *name, uint32_t operation, const ses_share_options *options,
                  struct ses_far **far) {
-  struct ses_far_request request = {.operation = operation};
-  struct ses_far_reply reply;
+  struct ses_far_call call = {.asked.operation = operation};
   const char *node = node_of(name);
-  size_t length = (size_t)(node - 1 - name);
+  size_t length = node ? (size_t)(node - 1 - name) : 0;
   uint64_t deadline = ses_now_ns() + ANSWER_NS;
-  if (length >= sizeof request.name)
+  if (length == 0 || length >= sizeof call.asked.name)
     return EINVAL;
-  memcpy(request.name, name, length);
+  memcpy(call.asked.name, name, length);
   if (options)
-    request.options = *options;
+    call.asked.options = *options;
   struct ses_far *made = calloc(1, sizeof *made);
   if (!made)
     return ENOMEM;
@@ -118,7 +106,7 @@ int ses_far_open(const char *name, uint32_t operation, const ses_share_options *
   }
   status = shake_hands(made, deadline);
   if (status == 0)
-    status = ses_far_ask(made, &request, NULL, &reply, NULL, 0, ANSWER_NS);
+    status = ses_far_ask(made, &call, ANSWER_NS);
   if (status != 0)
     ses_far_close(made);
   else
@@ -136,11 +124,10 @@ void ses_far_close(struct ses_far *far) {
   ses_far_drop(far);
 }
 
-struct ses_far *ses_far_keep(struct ses_far *far) {
+void ses_far_keep(struct ses_far *far) {
   pthread_mutex_lock(&far->turn);
   far->keepers++;
   pthread_mutex_unlock(&far->turn);
-  return far;
 }
 
 void ses_far_drop(struct ses_far *far) {
@@ -160,18 +147,24 @@ static bool is_reply(const struct ses_far *far, const struct ses_far_reply *repl
          reply->number == far->number;
 }
 
+/* A value may have so many bytes from now on. */
+static int expect(const struct ses_far *far, uint64_t bytes) {
+  return bytes > SES_FAR_VALUE ? EMSGSIZE : ses_fabric_grow(far->fabric, ses_far_room(bytes));
+}
+
 /* Answers that come late, to what was asked before, are passed over; there are none unless the
  * other side is out of order. */
-static int exchange(struct ses_far *far, struct ses_far_request *request, const void *value,
-                    struct ses_far_reply *reply, void *buffer, uint64_t room) {
+static int exchange(struct ses_far *far, struct ses_far_call *call) {
+  struct ses_far_request *request = &call->asked;
+  struct ses_far_reply *reply = &call->came;
   uint64_t sent = ses_now_ns(), deadline = sent + request->wait_ns + ANSWER_NS;
   char *out = ses_fabric_outgoing(far->fabric);
   size_t came = 0;
   memcpy(request->secret, far->secret, sizeof far->secret);
   request->number = ++far->number;
   memcpy(out, request, sizeof *request);
-  if (value && request->bytes > 0)
-    memcpy(out + sizeof *request, value, request->bytes);
+  if (request->bytes > 0)
+    memcpy(out + sizeof *request, call->value, request->bytes);
   int status = ses_fabric_send(far->fabric, sizeof *request + request->bytes, deadline);
   if (status == 0)
     status = ses_fabric_receive(far->fabric, &came, deadline);
@@ -182,22 +175,25 @@ static int exchange(struct ses_far *far, struct ses_far_request *request, const 
   if (!is_reply(far, reply, came))
     return EHOSTDOWN;
   uint64_t bytes = came - sizeof *reply;
-  if (bytes > room) { /* the value is larger than the caller has room for */
+  if (bytes > call->room) { /* the value is larger than the caller has room for */
     reply->status = reply->status ? reply->status : EMSGSIZE;
     return 0;
   }
   if (bytes > 0 && bytes != reply->bytes)
     return EHOSTDOWN;
-  if (buffer && bytes > 0)
-    memcpy(buffer, in + sizeof *reply, bytes);
+  if (bytes > 0)
+    memcpy(call->buffer, in + sizeof *reply, bytes);
+  if (reply->status == 0 &&
+      (request->operation == SES_FAR_ALLOC || request->operation == SES_FAR_FIND))
+    reply->status = expect(far, reply->item_facts.kind.bytes);
   /* It may have waited on the way: an age counts from when it was asked for. */
   double age = reply->version == reply->last ? reply->age_seconds : 0;
   reply->put_ns = age > 0 && age * 1e9 < (double)sent ? sent - (uint64_t)(age * 1e9) : sent;
   return 0;
 }
 
-int ses_far_ask(struct ses_far *far, struct ses_far_request *request, const void *value,
-                struct ses_far_reply *reply, void *buffer, uint64_t room, uint64_t patience_ns) {
+int ses_far_ask(struct ses_far *far, struct ses_far_call *call, uint64_t patience_ns) {
+  struct ses_far_request *request = &call->asked;
   uint64_t start = ses_now_ns();
   for (;;) {
     uint64_t gone = ses_now_ns() - start;
@@ -205,61 +201,12 @@ int ses_far_ask(struct ses_far *far, struct ses_far_request *request, const void
     if (request->wait_ns > SES_FAR_SLICE_NS) /* others have their turn meanwhile */
       request->wait_ns = SES_FAR_SLICE_NS;
     pthread_mutex_lock(&far->turn);
-    int status = far->lost ? EHOSTDOWN : exchange(far, request, value, reply, buffer, room);
+    int status = far->lost ? EHOSTDOWN : exchange(far, call);
     far->lost |= status != 0;
     pthread_mutex_unlock(&far->turn);
     if (status != 0)
       return status;
-    if (reply->status != ETIMEDOUT || request->wait_ns == 0 || gone >= patience_ns)
-      return reply->status;
+    if (call->came.status != ETIMEDOUT || request->wait_ns == 0 || gone >= patience_ns)
+      return call->came.status;
   }
-}
-
-int ses_far_do(struct ses_far *far, uint32_t operation, uint32_t item, uint64_t version,
-               struct ses_far_reply *reply, uint64_t patience_ns) {
-  struct ses_far_request request = {.operation = operation, .item = item, .version = version};
-  return ses_far_ask(far, &request, NULL, reply, NULL, 0, patience_ns);
-}
-
-/* From now on values may have so many bytes. */
-static int expect(struct ses_far *far, uint64_t bytes) {
-  pthread_mutex_lock(&far->turn);
-  int status = far->lost               ? EHOSTDOWN
-               : bytes > SES_FAR_VALUE ? EMSGSIZE
-                                       : ses_fabric_grow(far->fabric, ses_far_room(bytes));
-  pthread_mutex_unlock(&far->turn);
-  return status;
-}
-
-int ses_far_item(struct ses_far *far, uint32_t operation, const char *name,
-                 const ses_share_kind *kind, uint32_t *number, ses_share_item_facts *facts,
-                 uint64_t patience_ns) {
-  struct ses_far_request request = {.operation = operation};
-  struct ses_far_reply reply;
-  strncpy(request.name, name, sizeof request.name - 1);
-  if (kind)
-    request.kind = *kind;
-  int status = ses_far_ask(far, &request, NULL, &reply, NULL, 0, patience_ns);
-  if (status == 0)
-    status = expect(far, reply.item_facts.kind.bytes);
-  *number = reply.item;
-  *facts = reply.item_facts;
-  return status;
-}
-
-int ses_far_look(struct ses_far *far, uint32_t operation, uint32_t number,
-                 ses_share_item_facts *facts, uint64_t patience_ns) {
-  struct ses_far_reply reply;
-  int status = ses_far_do(far, operation, number, 0, &reply, patience_ns);
-  if (status == 0)
-    *facts = reply.item_facts;
-  return status;
-}
-
-int ses_far_facts(struct ses_far *far, ses_share_facts *facts, uint64_t patience_ns) {
-  struct ses_far_reply reply;
-  int status = ses_far_do(far, SES_FAR_FACTS, 0, 0, &reply, patience_ns);
-  if (status == 0)
-    *facts = reply.facts;
-  return status;
 }

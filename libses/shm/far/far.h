@@ -24,28 +24,19 @@ int ses_far_open(const char *name, uint32_t operation, const ses_share_options *
 
 /* Nothing is asked any more.  Who keeps it may still try, and drops it some time. */
 void ses_far_close(struct ses_far *far);
-struct ses_far *ses_far_keep(struct ses_far *far);
+void ses_far_keep(struct ses_far *far);
 void ses_far_drop(struct ses_far *far);
 
-/* Ask REQUEST, which has all but secret and number, with the VALUE of request->bytes.  Waits of the
- * other side end by PATIENCE_NS.  A value that comes goes into BUFFER of ROOM.  Gives the reply's
- * status; the members of REPLY are valid then.  Its put_ns is this node's time. */
-int ses_far_ask(struct ses_far *far, struct ses_far_request *request, const void *value,
-                struct ses_far_reply *reply, void *buffer, uint64_t room, uint64_t patience_ns);
+/* A question, and what came of it; the rest is zero. */
+struct ses_far_call {
+  struct ses_far_request asked; /* all but secret, number and time */
+  const void *value;            /* of asked.bytes */
+  void *buffer;                 /* of ROOM, for a value that comes */
+  uint64_t room;
+  struct ses_far_reply came; /* valid after 0; put_ns is this node's time */
+};
 
-/* The same for operations on an item, without a value. */
-int ses_far_do(struct ses_far *far, uint32_t operation, uint32_t item, uint64_t version,
-               struct ses_far_reply *reply, uint64_t patience_ns);
-
-/* ALLOC or FIND: the NUMBER by which the item is known from then on, and what it is. */
-int ses_far_item(struct ses_far *far, uint32_t operation, const char *name,
-                 const ses_share_kind *kind, uint32_t *number, ses_share_item_facts *facts,
-                 uint64_t patience_ns);
-
-/* LOOK or ITEM_AT. */
-int ses_far_look(struct ses_far *far, uint32_t operation, uint32_t number,
-                 ses_share_item_facts *facts, uint64_t patience_ns);
-
-int ses_far_facts(struct ses_far *far, ses_share_facts *facts, uint64_t patience_ns);
+/* Waits of the other side end by PATIENCE_NS.  Gives the reply's status. */
+int ses_far_ask(struct ses_far *far, struct ses_far_call *call, uint64_t patience_ns);
 
 #endif /* SES_FAR_H */

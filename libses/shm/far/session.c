@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "far/connection.h"
-#include "far/credential.h"
 #include "far/proof.h"
 #include "ses/share.h"
 #include "system/clock.h"
@@ -20,13 +19,13 @@
 #define FOR_EVER UINT64_MAX
 #define ITEMS_MOST SES_SHARE_ITEMS_MAX
 
-struct session {
+/* The one that this process serves. */
+static struct {
   struct ses_fabric *fabric;
   uint8_t secret[SES_FAR_NUMBER];
   ses_share *share;
-  ses_share_item **items; /* by the numbers that the other side knows */
-  uint32_t count;
-};
+  ses_share_item *items[ITEMS_MOST]; /* by the numbers that the other side knows; NULL: free */
+} session;
 
 /* ------------------------------------------------------------------- handshake */
 
@@ -45,48 +44,33 @@ static int become(uid_t user, gid_t group) {
 
 static int prove_self(int connection, const uint8_t *number, const struct ses_tcp_address *here,
                       const char *provider, struct ses_far_proof *own, uint64_t deadline) {
-  char about[SES_FAR_ABOUT];
-  memset(own, 0, sizeof *own);
   strncpy(own->address.provider, provider, sizeof own->address.provider - 1);
-  ses_far_about(SES_FAR_AGENT, number, here, about);
   int status = ses_far_random(own->number);
   if (status == 0)
-    status = ses_credential_make(about, own->credential, sizeof own->credential);
+    status = ses_far_prove(SES_FAR_AGENT, number, here, own);
   return status != 0 ? status : ses_connection_send(connection, own, sizeof *own, deadline);
 }
 
-static int believe(const struct ses_far_proof *theirs, const uint8_t *number,
-                   const struct ses_tcp_address *here, uid_t *user, gid_t *group) {
-  char about[SES_FAR_ABOUT];
-  if (!memchr(theirs->credential, '\0', sizeof theirs->credential))
-    return EACCES;
-  ses_far_about(SES_FAR_PROCESS, number, here, about);
-  return ses_credential_check(theirs->credential, about, user, group);
-}
-
-static int welcome(struct session *session, int connection, const char *host, const char *provider,
+static int welcome(int connection, const char *host, const char *provider,
                    const struct ses_fabric_address *peer, int status, uint64_t deadline) {
-  struct ses_far_welcome welcome;
-  memset(&welcome, 0, sizeof welcome);
+  struct ses_far_welcome welcome = {0};
   if (status == 0)
-    status = ses_fabric_open(provider, host, SES_FAR_ROOM, connection, &session->fabric,
+    status = ses_fabric_open(provider, host, SES_FAR_ROOM, connection, &session.fabric,
                              &welcome.address);
   if (status == 0)
-    status = ses_fabric_meet(session->fabric, peer);
+    status = ses_fabric_meet(session.fabric, peer);
   if (status == 0)
-    status = ses_far_random(session->secret);
-  if (status == 0)
-    memcpy(welcome.secret, session->secret, sizeof welcome.secret);
+    status = ses_far_random(session.secret);
+  memcpy(welcome.secret, session.secret, sizeof welcome.secret);
   welcome.status = status;
   int sent = ses_connection_send(connection, &welcome, sizeof welcome, deadline);
   return status != 0 ? status : sent;
 }
 
-static int shake_hands(struct session *session, int connection, const char *provider,
-                       ses_far_proven *proven, void *with) {
+static int shake_hands(int connection, const char *provider, ses_far_proven *proven) {
   uint64_t deadline = ses_now_ns() + HANDSHAKE_NS;
   struct ses_far_hello hello;
-  struct ses_far_proof own, theirs;
+  struct ses_far_proof own = {0}, theirs;
   struct ses_tcp_address here;
   uid_t user;
   gid_t group;
@@ -101,54 +85,41 @@ static int shake_hands(struct session *session, int connection, const char *prov
     status = ses_connection_receive(connection, &theirs, sizeof theirs, deadline);
   if (status != 0)
     return status;
-  status = believe(&theirs, own.number, &here, &user, &group);
+  status = ses_far_believe(SES_FAR_PROCESS, own.number, &here, &theirs, &user, &group);
   if (status == 0)
-    proven(user, with);
+    proven(user);
   if (status == 0)
     status = become(user, group);
-  return welcome(session, connection, here.host, provider, &theirs.address, status, deadline);
+  return welcome(connection, here.host, provider, &theirs.address, status, deadline);
 }
 
 /* -------------------------------------------------------------------- requests */
 
-static int give(struct session *session, ses_share_item *item, struct ses_far_reply *reply) {
+static int give(ses_share_item *item, struct ses_far_reply *reply) {
   int status = ses_share_look(item, &reply->item_facts);
   if (status == 0 && reply->item_facts.kind.bytes > SES_FAR_VALUE)
     status = EMSGSIZE;
   if (status == 0)
-    status = ses_fabric_grow(session->fabric, ses_far_room(reply->item_facts.kind.bytes));
+    status = ses_fabric_grow(session.fabric, ses_far_room(reply->item_facts.kind.bytes));
   uint32_t number = 0;
-  while (number < session->count && session->items[number])
+  while (number < ITEMS_MOST && session.items[number])
     number++;
-  if (status == 0 && number == session->count) {
-    ses_share_item **more = number < ITEMS_MOST
-                                ? realloc(session->items, (number + 1) * sizeof(ses_share_item *))
-                                : NULL;
-    if (more) {
-      session->items = more;
-      session->count = number + 1;
-    } else
-      status = ENOMEM;
-  }
+  if (status == 0 && number == ITEMS_MOST)
+    status = ENOMEM;
   if (status != 0) {
     ses_share_let_go(item);
     return status;
   }
-  session->items[number] = item;
+  session.items[number] = item;
   reply->item = number;
   return 0;
 }
 
-static int put(ses_share_item *item, const struct ses_far_request *asked, const char *value,
-               uint64_t bytes, struct ses_far_reply *reply) {
-  return asked->bytes == bytes ? ses_share_put(item, value, bytes, &reply->version) : EINVAL;
-}
-
 /* The value goes behind the reply. */
-static int get(struct session *session, ses_share_item *item, const struct ses_far_request *asked,
+static int get(ses_share_item *item, const struct ses_far_request *asked,
                struct ses_far_reply *reply) {
-  char *value = (char *)ses_fabric_outgoing(session->fabric) + sizeof *reply;
-  size_t room = ses_fabric_room(session->fabric) - sizeof *reply, bytes = 0;
+  char *value = (char *)ses_fabric_outgoing(session.fabric) + sizeof *reply;
+  size_t room = ses_fabric_room(session.fabric) - sizeof *reply, bytes = 0;
   int status;
   ses_share_refresh(item); /* the other side has a copy of its own, where one will do */
   if (asked->operation == SES_FAR_COPY)
@@ -162,29 +133,29 @@ static int get(struct session *session, ses_share_item *item, const struct ses_f
   return status;
 }
 
-static int of_item(struct session *session, const struct ses_far_request *asked, const char *value,
-                   uint64_t bytes, struct ses_far_reply *reply) {
-  ses_share_item *item = asked->item < session->count ? session->items[asked->item] : NULL;
-  int status;
+static int of_item(const struct ses_far_request *asked, const char *value, uint64_t bytes,
+                   struct ses_far_reply *reply) {
+  ses_share_item *item = asked->item < ITEMS_MOST ? session.items[asked->item] : NULL;
+  int status = 0;
   if (!item)
     return EBADF;
   switch (asked->operation) {
   case SES_FAR_LET_GO:
-    ses_share_let_go(item);
-    session->items[asked->item] = NULL;
-    return 0;
   case SES_FAR_FREE:
-    status = ses_share_free(item);
+    if (asked->operation == SES_FAR_FREE)
+      status = ses_share_free(item);
+    else
+      ses_share_let_go(item);
     if (status == 0)
-      session->items[asked->item] = NULL;
+      session.items[asked->item] = NULL;
     return status;
   case SES_FAR_LOOK:
     return ses_share_look(item, &reply->item_facts);
   case SES_FAR_PUT:
-    return put(item, asked, value, bytes, reply);
+    return asked->bytes == bytes ? ses_share_put(item, value, bytes, &reply->version) : EINVAL;
   case SES_FAR_GET:
   case SES_FAR_COPY:
-    return get(session, item, asked, reply);
+    return get(item, asked, reply);
   case SES_FAR_VERSION_OF:
     return ses_share_version(item, &reply->last, &reply->age_seconds);
   case SES_FAR_AWAIT:
@@ -198,8 +169,8 @@ static int of_item(struct session *session, const struct ses_far_request *asked,
   }
 }
 
-static int perform(struct session *session, const struct ses_far_request *asked, const char *value,
-                   uint64_t bytes, struct ses_far_reply *reply) {
+static int perform(const struct ses_far_request *asked, const char *value, uint64_t bytes,
+                   struct ses_far_reply *reply) {
   ses_share_item *item = NULL;
   int status;
   if (!memchr(asked->name, '\0', sizeof asked->name) || strchr(asked->name, '@'))
@@ -207,60 +178,57 @@ static int perform(struct session *session, const struct ses_far_request *asked,
   if (asked->operation == SES_FAR_REMOVE)
     return ses_share_remove(asked->name);
   if (asked->operation == SES_FAR_CREATE || asked->operation == SES_FAR_OPEN) {
-    if (session->share)
+    if (session.share)
       return EEXIST;
     return asked->operation == SES_FAR_OPEN
-               ? ses_share_open(asked->name, &session->share)
-               : ses_share_create(asked->name, &asked->options, &session->share);
+               ? ses_share_open(asked->name, &session.share)
+               : ses_share_create(asked->name, &asked->options, &session.share);
   }
-  if (!session->share)
+  if (!session.share)
     return ENOENT;
   uint64_t wait = asked->wait_ns < SES_FAR_SLICE_NS ? asked->wait_ns : SES_FAR_SLICE_NS;
-  ses_share_patience(session->share, (double)wait / 1e9);
+  ses_share_patience(session.share, (double)wait / 1e9);
   switch (asked->operation) {
   case SES_FAR_FACTS:
-    return ses_share_facts_of(session->share, &reply->facts);
+    return ses_share_facts_of(session.share, &reply->facts);
   case SES_FAR_ITEM_AT:
-    return ses_share_item_at(session->share, asked->item, &reply->item_facts);
+    return ses_share_item_at(session.share, asked->item, &reply->item_facts);
   case SES_FAR_ALLOC:
   case SES_FAR_FIND:
     status = asked->operation == SES_FAR_FIND
-                 ? ses_share_find(session->share, asked->name, &item)
-                 : ses_share_alloc(session->share, asked->name, &asked->kind, &item);
-    return status != 0 ? status : give(session, item, reply);
+                 ? ses_share_find(session.share, asked->name, &item)
+                 : ses_share_alloc(session.share, asked->name, &asked->kind, &item);
+    return status != 0 ? status : give(item, reply);
   default:
-    return of_item(session, asked, value, bytes, reply);
+    return of_item(asked, value, bytes, reply);
   }
 }
 
-static int answer_one(struct session *session) {
+static int answer_one(void) {
   struct ses_far_request asked;
-  struct ses_far_reply reply;
+  struct ses_far_reply reply = {0};
   size_t came = 0;
-  int status = ses_fabric_receive(session->fabric, &came, FOR_EVER);
+  int status = ses_fabric_receive(session.fabric, &came, FOR_EVER);
   if (status != 0)
     return status;
-  memcpy(&asked, ses_fabric_incoming(session->fabric), sizeof asked);
-  if (came < sizeof asked || memcmp(asked.secret, session->secret, sizeof asked.secret) != 0)
+  const char *message = ses_fabric_incoming(session.fabric);
+  memcpy(&asked, message, sizeof asked);
+  if (came < sizeof asked || memcmp(asked.secret, session.secret, sizeof asked.secret) != 0)
     return 0; /* somebody else's: no answer */
-  memset(&reply, 0, sizeof reply);
-  memcpy(reply.secret, session->secret, sizeof reply.secret);
+  memcpy(reply.secret, session.secret, sizeof reply.secret);
   reply.number = asked.number;
-  reply.status =
-      perform(session, &asked, (const char *)ses_fabric_incoming(session->fabric) + sizeof asked,
-              came - sizeof asked, &reply);
+  reply.status = perform(&asked, message + sizeof asked, came - sizeof asked, &reply);
   uint64_t bytes = reply.status == 0 ? reply.bytes : 0;
-  memcpy(ses_fabric_outgoing(session->fabric), &reply, sizeof reply);
-  return ses_fabric_send(session->fabric, sizeof reply + bytes, FOR_EVER);
+  memcpy(ses_fabric_outgoing(session.fabric), &reply, sizeof reply);
+  return ses_fabric_send(session.fabric, sizeof reply + bytes, FOR_EVER);
 }
 
-int ses_far_serve(int connection, const char *provider, ses_far_proven *proven, void *with) {
-  struct session session = {0};
+int ses_far_serve(int connection, const char *provider, ses_far_proven *proven) {
   ses_connection_watch(connection);
-  int status = shake_hands(&session, connection, provider, proven, with);
+  int status = shake_hands(connection, provider, proven);
   if (status != 0)
     return status;
   while (status == 0)
-    status = answer_one(&session);
+    status = answer_one();
   return 0;
 }

@@ -7,10 +7,11 @@
 #include <sys/types.h>
 
 /* Told once who was proven, before that user is served. */
-typedef void ses_far_proven(uid_t user, void *with);
+typedef void ses_far_proven(uid_t user);
 
 /* Shake hands over CONNECTION, become the user who was proven, and serve until the other side is
- * gone.  0, or an error number, which the other side was told where that was possible. */
-int ses_far_serve(int connection, const char *provider, ses_far_proven *proven, void *with);
+ * gone: once in a process.  0, or an error number, which the other side was told where that was
+ * possible. */
+int ses_far_serve(int connection, const char *provider, ses_far_proven *proven);
 
 #endif /* SES_FAR_SESSION_H */

@@ -25,6 +25,7 @@ class Qstorman(CMakePackage):
     depends_on("pkgconfig", type="build")
     depends_on("cli11")
     depends_on("cpp-httplib@0.11:")
+    depends_on("libfabric")
     depends_on("liburing")
     depends_on("nlohmann-json")
     depends_on("openssl")

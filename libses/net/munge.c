@@ -1,26 +1,26 @@
-#include "far/credential.h"
+#include "net/munge.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LIBRARY "libmunge.so.2"
 #define SUCCESS 0
 #define OPTION_SOCKET 8
 
+/* As declared in munge.h, whose numbers and types do not change within libmunge.so.2. */
 static struct {
   void *(*create)(void);
   void (*destroy)(void *);
   int (*set)(void *, int, ...);
   int (*encode)(char **, void *, const void *, int);
   int (*decode)(const char *, void *, void **, int *, uid_t *, gid_t *);
+  const char *(*words)(int);
 } munge;
 
 static void load(void) {
-  void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  void *library = dlopen(SES_MUNGE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return;
   *(void **)&munge.create = dlsym(library, "munge_ctx_create");
@@ -28,14 +28,21 @@ static void load(void) {
   *(void **)&munge.set = dlsym(library, "munge_ctx_set");
   *(void **)&munge.encode = dlsym(library, "munge_encode");
   *(void **)&munge.decode = dlsym(library, "munge_decode");
+  *(void **)&munge.words = dlsym(library, "munge_strerror");
 }
 
-static int open_context(void **context) {
+int ses_munge_load(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, load);
-  if (!munge.create || !munge.destroy || !munge.set || !munge.encode || !munge.decode)
-    return ENOTSUP;
-  const char *socket = secure_getenv("SES_MUNGE_SOCKET");
+  return munge.create && munge.destroy && munge.set && munge.encode && munge.decode && munge.words
+             ? 0
+             : ENOTSUP;
+}
+
+static int open_context(const char *socket, void **context) {
+  int status = ses_munge_load();
+  if (status != 0)
+    return status;
   *context = munge.create();
   if (!*context)
     return ENOMEM;
@@ -44,32 +51,38 @@ static int open_context(void **context) {
   return 0;
 }
 
-int ses_credential_make(const char *text, char *credential, size_t room) {
+int ses_munge_make(const char *socket, const char *text, char *credential, size_t room,
+                   const char **why) {
   void *context;
   char *made = NULL;
-  int status = open_context(&context);
+  int status = open_context(socket, &context);
   if (status != 0)
     return status;
-  if (munge.encode(&made, context, text, (int)strlen(text)) != SUCCESS || !made)
+  int said = munge.encode(&made, context, text, (int)strlen(text));
+  if (said != SUCCESS || !made)
     status = EACCES;
   else if (strlen(made) >= room)
     status = EMSGSIZE;
   else
     strcpy(credential, made);
+  if (why)
+    *why = munge.words(said);
   free(made);
   munge.destroy(context);
   return status;
 }
 
-int ses_credential_check(const char *credential, const char *text, uid_t *user, gid_t *group) {
+int ses_munge_check(const char *socket, const char *credential, const char *text, uid_t *user,
+                    gid_t *group) {
   void *context, *said = NULL;
   int bytes = 0;
-  int status = open_context(&context);
+  int status = open_context(socket, &context);
   if (status != 0)
     return status;
-  bool proven = munge.decode(credential, context, &said, &bytes, user, group) == SUCCESS && said &&
-                (size_t)bytes == strlen(text) && memcmp(said, text, (size_t)bytes) == 0;
+  if (munge.decode(credential, context, &said, &bytes, user, group) != SUCCESS || !said ||
+      (size_t)bytes != strlen(text) || memcmp(said, text, (size_t)bytes) != 0)
+    status = EACCES;
   free(said);
   munge.destroy(context);
-  return proven ? 0 : EACCES;
+  return status;
 }
