@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "channel.h"
 
 #include <errno.h>
@@ -9,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LEAST_KEY 16
@@ -25,13 +23,6 @@ struct smed_channel {
 
 static unsigned char key[MOST_KEY + 1];
 static size_t key_bytes;
-
-void smed_sleep_until(uint64_t then_ns) {
-  struct timespec until = {.tv_sec = (time_t)(then_ns / 1000000000ull),
-                           .tv_nsec = (long)(then_ns % 1000000000ull)};
-
-  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
-}
 
 bool smed_channel_key(const char *program, const char *file) {
   struct stat about;

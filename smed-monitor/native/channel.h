@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "net/tcp.h"
-#include "system/clock.h"
 
 struct smed_channel;
 
@@ -45,12 +44,5 @@ bool smed_channel_receive(struct smed_channel *channel, void *bytes, size_t coun
 bool smed_channel_gone(struct smed_channel *channel);
 
 void smed_channel_close(struct smed_channel *channel);
-
-static inline uint64_t smed_after_ns(uint64_t now_ns, uint64_t milliseconds) {
-  return now_ns + milliseconds * 1000000ull;
-}
-
-/* Sleep until then, or until a signal comes. */
-void smed_sleep_until(uint64_t then_ns);
 
 #endif

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "fabric.h"
 
 #include "net/endpoint.h"

@@ -10,12 +10,12 @@
  *
  * Says on standard error when the way to a sampler changes.  Ends with SIGTERM or SIGINT.
  */
-#define _GNU_SOURCE
 #include "channel.h"
 #include "exchange.h"
-#include "mirror_options.h"
 #include "mirrored.h"
 #include "settle.h"
+#include "system/clock.h"
+#include "system/command_line.h"
 #include "system/pause.h"
 
 #include <errno.h>
@@ -26,6 +26,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define PROGRAM "smed-mirror"
+#define MOST 256 /* samplers */
 #define CONNECT_MS 2000u
 #define ANSWER_MS 1000u
 #define LOST_NS 2000000000ull /* a reading that takes longer will not come */
@@ -35,6 +37,16 @@
 #define LOOK_MS 50u      /* between two looks whether a channel lives and somebody asks */
 #define SPIN_NS 20000ull /* readings by hardware are there by then */
 #define NAP_NS 50000ull
+
+static struct {
+  const char *directory; /* where the tables are kept */
+  const char *key_file;
+  int period_ms;
+  int core; /* to stay on and poll; -1: any, and sleep */
+  bool one_sided;
+  bool sleep; /* on that core, too */
+  bool always;
+} options = {.period_ms = 4, .core = -1};
 
 struct sampler {
   struct ses_tcp_address address;
@@ -54,8 +66,8 @@ struct sampler {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct smed_mirror_options options;
 static uint64_t period_ns;
+
 static bool is_asked(const struct sampler *sampler) {
   const struct smed_table *table = sampler->mirrored.table;
   return options.always || (table != NULL && smed_table_is_asked(table, ses_now_ns()));
@@ -93,7 +105,7 @@ static void choose_way(struct sampler *sampler, const struct smed_offer *offer) 
     why = "without --one-sided";
   else if (offer->window.provider[0] != '\0' && offer->window.bytes == offer->bytes)
     fabric = smed_fabric_look(&offer->window, sampler->address.host, &why);
-  sampler->retry_ns = options.one_sided ? smed_after_ns(ses_now_ns(), RETRY_MS) : UINT64_MAX;
+  sampler->retry_ns = options.one_sided ? ses_in_ms(RETRY_MS) : UINT64_MAX;
   if (fabric == NULL) {
     go_by(sampler, SMED_VIA_PULL, why);
     return;
@@ -107,7 +119,7 @@ static void choose_way(struct sampler *sampler, const struct smed_offer *offer) 
 }
 
 static bool greet(struct sampler *sampler, struct smed_offer *offer, const char **why) {
-  uint64_t soon = smed_after_ns(ses_now_ns(), CONNECT_MS);
+  uint64_t soon = ses_in_ms(CONNECT_MS);
   struct smed_hello hello = {SMED_HELLO_MAGIC, SMED_EXCHANGE_VERSION};
 
   sampler->channel = smed_channel_open(&sampler->address, soon, why);
@@ -129,7 +141,7 @@ static bool greet(struct sampler *sampler, struct smed_offer *offer, const char 
 
 static bool pull(struct sampler *sampler, uint32_t bytes) {
   static const char say = SMED_SAY_PULL;
-  uint64_t soon = smed_after_ns(ses_now_ns(), ANSWER_MS);
+  uint64_t soon = ses_in_ms(ANSWER_MS);
 
   if (!smed_channel_send(sampler->channel, &say, 1, soon) ||
       !smed_channel_receive(sampler->channel, sampler->copy, bytes, soon))
@@ -148,7 +160,7 @@ static bool say(struct sampler *sampler, bool asked, uint64_t *last_ns) {
   if (now - *last_ns < SAY_NS)
     return true;
   *last_ns = now;
-  return smed_channel_send(sampler->channel, &what, 1, smed_after_ns(now, ANSWER_MS));
+  return smed_channel_send(sampler->channel, &what, 1, ses_in_ms(ANSWER_MS));
 }
 
 /* Follow what became of one-sided reads. */
@@ -179,12 +191,12 @@ static const char *follow(struct sampler *sampler, const struct smed_offer *offe
       due = due + period_ns > ses_now_ns() ? due + period_ns : ses_now_ns();
       if (!pull(sampler, offer->bytes))
         return "it stopped answering";
-      smed_sleep_until(due);
+      ses_sleep_until(due);
       continue;
     }
     if (smed_channel_gone(sampler->channel) || !say(sampler, asked, &said_ns))
       return "it closed the connection";
-    smed_sleep_until(smed_after_ns(ses_now_ns(), LOOK_MS));
+    ses_sleep_until(ses_in_ms(LOOK_MS));
   }
 }
 
@@ -204,7 +216,7 @@ static void *attend(void *argument) {
     if (sampler->channel != NULL)
       smed_channel_close(sampler->channel);
     sampler->channel = NULL;
-    smed_sleep_until(smed_after_ns(ses_now_ns(), AGAIN_MS));
+    ses_sleep_until(ses_in_ms(AGAIN_MS));
   }
   return NULL;
 }
@@ -251,7 +263,7 @@ static bool read_windows(struct sampler *samplers, int count) {
       over = is_over(&samplers[i]) && over;
     now = ses_now_ns();
     if (!over && now - started > SPIN_NS && (options.core < 0 || options.sleep)) {
-      smed_sleep_until(now + NAP_NS);
+      ses_sleep_until(now + NAP_NS);
       now = ses_now_ns();
     }
     ses_pause();
@@ -266,24 +278,86 @@ static bool know(struct sampler *sampler, const char *text) {
   sampler->mirrored.period_ns = period_ns;
   sampler->via = SMED_VIA_HERE; /* so that the first way is said */
   snprintf(sampler->name, sizeof(sampler->name), "%.*s", (int)(equals - text), text);
-  return smed_channel_address("smed-mirror", equals + 1, &sampler->address) &&
+  return smed_channel_address(PROGRAM, equals + 1, &sampler->address) &&
          snprintf(sampler->path, sizeof(sampler->path), "%s/%s", options.directory, sampler->name) <
              (int)sizeof(sampler->path);
 }
 
+static const char help[] =
+    "Usage: smed-mirror --directory DIR --key-file FILE [OPTIONS] NAME=HOST:PORT...\n"
+    "\n"
+    "Keep copies of the tables of other nodes' smed-sampler on this node.\n"
+    "\n"
+    "DIR/NAME is the table of the smed-sampler that listens at HOST:PORT, its times\n"
+    "moved to this node's clock; smed-monitor reads it as one of its own node. With\n"
+    "--one-sided it is read from the other node's memory, where that offers it, else\n"
+    "asked for over TCP. Asleep unless a reader asked within the last two seconds.\n"
+    "\n"
+    "Options:\n"
+    "  --directory DIR     Where the tables are kept, best below /dev/shm. [required]\n"
+    "  --key-file FILE     The key that the samplers have, too; mode 0600. [required]\n"
+    "  --period-ms N       Time between two readings, 1 to 1000. [default: 4]\n"
+    "  --one-sided         Read by libfabric where a sampler offers it: not encrypted\n"
+    "  --core N            Stay on this core and poll there; the site keeps it free\n"
+    "  --sleep             With --core: sleep between two readings\n"
+    "  --always            Never sleep until somebody asks\n"
+    "  --help              Print this and end\n"
+    "  --version           Print the version and end\n"
+    "\n"
+    "Exit status: 0 ended by SIGTERM or SIGINT, 1 cannot run, 2 wrong usage.\n";
+
+/* NAME=HOST:PORT, where NAME can name a file. */
+static bool is_sampler(const char *text) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  size_t length = strspn(text, letters);
+
+  return text[0] != '.' && text[0] != '-' && length > 0 && length <= 64 && text[length] == '=' &&
+         strchr(text + length + 1, ':') != NULL;
+}
+
+/* -1: go on; else the exit code to end with at once. */
+static int read_options(int argc, char **argv) {
+  const struct ses_option known[] = {
+      {.name = "directory", .text = &options.directory},
+      {.name = "key-file", .text = &options.key_file},
+      {.name = "period-ms", .number = &options.period_ms, .least = 1, .most = 1000},
+      {.name = "core", .number = &options.core, .most = SMED_MOST_CORES},
+      {.name = "one-sided", .flag = &options.one_sided},
+      {.name = "sleep", .flag = &options.sleep},
+      {.name = "always", .flag = &options.always},
+      {0},
+  };
+
+  int ended = ses_command_line(PROGRAM, SMED_VERSION, help, known, argc, argv);
+  if (ended >= 0)
+    return ended;
+  if (options.directory == NULL)
+    return ses_refuse(PROGRAM, "--directory DIR", "is missing");
+  if (options.key_file == NULL)
+    return ses_refuse(PROGRAM, "--key-file FILE", "is missing");
+  if (options.sleep && options.core < 0)
+    return ses_refuse(PROGRAM, "--sleep", "needs --core N");
+  if (optind == argc || argc - optind > MOST)
+    return ses_refuse(PROGRAM, "NAME=HOST:PORT:", "from 1 to 256 samplers are needed");
+  for (int i = optind; i < argc; i++)
+    if (!is_sampler(argv[i]))
+      return ses_refuse(PROGRAM, argv[i], "is not NAME=HOST:PORT");
+  return -1;
+}
+
 int main(int argc, char **argv) {
-  static struct sampler samplers[SMED_MIRROR_MOST];
-  int ended = smed_mirror_options_read(argc, argv, &options);
+  static struct sampler samplers[MOST];
+  int ended = read_options(argc, argv);
 
   if (ended >= 0)
     return ended;
-  int count = argc - options.first_sampler;
+  int count = argc - optind;
   period_ns = (uint64_t)options.period_ms * 1000000u;
   for (int i = 0; i < count; i++)
-    if (!know(&samplers[i], argv[options.first_sampler + i]))
+    if (!know(&samplers[i], argv[optind + i]))
       return 2;
   smed_end_by_signal();
-  if (!smed_channel_key("smed-mirror", options.key_file) || !smed_stay("smed-mirror", options.core))
+  if (!smed_channel_key(PROGRAM, options.key_file) || !smed_stay(PROGRAM, options.core))
     return 1;
   if (options.one_sided)
     smed_fabric_prepare();
@@ -294,7 +368,7 @@ int main(int argc, char **argv) {
     }
   for (uint64_t due = ses_now_ns(); !smed_ending;) {
     bool any = read_windows(samplers, count);
-    due = smed_next_turn(due, any ? period_ns : smed_after_ns(0, LOOK_MS));
+    due = smed_next_turn(due, any ? period_ns : LOOK_MS * 1000000ull);
     smed_wait_until(due, any && options.core >= 0 && !options.sleep, NULL);
   }
   for (int i = 0; i < count; i++)

@@ -2,25 +2,20 @@
  * smed-sampler: counters of this node's block devices, read every few milliseconds, published to a
  * table in shared memory (table.h).
  *
- *   smed-sampler --table FILE [--period-ms N] [--fifo PRIORITY] [--core N] [--listen ...]
- *                DEVICE[=MOUNT]...
- *
  * Asleep by default: it samples while a reader has asked within the last two seconds (asked_ns),
- * else looks twice a second whether one has.  --always samples all the time.  --fifo runs it as
- * SCHED_FIFO (needs CAP_SYS_NICE).  --core binds it to one core, which the site keeps free of other
- * work: while it is awake it polls there, and serves one-sided reads of providers that need it.
- * --listen gives the table to other nodes (serve.h).
+ * else looks twice a second whether one has.  On a core of its own it polls while it is awake, and
+ * serves one-sided reads of providers that need it.  Other nodes get the table by serve.h.
  *
  * Keeps the files of counters open (devices.h); no allocation and no output after the start, but
  * for connections. Ends with SIGTERM or SIGINT.  Exit codes: 0 ended, 1 cannot run, 2 wrong usage.
  */
-#define _GNU_SOURCE
 #include "channel.h"
 #include "devices.h"
-#include "options.h"
 #include "serve.h"
 #include "settle.h"
 #include "space.h"
+#include "system/clock.h"
+#include "system/command_line.h"
 #include "table_file.h"
 
 #include <errno.h>
@@ -29,10 +24,82 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define PROGRAM "smed-sampler"
 #define ASLEEP_NS 500000000ull
 
+static struct {
+  const char *table;    /* file of the table */
+  int period_ms;        /* time between samples, 1 to 1000 */
+  int fifo;             /* SCHED_FIFO priority, 1 to 99; 0: as started */
+  int core;             /* to stay on and poll; -1: any, and sleep */
+  bool sleep;           /* on that core, too */
+  bool always;          /* sample without a reader, too */
+  const char *listen;   /* HOST:PORT for other nodes; NULL: none */
+  const char *key_file; /* with it */
+  const char *fabric;   /* provider of libfabric, with it; NULL: none */
+} options = {.period_ms = 4, .core = -1};
+
+static const char help[] =
+    "Usage: smed-sampler --table FILE [OPTIONS] DEVICE[=MOUNT]...\n"
+    "\n"
+    "Publish counters of this node's block devices every few milliseconds.\n"
+    "\n"
+    "They are in a table in shared memory that readers copy without a lock. A DEVICE\n"
+    "is a name below /sys/class/block, such as sda, or the path of a stat file; with\n"
+    "the free space of its file system where MOUNT says at which path that is\n"
+    "mounted. Asleep unless a reader asked within the last two seconds.\n"
+    "\n"
+    "Options:\n"
+    "  --table FILE        File of the table, best below /dev/shm. [required]\n"
+    "  --period-ms N       Time between samples, 1 to 1000. [default: 4]\n"
+    "  --fifo PRIORITY     Run as SCHED_FIFO, 1 to 99; needs CAP_SYS_NICE\n"
+    "  --core N            Stay on this core and poll there; the site keeps it free\n"
+    "  --sleep             With --core: sleep between two samples\n"
+    "  --always            Never sleep\n"
+    "  --listen HOST:PORT  Give the table to smed-mirror of other nodes, encrypted\n"
+    "  --key-file FILE     With it: the key that the mirrors have, too; mode 0600\n"
+    "  --fabric PROVIDER   With it: let mirrors read the table from memory by this\n"
+    "                      provider of libfabric (verbs, tcp); that is not encrypted\n"
+    "  --help              Print this and end\n"
+    "  --version           Print the version and end\n"
+    "\n"
+    "Exit status: 0 ended by SIGTERM or SIGINT, 1 cannot run, 2 wrong usage.\n";
+
+/* -1: go on; else the exit code to end with at once. */
+static int read_options(int argc, char **argv) {
+  const struct ses_option known[] = {
+      {.name = "table", .text = &options.table},
+      {.name = "period-ms", .number = &options.period_ms, .least = 1, .most = 1000},
+      {.name = "fifo", .number = &options.fifo, .least = 1, .most = 99},
+      {.name = "core", .number = &options.core, .most = SMED_MOST_CORES},
+      {.name = "sleep", .flag = &options.sleep},
+      {.name = "always", .flag = &options.always},
+      {.name = "listen", .text = &options.listen},
+      {.name = "key-file", .text = &options.key_file},
+      {.name = "fabric", .text = &options.fabric},
+      {0},
+  };
+
+  int ended = ses_command_line(PROGRAM, SMED_VERSION, help, known, argc, argv);
+  if (ended >= 0)
+    return ended;
+  if (options.table == NULL || optind == argc)
+    return ses_refuse(PROGRAM, options.table == NULL ? "--table FILE" : "a DEVICE", "is missing");
+  if (options.sleep && options.core < 0)
+    return ses_refuse(PROGRAM, "--sleep", "needs --core N");
+  if ((options.listen == NULL) != (options.key_file == NULL) ||
+      (options.fabric != NULL && options.listen == NULL))
+    return ses_refuse(PROGRAM, "--listen", "and --key-file need each other, and --fabric both");
+  if (argc - optind > (int)SMED_TABLE_MOST) {
+    fprintf(stderr, PROGRAM ": %d devices; a table has room for %u.\n", argc - optind,
+            SMED_TABLE_MOST);
+    return SES_WRONG_USE;
+  }
+  return -1;
+}
+
 static int fail(const char *what) {
-  fprintf(stderr, "smed-sampler: %s: %s\n", what, strerror(errno));
+  fprintf(stderr, PROGRAM ": %s: %s\n", what, strerror(errno));
   return 1;
 }
 
@@ -76,24 +143,23 @@ static void run(struct smed_table *table, bool polling, bool always, struct smed
 }
 
 int main(int argc, char **argv) {
-  struct smed_options options;
   struct smed_fabric *fabric = NULL;
 
-  int ended = smed_options_read(argc, argv, &options);
+  int ended = read_options(argc, argv);
   if (ended >= 0)
     return ended;
   bool polling = options.core >= 0 && !options.sleep;
-  uint32_t count = (uint32_t)(argc - options.first_device);
+  uint32_t count = (uint32_t)(argc - optind);
   uint64_t period_ns = (uint64_t)options.period_ms * 1000000ull;
   struct smed_table *table = smed_table_make(options.table, count, period_ns, SMED_VIA_HERE);
   if (table == NULL)
     return fail(options.table);
-  if (!open_devices(argv + options.first_device, table))
+  if (!open_devices(argv + optind, table))
     return 1;
   smed_end_by_signal();
-  if (!smed_stay("smed-sampler", options.core) ||
+  if (!smed_stay(PROGRAM, options.core) ||
       (options.listen != NULL &&
-       (!smed_channel_key("smed-sampler", options.key_file) ||
+       (!smed_channel_key(PROGRAM, options.key_file) ||
         !smed_serve(table, count, options.listen, options.fabric, polling, &fabric))) ||
       !smed_space_start(count) || !go_first(options.fifo))
     return 1;

@@ -1,8 +1,8 @@
-#define _GNU_SOURCE
 #include "serve.h"
 
 #include "channel.h"
 #include "exchange.h"
+#include "system/clock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -29,9 +29,9 @@ static void awake(void) {
 /* A connection: its socket is ARGUMENT. */
 static void *talk(void *argument) {
   struct smed_channel *channel =
-      smed_channel_accept((int)(intptr_t)argument, smed_after_ns(ses_now_ns(), GREETING_MS));
+      smed_channel_accept((int)(intptr_t)argument, ses_in_ms(GREETING_MS));
   struct smed_hello hello;
-  uint64_t soon = smed_after_ns(ses_now_ns(), GREETING_MS);
+  uint64_t soon = ses_in_ms(GREETING_MS);
   struct smed_table *copy = malloc(offer.bytes);
   char said = 0;
 
@@ -41,14 +41,12 @@ static void *talk(void *argument) {
                  smed_channel_send(channel, &offer, sizeof(offer), soon);
   if (goes_on)
     awake();
-  while (goes_on &&
-         smed_channel_receive(channel, &said, 1, smed_after_ns(ses_now_ns(), SMED_SILENCE_MS))) {
+  while (goes_on && smed_channel_receive(channel, &said, 1, ses_in_ms(SMED_SILENCE_MS))) {
     if (said != SMED_SAY_NOTHING)
       awake();
     if (said == SMED_SAY_PULL) {
       memcpy(copy, table, offer.bytes); /* who pulls checks each record, as who reads one-sidedly */
-      goes_on =
-          smed_channel_send(channel, copy, offer.bytes, smed_after_ns(ses_now_ns(), ANSWER_MS));
+      goes_on = smed_channel_send(channel, copy, offer.bytes, ses_in_ms(ANSWER_MS));
     } else {
       goes_on = said == SMED_SAY_AWAKE || said == SMED_SAY_NOTHING;
     }
@@ -74,7 +72,7 @@ static void *take(void *argument) {
     int socket = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (socket < 0) {
       if (errno != EAGAIN && errno != EINTR)
-        smed_sleep_until(smed_after_ns(ses_now_ns(), 100)); /* no descriptors left, perhaps */
+        ses_sleep_until(ses_in_ms(100)); /* no descriptors left, perhaps */
       continue;
     }
     if (atomic_fetch_add(&connections, 1) >= SMED_SERVE_MOST ||

@@ -1,7 +1,6 @@
-#define _GNU_SOURCE
 #include "settle.h"
 
-#include "channel.h"
+#include "system/clock.h"
 #include "system/pause.h"
 
 #include <errno.h>
@@ -45,7 +44,7 @@ void smed_end_by_signal(void) {
 
 void smed_wait_until(uint64_t then_ns, bool polling, struct smed_fabric *fabric) {
   if (!polling) {
-    smed_sleep_until(then_ns);
+    ses_sleep_until(then_ns);
     return;
   }
   while (ses_now_ns() < then_ns) {

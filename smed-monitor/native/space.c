@@ -1,7 +1,6 @@
-#define _GNU_SOURCE
 #include "space.h"
 
-#include "channel.h"
+#include "system/clock.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -43,7 +42,7 @@ static void *watch(void *argument) {
   struct space *space = argument;
   int said = 0;
 
-  for (;; smed_sleep_until(smed_after_ns(ses_now_ns(), EVERY_MS))) {
+  for (;; ses_sleep_until(ses_in_ms(EVERY_MS))) {
     int failed = look(space);
     if (failed != 0 && failed != said)
       fprintf(stderr, "smed-sampler: the space of %s is not known: %s\n", space->path,

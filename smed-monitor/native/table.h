@@ -2,14 +2,13 @@
  * The table smed-sampler publishes to: a file in shared memory, one record per block device, with
  * the head of the kit (ses/segment.h).
  *
- * A reader maps the file read-only and copies records without a lock and without system calls. Each
- * record has a sequence counter of its own (ses/sequence.h).  One counter for the whole table would
- * starve readers whenever the writer is preempted while writing.  What readers write, asked_ns, and
- * each record have cache lines of their own.
+ * A reader reads records of the file without a lock, and does not map it: a file can be cut short.
+ * A copy of a record counts when its sequence (ses/sequence.h) is even and its check right.  One
+ * counter for the whole table would starve readers whenever the writer is preempted while writing.
+ * What readers write, asked_ns, and each record have cache lines of their own.
  *
- * A writer that dies in the middle of a record leaves its counter odd: smed_table_read then gives
- * up after SMED_TABLE_TRIES and says so; the next writer makes it even again.  Readers judge the
- * age of a record by its time, never by the life of the writer.
+ * A writer that dies in the middle of a record leaves its counter odd; the next writer makes it
+ * even again.  Readers judge the age of a record by its time, never by the life of the writer.
  *
  * smed-mirror keeps such tables of other nodes: same layout, times moved to this node's clock.
  *
@@ -29,7 +28,6 @@
 #define SMED_TABLE_MAGIC 0x44454d53u /* "SMED" */
 #define SMED_TABLE_VERSION 3u
 #define SMED_TABLE_MOST 4096u
-#define SMED_TABLE_TRIES 1000
 
 /* How what is in a table came to this node. */
 enum smed_via {
@@ -125,24 +123,6 @@ static inline void smed_table_write(struct smed_record *record, const struct sme
     atomic_store_explicit(&record->words[i], words[i], memory_order_relaxed);
   atomic_store_explicit(&record->words[last], smed_sample_check(words), memory_order_relaxed);
   ses_sequence_end(&record->sequence, before);
-}
-
-/* Copy a record.  False: it was never written, was being written every time, or its writer died in
- * the middle. */
-static inline bool smed_table_read(const struct smed_record *record, struct smed_sample *sample) {
-  uint64_t *words = (uint64_t *)sample;
-
-  for (int tries = 0; tries < SMED_TABLE_TRIES; tries++) {
-    uint32_t before = ses_sequence_of(&record->sequence);
-
-    if (!ses_sequence_is_whole(before))
-      continue;
-    for (size_t i = 0; i < sizeof(*sample) / sizeof(uint64_t); i++)
-      words[i] = atomic_load_explicit(&record->words[i], memory_order_relaxed);
-    if (ses_sequence_is_same(&record->sequence, before))
-      return true;
-  }
-  return false;
 }
 
 #endif

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "table_file.h"
 
 #include <errno.h>
@@ -9,31 +8,46 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Make FILE this long, with memory for all of it: what is written through a map and finds none ends
+ * in SIGBUS. */
+static bool reserve(int file, off_t bytes) {
+  errno = posix_fallocate(file, 0, bytes);
+  return errno == 0;
+}
+
+/* This user's own file at PATH, as long as it is to be or empty: who else owns it could cut it
+ * short under this process.  -1: there is none. */
+static int left(const char *path, off_t bytes) {
+  struct stat about;
+  int file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+  if (file < 0 || (fstat(file, &about) == 0 && S_ISREG(about.st_mode) &&
+                   about.st_uid == geteuid() && (about.st_size == bytes || about.st_size == 0)))
+    return file;
+  close(file);
+  return -1;
+}
+
 /* A file at PATH of exactly BYTES; -1 and errno. */
 static int sized(const char *path, off_t bytes) {
   char beside[PATH_MAX];
-  struct stat about;
-  int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+  int file = left(path, bytes);
+  bool is_left = file >= 0;
 
-  if (file < 0 || fstat(file, &about) != 0)
-    return file;
-  if (about.st_size == bytes || (about.st_size == 0 && ftruncate(file, bytes) == 0))
-    return file;
-  close(file);
   if (snprintf(beside, sizeof(beside), "%s.%d", path, (int)getpid()) >= (int)sizeof(beside)) {
     errno = ENAMETOOLONG;
     return -1;
   }
-  file = open(beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (file >= 0 && (ftruncate(file, bytes) != 0 || rename(beside, path) != 0)) {
-    int reason = errno;
-
+  if (!is_left)
+    file = open(beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (file < 0 || (reserve(file, bytes) && (is_left || rename(beside, path) == 0)))
+    return file;
+  int reason = errno;
+  if (!is_left)
     unlink(beside);
-    close(file);
-    errno = reason;
-    return -1;
-  }
-  return file;
+  close(file);
+  errno = reason;
+  return -1;
 }
 
 struct smed_table *smed_table_make(const char *path, uint32_t count, uint64_t period_ns,

@@ -4,8 +4,8 @@
 
 #include "table.h"
 
-/* The table in the file PATH with room for COUNT records.  A file of another size is replaced, not
- * cut: who maps the old one keeps it, and sees it grow old.  NULL and errno. */
+/* The table in the file PATH with room for COUNT records.  A file of another size or user is
+ * replaced, not cut: who has the old one open keeps it, and sees it grow old.  NULL and errno. */
 struct smed_table *smed_table_make(const char *path, uint32_t count, uint64_t period_ns,
                                    enum smed_via via);
 

@@ -179,20 +179,6 @@ def test_without_libfabric_the_table_is_pulled(node: Node, monkeypatch: pytest.M
     node.eventually(lambda: node.way() == PULL, "it is pulled")
 
 
-def test_both_are_built_without_libfabric_too(tmp_path: Path) -> None:
-    sources, contracts = (BUILT.parents[2] / name for name in ("smed-monitor/native", "libses/include"))
-    names = ["channel", "fabric_none", "mirror", "mirror_options", "mirrored", "settle", "table_file"]
-    common = contracts.parent
-    program = tmp_path / "smed-mirror"
-    subprocess.run(
-        ["gcc", '-DSMED_VERSION="0"', "-I", sources, "-I", contracts, "-I", common, "-o", program,
-         *(sources / f"{name}.c" for name in names), common / "net/tcp.c", "-lssl", "-lcrypto", "-pthread"],
-        check=True, timeout=120,
-    )  # fmt: skip
-    ran = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
-    assert ran.stdout == "smed-mirror 0\n"
-
-
 def test_the_monitor_sees_an_element_of_another_node_and_how_it_is_read(node: Node) -> None:
     node.sample("--fabric", "tcp")
     node.mirror("--one-sided")

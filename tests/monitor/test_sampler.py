@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import signal
 import struct
 import subprocess
 import time
@@ -12,11 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from smed_monitor.collectors.sampler import ASKED_OFFSET, HEAD, RECORD
+from smed_monitor.collectors.sampler import ASKED_OFFSET, HEAD, RECORD, read_record
 
 BUILT = Path(__file__).parents[2] / "build" / "libses" / "smed-monitor"
 STAT = "8 0 16 4 10 0 24 6 3 20 30\n"
 Eventually = Callable[[Callable[[], object], str], None]
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts, and gives a file to another user: needs root")
 
 
 @pytest.fixture(scope="module")
@@ -48,22 +48,18 @@ def test_no_read_is_torn_while_writers_are_killed_and_replaced(
     built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], eventually: Eventually
 ) -> None:
     table = tmp_path / "table"
-    writer = [built / "table-probe", "write", table, "4"]
-    started.append(subprocess.Popen(writer))
-    eventually(lambda: ready(table), "the writer makes the table")
-    killed = reads = 0
-    while killed <= 3 or reads <= 1000:  # more than one turn on a slow machine only
-        reader = subprocess.Popen([built / "table-probe", "read", table, "1.5"], stdout=subprocess.PIPE)
-        while reader.poll() is None:
-            started[-1].send_signal(signal.SIGKILL)
+    for _ in range(20):
+        started.append(subprocess.Popen([built / "table-probe", table, "4"]))
+        eventually(lambda: ready(table) and sampled(table)[0], "the writer writes")
+        with table.open("rb") as file:
+            found = [read_record(file.fileno(), number % 4) for number in range(1000)]
+            started[-1].kill()
             started[-1].wait()
-            killed += 1
-            started.append(subprocess.Popen(writer))
-            time.sleep(0.005)  # lets the writer get somewhere; correctness does not hang on it
-        assert reader.stdout is not None
-        more, torn, _given_up = map(int, reader.stdout.read().split())
-        reads += more
-        assert torn == 0
+            found += [read_record(file.fileno(), number) for number in range(4)]
+        whole = [record[1] for record in found if record]
+        assert len(whole) > 100, "a record whose writer waits for a processor is given up"
+        for words in whole:
+            assert words == tuple(words[0] * factor for factor in (1, 3, 5, 7, 11, 13, 17, 19, 23, 29))
 
 
 def test_the_sampler_publishes_the_counters_of_a_device(
@@ -79,6 +75,35 @@ def test_the_sampler_publishes_the_counters_of_a_device(
     assert words[1:7] == (16 * 512, 24 * 512, 18, 10, 30, 3)
     stat.write_text(STAT.replace("24", "48"))
     eventually(lambda: sampled(table)[3] == 48 * 512, "the change is published")
+
+
+@as_root
+def test_a_full_file_system_is_said(built: Path, tmp_path: Path) -> None:
+    """A file of the right length could be made there: its first writer is killed by SIGBUS."""
+    fill = f"mount -t tmpfs -o size=16k tmpfs {tmp_path} && head -c 16k /dev/zero >{tmp_path}/full && exec "
+    sampler = [built / "smed-sampler", "--table", tmp_path / "table", "sda"]
+    ran = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", fill + '"$@"', "sh", *sampler], capture_output=True, text=True
+    )
+    assert ran.returncode == 1
+    assert "No space left on device" in ran.stderr
+
+
+@as_root
+def test_a_file_that_another_user_made_there_is_replaced(
+    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], eventually: Eventually
+) -> None:
+    """Who owns it could write what is not so, or cut it short under the sampler."""
+    stat, table = tmp_path / "stat", tmp_path / "table"
+    stat.write_text(STAT)
+    table.write_bytes(bytes(HEAD.size + RECORD.size))
+    os.chown(table, 65534, 65534)
+    with table.open("r+b") as theirs:
+        started.append(subprocess.Popen([built / "smed-sampler", "--table", table, "--always", stat]))
+        eventually(lambda: table.stat().st_uid == 0 and ready(table), "it has a file of its own")
+        theirs.truncate(0)
+        first = sampled(table)[0]
+        eventually(lambda: sampled(table)[0] > first, "it goes on")
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -10,8 +10,8 @@
  *
  * Exit code 3: libfabric or the provider is not here; why is on standard error.
  */
-#include "channel.h"
 #include "fabric.h"
+#include "system/clock.h"
 #include "table.h"
 
 #include <signal.h>
@@ -58,7 +58,7 @@ static int show(const char *provider, int to) {
 }
 
 static bool read_once(struct smed_fabric *fabric) {
-  uint64_t patience = smed_after_ns(ses_now_ns(), 30000);
+  uint64_t patience = ses_in_ms(30000);
 
   while (ses_now_ns() < patience) {
     if (!smed_fabric_begin(fabric))
@@ -88,11 +88,11 @@ int main(int argc, char **argv) {
   struct smed_fabric *fabric = smed_fabric_look(&window, "127.0.0.1", &why);
   if (fabric != NULL && argc > 3 && read_once(fabric)) /* which connects */
     kill(shows, SIGSTOP);
-  for (uint64_t end = smed_after_ns(ses_now_ns(), (uint64_t)(atof(argv[2]) * 1000));
+  for (uint64_t end = ses_in_ms((uint64_t)(atof(argv[2]) * 1000));
        fabric != NULL && ses_now_ns() < end && (argc == 3 || (reads < FEW && values < 3));
        reads++) {
     if (argc > 3) /* the writer's turn */
-      smed_sleep_until(smed_after_ns(ses_now_ns(), 10));
+      ses_sleep_until(ses_in_ms(10));
     if (!read_once(fabric))
       return 1;
     const struct smed_table *table = smed_fabric_bytes(fabric);

@@ -139,7 +139,7 @@ class TableSource(Source):
             asked = time.monotonic_ns()
             if self._writable:
                 os.pwrite(file, struct.pack("=Q", asked), ASKED_OFFSET)
-            devices = dict(filter(None, (_record(file, index) for index in range(count))))
+            devices = dict(filter(None, (read_record(file, index) for index in range(count))))
             newest = max((each.monotonic_ns for each in devices.values()), default=0)
             age = time.monotonic_ns() - newest
             if age <= oldest:
@@ -205,7 +205,7 @@ def _checked(file: int) -> tuple[int, int, int]:
     return period, count, via
 
 
-def _record(file: int, index: int) -> tuple[str, Counters] | None:
+def read_record(file: int, index: int) -> tuple[str, Counters] | None:
     """Name and counters of one record; ``None``: never written, or its writer died in the middle."""
     offset = HEAD.size + index * RECORD.size
     for _ in range(TRIES):
