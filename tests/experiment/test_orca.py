@@ -3,13 +3,17 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from ports import free_port
 from ses.experiment import scan
 from ses.experiment.orca import Cell, right_share, write_text
+from ses.experiment.remote_storage import LISTEN
 
 SES = Path(sys.executable).parent / "ses"
 
@@ -55,6 +59,33 @@ def test_the_table_is_always_the_same_and_one_row_in_80_is_looked_for(tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert {len(row) for row in rows} == {scan.COLUMNS}
     assert sum(row[0] == "7" for row in rows) == len(rows) / scan.SELECTED
+
+
+def test_the_storage_node_holds_no_end_of_an_answer_back(tmp_path):
+    """A program that computes while one piece of its file is on the way would wait for an acknowledgement."""
+    server, port = tmp_path / "server", free_port()
+    server.write_text(
+        f"#!{sys.executable}\nimport socket\nsocket_ = socket.socket(fileno=1)\n"
+        "socket_.send(b'%d' % socket_.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))\n"
+    )
+    server.chmod(0o755)
+    listening = LISTEN.format(server=server, address="127.0.0.1", port=port)
+    with subprocess.Popen([sys.executable, "-c", listening]) as process:
+        try:
+            assert _answer(port) == b"1"
+        finally:
+            process.terminate()
+
+
+def _answer(port):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            with socket.create_connection(("127.0.0.1", port), 60) as connection:
+                return connection.recv(10)
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    raise AssertionError("nobody listens")
 
 
 @pytest.mark.root

@@ -32,11 +32,13 @@ _SFTP_SERVER = "/usr/lib/openssh/sftp-server"
 _READY_SECONDS = 60.0
 _FORGET_SECONDS = 30.0
 _PAYLOAD = 0.949  # of a link's rate: 1448 of 1526 bytes of an Ethernet frame are TCP's data
-# Gives each connection to an sftp-server of its own.
-_LISTEN = """
-import os, socketserver
+# Gives each connection to an sftp-server of its own.  As with ssh and NFS, the end of an answer is not held
+# back until what was sent before is acknowledged: a client with one request on the way would wait for that.
+LISTEN = """
+import os, socket, socketserver
 class Serve(socketserver.BaseRequestHandler):
     def handle(self):
+        self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         os.dup2(self.request.fileno(), 0)
         os.dup2(self.request.fileno(), 1)
         os.execv("{server}", ["{server}"])
@@ -145,7 +147,7 @@ def set_up(
         tool("ip", "-n", name, "addr", "add", f"{address}/24", "dev", "wire")
         tool("ip", "-n", name, "link", "set", "wire", "up")
     rsh = _start_sshd(work, storage, client, undo)
-    listen = _LISTEN.format(server=_SFTP_SERVER, address=ADDRESS, port=_SFTP_PORT)
+    listen = LISTEN.format(server=_SFTP_SERVER, address=ADDRESS, port=_SFTP_PORT)
     _start(["python3", "-c", listen], storage, undo)
     mount = work / "mount"
     mount.mkdir()
