@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from ses.near.execution import connection, frames
+from ses.near.execution import connection, frames, runner
 from ses.near.execution.connection import Connection, LostError, NotStartedError
 from ses.near.execution.conversation import Conversation
 from ses.near.execution.run import File, Piece, Run
@@ -91,6 +91,38 @@ def test_every_byte_arrives_as_it_is(there, text):
     data = os.urandom(3_000_000)
     (text.parent / "bytes").write_bytes(data)
     assert held(there(["cat", str(text.parent / "bytes")]))[1] == data
+
+
+def test_output_in_small_parts_is_gathered(there):
+    """Each frame wakes ssh and its like on both nodes."""
+    parts = []
+    script = "i=0; while [ $i -lt 2000 ]; do echo $i; i=$((i + 1)); done"
+    ended = Conversation(there([*SH, script])).hold(parts.append, print, None)
+    assert b"".join(parts).split() == [b"%d" % number for number in range(2000)]
+    assert len(parts) <= ended.seconds / runner.GATHER_SECONDS + 2
+
+
+def test_output_is_not_kept_until_there_is_more(there, tmp_path):
+    script = f"echo one; echo two; until test -e {tmp_path}/go; do sleep 0.05; done; echo three"
+    output = []
+
+    def heard(data):
+        output.append(data)
+        if b"two" in b"".join(output):
+            (tmp_path / "go").touch()
+
+    assert Conversation(there([*SH, script])).hold(heard, print, None).status == 0
+    assert b"".join(output) == b"one\ntwo\nthree\n"
+
+
+def test_output_and_errors_are_sent_in_the_order_in_which_they_came(monkeypatch):
+    sent = []
+    monkeypatch.setattr(runner, "tell", lambda kind, data: sent.append((kind, data)))
+    gathered = runner.Gathered()
+    for kind, data in [(b"O", b"a"), (b"O", b"b"), (b"E", b"c"), (b"O", b"d")]:
+        gathered.add(kind, data)
+    gathered.send()
+    assert sent == [(b"O", b"ab"), (b"E", b"c"), (b"O", b"d")]
 
 
 def test_standard_input_is_passed_on(anywhere):

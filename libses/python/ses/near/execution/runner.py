@@ -10,6 +10,7 @@ starts if it would not be the same run as elsewhere: another user, no such direc
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import queue
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 HEAD = struct.Struct("!cI")
 PIECE = 1 << 18
 KILL_SECONDS = 5.0
+GATHER_SECONDS = 0.05
+GATHER_BYTES = 1 << 16
 OF_THIS_NODE = ("SLURM", "SLURMD", "SRUN", "SSH", "PMI", "PMIX", "XDG_RUNTIME_DIR", "XDG_SESSION_ID")
 LIST_CONTROLS = """while IFS=: read -r _ names path; do
   case $path in */run-*.scope) ls "/sys/fs/cgroup/$names$path" ;; esac
@@ -304,6 +307,38 @@ def run(request: dict[str, Any], others: Heard) -> None:
         others.ended()
 
 
+class Gathered:
+    """Output that is sent together, as each frame wakes all processes on its way.
+
+    The first part goes at once, further ones when GATHER_SECONDS have passed since or GATHER_BYTES have come.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[bytes, bytes]] = []
+        self._size = 0
+        self._sent_at = 0.0
+
+    def add(self, kind: bytes, data: bytes) -> None:
+        """Keep a part to be sent as a frame of that kind."""
+        self._parts.append((kind, data))
+        self._size += len(data)
+        if self._size >= GATHER_BYTES:
+            self.send()
+
+    def milliseconds(self) -> int | None:
+        """Return when to call :meth:`send`; ``None``: there is nothing to send."""
+        if not self._parts:
+            return None
+        return max(0, int(1000 * (self._sent_at + GATHER_SECONDS - time.monotonic())))
+
+    def send(self) -> None:
+        """Send all, in the order in which it came; raises OSError when nobody is there any more."""
+        for kind, parts in itertools.groupby(self._parts, lambda one: one[0]):
+            tell(kind, b"".join(part for _, part in parts))
+        self._parts, self._size = [], 0
+        self._sent_at = time.monotonic()
+
+
 def report(process: subprocess.Popen[bytes], started: float) -> None:
     """Send the program's output as it comes, and how it ended."""
     assert process.stdout is not None
@@ -312,14 +347,18 @@ def report(process: subprocess.Popen[bytes], started: float) -> None:
     poll = select.poll()
     for one in streams:
         poll.register(one, select.POLLIN)
+    gathered = Gathered()
     while streams:
-        for one, _ in poll.poll():
+        for one, _ in poll.poll(gathered.milliseconds()):
             data = os.read(one, PIECE)
             if data:
-                tell(streams[one], data)
+                gathered.add(streams[one], data)
             else:
                 poll.unregister(one)
                 del streams[one]
+        if gathered.milliseconds() == 0:
+            gathered.send()
+    gathered.send()
     status, used = waited(process)
     ended = {
         "status": status, "seconds": time.monotonic() - started,
