@@ -15,13 +15,17 @@ import pytest
 from click.testing import CliRunner
 from cluster import Cluster
 from ses.cli import main
-from ses.near.execution import job_array
+from ses.near.execution import connection, job_array
 from ses.near.execution.connection import NotStartedError
-from ses.near.execution.conversation import Conversation
+from ses.near.execution.conversation import Conversation, Ended
 from ses.near.execution.executors import Limits, usual
 from ses.near.execution.run import Run
+from ses.near.history import recall
+from ses.near.learning import learn
+from ses.near.sampling import SAMPLE_BYTES
 
 PATIENCE = 120
+QUEUED = 5  # seconds
 NODE = "n1"
 
 
@@ -32,9 +36,10 @@ def slurm(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     return cluster
 
 
-def jobs() -> set[str]:
-    """The jobs that have not ended."""
-    asked = subprocess.run(["squeue", "-h", "--format=%A"], capture_output=True, text=True, check=True)
+def jobs(state: str = "PENDING,RUNNING,COMPLETING") -> set[str]:
+    """The jobs that have not ended, or those in a state."""
+    argv = ["squeue", "-h", "--format=%A", f"--states={state}"]
+    asked = subprocess.run(argv, capture_output=True, text=True, check=True)
     return set(asked.stdout.split())
 
 
@@ -89,6 +94,52 @@ def test_a_signal_reaches_the_task(slurm):
     conversation.signal(signal.SIGINT)
     thread.join(PATIENCE)
     assert [one.status for one in ended] == [4]
+
+
+def test_time_in_the_queue_is_no_part_of_what_a_start_takes(slurm, tmp_path, monkeypatch):
+    """Another job has the whole node for some seconds; a later decision shall not expect that again."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    first = slurm.output("sbatch", "--parsable", "--exclusive", f"--nodelist={NODE}", "--output=/dev/null",
+                         "--wrap=sleep 600").strip()  # fmt: skip
+    until(lambda: first in jobs("RUNNING"), slurm)
+    began, ended = time.monotonic(), list[Ended]()
+    wanted = run("true")
+    thread = threading.Thread(target=lambda: ended.append(Conversation(wanted).hold(print, print, None)))
+    thread.start()
+    until(lambda: jobs("PENDING") != set(), slurm)
+    waiting = time.monotonic()
+    time.sleep(QUEUED)
+    held = time.monotonic() - waiting
+    slurm.output("scancel", first)
+    thread.join(PATIENCE)
+    took = time.monotonic() - began
+    assert [one.status for one in ended] == [0]
+    queued, start = ended[0].queued_seconds, ended[0].start_seconds
+    assert queued is not None
+    assert start is not None
+    assert held - 1 <= queued <= took + 1, "Slurm tells whole seconds"
+    assert start <= took - held + 1
+    learn(wanted.argv, NODE, [(SAMPLE_BYTES, ended[0])])
+    known = recall(wanted.argv, NODE)
+    assert known is not None
+    assert known.start_seconds == start
+
+
+def test_a_start_is_not_learned_where_slurm_does_not_tell_the_queue(slurm, tmp_path, monkeypatch):
+    monkeypatch.setattr(connection, "EXACT_SECONDS", 0.0)
+    squeue = tmp_path / "squeue"
+    squeue.write_text("#!/bin/sh\nexit 1\n")
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    ended = Conversation(run("true")).hold(print, print, None)
+    assert (ended.start_seconds, ended.queued_seconds) == (None, None)
+
+
+def test_a_job_that_did_not_wait_has_no_time_in_the_queue(slurm):
+    ended = Conversation(run("true")).hold(print, print, None)
+    assert ended.queued_seconds == 0.0
+    assert ended.start_seconds is not None
+    assert ended.start_seconds > 0
 
 
 def test_a_node_that_slurm_does_not_know_is_said(slurm):

@@ -15,6 +15,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+START_SECONDS = 0.5
+"""Until a program runs on another node, before that was measured."""
+
 _KEPT = 256
 
 

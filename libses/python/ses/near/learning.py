@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ses.near.execution.conversation import Ended
-from ses.near.history import Seen, recall, remember
+from ses.near.history import START_SECONDS, Seen, recall, remember
 from ses.near.sampling import SAMPLE_BYTES
-
-START_SECONDS = 0.5
-"""Until a program runs on another node, before that was measured."""
 
 
 def learn(argv: Sequence[str], node: str, ran: Sequence[tuple[int, Ended]]) -> None:

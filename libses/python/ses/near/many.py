@@ -26,6 +26,7 @@ from ses.near.single import Wanted
 from ses.near.tasks import HERE, Progress, Task, Turns, progress
 
 _LOOK_SECONDS = 0.2
+_LEAVE_SECONDS = 3.0
 
 
 class GivenUpError(SesError):
@@ -73,7 +74,8 @@ def run_all(
 
     With a ``folder`` that all nodes share, the tasks of each are job arrays of Slurm.  What whole runs showed
     of the program is remembered.  Raises GivenUpError when a task was lost more than ``retries`` times, and
-    what ``output`` raises; the programs that run then are ended.
+    what ``output`` raises; the programs that run then are ended.  When a signal does that (SystemExit), nodes
+    that do not answer are left to themselves, and notes of the exception name them.
     """
     with tempfile.TemporaryDirectory(prefix="ses-map-near-", ignore_cleanup_errors=True) as kept:
         turns, state = Turns(tasks, retries), _State(Path(kept))
@@ -81,18 +83,40 @@ def run_all(
         threads = _threads(wanted, at_once, turns, state, folder)
         try:
             _pass_on(tasks, turns, state, output, errors, tell, began)
-        finally:
-            turns.stop("it was stopped")
-            with state.changed:
-                running = list(state.running)
-            for each in running:
-                each.end()
-            for one in threads:
-                one.join()
+        except SystemExit as stopped:
+            for node in _end(turns, state, threads, _LEAVE_SECONDS):
+                stopped.add_note(f"{node} has not answered. {wanted.argv[0]} may still run there.")
+            raise
+        except BaseException:
+            _end(turns, state, threads)
+            raise
+        _end(turns, state, threads)
     for node, ran in state.ran.items():
         learn(wanted.argv, node, ran)
     state.result.seconds = time.monotonic() - began
     return state.result
+
+
+def _end(
+    turns: Turns, state: _State, threads: Sequence[threading.Thread], seconds: float | None = None
+) -> list[str]:
+    """End what runs, and wait for that; returns nodes that are still waited for after so many seconds.
+
+    With ``seconds`` another signal ends the waiting, too.
+    """
+    turns.stop("it was stopped")
+    with state.changed:
+        running = list(state.running)
+    until = time.monotonic() + (seconds or 0.0)
+    try:
+        for each in running:
+            each.end()
+        for one in threads:
+            one.join(None if seconds is None else max(0.0, until - time.monotonic()))
+    except SystemExit:
+        if seconds is None:
+            raise
+    return list(dict.fromkeys(one.name for one in threads if one.is_alive()))
 
 
 def _threads(
@@ -119,7 +143,7 @@ def _thread(
         except Exception as error:  # nobody would do its tasks
             turns.stop(f"{node or 'this node'}: {error!r}")
 
-    return threading.Thread(target=guarded, daemon=True)
+    return threading.Thread(target=guarded, name=node or "this node", daemon=True)
 
 
 def _pass_on(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ses.near.execution.connection import Connection
+from ses.near.execution.connection import Connection, LeftError
 from ses.near.execution.conversation import Conversation, Ended
 from ses.near.single import Wanted
 
@@ -31,14 +31,21 @@ class StoppedError(Exception):
 def run_there(wanted: Wanted, node: str, connection: Connection) -> Ended:
     """Run the program on a node with this process's streams and signals.
 
-    Raises NotStartedError (nothing was read or written), StoppedError, LostError, and BrokenPipeError when
-    nobody reads the output any more.
+    Raises NotStartedError (nothing was read or written), StoppedError, LostError, LeftError (soon after a
+    signal that the node does not answer, and at once at the second SIGINT), and BrokenPipeError when nobody
+    reads the output any more.
     """
     conversation = Conversation(wanted.run(node), connection)
+    interrupted = False
 
     def forward(number: int) -> None:
+        nonlocal interrupted
         if not conversation.reached:
             raise StoppedError(number)
+        if number == signal.SIGINT and interrupted:
+            conversation.leave()
+            raise LeftError(f"It was interrupted again. {conversation.may_run}", number)
+        interrupted = interrupted or number == signal.SIGINT
         conversation.signal(number)
 
     with _signals(forward), connection:

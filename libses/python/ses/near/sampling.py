@@ -17,7 +17,7 @@ from ses.near.execution.connection import Connection
 from ses.near.execution.conversation import Conversation, Ended
 from ses.near.execution.executors import HERE
 from ses.near.execution.run import Piece, Run
-from ses.near.history import Seen
+from ses.near.history import START_SECONDS, Seen
 
 SAMPLE_BYTES = 16 << 20
 _READ_SECONDS = 0.5
@@ -44,7 +44,7 @@ def sample(there: Run, path_here: str, path_there: str, size: int, connection: C
         cpu_seconds_per_byte=used / length,
         slowdown=max(1.0, near.cpu_seconds / max(here.cpu_seconds, _LEAST_CPU)),
         cores=near.cores,
-        start_seconds=near.start_seconds or 0.0,
+        start_seconds=START_SECONDS if near.start_seconds is None else near.start_seconds,
         memory=near.memory,
     )
 

@@ -13,8 +13,7 @@ from ses.near.cost import Decision, Here, Holder, Work, decide
 from ses.near.execution.connection import Connection
 from ses.near.execution.executors import NO_LIMITS, Limits, usual
 from ses.near.execution.run import File, Run
-from ses.near.history import Seen, recall, remember
-from ses.near.learning import START_SECONDS
+from ses.near.history import START_SECONDS, Seen, recall, remember
 from ses.near.placing import Place, Site, own_names
 from ses.near.sampling import read_rate, sample
 

@@ -99,7 +99,7 @@ def map_near(
     if array is not None and wanted.executor_used != "slurm":
         raise UsageError("--array is for Slurm: give --executor slurm, too.")
     where, reasons = spread(wanted, held, site_of(client), piece)
-    with interruptible():
+    with interruptible("map-near"):
         decision, at_once = decided(wanted, where, per_endpoint, reasons) if where.holders else (None, 1)
     report = _report(where, decision, prices)
     if dry_run:
@@ -111,7 +111,10 @@ def map_near(
         raise SesError(f"Near the data it takes longer: {decision.lost}. Run it here, or use --force.")
     tasks = tasks_of(where.extents, piece)
     nodes = {**dict.fromkeys(where.nodes, at_once), HERE: max(1, int(where.here.cores))}
-    with interruptible(), _told() as tell, _reduced(reducer) as (output, reduced), _below(array) as folder:
+    with (
+        interruptible("map-near"), _told() as tell, _reduced(reducer) as (output, reduced),
+        _below(array) as folder,
+    ):  # fmt: skip
         result = run_all(wanted, tasks, nodes, retries, output, to_descriptor(2), tell, folder)
     _finish(result, report, as_json)
     raise SystemExit(reduced() or result.status)

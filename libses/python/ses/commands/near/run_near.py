@@ -18,7 +18,7 @@ from ses.commands.near.options import WithProgram, execution_options, program, s
 from ses.commands.near.signals import PIPE_CLOSED, interruptible
 from ses.commands.options import service_command
 from ses.near.cost import Prediction
-from ses.near.execution.connection import Connection, LostError, NotStartedError
+from ses.near.execution.connection import Connection, LeftError, LostError, NotStartedError
 from ses.near.execution.conversation import Ended
 from ses.near.execution.executors import Limits
 from ses.near.learning import learn
@@ -59,7 +59,7 @@ def run_near(
     named = {Path(one): one for one in files}
     limits = Limits(cpus, memory, io_weight)
     wanted = Wanted(tuple(map(Path, files)), program(), limits=limits, names=named, **asked)
-    with interruptible(), Connection() as connection:
+    with interruptible("run-near"), Connection() as connection:
         made = plan(wanted, site_of(client), connection)
         if dry_run:
             if as_json:
@@ -88,6 +88,9 @@ def _run(wanted: Wanted, made: Plan, connection: Connection) -> tuple[Ended | Lo
             _say(f"it runs here: {made.reason}")
         except StoppedError as stopped:
             raise SystemExit(128 + stopped.number) from None
+        except LeftError as left:
+            _say(str(left))
+            raise SystemExit(128 + left.number) from None
         except LostError as error:
             _say(f"{error} What it printed may be incomplete.")
             raise SystemExit(EXIT_FAILED) from None
@@ -128,7 +131,9 @@ def _prediction(one: Prediction) -> str:
 def _tell_measured(done: Ended | Local) -> None:
     text = f"measured {done.seconds:.2f} s, {done.cpu_seconds:.2f} CPU seconds"
     if isinstance(done, Ended):
-        text += f", {done.returned / 1e6:.1f} MB returned{f'; {done.limits}' if done.limits else ''}"
+        text += f", {done.returned / 1e6:.1f} MB returned"
+        text += f", {done.queued_seconds:.0f} s in Slurm's queue" if done.queued_seconds else ""
+        text += f"; {done.limits}" if done.limits else ""
     _say(text)
 
 

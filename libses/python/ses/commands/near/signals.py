@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from ses.output import console, line
 
 PIPE_CLOSED = 128 + signal.SIGPIPE
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible(command: str) -> Iterator[None]:
     """End with 128 and the number on INT, TERM and HUP, after what is held has been given up.
 
-    A signal that was ignored stays so, as under nohup.
+    What is left on nodes that do not answer is said (notes of the SystemExit).  A signal that was ignored
+    stays so, as under nohup.
     """
     handled = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     wanted = [one for one in handled if signal.getsignal(one) is not signal.SIG_IGN]
     before = {one: signal.signal(one, _stop) for one in wanted}
     try:
         yield
+    except SystemExit as stopped:
+        for note in getattr(stopped, "__notes__", ()):
+            line(console(sys.stderr), f"{command}: {note}")
+        raise
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)

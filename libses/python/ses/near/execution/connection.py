@@ -20,10 +20,13 @@ from ses_client.errors import SesError
 from ses.near.execution import frames
 from ses.near.execution.executors import argv_of
 from ses.near.execution.run import Run
+from ses.near.execution.waiting import EXACT_SECONDS, queued_seconds
 
 _STDERR_KEPT = 400
 _PIECE = 1 << 16
 _CLOSE_SECONDS = 10.0
+_LEAVE_SECONDS = 2.0
+_TERM_SECONDS = 1.0
 _LONGEST_SECONDS = 300.0
 
 
@@ -33,6 +36,14 @@ class NotStartedError(SesError):
 
 class LostError(SesError):
     """The node was lost while the program ran."""
+
+
+class LeftError(SesError):
+    """A signal ended the waiting for a node on which the program may still run; ``number``: the signal's."""
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.number = number
 
 
 @dataclass(slots=True)
@@ -51,11 +62,14 @@ class _Started:
 class Connection:
     """The runner of one node.  Used by one thread; :meth:`end` and :meth:`send` by any.
 
-    ``start_seconds``: what it took until the first program ran there; ``None``: none did.
+    ``start_seconds``: what it took until the first program ran there, without ``queued_seconds`` in the queue
+    of Slurm; ``None``: none did, or Slurm does not say.
     """
 
     def __init__(self) -> None:
         self.start_seconds: float | None = None
+        self.queued_seconds: float | None = None
+        self._measured = False
         self._now: _Started | None = None
         self._ended = False
         # of what is there now, and of writing to it; the handler of a signal may interrupt who holds them
@@ -64,8 +78,11 @@ class Connection:
     def __enter__(self) -> Connection:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or issubclass(kind, Exception):
+            self.close()
+        else:  # a signal
+            self.leave()
 
     @property
     def reached(self) -> bool:
@@ -86,14 +103,26 @@ class Connection:
             now = self._now = self._now or _start(argv_of(run.executor, run.node, run.limits, run.rsh))
         self._write(now, frames.written(b"R", run.request()))
         try:
+            job = b""
             if not now.reached:
-                now.reached = _heard(now, run.node)[0] == b"H"
+                kind, job = _heard(now, run.node)
+                now.reached = kind == b"H"
             first = _heard(now, run.node)
+            while first[0] == b"S":  # of a signal to the program before
+                first = _heard(now, run.node)
         except frames.NoFrameError as error:
             raise NotStartedError(f"what answers on {run.node} is not the runner: {error}") from None
-        if self.start_seconds is None:
-            self.start_seconds = time.monotonic() - began
+        if not self._measured:
+            self._measured = True
+            self._keep(time.monotonic() - began, _job(run, job))
         return now.come, first
+
+    def _keep(self, seconds: float, job: str) -> None:
+        """Keep what it took until the first program ran, in a job that may have waited in a queue."""
+        asked = bool(job) and seconds >= EXACT_SECONDS
+        self.queued_seconds = queued_seconds(job) if asked else 0.0
+        if self.queued_seconds is not None:
+            self.start_seconds = max(0.0, seconds - self.queued_seconds)
 
     def send(self, kind: bytes, data: bytes = b"") -> None:
         """Send a frame to the program that runs, if one does."""
@@ -128,10 +157,48 @@ class Connection:
             waiter.join()
         now.come.close()
 
-    def _hang_up(self, now: _Started) -> None:
+    def leave(self) -> bool:
+        """End as :meth:`close` does, but wait for two seconds at most, and not after another signal.
+
+        Returns whether the runner has ended.  If not, the command that reaches it is left to end by itself.
+        """
+        with self._lock:
+            now, self._now, self._ended = self._now, None, True
+        if now is None:
+            return True
+        try:
+            self._hang_up(now, _LEAVE_SECONDS)
+            now.process.wait(_LEAVE_SECONDS)
+        except (subprocess.TimeoutExpired, SystemExit):
+            return False
+        return True
+
+    def abandon(self) -> None:
+        """End as :meth:`leave` does, and wait for nothing: a signal's handler may call it."""
+        with self._lock:
+            now, self._now, self._ended = self._now, None, True
+        if now is not None and self._writing.acquire(blocking=False):
+            try:
+                with contextlib.suppress(OSError):
+                    now.to.close()
+            finally:
+                self._writing.release()
+
+    def give_up(self) -> None:
+        """End the command that reaches the node, which does not answer: what is read from it ends."""
+        with self._lock:
+            now = self._now
+        if now is not None:
+            _kill(now, signal.SIGTERM)
+            late = threading.Timer(_TERM_SECONDS, _kill, (now, signal.SIGKILL))
+            late.daemon = True
+            late.start()
+
+    def _hang_up(self, now: _Started, seconds: float | None = None) -> None:
         if not now.reached:  # what waits for a node does not look at its input
             _kill(now, signal.SIGTERM)
-        if not self._writing.acquire(timeout=_CLOSE_SECONDS):  # a dead node takes nothing any more
+        timeout = _CLOSE_SECONDS if seconds is None else seconds
+        if not self._writing.acquire(timeout=timeout):  # a dead node takes nothing any more
             _kill(now, signal.SIGKILL)
             self._writing.acquire()
         try:
@@ -162,6 +229,11 @@ def _start(argv: list[str]) -> _Started:
     listener = threading.Thread(target=_keep_end, args=(process.stderr, said), daemon=True)
     listener.start()
     return _Started(process, process.stdin, process.stdout, time.monotonic(), said, listener)
+
+
+def _job(run: Run, told: bytes) -> str:
+    """Return the job of Slurm that was made for the runner; empty: none was, as in a user's allocation."""
+    return told.decode() if run.executor == "slurm" and "SLURM_JOB_ID" not in os.environ else ""
 
 
 def _heard(now: _Started, node: str) -> tuple[bytes, bytes]:

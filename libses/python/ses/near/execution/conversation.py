@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from ses.near.execution import frames
-from ses.near.execution.connection import Connection, LostError, NotStartedError
+from ses.near.execution.connection import Connection, LeftError, LostError, NotStartedError
 from ses.near.execution.run import Run
+from ses.near.execution.watch import ANSWER_SECONDS, Watch
 
 _PIECE = 1 << 16
 _ON_THE_WAY = 64  # parts of standard input that the program has not taken yet
@@ -25,7 +26,8 @@ _ON_THE_WAY = 64  # parts of standard input that the program has not taken yet
 class Ended:
     """How it ended.  ``status``: exit status, or the signal's number, negative.  ``seconds``: while it
     ran there.  ``limits``: in words, how they were kept.  ``returned``: bytes of its output.
-    ``start_seconds``: until the first program ran over this connection; ``None``: not known.
+    ``start_seconds``: until the first program ran over this connection, without ``queued_seconds`` in the
+    queue of Slurm; ``None``: not known.
     """
 
     status: int
@@ -37,6 +39,7 @@ class Ended:
     memory: float
     returned: int
     start_seconds: float | None
+    queued_seconds: float | None
 
     @property
     def exit_status(self) -> int:
@@ -55,18 +58,35 @@ class Conversation:
         self._runs = False
         self._early: list[int] = []
         self._taken = threading.Semaphore(_ON_THE_WAY)
+        self._watch = Watch(self._connection.give_up)
+        self._process: int | None = None
 
     @property
     def reached(self) -> bool:
         """Tell whether the node has answered, so that the program may run there."""
         return self._connection.reached
 
+    @property
+    def may_run(self) -> str:
+        """Return in words what may still run when nobody waits for it any more."""
+        which = "" if self._process is None else f" (process {self._process})"
+        return f"{self._run.argv[0]} may still run on {self._run.node}{which}."
+
     def signal(self, number: int) -> None:
-        """Send the program a signal; one that comes before it runs is sent when it does."""
+        """Send the program a signal; one that comes before it runs is sent when it does.
+
+        If it asks the program to end, and nothing is heard of the node from then on, :meth:`hold` soon raises
+        LeftError.
+        """
+        self._watch.asked(number)
         if self._runs:
             self._connection.send(b"K", str(number).encode())
         else:
             self._early.append(number)
+
+    def leave(self) -> None:
+        """Wait for nothing any more; a node that is reached ends the program as after :meth:`end`."""
+        self._connection.abandon()
 
     def end(self) -> None:
         """End the program: SIGHUP, and SIGKILL 5 s later.  :meth:`hold` then raises LostError."""
@@ -77,16 +97,28 @@ class Conversation:
     ) -> Ended:
         """Run the program to its end; ``stdin`` is a descriptor to pass on, ``None``: it gets none.
 
-        Raises NotStartedError with the reason, LostError, and what ``output`` raises: the program then gets
-        SIGHUP.
+        Raises NotStartedError with the reason, LostError, LeftError, and what ``output`` raises: the program
+        then gets SIGHUP.
         """
         kept = False
         try:
-            come, first = self._connection.begin(self._run)
-            kept = first[0] == b"N"
-            ended = self._heard(come, _begun(first), output, errors, stdin)
+            with self._watch:
+                come, first = self._connection.begin(self._run)
+                kept = first[0] == b"N"
+                ended = self._heard(come, _begun(first), output, errors, stdin)
             kept = True
             return ended
+        except (NotStartedError, LostError):
+            if self._watch.given_up is None:
+                raise
+            said = f"{self._run.node} has not answered for {ANSWER_SECONDS:.0f} s. {self.may_run}"
+            raise LeftError(said, self._watch.given_up) from None
+        except Exception:
+            raise
+        except BaseException as stopped:  # a signal
+            if not self._connection.leave():
+                stopped.add_note(f"{self._run.node} has not answered. {self.may_run}")
+            raise
         finally:
             self._runs = False
             if self._own or not kept:
@@ -96,6 +128,7 @@ class Conversation:
         self, come: IO[bytes], begun: dict[str, Any],
         output: Callable[[bytes], Any], errors: Callable[[bytes], Any], stdin: int | None,
     ) -> Ended:  # fmt: skip
+        self._process = begun.pop("process", None)
         self._runs = True
         while self._early:
             self.signal(self._early.pop(0))
@@ -104,12 +137,26 @@ class Conversation:
         else:
             threading.Thread(target=self._pass_on, args=(stdin,), daemon=True).start()
         begun["start_seconds"] = self._connection.start_seconds
-        ended = _heard(come, begun, output, errors, self._taken.release)
+        begun["queued_seconds"] = self._connection.queued_seconds
+        ended = _heard(come, begun, self._passing(output), self._passing(errors), self._heard_of)
         if ended is None:
-            raise LostError(
-                f"The connection to {self._run.node} was lost while {self._run.argv[0]} ran there."
-            )
+            lost = f"The connection to {self._run.node} was lost while {self._run.argv[0]} ran there."
+            raise LostError(f"{lost} {self.may_run}")
         return ended
+
+    def _passing(self, to: Callable[[bytes], Any]) -> Callable[[bytes], None]:
+        def pass_on(data: bytes) -> None:
+            with self._watch.passing_on():
+                to(data)
+
+        return pass_on
+
+    def _heard_of(self, kind: bytes) -> None:
+        self._watch.heard()
+        if kind == b"A":
+            self._taken.release()
+        elif kind == b"S":
+            self._watch.answered()
 
     def _pass_on(self, descriptor: int) -> None:
         while data := os.read(descriptor, _PIECE):
@@ -128,7 +175,9 @@ def answered(
     ended = None
     try:
         if frames.read(come) is not None and (first := frames.read(come)) is not None:
-            ended = _heard(come, {**_begun(first), "start_seconds": None}, output, errors, lambda: None)
+            begun = {**_begun(first), "start_seconds": None, "queued_seconds": None}
+            del begun["process"]
+            ended = _heard(come, begun, output, errors, lambda _: None)
     except frames.NoFrameError as error:
         raise NotStartedError(f"what answers on {run.node} is not the runner: {error}") from None
     if ended is None:
@@ -148,15 +197,17 @@ def _heard(
     begun: dict[str, Any],
     output: Callable[[bytes], Any],
     errors: Callable[[bytes], Any],
-    taken: Callable[[], Any],
+    heard: Callable[[bytes], Any],
 ) -> Ended | None:
-    """Pass on what a program says until its end; ``None``: the end was not told."""
+    """Pass on what a program says until its end; ``None``: the end was not told.
+
+    ``heard`` is told each kind of frame that came.
+    """
     returned = 0
     while (frame := frames.read(come)) is not None:
         kind, data = frame
-        if kind == b"A":
-            taken()
-        elif kind == b"O":
+        heard(kind)
+        if kind == b"O":
             returned += len(data)
             output(data)
         elif kind == b"E":

@@ -17,6 +17,12 @@ from pathlib import Path
 from ses_client.errors import UsageError
 
 CONNECT_SECONDS = 10
+ALIVE_SECONDS, ALIVE_COUNT = 15, 3
+"""ssh asks a silent node every 15 s whether it is there, and gives it up after three questions.
+
+So a run on a dead node ends after 45 to 60 s.  It is no less because a node that is there can be silent for
+half a minute: while a link of it fails over, or while it pages.  A signal does not wait for that
+(:mod:`ses.near.execution.watch`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +51,9 @@ given by ``--rsh``; empty: its usual one."""
 
 
 def ssh(node: str, _limits: Limits, own: Sequence[str]) -> list[str]:
-    """Over ssh, as the same user; never asks for a password."""
+    """Over ssh, as the same user; never asks for a password.  Options of the own command win."""
     options = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}", "-T"]
-    options += ["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3"]
+    options += ["-o", f"ServerAliveInterval={ALIVE_SECONDS}", "-o", f"ServerAliveCountMax={ALIVE_COUNT}"]
     return [*(own or ("ssh",)), *options, "--", node, shlex.join(bootstrap("python3"))]
 
 

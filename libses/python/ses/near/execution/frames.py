@@ -1,10 +1,11 @@
 """The bytes between this side and the runner: frames of one letter, a length and that many bytes.
 
 Here to there: ``R`` the request (JSON), ``I`` standard input, ``Z`` its end, ``K`` a signal's number.
-There to here: ``H`` the runner is there (once, first); for each request ``N`` it cannot be done (text), or
-``G`` the program has started (JSON), ``O`` its standard output, ``E`` standard error, ``A`` one more ``I``
-was taken, ``X`` how it ended (JSON).  After ``N`` and ``X`` the next request may come.  The runner has a copy
-of these few lines of its own: it is sent as one text.
+There to here: ``H`` the runner is there (once, first; the number of its job of Slurm); for each request ``N``
+it cannot be done (text), or ``G`` the program has started (JSON), ``O`` its standard output, ``E`` standard
+error, ``A`` one more ``I`` was taken, ``S`` one more ``K`` arrived, ``X`` how it ended (JSON).  After ``N``
+and ``X`` the next request may come.  The runner has a copy of these few lines of its own: it is sent as one
+text.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def read(stream: IO[bytes]) -> tuple[bytes, bytes] | None:
             raise NoFrameError(_shown(head))
         return None
     kind, length = HEAD.unpack(head)
-    if kind not in b"HGNOEAX" or length > MOST:
+    if kind not in b"HGNOEASX" or length > MOST:
         raise NoFrameError(_shown(head + stream.read(200)))
     data = stream.read(length)
     return (kind, data) if len(data) == length else None

@@ -59,6 +59,12 @@ def tell(kind: bytes, data: bytes = b"") -> None:
             view = view[os.write(1, view) :]
 
 
+def acknowledge() -> None:
+    """Tell that a signal arrived."""
+    with contextlib.suppress(OSError):
+        tell(b"S")
+
+
 def exactly(count: int) -> bytes:
     """Return that many bytes of standard input; fewer: it ended."""
     found = b""
@@ -102,6 +108,7 @@ class Heard:
                 self._input.put(data if kind == b"I" else None)
             elif kind == b"K":
                 self._signal(int(data))
+                threading.Thread(target=acknowledge, daemon=True).start()  # it may wait, this one may not
             else:
                 break
         with self._lock:
@@ -290,7 +297,8 @@ def run(request: dict[str, Any], others: Heard) -> None:
     except (OSError, subprocess.SubprocessError) as error:
         raise Refused(f"{argv[0]}: {error}") from None
     waiting = others.started(process, request["attended"])
-    tell(b"G", json.dumps({"limits": limits, "cores": cores(), "memory": memory()}).encode())
+    begun = {"limits": limits, "cores": cores(), "memory": memory(), "process": process.pid}
+    tell(b"G", json.dumps(begun).encode())
     assert process.stdin is not None
     piece = request["piece"]
     fed = (process.stdin, piece_of(piece) if piece else passed_on(waiting), not piece)
@@ -412,7 +420,7 @@ def main() -> None:
     """Run what is asked for until nobody asks."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     others = Heard()
-    tell(b"H")
+    tell(b"H", os.environ.get("SLURM_JOB_ID", "").encode())
     threading.Thread(target=others.listen, daemon=True).start()
     while (request := others.request()) is not None:
         try:
