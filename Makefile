@@ -90,12 +90,12 @@ packages:
 	@packaging/install.sh run
 
 .PHONY: install
-install: packages ## Install what building and running need (Debian packages, Python environment)
+install: packages ## Install the same with the Python packages of tests, linters and plots
 	@packaging/install.sh ldap
 	@packaging/install.sh python
 
 .PHONY: install-demo
-install-demo: packages
+install-demo: packages ## Install what running needs: Debian packages, and the services in .venv
 	@packaging/install.sh demo
 
 .PHONY: test-packages

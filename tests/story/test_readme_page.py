@@ -24,7 +24,7 @@ UNION = Path("/srv/union")
 OUTPUT = UNION / "alice/output.dat"
 #: How each block begins.
 DEMO = ("apt-get update", "               |")
-INSTALL, RUN, STATE = "make install native", "ses-run", "ses requirements"
+INSTALL, RUN, STATE = "make install-demo", "ses-run", "ses requirements"
 CPP, COMPILE, PYTHON = "#include <ses/ses.hpp>", "c++", "from ses.api"
 
 PROGRAM = r"""
@@ -169,6 +169,7 @@ def test_needs_are_stated_and_every_question_is_answered(site: Site, output: Pat
     assert re.search(r"^ *1 \| union/disk[12] \| +0\.000 ", said["rank"], re.MULTILINE)
     assert re.search(r"^1 \| store1 \| ", said["nodes"], re.MULTILINE)
     assert re.search(r"^  bytes +/srv/disk[12], as chosen$", said["explain"], re.MULTILINE)
+    assert "/usr/local/lib/libses-wrapper.so loads" in said["doctor"]
     assert said["doctor"].endswith("Every link holds.\n")
 
 
