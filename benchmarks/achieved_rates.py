@@ -38,7 +38,7 @@ from service_double import ServiceDouble  # noqa: E402
 from ses.demo.branches import BranchPlan  # noqa: E402
 from ses.demo.storage import set_up  # noqa: E402
 from ses_benchmarks.direct_union import direct_union  # noqa: E402
-from ses_benchmarks.processes import Usage  # noqa: E402
+from ses_benchmarks.processes import Usage, unwind_when_ended  # noqa: E402
 
 MEGABYTE = 1_000_000
 PLANS = tuple(BranchPlan(f"b{n}", 40, 20, free=1150, capacity=1200) for n in (1, 2))
@@ -409,6 +409,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--pairs", type=int, default=60, help="pairs of seconds of small writes")
     given = parser.parse_args()
+    unwind_when_ended()
     with tempfile.TemporaryDirectory() as scratch, site_of(given.build, Path(scratch)) as site:
         print(f"load average {os.getloadavg()[0]:.1f}")
         if given.rounds > 0:

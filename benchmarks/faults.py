@@ -29,6 +29,8 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from ses_benchmarks.processes import unwind_when_ended
+
 ROOT = Path(__file__).resolve().parents[1]
 BIN, BUILD = ROOT / ".venv/bin", ROOT / "build/libses"
 BRANCHES, WORKERS, USERS = 4, 4, (0, 65534)
@@ -319,6 +321,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=50_000)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
+    unwind_when_ended()
     with ExitStack() as undo:
         work = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ses-faults-")))
         work.chmod(0o755)

@@ -24,6 +24,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ses_benchmarks.processes import unwind_when_ended
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests/lustre"), str(ROOT / "tests/libses")]
 
@@ -85,6 +87,7 @@ def main() -> int:
         "(default: %(default)s)",
     )  # fmt: skip
     arguments = parser.parse_args()
+    unwind_when_ended()
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         program = scratch / "lustre_create"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -33,6 +32,7 @@ from ses_benchmarks import (
 from ses_benchmarks.chain import chain
 from ses_benchmarks.creates import Effort
 from ses_benchmarks.probe import BenchmarkError, Probe, build_probe
+from ses_benchmarks.processes import unwind_when_ended
 from ses_benchmarks.site_service import Served, monitor, service
 from ses_benchmarks.summary import Measurement
 
@@ -202,7 +202,7 @@ def main() -> int:
     measured: list[Measurement] = []
     failures: list[str] = []
     print(report.machine_line(), flush=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything is stopped and unmounted
+    unwind_when_ended()
     with tempfile.TemporaryDirectory(prefix="ses-bench-", dir=chosen.scratch) as name:
         scratch = Path(name)
         parts = {

@@ -39,6 +39,7 @@ from ses.demo.throttle import find_throttle
 from ses.profiling.run import profile
 from ses.streaming.advice import Forecast, Place, Work, forecast
 from ses.streaming.model import Resource
+from ses_benchmarks.processes import unwind_when_ended
 
 MB = 1e6
 DISKS, LINKS, CORES, LOOPS = (10, 30, 90), (8, 25, 100), (0.1, 0.3, 0.8), (1, 12, 60)
@@ -103,7 +104,7 @@ class Shaped:
 
     def __init__(self, undo: ExitStack, size: int) -> None:
         name = f"ses{os.getpid()}"
-        work = Path(tempfile.mkdtemp(dir="/dev/shm"))
+        work = Path(tempfile.mkdtemp(prefix=f"{name}-", dir="/dev/shm"))
         undo.callback(run, "rm", "-r", str(work))
         image, mount = work / "image", work / "mount"
         mount.mkdir()
@@ -225,6 +226,7 @@ def main() -> None:
     asked.add_argument("--seconds", type=float, default=2.5, help="about how long a stream lasts")
     asked.add_argument("--way", choices=WAYS, help="only this way of reading")
     options = asked.parse_args()
+    unwind_when_ended()
     found: dict[str, list[Found]] = {}
     with ExitStack() as undo:
         shaped = Shaped(undo, FILE_BLOCKS * BLOCK)

@@ -25,6 +25,7 @@ sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests/libses")]
 
 from ses_benchmarks.chain import mounted_union  # noqa: E402
 from ses_benchmarks.probe import build_probe  # noqa: E402
+from ses_benchmarks.processes import unwind_when_ended  # noqa: E402
 from ses_benchmarks.summary import percentile  # noqa: E402
 from table_double import CREATED, TableDouble  # noqa: E402
 
@@ -121,6 +122,7 @@ def main() -> int:
     parser.add_argument("--build", type=Path, default=ROOT / "build/libses", help="where CMake built libses")
     ses_run = parser.parse_args().build.resolve() / "run/ses-run"
     cpu = str(max(os.sched_getaffinity(0)))
+    unwind_when_ended()
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name, made_place(Path(name)) as (plain, place):
         program = build_probe(Path(name))
         for row, call, what in ROWS:

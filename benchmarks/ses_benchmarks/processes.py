@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +17,22 @@ from ses_benchmarks.probe import BenchmarkError
 
 STOP_SECONDS = 20
 _kept_ports: list[socket.socket] = []
+
+
+def unwind_when_ended() -> None:
+    """From now on SIGTERM and SIGHUP raise SystemExit, so that what was started and mounted is undone.
+
+    Once one has come, others are ignored: they would end what undoes it.
+    """
+
+    def end(number: int, _frame: object) -> None:
+        for one in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(one, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    for one in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(one) is not signal.SIG_IGN:  # nohup
+            signal.signal(one, end)
 
 
 def free_port() -> int:

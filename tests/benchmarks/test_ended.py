@@ -1,0 +1,51 @@
+"""A benchmark that is told to end leaves nothing of what it made behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting, namespaces and limits need root")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_the_forecast_of_streaming_takes_mount_namespace_and_group_away(number: signal.Signals) -> None:
+    if not Path("/sys/fs/cgroup/cpu").is_dir():
+        pytest.skip("the benchmark limits processors by cgroup v1")
+    command = [sys.executable, ROOT / "benchmarks/streaming_forecast.py", "--most", "1", "--runs", "1"]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    name = f"ses{running.pid}"
+    group = Path("/sys/fs/cgroup/cpu") / name
+    try:
+        mounts = _until_it_runs(running, group)
+    finally:
+        running.send_signal(number)
+        status = running.wait(60)
+    assert status not in (0, -number)
+    assert mounts, "it had mounted something"
+    assert not mounts & _loops()
+    assert name not in subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
+    assert not group.exists()
+    assert not any(Path(where).parent.exists() for where in mounts)
+
+
+def _until_it_runs(running: subprocess.Popen[bytes], group: Path) -> set[str]:
+    """Wait for the first program in the group; return where it has mounted a loop device."""
+    until = time.monotonic() + 60
+    while not (group.exists() and (group / "tasks").read_text()):
+        assert running.poll() is None, "it ended by itself"
+        assert time.monotonic() < until, "it never ran its program"
+        time.sleep(0.01)
+    return {where for where in _loops() if group.name in where}
+
+
+def _loops() -> set[str]:
+    """Where loop devices are mounted."""
+    rows = (row.split(" ") for row in Path("/proc/self/mounts").read_text().splitlines())
+    return {where for device, where, *_ in rows if device.startswith("/dev/loop")}
