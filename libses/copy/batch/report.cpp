@@ -200,6 +200,9 @@ int Report::finish(const Possible &possible, bool interrupted) {
   if (failed_ > kKept) {
     say(std::to_string(failed_ - kKept) + " more failures");
   }
+  if (warned_ > kKept) {
+    say(std::to_string(warned_ - kKept) + " more warnings");
+  }
   const std::string text =
       as_json_ ? json(possible, passed.count(), interrupted) : summary(possible, passed.count());
   const bool written = std::printf("%s\n", text.c_str()) >= 0 && std::fflush(stdout) == 0;

@@ -59,6 +59,17 @@ bool lies_in(std::string path, const struct stat &directory) {
   }
 }
 
+// A file replaces what has its name, but no device: cp would write to it, and nobody wants it gone.
+void refuse_special(const std::string &target, mode_t there) {
+  struct stat meant {};
+  if (S_ISLNK(there)) {
+    there = stat(target.c_str(), &meant) == 0 ? meant.st_mode : S_IFREG;
+  }
+  if (!S_ISREG(there) && !S_ISDIR(there)) {
+    throw Failure(target, "is a device, FIFO or socket, which a file does not replace");
+  }
+}
+
 } // namespace
 
 Tree::Tree(bool no_clobber, Report &report, const std::atomic<bool> &stop, Take take)
@@ -66,6 +77,7 @@ Tree::Tree(bool no_clobber, Report &report, const std::atomic<bool> &stop, Take 
 
 void Tree::walk(const std::vector<std::string> &sources, const std::string &target) {
   struct stat there {};
+  named_ = without_slashes(target);
   const bool exists = stat(target.c_str(), &there) == 0;
   const bool is_directory = exists && S_ISDIR(there.st_mode);
   if ((sources.size() > 1 || target.back() == '/') && !is_directory) {
@@ -86,9 +98,9 @@ void Tree::walk(const std::vector<std::string> &sources, const std::string &targ
     const std::string name = last_name(source);
     if (name.empty() || name == "." || name == "..") {
       // What is inside goes into the target itself, as with cp.
-      visit(source, without_slashes(target));
+      visit(source, named_);
     } else {
-      visit(without_slashes(source), is_directory ? joined(target, name) : without_slashes(target));
+      visit(without_slashes(source), is_directory ? joined(target, name) : named_);
     }
   }
 }
@@ -120,6 +132,9 @@ void Tree::visit(const std::string &source, const std::string &target, bool in_a
       return;
     }
     if (S_ISREG(from.st_mode)) {
+      if (exists) {
+        refuse_special(target, there.st_mode);
+      }
       take_(source, target, from,
             in_a_fresh_one ? Name::kFresh
             : exists       ? Name::kTaken
@@ -139,7 +154,11 @@ void Tree::enter(const std::string &source, const std::string &target, const str
   const bool is_fresh = mkdir(target.c_str(), 0700) == 0;
   if (!is_fresh) {
     const int error = errno;
-    if (error != EEXIST || stat(target.c_str(), &there) != 0 || !S_ISDIR(there.st_mode)) {
+    const int seen = fstatat(AT_FDCWD, target.c_str(), &there, link_flag(target));
+    if (error == EEXIST && seen == 0 && S_ISLNK(there.st_mode)) {
+      throw Failure(target, "is a symbolic link, which is not followed out of the target");
+    }
+    if (error != EEXIST || seen != 0 || !S_ISDIR(there.st_mode)) {
       errno = error;
       throw failed(target, "cannot be made a directory");
     }
@@ -163,6 +182,10 @@ void Tree::enter(const std::string &source, const std::string &target, const str
   for (const std::string &name : names) {
     visit(joined(source, name), joined(target, name), is_fresh);
   }
+}
+
+int Tree::link_flag(const std::string &target) const {
+  return target == named_ ? 0 : AT_SYMLINK_NOFOLLOW;
 }
 
 bool Tree::is_later_name(const std::string &target, const struct stat &from) {
@@ -217,7 +240,8 @@ void Tree::finish() {
   }
   for (auto made = directories_.rbegin(); made != directories_.rend(); ++made) {
     const Descriptor in(open(made->source.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    const Descriptor out(open(made->target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const int no_link = link_flag(made->target) != 0 ? O_NOFOLLOW : 0;
+    const Descriptor out(open(made->target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | no_link));
     struct stat there {};
     const std::string lost = in && out && fstat(out.get(), &there) == 0
                                  ? keep_metadata(in.get(), out.get(), made->from, there)

@@ -45,12 +45,16 @@ private:
   void enter(const std::string &source, const std::string &target, const struct stat &from);
   void link(const std::string &source, const std::string &target, const struct stat &from);
   void special(const std::string &source, const std::string &target, const struct stat &from);
+  // Only the target that was asked for may be a symbolic link: to others than root inside, a link
+  // planted there would lead the copy anywhere.
+  [[nodiscard]] int link_flag(const std::string &target) const;
   bool is_later_name(const std::string &target, const struct stat &from);
 
   const bool no_clobber_;
   Report &report_;
   const std::atomic<bool> &stop_;
   const Take take_;
+  std::string named_; // the target that was asked for
   std::vector<Made> directories_;
   std::map<std::pair<dev_t, ino_t>, std::string> first_names_;
   std::vector<std::pair<std::string, std::string>> later_names_;
