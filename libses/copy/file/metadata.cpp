@@ -1,6 +1,10 @@
 #include "file/metadata.h"
 
+#include <endian.h>
 #include <fcntl.h>
+#include <linux/limits.h>
+#include <linux/posix_acl.h>
+#include <linux/posix_acl_xattr.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -12,6 +16,8 @@
 
 namespace ses::copy {
 namespace {
+
+constexpr std::string_view kAccessList = "system.posix_acl_access";
 
 bool belongs_to_the_file_system(std::string_view name) {
   constexpr std::array<std::string_view, 9> kOwn{
@@ -59,8 +65,27 @@ std::string keep_attribute(int in, int out, const char *name) {
   return "";
 }
 
-std::string keep_attributes(int in, int out) {
+// Of a file whose list gets lost: the group's bits of its mode are the most that the list gives to
+// anybody, and without the list the owning group would have them.
+mode_t without_list(int in, mode_t mode) {
+  std::vector<char> list(XATTR_SIZE_MAX);
+  const ssize_t size = fgetxattr(in, kAccessList.data(), list.data(), list.size());
+  mode_t group = 0;
+  posix_acl_xattr_entry entry{};
+  for (ssize_t at = sizeof(posix_acl_xattr_header); at + ssize_t{sizeof entry} <= size;
+       at += ssize_t{sizeof entry}) {
+    std::memcpy(&entry, list.data() + at, sizeof entry);
+    if (le16toh(entry.e_tag) == ACL_GROUP_OBJ) {
+      group = le16toh(entry.e_perm) & 07U;
+    }
+  }
+  return mode & ~(070U & ~(group << 3));
+}
+
+// The first of those that could not be kept, and why; MODE becomes what is right without it.
+std::string keep_attributes(int in, int out, mode_t &mode) {
   const std::string names = names_of(in);
+  std::string lost;
   for (std::size_t at = 0; at < names.size();) {
     const char *name = names.c_str() + at;
     at += std::strlen(name) + 1;
@@ -68,11 +93,14 @@ std::string keep_attributes(int in, int out) {
       continue;
     }
     const std::string why = keep_attribute(in, out, name);
-    if (!why.empty()) {
-      return std::string("attribute ") + name + ": " + why;
+    if (!why.empty() && lost.empty()) {
+      lost = std::string("attribute ") + name + ": " + why;
+    }
+    if (!why.empty() && name == kAccessList) {
+      mode = without_list(in, mode);
     }
   }
-  return "";
+  return lost;
 }
 
 // Takes away what the directory handed on to the copy: it would let in whom the source does not.
@@ -109,7 +137,7 @@ std::string keep_metadata(int in, int out, const struct stat &source, const stru
       mode &= 01777;
     }
   }
-  for (const std::string &why : {drop_inherited_lists(out), keep_attributes(in, out)}) {
+  for (const std::string &why : {drop_inherited_lists(out), keep_attributes(in, out, mode)}) {
     if (lost.empty()) {
       lost = why;
     }

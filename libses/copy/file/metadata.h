@@ -13,7 +13,7 @@ namespace ses::copy {
 // layouts) are the file system's own and are not copied.  Returns what could not be kept, as a text
 // without a path; "" when all was.  MADE is what OUT was when it was made.  An owner that only root
 // may give is left out without a word, as by cp -p; then set-user-ID and set-group-ID bits are left
-// out, too.
+// out, too.  Where a list (ACL) is lost, the owning group has what the list gave it and no more.
 std::string keep_metadata(int in, int out, const struct stat &source, const struct stat &made);
 
 // The same of a symbolic link, which has neither mode nor attributes that a user sets.
