@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 
 #include "bytes/direct_ring.h"
@@ -113,21 +114,50 @@ Moved by_splice(int in, int out, off_t offset, off_t length, Watch watch) {
   return moved;
 }
 
-Moved by_a_buffer(int in, int out, off_t offset, off_t length, Watch watch) {
+// False: not all was written, for what errno says.
+bool write_whole(int out, const char *from, std::size_t size, off_t at) {
+  while (size > 0) {
+    const ssize_t wrote = pwrite(out, from, size, at);
+    if (wrote >= 0) {
+      from += wrote;
+      at += wrote;
+      size -= static_cast<std::size_t>(wrote);
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool is_zero(const char *block, std::size_t size) {
+  return block[0] == 0 && std::memcmp(block, block + 1, size - 1) == 0;
+}
+
+// As write_whole(), but leaves out blocks of zeros.
+bool write_data(int out, const char *from, std::size_t size, off_t at) {
+  constexpr auto kBlock = static_cast<std::size_t>(kAlignment);
+  std::size_t written = 0; // or left out
+  for (std::size_t here = 0; here < size; here += kBlock) {
+    const std::size_t block = std::min(kBlock, size - here);
+    if (is_zero(from + here, block)) {
+      if (!write_whole(out, from + written, here - written, at + static_cast<off_t>(written))) {
+        return false;
+      }
+      written = here + block;
+    }
+  }
+  return write_whole(out, from + written, size - written, at + static_cast<off_t>(written));
+}
+
+// PUT is one of the two above.
+template <typename Put>
+Moved by_a_buffer(int in, int out, off_t offset, off_t length, Watch watch, Put put) {
   thread_local const auto buffer = std::make_unique_for_overwrite<char[]>(kBuffer);
   return repeat(offset, length, watch, [&](off_t at, off_t size) -> ssize_t {
     const auto wanted = std::min<std::size_t>(static_cast<std::size_t>(size), kBuffer);
     const ssize_t taken = pread(in, buffer.get(), wanted, at);
-    for (ssize_t given = 0; given < taken;) {
-      const ssize_t wrote =
-          pwrite(out, buffer.get() + given, static_cast<std::size_t>(taken - given), at + given);
-      if (wrote >= 0) {
-        given += wrote;
-      } else if (errno != EINTR) {
-        return -1;
-      }
-    }
-    return taken;
+    const bool is_put = taken < 0 || put(out, buffer.get(), static_cast<std::size_t>(taken), at);
+    return is_put ? taken : -1;
   });
 }
 
@@ -146,8 +176,12 @@ Moved move_range(Way way, int in, int out, off_t offset, off_t length, Watch wat
   case Way::kSplice:
     return by_splice(in, out, offset, length, watch);
   default:
-    return by_a_buffer(in, out, offset, length, watch);
+    return by_a_buffer(in, out, offset, length, watch, write_whole);
   }
+}
+
+Moved move_data(int in, int out, off_t offset, off_t length, Watch watch) {
+  return by_a_buffer(in, out, offset, length, watch, write_data);
 }
 
 } // namespace ses::copy

@@ -37,6 +37,9 @@ Moved reflink(int in, int out);
 // what was written is what another way writes again.
 Moved move_range(Way way, int in, int out, off_t offset, off_t length, Watch watch);
 
+// The same by kReadWrite to where OUT has a hole: what is zeros stays one, in blocks of kAlignment.
+Moved move_data(int in, int out, off_t offset, off_t length, Watch watch);
+
 inline constexpr off_t kStep = off_t{8} << 20;   // bytes between two looks at Watch::stop
 inline constexpr off_t kAlignment = off_t{4096}; // of memory, offset and length with kDirect
 

@@ -54,7 +54,8 @@ Options:
   --version            Print the version
 
 Exit status: 0 when everything was copied; 1 when something was not, which
-standard error names, or when interrupted; 2 when the command line is wrong.
+standard error names; 2 when the command line is wrong; 128 and the number of
+the signal when interrupted.
 )";
 
 constexpr Program kProgram{"ses-copy", kHelp,

@@ -48,8 +48,8 @@ Options:
   --version            Print the version
 
 Exit status: 0 when every file is where it is served best; 1 when one could not
-be migrated, which standard error names, or when interrupted; 2 when the command
-line is wrong.
+be migrated, which standard error names; 2 when the command line is wrong; 128
+and the number of the signal when interrupted.
 )";
 
 constexpr Program kProgram{

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -170,6 +171,9 @@ void FileCopy::plan() {
     throw Failure(source_, "cannot be copied by the way that was asked for");
   }
   way_ = *way;
+  if (from_.st_size == 0) {
+    copy_of_no_size();
+  }
   if (shared_ || from_.st_size == 0) {
     return;
   }
@@ -178,12 +182,36 @@ void FileCopy::plan() {
   if (from_.st_size >= kWorthAnnouncing) {
     posix_fadvise(in_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   }
+  off_t data = 0;
   for (const Extent &extent : extents_of(in_.get(), from_, piece)) {
+    data += extent.length;
     if (extent.offset + extent.length > there_) {
       pieces_.push_back(extent);
     }
   }
+  looks_for_zeros_ = !whole && data == from_.st_size && !is_of_the_node(in_.get()) &&
+                     possible_.first(devices_, Way::kReadWrite, false).has_value();
+  if (looks_for_zeros_) {
+    way_ = Way::kReadWrite;
+  }
   copied_.resize(pieces_.size());
+}
+
+// Files of /proc say that they have no bytes, and give some when they are read.
+void FileCopy::copy_of_no_size() {
+  constexpr off_t kAny = std::numeric_limits<off_t>::max();
+  const Moved moved = move_range(Way::kReadWrite, in_.get(), out_.get(), 0, kAny, watch_);
+  struct stat written {};
+  if (moved.outcome == Outcome::kStopped) {
+    stopped_ = true;
+  } else if (moved.outcome != Outcome::kShort) {
+    throw Failure(source_, std::string("cannot be copied: ") + std::strerror(moved.error),
+                  moved.error);
+  } else if (fstat(out_.get(), &written) == 0 && written.st_size > 0) {
+    result_.bytes = static_cast<std::uint64_t>(written.st_size);
+    way_ = Way::kReadWrite;
+    grows_to_size_ = true;
+  }
 }
 
 unsigned FileCopy::pieces() const {
@@ -219,7 +247,10 @@ void FileCopy::copy_piece(std::size_t number) {
       way = next_way(way, errno);
       continue;
     }
-    const Moved moved = move_range(way, in_.get(), out_.get(), piece.offset, piece.length, watch_);
+    const Moved moved =
+        looks_for_zeros_
+            ? move_data(in_.get(), out_.get(), piece.offset, piece.length, watch_)
+            : move_range(way, in_.get(), out_.get(), piece.offset, piece.length, watch_);
     switch (moved.outcome) {
     case Outcome::kDone:
       note(number);

@@ -83,6 +83,7 @@ private:
   void create(Name name);
   [[nodiscard]] Descriptor create_whole(ses_result &result) const;
   void plan();
+  void copy_of_no_size();
   void copy_piece(std::size_t number);
   Way next_way(Way tried, int error);
   void note(std::size_t number);
@@ -101,8 +102,9 @@ private:
   struct stat made_ {}; // the copy, before anything was written
   Devices devices_{};
   bool direct_pays_ = false;
-  bool shared_ = false;        // all blocks are: nothing is left to copy
-  bool grows_to_size_ = false; // by its last piece, with nothing behind it
+  bool shared_ = false;          // all blocks are: nothing is left to copy
+  bool grows_to_size_ = false;   // by its last piece, with nothing behind it
+  bool looks_for_zeros_ = false; // there are holes, and the file system does not tell where
   std::atomic<Way> way_{Way::kReflink};
   off_t there_ = 0; // bytes an interrupted copy left
   std::vector<Extent> pieces_;

@@ -1,0 +1,116 @@
+"""ses-copy where somebody is careless or means harm: what is said, what is kept, what is never touched."""
+
+import os
+import stat
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mergerfs_union import Union
+
+Copy = Callable[..., dict[str, Any]]
+MIB = 1 << 20
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+
+
+@contextmanager
+def mounted(kind: str, options: str, path: Path) -> Iterator[Path]:
+    path.mkdir()
+    subprocess.run(["mount", "-t", kind, "-o", options, "none", path], check=True, timeout=60)
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", path], check=True, timeout=60)
+
+
+def test_a_device_or_fifo_is_not_replaced_by_a_file(tmp_path: Path, copy: Copy) -> None:
+    (tmp_path / "from").write_text("bytes")
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("fifo")
+    for target in ("fifo", "link", "/dev/null"):
+        report = copy("from", target, status=1)
+        assert "is a device, FIFO or socket, which a file does not replace" in report["stderr"]
+    assert stat.S_ISFIFO((tmp_path / "fifo").stat().st_mode)
+    assert (tmp_path / "link").is_symlink()
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+def test_a_link_inside_the_target_leads_nowhere(tmp_path: Path, copy: Copy) -> None:
+    (tmp_path / "from/in").mkdir(parents=True)
+    (tmp_path / "from/in/file").write_text("bytes")
+    (tmp_path / "from/in").chmod(0o700)
+    (tmp_path / "precious").mkdir(mode=0o755)
+    (tmp_path / "to").mkdir()
+    (tmp_path / "to/in").symlink_to("../precious")
+    report = copy("from/.", "to", status=1)
+    assert "to/in: is a symbolic link, which is not followed out of the target" in report["failures"]
+    assert list((tmp_path / "precious").iterdir()) == []
+    assert stat.S_IMODE((tmp_path / "precious").stat().st_mode) == 0o755
+    (tmp_path / "asked for").symlink_to("precious")
+    copy("from/.", "asked for")
+    assert (tmp_path / "precious/in/file").read_text() == "bytes"
+
+
+def test_a_file_that_says_it_is_empty_and_is_not_is_copied(tmp_path: Path, copy: Copy) -> None:
+    assert Path("/proc/version").stat().st_size == 0
+    report = copy("/proc/version", "to")
+    assert (tmp_path / "to").read_bytes() == Path("/proc/version").read_bytes()
+    assert report["bytes"] == (tmp_path / "to").stat().st_size
+
+
+@needs_root
+def test_without_its_access_list_a_file_lets_nobody_more_in(tmp_path: Path, copy: Copy) -> None:
+    (tmp_path / "from").write_text("for one user, not for the group")
+    (tmp_path / "from").chmod(0o640)
+    subprocess.run(["setfacl", "-m", "u:nobody:rw,g::-,m::rw", tmp_path / "from"], check=True)
+    assert stat.S_IMODE((tmp_path / "from").stat().st_mode) == 0o660
+    with mounted("ramfs", "mode=755", tmp_path / "without lists") as target:
+        report = copy("from", target)
+        assert "not kept: attribute system.posix_acl_access: Operation not supported" in report["stderr"]
+        assert stat.S_IMODE((target / "from").stat().st_mode) == 0o600
+
+
+def test_an_attribute_that_cannot_be_kept_costs_no_other(built: Path, tmp_path: Path) -> None:
+    (tmp_path / "from").write_text("bytes")
+    for name in ("user.one", "user.two"):
+        os.setxattr(tmp_path / "from", name, b"kept")
+    refused = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsetxattr"]
+    refused += ["-e", "inject=fsetxattr:error=ENOSPC:when=1"]
+    command = [*refused, built / "ses-copy", tmp_path / "from", tmp_path / "to"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert "not kept: attribute user." in done.stderr
+    assert len(os.listxattr(tmp_path / "to")) == 1
+
+
+def test_holes_stay_where_the_file_system_does_not_tell_them(
+    built: Path, union: Union, tmp_path: Path
+) -> None:
+    source = union.path / "sparse"
+    with source.open("wb") as file:
+        file.seek(33 * MIB + 5)
+        file.write(b"x" * 5000)
+        file.truncate(128 * MIB + 1)
+    done = union.run(built / "ses-copy", "--verify", source, tmp_path / "to", library=False)
+    assert "1 file" in done.stdout
+    assert (tmp_path / "to").stat().st_size == 128 * MIB + 1
+    assert (tmp_path / "to").stat().st_blocks * 512 < MIB
+
+
+@needs_root
+def test_a_copy_goes_on_once_there_is_room(tmp_path: Path, copy: Copy) -> None:
+    (tmp_path / "from").mkdir(mode=0o750)
+    for number in range(3):
+        (tmp_path / f"from/{number}").write_bytes(os.urandom(MIB))
+    os.link(tmp_path / "from/0", tmp_path / "from/again")
+    with mounted("tmpfs", "size=2500k", tmp_path / "small") as small:
+        report = copy("--jobs", "1", "from", small, status=1)
+        assert "No space left on device" in report["failures"][0]
+        assert all(one.stat().st_size == MIB for one in (small / "from").iterdir())
+        subprocess.run(["mount", "-o", "remount,size=8m", small], check=True, timeout=60)
+        assert copy("--resume", "from", small)["skipped"] == 2
+        assert {one.name for one in (small / "from").iterdir()} == {"0", "1", "2", "again"}
+        assert (small / "from/0").stat().st_ino == (small / "from/again").stat().st_ino
+        assert stat.S_IMODE((small / "from").stat().st_mode) == 0o750
