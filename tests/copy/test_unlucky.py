@@ -3,6 +3,7 @@
 import os
 import stat
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,6 +62,28 @@ def test_a_file_that_says_it_is_empty_and_is_not_is_copied(tmp_path: Path, copy:
     assert report["bytes"] == (tmp_path / "to").stat().st_size
 
 
+@pytest.mark.parametrize(("change", "said"), [(MIB, "changed while"), (-MIB, "became shorter")])
+def test_a_source_that_changes_meanwhile_gives_no_copy(
+    change: int, said: str, built: Path, tmp_path: Path
+) -> None:
+    """strace holds the first bytes back until the source has another size."""
+    source, partial = tmp_path / "from", tmp_path / ".ses-partial.to"
+    source.write_bytes(os.urandom(3 * MIB))
+    held = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pwrite64"]
+    held += ["-e", "inject=pwrite64:delay_enter=2000000:when=1"]
+    command = [*held, built / "ses-copy", "--way", "read-write", source, tmp_path / "to"]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not partial.exists():
+        assert time.monotonic() < until, "nothing is copied"
+        time.sleep(0.005)
+    os.truncate(source, 3 * MIB + change)
+    _, told = running.communicate(timeout=60)
+    assert running.returncode == 1
+    assert said in told
+    assert [one.name for one in tmp_path.iterdir()] == ["from"]
+
+
 @needs_root
 def test_without_its_access_list_a_file_lets_nobody_more_in(tmp_path: Path, copy: Copy) -> None:
     (tmp_path / "from").write_text("for one user, not for the group")
@@ -108,6 +131,7 @@ def test_a_copy_goes_on_once_there_is_room(tmp_path: Path, copy: Copy) -> None:
     with mounted("tmpfs", "size=2500k", tmp_path / "small") as small:
         report = copy("--jobs", "1", "from", small, status=1)
         assert "No space left on device" in report["failures"][0]
+        assert "once there is room, the same command with --resume goes on" in report["stderr"]
         assert all(one.stat().st_size == MIB for one in (small / "from").iterdir())
         subprocess.run(["mount", "-o", "remount,size=8m", small], check=True, timeout=60)
         assert copy("--resume", "from", small)["skipped"] == 2

@@ -88,6 +88,10 @@ int run(Options options) {
   const int status = runner.finish();
   if (stop_signal() != 0) {
     std::fputs("ses-copy: interrupted; the same command with --resume goes on\n", stderr);
+  } else if (stop_asked) {
+    std::fputs(
+        "ses-copy: stopped early; once there is room, the same command with --resume goes on\n",
+        stderr);
   }
   return status;
 }

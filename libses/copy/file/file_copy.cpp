@@ -147,7 +147,7 @@ void FileCopy::create(Name name) {
             : "";
   }
   if (!out_ || fstat(out_.get(), &made_) != 0) {
-    throw failed(partial_, "cannot be created");
+    throw failed(target_, "cannot be created");
   }
   devices_ = {from_.st_dev, made_.st_dev};
 }
