@@ -1,19 +1,23 @@
 """How long ses-copy takes against cp, cp --reflink, rsync and dd, in sizes and between file systems.
 
-Each cell copies the same files by every program in turn, several times, and prints the median time as a
-ratio to that of the fastest of the others, with the range of the ratios of single rounds, and the same of
-processor time, which other work on the machine disturbs less.  Sources are in the page cache.  `--sync`
-counts until the copy is on the device.  Copies of small files stay until the end: ext4 gives no inode again
-that was freed in the last minute, and looking past those takes most of the time.  `--mount` (root) compares
-tmpfs, ext4 on a loop device, a mergerfs union of two branches and the tests' stand-in for Lustre, all in
-memory: each within itself and to and from tmpfs.  No number makes this fail.
+Each cell copies the same files by every program in an order drawn anew, several times, and prints the
+least time as a ratio to that of the fastest of the others, and the ratio of the medians: once until the
+program has ended, when most of the copy is in memory only, and once until it is on the device (syncfs);
+then the same of processor time.  The least counts, since waits only add: in a virtual machine that gives
+free pages back to its hypervisor, 1 GB took up to 2 s longer in some rounds of any program.  Where the two
+ratios differ much, more rounds tell more.  Sources are in the page cache.  Copies of small files stay until
+the end: ext4 gives no inode again that was freed in the last minute, and looking past those takes most of
+the time.  `--mount` (root) compares tmpfs, ext4 on a loop device, a mergerfs union of two branches and the
+tests' stand-in for Lustre, all in memory: each within itself and to and from tmpfs.  `--cell` measures
+single cells.  No number makes this fail.
 
-    .venv/bin/python benchmarks/copy_files.py [--rounds 5] [--sync] [--mount | DIRECTORY...]
+    .venv/bin/python benchmarks/copy_files.py [--rounds 5] [--cell TITLE] [--mount | DIRECTORY...]
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import itertools
 import os
 import random
@@ -24,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -33,6 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests/lustre")]
 
 from lustre_mount import build_standin  # noqa: E402
+from ses_benchmarks.processes import unwind_when_ended  # noqa: E402
 
 MEMORY = Path("/dev/shm")
 EXT4_BYTES = 6 << 30  # sparse
@@ -95,39 +100,67 @@ def commands(build: Path, source: Path, target: Path) -> dict[str, list[str | Pa
 
 
 class Taken(NamedTuple):
-    """Seconds of a copy, and of its processor time."""
+    """Seconds until the program ended, until the copy was on the device, and of processor time."""
 
-    seconds: float
+    ended: float
+    safe: float
     processor: float
 
 
-def timed(command: list[str | Path], target: Path, sync: bool, keep: bool) -> Taken:
+def bring_to_device(directory: Path) -> None:
+    """Wait until all that was written to the file system of a directory is on its device."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:
+            raise OSError(ctypes.get_errno(), "syncfs", str(directory))
+    finally:
+        os.close(descriptor)
+
+
+def timed(command: list[str | Path], target: Path, keep: bool) -> Taken:
     """Make one copy; what it made is removed, unless ``keep``."""
     begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={"PATH": os.environ["PATH"]})
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if sync:
-        subprocess.run(["sync", "-f", target.parent], check=True)
-    taken = time.perf_counter() - begun
+    ended, after = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    bring_to_device(target.parent)
+    safe = time.perf_counter()
     if not keep:
         shutil.rmtree(target, ignore_errors=True)
         target.with_name(target.name + ".file").unlink(missing_ok=True)
-    subprocess.run(["sync", "-f", target.parent], check=True)
-    return Taken(taken, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    bring_to_device(target.parent)
+    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Taken(ended - begun, safe - begun, processor)
 
 
-def cell(build: Path, source: Path, parent: Path, rounds: int, sync: bool) -> dict[str, list[Taken]]:
+def cell(build: Path, source: Path, parent: Path, rounds: int) -> dict[str, list[Taken]]:
     """What each program took in each round, after one that warms up; copies go below ``parent``."""
     keep = sum(one.stat().st_size for one in source.iterdir()) < KEPT_BYTES
     names = list(commands(build, source, parent))
     taken: dict[str, list[Taken]] = {name: [] for name in names}
     for turn in range(rounds + 1):
-        for name in random.Random(turn).sample(names, len(names)):  # what one leaves behind, others pay for
+        for name in random.sample(names, len(names)):  # what one leaves behind, others pay for
             target = parent / f"{source.parent.name}-{name}-{turn}".replace(" ", "")
-            once = timed(commands(build, source, target)[name], target, sync, keep)
+            once = timed(commands(build, source, target)[name], target, keep)
             if turn > 0:
                 taken[name].append(once)
     return taken
+
+
+def told(title: str, taken: dict[str, list[Taken]]) -> str:
+    """The line of a cell."""
+    others = [name for name in taken if name != "ses-copy"]
+
+    def against_fastest(what: str) -> str:
+        each = {name: [float(getattr(one, what)) for one in several] for name, several in taken.items()}
+
+        def ratio(value: Callable[[list[float]], float]) -> float:
+            return value(each["ses-copy"]) / min(value(each[name]) for name in others)
+
+        least = ", ".join(f"{name} {min(several):.3f}" for name, several in each.items())
+        return f"{ratio(min):.2f} (medians {ratio(statistics.median):.2f}; s: {least})"
+
+    parts = (("ended", "until it ended"), ("safe", "on the device"), ("processor", "processor time"))
+    return f"{title}: " + "; ".join(f"{name} {against_fastest(what)}" for what, name in parts)
 
 
 def main() -> None:
@@ -135,44 +168,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="ses-copy against other programs")
     parser.add_argument("--build", type=Path, default=ROOT / "build/libses", help="CMake's build directory")
     parser.add_argument("--rounds", type=int, default=5, help="copies by each program that count")
-    parser.add_argument("--sync", action="store_true", help="count until the copy is on the device")
+    parser.add_argument("--cell", default="", help="only cells with this in the title")
     parser.add_argument(
         "directories", nargs="*", type=Path, help="file systems [default: /dev/shm, /var/tmp]"
     )
     parser.add_argument("--mount", action="store_true", help="four kinds of file systems made for this")
     given = parser.parse_args()
+    unwind_when_ended()
     with ExitStack() as stack:
         parents = mounted(stack) if given.mount else given.directories or [MEMORY, Path("/var/tmp")]
         places = [stack.enter_context(scratch(parent)) for parent in parents]
         pairs = list(itertools.product(places, repeat=2))
         if given.mount:
             pairs = [pair for pair in pairs if pair[0] == pair[1] or places[0] in pair]
-        for (title, count, size), (one, other) in itertools.product(SIZES, pairs):
-            source = one / title.replace(" ", "")
+        for (size_title, count, size), (one, other) in itertools.product(SIZES, pairs):
+            title = f"{size_title} {one.parent.name} -> {other.parent.name}"
+            if given.cell not in title:
+                continue
+            source = one / size_title.replace(" ", "")
             if not source.exists():
                 source.mkdir()
                 for number in range(count):
                     (source / str(number)).write_bytes(os.urandom(min(size, 1 << 20)) * (max(size >> 20, 1)))
-            taken = cell(given.build, source, other, given.rounds, given.sync)
-            others = [name for name in taken if name != "ses-copy"]
-            ratios = [
-                mine.seconds / min(taken[name][turn].seconds for name in others)
-                for turn, mine in enumerate(taken["ses-copy"])
-            ]
-            median = {
-                name: statistics.median(one.seconds for one in several) for name, several in taken.items()
-            }
-            used = {
-                name: statistics.median(one.processor for one in several) for name, several in taken.items()
-            }
-            ratio, processor = (one["ses-copy"] / min(one[name] for name in others) for one in (median, used))
-            medians = ", ".join(f"{name} {seconds:.3f}" for name, seconds in median.items())
-            print(
-                f"{title:14} {one.parent.name} -> {other.parent.name}: {ratio:.2f} "
-                f"({min(ratios):.2f} to {max(ratios):.2f}) of the fastest other, "
-                f"processor time {processor:.2f} of the least; s: {medians}",
-                flush=True,
-            )
+            print(told(title, cell(given.build, source, other, given.rounds)), flush=True)
 
 
 if __name__ == "__main__":
