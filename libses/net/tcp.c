@@ -12,6 +12,9 @@
 #include "system/clock.h"
 
 #define WAITING 64 /* connections that nobody has taken yet */
+#define SILENT_S 2 /* before the other side is asked whether it is there */
+#define ASK_S 1
+#define ASKS 3
 
 bool ses_tcp_read(const char *text, struct ses_tcp_address *address) {
   const char *end = strrchr(text, ':'), *host = text;
@@ -108,9 +111,48 @@ int ses_tcp_wait(int socket, short events, uint64_t deadline_ns) {
 }
 
 void ses_tcp_watch(int socket, int lost_ms) {
-  const int on = 1;
+  const int on = 1, silent = SILENT_S, ask = ASK_S, asks = ASKS;
+  setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &silent, sizeof silent);
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &ask, sizeof ask);
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &asks, sizeof asks);
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost_ms, sizeof lost_ms);
+}
+
+int ses_tcp_send(int socket, const void *from, size_t bytes, uint64_t deadline_ns) {
+  const char *at = from;
+  while (bytes > 0) {
+    ssize_t count = send(socket, at, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count > 0) {
+      at += count;
+      bytes -= (size_t)count;
+      continue;
+    }
+    if (errno != EAGAIN && errno != EINTR)
+      return EHOSTDOWN;
+    int status = ses_tcp_wait(socket, POLLOUT, deadline_ns);
+    if (status != 0)
+      return status;
+  }
+  return 0;
+}
+
+int ses_tcp_receive(int socket, void *into, size_t bytes, uint64_t deadline_ns) {
+  char *at = into;
+  while (bytes > 0) {
+    int status = ses_tcp_wait(socket, POLLIN, deadline_ns);
+    if (status != 0)
+      return status;
+    ssize_t count = recv(socket, at, bytes, MSG_DONTWAIT);
+    if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
+      return EHOSTDOWN;
+    if (count > 0) {
+      at += count;
+      bytes -= (size_t)count;
+    }
+  }
+  return 0;
 }
 
 bool ses_tcp_of(int socket, bool other, struct ses_tcp_address *address) {

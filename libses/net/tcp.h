@@ -7,6 +7,7 @@
 #define SES_NET_TCP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Where one side is: a name or a number each. */
@@ -29,9 +30,13 @@ int ses_tcp_connect(const struct ses_tcp_address *address, uint64_t deadline_ns,
 /* Until one of EVENTS of poll(2).  0, ETIMEDOUT or EHOSTDOWN. */
 int ses_tcp_wait(int socket, short events, uint64_t deadline_ns);
 
-/* Send at once what is sent, and end the connection when nothing of it is acknowledged for LOST_MS.
- */
+/* Send at once what is sent, and end the connection when nothing of it is acknowledged for LOST_MS,
+ * or when a side that is silent does not answer for 5 s. */
 void ses_tcp_watch(int socket, int lost_ms);
+
+/* All BYTES.  0, EHOSTDOWN or ETIMEDOUT. */
+int ses_tcp_send(int socket, const void *from, size_t bytes, uint64_t deadline_ns);
+int ses_tcp_receive(int socket, void *into, size_t bytes, uint64_t deadline_ns);
 
 /* The address of this side or the other, in numbers; false: it has none any more. */
 bool ses_tcp_of(int socket, bool other, struct ses_tcp_address *address);

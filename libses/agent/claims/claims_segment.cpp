@@ -21,13 +21,6 @@ bool is_ours(const ses_segment_facts &facts, uid_t uid) {
   return ses_segment_follows(&facts, &rule) && !facts.keyed && !facts.removed;
 }
 
-void write_head(ses_claims_head &head, uid_t uid, uint64_t instance) {
-  head.segment = SES_CLAIMS_KIND;
-  head.instance = instance;
-  head.uid = uid;
-  std::atomic_ref(head.state).store(SES_TABLE_ALIVE);
-}
-
 } // namespace
 
 std::unique_ptr<ClaimsSegment> ClaimsSegment::make(uid_t uid, std::string &why) {
@@ -46,9 +39,7 @@ std::unique_ptr<ClaimsSegment> ClaimsSegment::make(uid_t uid, std::string &why) 
   }
   std::random_device device;
   const uint64_t instance = (static_cast<uint64_t>(device()) << 32) | device();
-  auto *const claims = static_cast<ses_claims *>(at);
-  write_head(claims->head, uid, instance);
-  return std::unique_ptr<ClaimsSegment>(new ClaimsSegment(id, uid, instance, claims));
+  return std::unique_ptr<ClaimsSegment>(new ClaimsSegment(id, uid, instance, at));
 }
 
 std::unique_ptr<ClaimsSegment> ClaimsSegment::take_over(int id, uid_t uid, uint64_t instance) {
@@ -62,9 +53,15 @@ std::unique_ptr<ClaimsSegment> ClaimsSegment::take_over(int id, uid_t uid, uint6
     ses_segment_remove(id);
     return nullptr;
   }
-  auto *const claims = static_cast<ses_claims *>(at);
-  write_head(claims->head, uid, instance);
-  return std::unique_ptr<ClaimsSegment>(new ClaimsSegment(id, uid, instance, claims));
+  return std::unique_ptr<ClaimsSegment>(new ClaimsSegment(id, uid, instance, at));
+}
+
+ClaimsSegment::ClaimsSegment(int id, uid_t uid, uint64_t instance, void *at)
+    : id_(id), uid_(uid), instance_(instance), claims_(static_cast<ses_claims *>(at)) {
+  claims_->head.segment = SES_CLAIMS_KIND;
+  claims_->head.instance = instance;
+  claims_->head.uid = uid;
+  std::atomic_ref(claims_->head.state).store(SES_TABLE_ALIVE);
 }
 
 ClaimsSegment::~ClaimsSegment() { ses_segment_detach(claims_); }

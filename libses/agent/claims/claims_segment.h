@@ -40,8 +40,8 @@ public:
   void retire();
 
 private:
-  ClaimsSegment(int id, uid_t uid, uint64_t instance, ses_claims *claims)
-      : id_(id), uid_(uid), instance_(instance), claims_(claims) {}
+  // Of the attached segment, whose head is written.
+  ClaimsSegment(int id, uid_t uid, uint64_t instance, void *at);
 
   const int id_;
   const uid_t uid_;

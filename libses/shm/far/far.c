@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "far/connection.h"
 #include "far/proof.h"
 #include "system/clock.h"
 
@@ -50,7 +49,7 @@ static int prove_self(struct ses_far *far, const struct ses_far_proof *theirs,
   if (status == 0)
     status = ses_fabric_open(provider, here.host, SES_FAR_ROOM, far->connection, &far->fabric,
                              &own.address);
-  return status != 0 ? status : ses_connection_send(far->connection, &own, sizeof own, deadline_ns);
+  return status != 0 ? status : ses_tcp_send(far->connection, &own, sizeof own, deadline_ns);
 }
 
 static int shake_hands(struct ses_far *far, uint64_t deadline_ns) {
@@ -64,9 +63,9 @@ static int shake_hands(struct ses_far *far, uint64_t deadline_ns) {
   if (status == 0 && !ses_tcp_of(far->connection, true, &agent))
     status = EHOSTDOWN;
   if (status == 0)
-    status = ses_connection_send(far->connection, &hello, sizeof hello, deadline_ns);
+    status = ses_tcp_send(far->connection, &hello, sizeof hello, deadline_ns);
   if (status == 0)
-    status = ses_connection_receive(far->connection, &theirs, sizeof theirs, deadline_ns);
+    status = ses_tcp_receive(far->connection, &theirs, sizeof theirs, deadline_ns);
   if (status == 0)
     status = ses_far_believe(SES_FAR_AGENT, hello.number, &agent, &theirs, &user, &group);
   if (status == 0 && user != 0 && user != geteuid())
@@ -74,13 +73,23 @@ static int shake_hands(struct ses_far *far, uint64_t deadline_ns) {
   if (status == 0)
     status = prove_self(far, &theirs, &agent, deadline_ns);
   if (status == 0)
-    status = ses_connection_receive(far->connection, &welcome, sizeof welcome, deadline_ns);
+    status = ses_tcp_receive(far->connection, &welcome, sizeof welcome, deadline_ns);
   if (status == 0)
     status = welcome.status;
   if (status != 0)
     return status;
   memcpy(far->secret, welcome.secret, sizeof far->secret);
   return ses_fabric_meet(far->fabric, &welcome.address);
+}
+
+static int connect_to(const char *node, uint64_t deadline_ns, int *connection) {
+  struct ses_tcp_address address = {.port = SES_FAR_PORT};
+  if (!ses_tcp_read(node, &address))
+    return EINVAL;
+  int status = ses_tcp_connect(&address, deadline_ns, connection);
+  if (status == 0)
+    ses_tcp_watch(*connection, SES_FAR_LOST_MS);
+  return status;
 }
 
 int ses_far_open(const char *name, uint32_t operation, const ses_share_options *options,
@@ -99,7 +108,7 @@ int ses_far_open(const char *name, uint32_t operation, const ses_share_options *
     return ENOMEM;
   pthread_mutex_init(&made->turn, NULL);
   made->keepers = 1;
-  int status = ses_connection_open(node, deadline, &made->connection);
+  int status = connect_to(node, deadline, &made->connection);
   if (status != 0) {
     free(made);
     return status;

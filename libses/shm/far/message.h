@@ -32,9 +32,10 @@
 #define SES_FAR_MAGIC 0x52414653u /* "SFAR" in memory on little-endian machines */
 #define SES_FAR_VERSION 1u
 #define SES_FAR_PORT "8635"
-#define SES_FAR_NUMBER 16u                 /* bytes of a random number */
-#define SES_FAR_CREDENTIAL 4096u           /* bytes of a credential, with the NUL */
-#define SES_FAR_ROOM 4096u                 /* of a message at first: any without a value */
+#define SES_FAR_LOST_MS 5000     /* what is not acknowledged for so long ends the connection */
+#define SES_FAR_NUMBER 16u       /* bytes of a random number */
+#define SES_FAR_CREDENTIAL 4096u /* bytes of a credential, with the NUL */
+#define SES_FAR_ROOM 4096u       /* of a message at first: any without a value */
 #define SES_FAR_VALUE ((uint64_t)64 << 20) /* bytes of the largest value */
 #define SES_FAR_NAME 256u                  /* "[USER:]NAME", with the NUL */
 #define SES_FAR_SLICE_NS                                                                           \

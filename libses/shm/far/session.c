@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "far/connection.h"
 #include "far/proof.h"
 #include "ses/share.h"
 #include "system/clock.h"
@@ -48,7 +47,7 @@ static int prove_self(int connection, const uint8_t *number, const struct ses_tc
   int status = ses_far_random(own->number);
   if (status == 0)
     status = ses_far_prove(SES_FAR_AGENT, number, here, own);
-  return status != 0 ? status : ses_connection_send(connection, own, sizeof *own, deadline);
+  return status != 0 ? status : ses_tcp_send(connection, own, sizeof *own, deadline);
 }
 
 static int welcome(int connection, const char *host, const char *provider,
@@ -63,7 +62,7 @@ static int welcome(int connection, const char *host, const char *provider,
     status = ses_far_random(session.secret);
   memcpy(welcome.secret, session.secret, sizeof welcome.secret);
   welcome.status = status;
-  int sent = ses_connection_send(connection, &welcome, sizeof welcome, deadline);
+  int sent = ses_tcp_send(connection, &welcome, sizeof welcome, deadline);
   return status != 0 ? status : sent;
 }
 
@@ -76,13 +75,13 @@ static int shake_hands(int connection, const char *provider, ses_far_proven *pro
   gid_t group;
   int status = ses_tcp_of(connection, false, &here) ? 0 : EHOSTDOWN;
   if (status == 0)
-    status = ses_connection_receive(connection, &hello, sizeof hello, deadline);
+    status = ses_tcp_receive(connection, &hello, sizeof hello, deadline);
   if (status == 0 && (hello.magic != SES_FAR_MAGIC || hello.version != SES_FAR_VERSION))
     status = ENOTSUP;
   if (status == 0)
     status = prove_self(connection, hello.number, &here, provider, &own, deadline);
   if (status == 0)
-    status = ses_connection_receive(connection, &theirs, sizeof theirs, deadline);
+    status = ses_tcp_receive(connection, &theirs, sizeof theirs, deadline);
   if (status != 0)
     return status;
   status = ses_far_believe(SES_FAR_PROCESS, own.number, &here, &theirs, &user, &group);
@@ -224,7 +223,7 @@ static int answer_one(void) {
 }
 
 int ses_far_serve(int connection, const char *provider, ses_far_proven *proven) {
-  ses_connection_watch(connection);
+  ses_tcp_watch(connection, SES_FAR_LOST_MS);
   int status = shake_hands(connection, provider, proven);
   if (status != 0)
     return status;
