@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from cluster import Cluster
 from ses.cli import main
 from ses.near.execution import connection, job_array
-from ses.near.execution.connection import NotStartedError
+from ses.near.execution.connection import LeftError, NotStartedError
 from ses.near.execution.conversation import Conversation, Ended
 from ses.near.execution.executors import Limits, usual
 from ses.near.execution.run import Run
@@ -94,6 +94,36 @@ def test_a_signal_reaches_the_task(slurm):
     conversation.signal(signal.SIGINT)
     thread.join(PATIENCE)
     assert [one.status for one in ended] == [4]
+
+
+def test_a_signal_ends_the_waiting_for_a_node_that_does_not_answer(slurm, tmp_path):
+    script = f"echo $$ $PPID >{tmp_path}/pids; echo ready; exec sleep 600"
+    conversation, ready, ended, before = Conversation(run(script)), [], [], jobs()
+
+    def hold() -> None:
+        try:
+            conversation.hold(ready.append, print, None)
+        except LeftError as left:
+            ended.append(left)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    until(lambda: bool(ready), slurm)
+    program, runner = map(int, (tmp_path / "pids").read_text().split())
+    step = int(Path(f"/proc/{runner}/stat").read_text().rpartition(")")[2].split()[1])  # slurmstepd
+    stopped = (step, runner, program)
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        conversation.signal(signal.SIGINT)
+        thread.join(PATIENCE)
+        assert [one.number for one in ended] == [signal.SIGINT]
+        assert f"sh may still run on {NODE} (process {program})" in str(ended[0])
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+    until(lambda: not Path(f"/proc/{program}").exists(), slurm)
+    until(lambda: jobs() <= before, slurm)
 
 
 def test_time_in_the_queue_is_no_part_of_what_a_start_takes(slurm, tmp_path, monkeypatch):

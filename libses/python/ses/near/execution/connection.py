@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -19,6 +20,7 @@ from ses_client.errors import SesError
 
 from ses.near.execution import frames
 from ses.near.execution.executors import argv_of
+from ses.near.execution.incoming import Incoming
 from ses.near.execution.run import Run
 from ses.near.execution.waiting import EXACT_SECONDS, queued_seconds
 
@@ -26,7 +28,6 @@ _STDERR_KEPT = 400
 _PIECE = 1 << 16
 _CLOSE_SECONDS = 10.0
 _LEAVE_SECONDS = 2.0
-_TERM_SECONDS = 1.0
 _LONGEST_SECONDS = 300.0
 
 
@@ -48,15 +49,16 @@ class LeftError(SesError):
 
 @dataclass(slots=True)
 class _Started:
-    """The command that runs the runner.  ``reached``: the runner has answered."""
+    """The command that runs the runner.  ``reached``: it has answered; ``left``: nobody waits for it."""
 
     process: subprocess.Popen[bytes]
     to: IO[bytes]
-    come: IO[bytes]
+    come: Incoming
     since: float
     said: list[bytes]
     listener: threading.Thread
     reached: bool = False
+    left: bool = False
 
 
 class Connection:
@@ -89,7 +91,7 @@ class Connection:
         """Tell whether the runner is there."""
         return self._now is not None and self._now.reached
 
-    def begin(self, run: Run) -> tuple[IO[bytes], tuple[bytes, bytes]]:
+    def begin(self, run: Run) -> tuple[Incoming, tuple[bytes, bytes]]:
         """Send a run to the runner, which is started if need be; returns where it speaks, and its first word.
 
         Raises NotStartedError with the reason.
@@ -124,12 +126,12 @@ class Connection:
         if self.queued_seconds is not None:
             self.start_seconds = max(0.0, seconds - self.queued_seconds)
 
-    def send(self, kind: bytes, data: bytes = b"") -> None:
-        """Send a frame to the program that runs, if one does."""
+    def send(self, kind: bytes, data: bytes = b"", seconds: float | None = None) -> None:
+        """Send a frame to the program that runs, if one does; after ``seconds`` that is given up."""
         with self._lock:
             now = self._now
         if now is not None:
-            self._write(now, frames.written(kind, data))
+            self._write(now, frames.written(kind, data), seconds)
 
     def end(self) -> None:
         """End the program that runs (SIGHUP, and SIGKILL 5 s later), and run no more."""
@@ -148,13 +150,16 @@ class Connection:
             now, self._now = self._now, None
         if now is None:
             return
-        self._hang_up(now)
-        waiter = threading.Thread(target=now.process.wait, daemon=True)
-        waiter.start()
-        waiter.join(_CLOSE_SECONDS)
-        if waiter.is_alive():
-            _kill(now, signal.SIGKILL)
-            waiter.join()
+        if now.left:
+            self._let_go(now)
+        else:
+            self._hang_up(now)
+            waiter = threading.Thread(target=now.process.wait, daemon=True)
+            waiter.start()
+            waiter.join(_CLOSE_SECONDS)
+            if waiter.is_alive():
+                _kill(now, signal.SIGKILL)
+                waiter.join()
         now.come.close()
 
     def leave(self) -> bool:
@@ -177,22 +182,29 @@ class Connection:
         """End as :meth:`leave` does, and wait for nothing: a signal's handler may call it."""
         with self._lock:
             now, self._now, self._ended = self._now, None, True
-        if now is not None and self._writing.acquire(blocking=False):
+        if now is not None:
+            self._let_go(now)
+
+    def give_up(self) -> None:
+        """Wait no more for the node, which does not answer: what is read from it ends.
+
+        The command that reaches it is told to end.  It is not killed, since srun takes its job back first.
+        """
+        with self._lock:
+            now = self._now
+            if now is not None:
+                now.left = self._ended = True
+                _kill(now, signal.SIGTERM)
+                now.come.end()
+
+    def _let_go(self, now: _Started) -> None:
+        """Close the runner's input, unless somebody waits to write to it: it is closed with this process."""
+        if self._writing.acquire(blocking=False):
             try:
                 with contextlib.suppress(OSError):
                     now.to.close()
             finally:
                 self._writing.release()
-
-    def give_up(self) -> None:
-        """End the command that reaches the node, which does not answer: what is read from it ends."""
-        with self._lock:
-            now = self._now
-        if now is not None:
-            _kill(now, signal.SIGTERM)
-            late = threading.Timer(_TERM_SECONDS, _kill, (now, signal.SIGKILL))
-            late.daemon = True
-            late.start()
 
     def _hang_up(self, now: _Started, seconds: float | None = None) -> None:
         if not now.reached:  # what waits for a node does not look at its input
@@ -207,12 +219,22 @@ class Connection:
         finally:
             self._writing.release()
 
-    def _write(self, now: _Started, data: bytes) -> None:
-        """Write it all, or what can be: when the other side is lost or ended, what is read tells."""
+    def _write(self, now: _Started, data: bytes, seconds: float | None = None) -> None:
+        """Write it all, or what can be: when the other side is lost or ended, what is read tells.
+
+        With ``seconds`` nothing is written when it cannot be begun by then.
+        """
         view = memoryview(data)
-        with self._writing, contextlib.suppress(OSError, ValueError):
-            while view:
-                view = view[os.write(now.to.fileno(), view) :]
+        if not self._writing.acquire(timeout=-1 if seconds is None else seconds):
+            return
+        try:
+            with contextlib.suppress(OSError, ValueError):
+                if seconds is not None and not select.select([], [now.to], [], seconds)[1]:
+                    return
+                while view:
+                    view = view[os.write(now.to.fileno(), view) :]
+        finally:
+            self._writing.release()
 
 
 def _start(argv: list[str]) -> _Started:
@@ -228,7 +250,7 @@ def _start(argv: list[str]) -> _Started:
     said: list[bytes] = []
     listener = threading.Thread(target=_keep_end, args=(process.stderr, said), daemon=True)
     listener.start()
-    return _Started(process, process.stdin, process.stdout, time.monotonic(), said, listener)
+    return _Started(process, process.stdin, Incoming(process.stdout), time.monotonic(), said, listener)
 
 
 def _job(run: Run, told: bytes) -> str:
@@ -240,7 +262,8 @@ def _heard(now: _Started, node: str) -> tuple[bytes, bytes]:
     """Return the next frame before a program runs; raises NoFrameError, NotStartedError."""
     first = frames.read(now.come)
     if first is None:
-        now.listener.join(_CLOSE_SECONDS)
+        if not now.left:
+            now.listener.join(_CLOSE_SECONDS)
         why = b"".join(now.said).decode("utf-8", "replace").strip().splitlines()
         raise NotStartedError(why[-1] if why else f"{node} gave no answer")
     return first

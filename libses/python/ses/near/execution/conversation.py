@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from ses.near.execution import frames
 from ses.near.execution.connection import Connection, LeftError, LostError, NotStartedError
@@ -80,7 +80,7 @@ class Conversation:
         """
         self._watch.asked(number)
         if self._runs:
-            self._connection.send(b"K", str(number).encode())
+            self._connection.send(b"K", str(number).encode(), ANSWER_SECONDS)
         else:
             self._early.append(number)
 
@@ -125,7 +125,7 @@ class Conversation:
                 self._connection.close()
 
     def _heard(
-        self, come: IO[bytes], begun: dict[str, Any],
+        self, come: frames.Stream, begun: dict[str, Any],
         output: Callable[[bytes], Any], errors: Callable[[bytes], Any], stdin: int | None,
     ) -> Ended:  # fmt: skip
         self._process = begun.pop("process", None)
@@ -166,7 +166,7 @@ class Conversation:
 
 
 def answered(
-    come: IO[bytes], run: Run, output: Callable[[bytes], Any], errors: Callable[[bytes], Any]
+    come: frames.Stream, run: Run, output: Callable[[bytes], Any], errors: Callable[[bytes], Any]
 ) -> Ended:
     """Return how a run ended that nobody attended, from all the runner said.
 
@@ -193,7 +193,7 @@ def _begun(first: tuple[bytes, bytes]) -> dict[str, Any]:
 
 
 def _heard(
-    come: IO[bytes],
+    come: frames.Stream,
     begun: dict[str, Any],
     output: Callable[[bytes], Any],
     errors: Callable[[bytes], Any],

@@ -11,11 +11,18 @@ text.
 from __future__ import annotations
 
 import struct
-from typing import IO
+from typing import Protocol
 
 HEAD = struct.Struct("!cI")
 MOST = 1 << 20
 """Bytes of a frame; more is no frame but something else that speaks (a banner of the node, for instance)."""
+
+
+class Stream(Protocol):
+    """Where frames come from: a file, or what a command prints."""
+
+    def read(self, count: int, /) -> bytes:
+        """Return that many bytes; fewer at the end."""
 
 
 class NoFrameError(Exception):
@@ -27,7 +34,7 @@ def written(kind: bytes, data: bytes = b"") -> bytes:
     return HEAD.pack(kind, len(data)) + data
 
 
-def read(stream: IO[bytes]) -> tuple[bytes, bytes] | None:
+def read(stream: Stream) -> tuple[bytes, bytes] | None:
     """Return the next frame of a stream, ``None`` at its end, also when it ends within a frame.
 
     Raises NoFrameError.

@@ -1,0 +1,43 @@
+"""What a command prints, read until it ends or until anybody says that nothing more is waited for."""
+
+from __future__ import annotations
+
+import os
+import select
+from typing import IO
+
+_PIECE = 1 << 18
+
+
+class Incoming:
+    """The bytes of a pipe.  Read by one thread; :meth:`end` by any, and by a signal's handler."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._pipe = pipe
+        self._ended = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._kept = bytearray()
+        self._poll = select.poll()
+        for one in (pipe.fileno(), self._ended):
+            self._poll.register(one, select.POLLIN)
+
+    def read(self, count: int) -> bytes:
+        """Return that many bytes; fewer at the end."""
+        while len(self._kept) < count:
+            if any(one == self._ended for one, _ in self._poll.poll()):
+                break
+            data = os.read(self._pipe.fileno(), _PIECE)
+            if not data:
+                break
+            self._kept += data
+        found = bytes(self._kept[:count])
+        del self._kept[:count]
+        return found
+
+    def end(self) -> None:
+        """Let :meth:`read` wait for nothing any more."""
+        os.eventfd_write(self._ended, 1)
+
+    def close(self) -> None:
+        """Give up both ends; nothing may be called afterwards."""
+        self._pipe.close()
+        os.close(self._ended)
