@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Install the packages of build/rpm/ into a root of their own, compare what is there with what they say, erase them
-# again, and look for what is left.  Needs root, and busybox (static) to run their scripts there.  It does not run
+# Install the packages of build/rpm/ into a root of their own, compare what is there with what they say, upgrade and
+# erase them, and look for what is left.  Needs root, and busybox (static) to run their scripts there.  It does not run
 # the programs: their libraries are those of another distribution.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -40,7 +40,15 @@ cat >"$root/bin/systemctl" <<'EOF'
 [ -x /usr/bin/ses ] && echo "$*" >>/tmp/asked
 EOF
 chmod +x "$root/bin/systemctl"
+# An upgrade, of packages to the same: what was kept and said is there after it, and nothing is given back.
+echo 'SES_AGENT_OPTIONS="--service https://own:8630"' >"$root/etc/sysconfig/ses-agent"
+quietly rpm --root "$root" --upgrade --replacepkgs --nodeps --nosignature build/rpm/*/*.rpm
+if ! grep -q own: "$root/etc/sysconfig/ses-agent" || [ ! -e "$root/var/lib/ses/inventory.json" ] || [ -e "$root/tmp/asked" ]; then
+  echo "An upgrade loses options or state, or ends what runs." >&2
+  exit 1
+fi
 quietly rpm --root "$root" --erase --nodeps $names
+rm "$root/etc/sysconfig/ses-agent.rpmsave" # the options that somebody wrote
 grep -qxF 'stop ses-apply@*.service' "$root/tmp/asked" || { echo "The default layouts are not given back." >&2; exit 1; }
 rm "$root/tmp/asked" "$root/bin/systemctl"
 rmdir "$root/run/systemd/system" "$root/run/systemd" "$root/etc/systemd/system/multi-user.target.wants" \
