@@ -82,7 +82,7 @@ deb: install ## Build Debian packages for compute nodes into build/deb/
 	packaging/deb.sh
 
 .PHONY: deb-test
-deb-test: install ## Install the packages of build/deb/ into a fresh Debian, test them there, purge them
+deb-test: install ## Test the packages of build/deb/ in a fresh Debian: install, upgrade, remove, purge
 	packaging/deb_test.sh
 
 .PHONY: packages
