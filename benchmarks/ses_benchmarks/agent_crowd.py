@@ -100,6 +100,7 @@ class Agent:
     _failures: int = 0
     _instance: str = ""
     _revision: str = ""
+    _owes_all: bool = False
     _sign: bytes = b""  # of life
     _look_at: float = 0.0
 
@@ -120,10 +121,12 @@ class Agent:
                 await asyncio.sleep(self.crowd.chance.uniform(0, bound))
 
     async def _speak(self) -> None:
-        """Say a sign of life, and all that is open to a service that is another than before."""
-        if self._told(await self._said(0)):
+        """Say a sign of life, and all that is open to a service that was not told all of it yet."""
+        self._owes_all |= self._told(await self._said(0))
+        if self._owes_all:
             await asyncio.sleep(self.telling)
             self._told(await self._said(self.crowd.files))
+            self._owes_all = False
             self.found_at = time.monotonic()
         self._failures = 0
 
