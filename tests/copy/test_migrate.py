@@ -92,6 +92,32 @@ def test_a_file_that_is_opened_or_changed_meanwhile_stays(built: Path, union: Un
         assert not list(union.path.glob(".ses-[pr]*"))
 
 
+def test_a_program_that_opens_a_file_during_the_swap_keeps_it(built: Path, union: Union, lying: Path) -> None:
+    """strace holds the rename back while the lease is held; the program that opens waits until then."""
+    union.agent.choose = lambda _: 1
+    before = lying.read_bytes()
+    held = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=rename"]
+    held += ["-e", "inject=rename:delay_enter=2000000:when=1"]
+    running = subprocess.Popen(
+        [*held, built / "ses-migrate", lying],
+        env=union.environment(library=False),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until = time.monotonic() + 60
+    while not list(union.path.glob(".ses-replaced.*")):
+        assert time.monotonic() < until, "nothing is replaced"
+        time.sleep(0.005)
+    with lying.open("r+b") as file:
+        file.write(b"mine")
+    _, told = running.communicate(timeout=60)
+    assert running.returncode == 1
+    assert "is in use: it was opened just now" in told
+    assert lying.read_bytes() == b"mine" + before[4:]
+    assert union.copies(lying) == [0]
+    assert not list(union.path.glob(".ses-[pr]*"))
+
+
 def test_directories_are_named_with_what_to_do(union: Union, migrate: Migrate) -> None:
     (union.path / "directory").mkdir()
     report = migrate(union.path / "directory", status=1)
