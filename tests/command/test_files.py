@@ -52,6 +52,19 @@ def test_files_show_what_was_required_predicted_and_got_with_the_cause(ses, serv
     assert service.asked == {"user": getpass.getuser(), "limit": "50"}
 
 
+def test_a_file_of_another_user_cannot_steer_the_terminal(ses, service):
+    service.files = [{**MISSED, "path": "/data/\x1b]52;c;cm0gLXJm\x07\nb.dat"}]
+    output = ses("files", "--everybody").output
+    assert "\x1b" not in output
+    assert r"/data/\x1b]52;c;cm0gLXJm\x07\nb.dat" in output
+
+
+def test_a_sum_of_files_that_cannot_be_judged_falls_short_by_nothing_known(ses, service):
+    service.report = {**REPORT, "applications": [{**summed("dd", 1, 0), "met_ratio": None, "shortfall": 0.0}]}
+    row = next(one for one in ses("report").output.splitlines() if one.startswith("dd"))
+    assert "%" not in row
+
+
 def test_all_that_is_asked_for_reaches_the_service(ses, service):
     wanted = {"application": "dd", "vo": "v", "job": "7", "element": "u/e", "verdict": "missed",
               "state": "ended", "path": "out_1"}  # fmt: skip

@@ -6,7 +6,7 @@ import io
 import random
 
 import pytest
-from ses.output import console, table
+from ses.output import console, on_one_line, table
 
 PATHS = ("/srv/union/projects/materials/run-0001/out.dat", "/srv/union/a")
 WORDS = ("misses", "the", "hard", "minimum", "of", "distance")
@@ -46,3 +46,24 @@ def test_a_word_wider_than_the_table_is_folded_and_stays_whole(monkeypatch: pyte
     lines = shown(["file", "element"], [[path, "union/b1"]], monkeypatch)
     assert max(map(len, lines)) <= 80
     assert "".join(lines).count("x") == 200
+
+
+def test_where_words_do_not_fit_only_the_longest_columns_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = "/" + "x" * 200
+    row = [path, "union/b1", "12.5", "free-capacity"]
+    lines = shown(["file", "element", ">MB", "kind"], [row], monkeypatch)
+    assert max(map(len, lines)) <= 80
+    for whole in ("union/b1", "12.5", "free-capacity", "element"):
+        assert any(whole in one for one in lines)
+
+
+STEERING = "\x1b]0;mine\x07\x9b31m\x7f\u202egpj.\u2066\udcff"
+
+
+def test_a_name_cannot_steer_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = shown(["file"], [[STEERING]], monkeypatch)
+    assert lines[-1] == r"\x1b]0;mine\x07\x9b31m\x7f\u202egpj.\u2066\xff"
+
+
+def test_a_name_stays_on_one_line() -> None:
+    assert on_one_line("a\n\tb") == r"a\n\tb"

@@ -14,7 +14,7 @@ from ses_client.answers.files import COLUMNS, File, FilePage, Received, cause_wo
 from ses_client.answers.reading import JSON
 from ses_client.client import ServiceClient
 
-from ses.output import number
+from ses.output import number, on_one_line
 
 _MOST_AT_ONCE = 1000
 
@@ -49,7 +49,7 @@ def became(one: File) -> str:
 def row(one: File) -> list[str]:
     """Return a file as a row of a table."""
     return [
-        one.path or one.placement_id,
+        on_one_line(one.path or one.placement_id),
         one.element,
         "" if one.ended_at is None else time.strftime("%m-%d %H:%M:%S", time.localtime(one.ended_at)),
         number(None if one.bytes_written is None else one.bytes_written / 1e6, 1),

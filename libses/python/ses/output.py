@@ -2,12 +2,15 @@
 
 On a terminal: colour (not with ``NO_COLOR``) and lines.  Elsewhere plain ASCII, between 80 and 200
 columns wide (``COLUMNS``, else 120), so that the output can be piped, logged and compared.
+
+Names of files and programs are other people's: what in them would steer a terminal is shown escaped.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -21,6 +24,9 @@ from rich.table import Table
 from ses_client.errors import SesError
 
 NARROWEST, USUAL, WIDEST = 80, 120, 200
+# Control characters but tab and newline, marks that turn the direction of text, bytes that are no UTF-8.
+_STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_BREAKS = re.compile("[\t\n]")
 _BETWEEN = 3  # columns of characters between two columns of a table
 
 
@@ -71,22 +77,32 @@ def table(out: Console, headers: Sequence[str], rows: Sequence[Sequence[str]], t
     out.print(grid)
 
 
-def _widths(columns: Sequence[Sequence[str]], room: int) -> list[int | None]:
-    """Return a width for each column that cuts none of its words; ``None`` for all where there is no room.
+def _widths(columns: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Return a width for each column that cuts none of its words.
 
     Each has its longest word; what is left goes first to those that need little more for their longest cell.
+    Where even the words do not fit, the longest are cut, in as few columns as possible.
     """
     least = [max((cell_len(word) for cell in one for word in cell.split()), default=1) for one in columns]
     wanted = [max(map(cell_len, one)) for one in columns]
     spare = room - sum(least)
     if spare < 0:
-        return [None] * len(columns)
-    widths: list[int | None] = [*least]
+        return _cut(least, room)
+    widths = [*least]
     order = sorted(range(len(columns)), key=lambda place: wanted[place] - least[place])
     for done, place in enumerate(order):
         more = min(max(0, wanted[place] - least[place]), spare // (len(order) - done))
         widths[place] = least[place] + more
         spare -= more
+    return widths
+
+
+def _cut(least: Sequence[int], room: int) -> list[int]:
+    """Return widths that fit: the longest give way until the next longest is as long."""
+    widths = [*least]
+    while sum(widths) > max(room, len(widths)):
+        longest = max(widths)
+        widths[widths.index(longest)] = longest - 1
     return widths
 
 
@@ -111,8 +127,25 @@ def write_json(file: Path, data: Any) -> None:
         raise SesError(f"The results cannot be written to {file}: {error.strerror}.") from error
 
 
+def visible(text: str) -> str:
+    """Return a text with what would steer a terminal escaped: ``\\x1b``."""
+    return _STEERS.sub(_escaped, text)
+
+
+def on_one_line(text: str) -> str:
+    """Return a name with its tabs and newlines escaped, too."""
+    return _BREAKS.sub(_escaped, visible(text))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    byte = code - 0xDC00  # how Python reads a byte of a name that is no UTF-8
+    return f"\\x{byte:02x}" if 0x80 <= byte <= 0xFF else found[0].encode("unicode_escape").decode("ascii")
+
+
 def plain(out: Console, text: str) -> str:
     """Return the text without characters that the stream cannot show (ASCII off a terminal)."""
+    text = visible(text)
     if _lines(out):
         return text
     return text.encode("ascii", "replace").decode("ascii")

@@ -12,7 +12,7 @@ from ses_client.errors import UsageError
 
 from ses.commands.options import service_command
 from ses.commands.requirements.storing import save_option, store
-from ses.output import console, line, number, print_json, table, write_json
+from ses.output import console, line, number, on_one_line, print_json, table, write_json
 from ses.profiling.darshan import read_log
 from ses.profiling.needs import MARGIN, Implied, implied, listed
 from ses.profiling.result import Phase, ProgramProfile
@@ -121,7 +121,7 @@ def _show(out: Console, found: ProgramProfile, needs: tuple[Implied, ...]) -> No
     large = [one for one in found.files if one.read_bytes + one.written_bytes >= _LARGE]
     if large:
         line(out)
-        rows = [[one.path, _mega(one.read_bytes), _mega(one.written_bytes), one.pattern]
+        rows = [[on_one_line(one.path), _mega(one.read_bytes), _mega(one.written_bytes), one.pattern]
                 for one in large[:_MOST_FILES]]  # fmt: skip
         table(out, ("file", ">read", ">written", "order"), rows)
         if len(large) > _MOST_FILES:

@@ -80,4 +80,5 @@ def _row(one: Sum, name: str | None = None) -> list[str]:
     ratio = "-" if one.met_ratio is None else f"{one.met_ratio:.0%}"
     numbers = (one.files, one.met, one.nearly, one.missed, one.cannot_say)
     got = "-" if one.of_forecast is None else f"{one.of_forecast:.0%} ({one.forecast_files})"
-    return [name or one.name or "-", *map(str, numbers), ratio, f"{one.shortfall:.0%}", got]
+    short = "-" if one.met_ratio is None else f"{one.shortfall:.0%}"
+    return [name or one.name or "-", *map(str, numbers), ratio, short, got]
