@@ -43,7 +43,7 @@ def test_says_chosen_distance_predicted_refused_and_the_level(ses, file, tmp_pat
     lies_in(monkeypatch, tmp_path / "b3")
     result = ses("explain", str(file))
     assert result.exit_code == 0, result.output
-    for said in ("alice:dd", "union/b3, distance 0.125", "current-write-rate 60 MB/s", "ended (closed)",
+    for said in ("alice:dd", "union/b3, distance 0.125", "current-write-rate 60.0 MB/s", "ended (closed)",
                  "(application alice:dd)", "2 MB are free.", "needs 50.0", "as chosen"):  # fmt: skip
         assert said in result.output
 
@@ -82,12 +82,78 @@ def test_a_file_nobody_placed_is_not_found_and_says_where_its_bytes_are(
 ):
     service.placements = []
     service.storage_systems = [storage_system(str(tmp_path))]
+    monkeypatch.setattr(command, "sleep", lambda _: None)
     lies_in(monkeypatch, tmp_path / "b5")
     result = ses("explain", str(file))
     assert result.exit_code == 5
     assert "not created under the library" in result.output
+    assert "SES_LOG" in result.output
     assert "outside" not in result.output
     assert str(tmp_path / "b5") in result.output
+
+
+def test_a_directory_is_told_as_that(ses, service, file, tmp_path):
+    service.storage_systems = [storage_system(str(tmp_path))]
+    result = ses("explain", str(tmp_path))
+    assert result.exit_code == 5
+    assert "is a directory" in result.output
+    assert "library" not in result.output
+
+
+def test_a_file_just_made_is_waited_for_until_its_node_tells_of_it(ses, service, file, tmp_path, monkeypatch):
+    service.storage_systems = [storage_system(str(tmp_path))]
+    told, service.placements = service.placements, []
+    lies_in(monkeypatch, tmp_path / "b3")
+    young(monkeypatch)
+    waits = []
+
+    def wait(seconds):
+        waits.append(seconds)
+        if len(waits) == 3:
+            service.placements = told
+
+    monkeypatch.setattr(command, "sleep", wait)
+    assert "union/b3, distance 0.125" in ses("explain", str(file)).output
+    assert len(waits) == 3
+
+
+def test_the_wait_for_a_file_nobody_tells_of_has_an_end(ses, service, file, tmp_path, monkeypatch):
+    service.storage_systems = [storage_system(str(tmp_path))]
+    service.placements = []
+    clock = young(monkeypatch)
+
+    def wait(seconds):
+        clock[0] += seconds
+
+    monkeypatch.setattr(command, "sleep", wait)
+    assert ses("explain", str(file)).exit_code == 5
+    assert clock[0] - 1_000_000_000.0 == pytest.approx(2.0, abs=0.2)
+
+
+def young(monkeypatch):
+    """Born a tenth of a second ago, by a clock the test moves."""
+    real = identify
+    clock = [1_000_000_000.1]
+    monkeypatch.setattr(command, "identify", lambda path: replace(real(path), born=1_000_000_000.0))
+    monkeypatch.setattr(command, "time", lambda: clock[0])
+    return clock
+
+
+def test_notes_of_the_decision_are_shown(ses, service, file):
+    service.placements[0]["notes"] = ["The node was offline; the last answer of the service was 9.0 s old."]
+    assert "note         The node was offline" in ses("explain", str(file)).output
+
+
+def test_ranks_shared_with_other_files_are_told_as_that(ses, service, file):
+    service.placements[0].update(batch_number=3, batch_size=12, rank=2)
+    told = ses("explain", str(file)).output
+    assert "number 3 of 12 files chosen from one state of the node's table" in told
+    assert "where union/b3 was number 2" in told
+
+
+def test_a_prediction_has_as_many_digits_as_in_the_table(ses, service, file):
+    service.placements[0]["predicted"][0]["value"] = 89.730808
+    assert "current-write-rate 89.7 MB/s" in ses("explain", str(file)).output
 
 
 def test_a_file_outside_managed_storage_is_told_as_that(ses, service, file):
@@ -158,14 +224,16 @@ def test_a_birth_in_whole_seconds_as_lustre_keeps_it_is_no_doubt(ses, file, plac
 
 
 @pytest.mark.parametrize("moment", [60, CLOCKS_SECONDS + 0.6, -CLOCKS_SECONDS - 0.6])
-def test_a_number_that_was_another_files_explains_nothing(ses, file, placed, moment):
+def test_a_number_that_was_another_files_explains_nothing(ses, file, placed, moment, service):
     born, born_at = placed
+    service.placements[0]["path"] = None
     born_at(born + moment)
     result = ses("explain", str(file))
     assert result.exit_code == 5
     assert "00000000000000aa" in result.output
     assert "had the same inode number" in result.output
     assert "clocks" in result.output
+    assert "None" not in result.output
 
 
 def test_a_file_untouched_since_before_the_booking_is_another(ses, file, placed, service):

@@ -27,6 +27,12 @@ def test_somebody_elses_placement_looks_like_none(alice, signed_in) -> None:
     assert signed_in("root").get("/files/0000000000000002").status_code == 200
 
 
+def test_notes_of_the_decision_are_on_the_page_of_the_file(alice, site, make_placement) -> None:
+    note = "The node was offline; the last answer of the service was 9.0 s old."
+    site.records.append(make_placement(6, "alice", notes=(note,)))
+    assert note in alice.get(f"/files/{site.records[-1].placement_id}").text
+
+
 @pytest.fixture
 def full(site, make_placement, make_received):
     """Alice's three files besides the first: one that is open, and two whose job ended."""

@@ -104,6 +104,7 @@ class Placement(Answer):
 
     ``batch_size`` files were chosen from the same candidates, this one as number ``batch_number``;
     ``candidates`` are the ranks before the first of them, where its element had ``rank``.
+    ``notes`` are sentences about the decision.
     """
 
     placement_id: str
@@ -127,6 +128,7 @@ class Placement(Answer):
     rank: int = 1
     batch_number: int = 1
     batch_size: int = 1
+    notes: tuple[str, ...] = ()
 
     @property
     def user(self) -> str:
@@ -171,6 +173,7 @@ class Placement(Answer):
             rank=int(data.get("rank") or 1),
             batch_number=int(data.get("batch_number") or 1),
             batch_size=int(data.get("batch_size") or 1),
+            notes=texts(data.get("notes")),
         )
 
 

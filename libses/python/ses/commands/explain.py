@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from time import sleep, time
 
 import click
 from rich.console import Console
 from ses_client.answers.files import Received
-from ses_client.answers.selections import Placement
+from ses_client.answers.selections import Placement, Prediction
 from ses_client.client import ServiceClient
 from ses_client.errors import NotAllowedError, NotFoundError, RefusedError
 
@@ -21,9 +22,10 @@ from ses.files import verdict_lines
 from ses.identity import FileIdentity, identify
 from ses.lustre.evidence import on_lustre
 from ses.managed import outside
-from ses.output import console, line, print_json
+from ses.output import console, line, number, on_one_line, print_json
 
 _LOOKED_AT = 50
+_ANNOUNCED_SECONDS, _ASK_AGAIN_SECONDS = 2.0, 0.1  # a node tells of a file some tenths of a second late
 _OR_CLOCKS = f"or the clocks of node and service are more than {CLOCKS_SECONDS:g} s apart"
 
 
@@ -39,11 +41,16 @@ def explain(client: ServiceClient, as_json: bool, file: Path) -> None:
     the bytes are not on the chosen element.
     """
     path = Path(os.path.realpath(file))
-    found, mismatch = _find(client, path, identify(path))
+    identity = identify(path)
+    found, mismatch = _find(client, path, identity)
     lies_in, exists = _lies_in(path)
+    if found is None and exists and (told := outside(client, path)) and not mismatch:
+        raise NotFoundError(told)
+    while found is None and _may_still_be_announced(identity):
+        sleep(_ASK_AGAIN_SECONDS)
+        found, mismatch = _find(client, path, identity)
     if found is None:
-        told = outside(client, path) if exists and not mismatch else ""
-        raise NotFoundError(told or _unknown(file, lies_in, exists) + mismatch)
+        raise NotFoundError(_unknown(file, path, lies_in, exists) + mismatch)
     placement = client.placement(found.placement_id)
     received = _received(client, found.placement_id)
     verified = None
@@ -83,8 +90,9 @@ def _find(client: ServiceClient, path: Path, file: FileIdentity | None) -> tuple
             judged = judge(one, path, file)
             if judged.match is not Match.OTHER:
                 return _Found(one.placement_id, judged.why), ""
+            path_then = f" ({on_one_line(one.path)})" if one.path else ""
             mismatch = mismatch or (
-                f" The file of placement {one.placement_id} ({one.path}) had the same inode number, but "
+                f" The file of placement {one.placement_id}{path_then} had the same inode number, but "
                 f"{judged.why}: it was another file, {_OR_CLOCKS}."
             )
     named = [(one, judge(one, path, file)) for one in client.placements(path=str(path), limit=_LOOKED_AT)]
@@ -104,13 +112,21 @@ def _lies_in(path: Path) -> tuple[str | None, bool]:
         return None, False
 
 
-def _unknown(file: Path, lies_in: str | None, exists: bool) -> str:
+def _may_still_be_announced(file: FileIdentity | None) -> bool:
+    if file is None:
+        return False
+    return 0 <= time() - (file.changed if file.born is None else file.born) < _ANNOUNCED_SECONDS
+
+
+def _unknown(file: Path, path: Path, lies_in: str | None, exists: bool) -> str:
     if not exists:
         return f"There is no file {file}, and the service knows no placement of that name."
+    if path.is_dir():
+        return f"{file} is a directory. Files are placed; ses layout says where a directory lies."
     where = f" Its bytes are in {lies_in}." if lies_in else ""
     return (
-        f"The service knows no placement of {file}: it was not created under the library, or the "
-        f"service was started after that.{where}"
+        f"The service knows no placement of {file}: it was not created under the library, the library left "
+        f"it to the file system (SES_LOG says why), or its record was not kept.{where}"
     )
 
 
@@ -120,6 +136,12 @@ def _received(client: ServiceClient, placement_id: str) -> Received | None:
         return client.file(placement_id)
     except (NotAllowedError, NotFoundError, RefusedError):
         return None
+
+
+def _amount(one: Prediction) -> str:
+    if one.value is None:
+        return f"unknown {one.unit}"
+    return f"{number(one.value, 2 if one.kind == 'free-capacity' else 1)} {one.unit}"
 
 
 def _show(
@@ -133,25 +155,24 @@ def _show(
     received: Received | None,
 ) -> None:
     who = placement.user + (f":{placement.application}" if placement.application else "")
-    line(out, f"{path}")
+    line(out, on_one_line(str(path)))
     if placement.path not in (None, str(path)):
-        line(out, f"  created as   {placement.path}")
+        line(out, f"  created as   {on_one_line(placement.path or '')}")
     if found.doubt:
         line(out, f"  in doubt     {found.doubt}", "yellow")
     line(out, f"  created by   {who}")
     line(out, f"  chosen       {placement.element}, distance {placement.distance:.3f}")
-    promised = ", ".join(
-        f"{one.kind} {'unknown' if one.value is None else f'{one.value:g}'} {one.unit}"
-        for one in placement.predicted
-    )
+    promised = ", ".join(f"{one.kind} {_amount(one)}" for one in placement.predicted)
     line(out, f"  predicted    {promised or 'nothing was asked for'}")
     for text in [] if received is None else verdict_lines(received):
         line(out, f"  received     {text}")
+    for note in placement.notes:
+        line(out, f"  note         {note}", "yellow")
     if placement.batch_size > 1:
         which = f"number {placement.batch_number} of {placement.batch_size}"
-        line(out, f"  in a batch   {which} asked for together; what was "
-                  f"predicted counts those before it, and the ranks below, where its element is number "
-                  f"{placement.rank}, are those before the first")  # fmt: skip
+        line(out, f"  same table   {which} files chosen from one state of the node's table; the ranks are "
+                  f"those before the first, where {placement.element} was number {placement.rank}, and the "
+                  "prediction counts the files before this one")  # fmt: skip
     state = placement.state + (f" ({placement.end_reason})" if placement.end_reason else "")
     line(out, f"  placement    {placement.placement_id}, {state}")
     if not exists:
