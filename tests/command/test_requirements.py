@@ -1,5 +1,6 @@
 """``ses requirements``: what is typed is what is stored, and the change is shown."""
 
+import pytest
 from selection_service_double import requirement
 
 
@@ -26,6 +27,22 @@ def test_an_exclamation_mark_makes_a_requirement_hard_as_in_the_environment(ses,
     ses("requirements", "set", "user", "alice", "free-capacity>=20GB!,weight=2")
     assert service.sets["user", "alice"]["requirements"] == [
         requirement("free-capacity", 20.0, "GB", weight=2.0, strictness="hard")
+    ]
+
+
+@pytest.mark.parametrize("between", [" ", ",", ", ", "\n"])
+def test_one_text_states_several_as_in_the_environment(ses, service, between):
+    text = between.join(("write>=20MB/s,weight=3", "free >= 2 TB,hard", "average-read>=1GB/s"))
+    result = ses("requirements", "set", "user", "alice", text, "read>=5MB/s!")
+    assert result.exit_code == 2
+    assert "unknown unit" in result.output  # the double knows neither TB nor GB/s: all reached it
+    *_, (_, _, body) = service.requests
+    asked = [(one["kind"], one["minimum"], one["unit"], one["strictness"]) for one in body["requirements"]]
+    assert asked == [
+        ("write", 20.0, "MB/s", "soft"),
+        ("free", 2.0, "TB", "hard"),
+        ("average-read", 1.0, "GB/s", "soft"),
+        ("read", 5.0, "MB/s", "hard"),
     ]
 
 

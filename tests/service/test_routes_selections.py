@@ -136,6 +136,7 @@ def test_units_are_converted(service: Service) -> None:
             "unknown unit 'furlongs'",
         ),
         ({"requirements": [{**WRITE_50, "unit": "GB"}]}, "json.requirements.0", "unknown unit 'GB'"),
+        ({"requirements": [{**WRITE_50, "unit": "mb/S"}]}, "json.requirements.0", "did you mean MB/s?"),
         ({"requirements": [{**WRITE_50, "minimum": -1}]}, "json.requirements.0.minimum", "greater"),
         ({"requirements": [{**WRITE_50, "minimum": "50"}]}, "json.requirements.0.minimum", "number"),
         ({"requirements": [{**WRITE_50, "weight": 0}]}, "json.requirements.0.weight", "greater"),
@@ -152,6 +153,7 @@ def test_a_wrong_question_is_refused_where_it_is_wrong(
     assert problem["type"] == "urn:qstorman:problem:invalid-request"
     located = {one["location"]: one["message"] for one in problem["errors"]}
     assert says in located[location], located
+    assert "Value error" not in located[location]
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])

@@ -109,6 +109,11 @@ def test_an_element_without_room_for_the_file_is_refused(site: Site) -> None:
     assert decision.refused[0].detail == "1 GB are free; 2 GB are needed."
 
 
+def test_large_sizes_are_written_in_full(site: Site) -> None:
+    decision = site.equal(1).see("b0", free=1).decide(expected_bytes=12_345 * site.GB)
+    assert decision.refused[0].detail == "1 GB are free; 12345 GB are needed."
+
+
 def test_reservations_of_the_ledger_take_room(site: Site) -> None:
     full = site.equal(2).see("b0", free=3).see("b1", free=3).carry("b0", size=2 * site.GB)
     decision = full.decide(expected_bytes=2 * site.GB)

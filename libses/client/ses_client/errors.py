@@ -92,7 +92,8 @@ class RefusedError(SesError):
     def told(self) -> str:
         """The sentence with its faults; of a question that is malformed the faults say it all."""
         parts = self.faults if self.faults and self.slug == "invalid-request" else (str(self), *self.faults)
-        return "; ".join(one.rstrip(".") for one in parts) + "."
+        sentence = "; ".join(one.rstrip(".") for one in parts)
+        return sentence if sentence.endswith("?") else f"{sentence}."
 
 
 class ConflictError(RefusedError):

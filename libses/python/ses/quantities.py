@@ -7,6 +7,7 @@ says so when a requirement reaches it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -15,6 +16,8 @@ from ses_client.errors import UsageError
 
 _QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)\s*([^\s\d.,=<>]\S*)\s*", re.IGNORECASE)
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+# Between two requirements in one text: blanks or commas, and behind them a kind with its operator.
+_NEXT = re.compile(r"[\s,]+(?=[A-Za-z][A-Za-z0-9_-]*\s*[<>]=)")
 _OPERATOR = re.compile(r"([<>]=)")
 
 
@@ -29,6 +32,11 @@ def quantity(text: str) -> tuple[float, str]:
         raise UsageError(
             f"{text!r} is not a quantity. Write a number and its unit, like 20MB/s or 2GB."
         ) from None
+
+
+def requirements_in(texts: Iterable[str]) -> list[Requirement]:
+    """Return the requirements in texts, of which each has one or several: ``write>=20MB/s free>=2TB!``."""
+    return [requirement(one) for text in texts for one in _NEXT.split(text.strip())]
 
 
 def requirement(text: str) -> Requirement:

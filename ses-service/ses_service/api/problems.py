@@ -244,7 +244,10 @@ def _from_status(status: int, detail: str, headers: Mapping[str, str]) -> Proble
 
 def _validation(error: HTTPError) -> Problem:
     located = [
-        {"location": location if name == "_schema" else f"{location}.{name}", "message": message}
+        {
+            "location": location if name == "_schema" else f"{location}.{name}",
+            "message": message.removeprefix("Value error, "),  # how pydantic tells what a validator said
+        }
         for location, fields in error.detail.items()
         for name, messages in fields.items()
         for message in messages

@@ -23,11 +23,15 @@ _OF_REFUSAL = {
     Refusal.REQUIREMENT: Reason.HARD_REQUIREMENT,
     Refusal.DEGRADED: Reason.DEGRADED,
 }
+_IN_FULL = 9999.5  # four digits of a larger number would need an exponent
 
 
 def amount(kind: Kind, value: float | None) -> str:
     """Return a value of a kind in words, such as ``12.5 MB/s``."""
-    return "unknown" if value is None else f"{value / kind.size:.4g} {kind.unit}"
+    if value is None:
+        return "unknown"
+    shown = value / kind.size
+    return f"{shown:.0f} {kind.unit}" if abs(shown) >= _IN_FULL else f"{shown:.4g} {kind.unit}"
 
 
 def known(value: float) -> float | None:

@@ -127,4 +127,11 @@ class KindDescription:
             return value * self.units[unit]
         except KeyError:
             known = ", ".join(self.units)
-            raise UnknownUnitError(f"unknown unit {unit!r} for {self.kind}; use one of {known}") from None
+            raise UnknownUnitError(
+                f"unknown unit {unit!r} for {self.kind}; {self._meant(unit)}use one of {known}"
+            ) from None
+
+    def _meant(self, unit: str) -> str:
+        """Return a question after the unit that differs in upper and lower case only, where there is one."""
+        near = [one for one in self.units if one.lower() == unit.lower()]
+        return f"did you mean {near[0]}? " if near else ""

@@ -9,10 +9,10 @@ from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_NOT_FOUND
 
 from ses.commands.decision import show_candidates, show_refused, show_requirements
+from ses.commands.elements.showing import element_id
 from ses.commands.options import service_command, subject_options
 from ses.output import console, line, print_json
-from ses.quantities import make_requirement, quantity
-from ses.quantities import requirement as parse_requirement
+from ses.quantities import make_requirement, quantity, requirements_in
 
 _BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "PB": 10**15,
           "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}  # fmt: skip
@@ -52,7 +52,7 @@ def rank(
     given comes from the application's, the user's, the VO's or the site's requirements.  Nothing is
     reserved.  Exits with 5 when no element is left.
     """
-    explicit = [parse_requirement(one) for one in requirement]
+    explicit = requirements_in(requirement)
     strictness = "hard" if hard else "soft"
     for name, amount in kinds.items():
         if amount is not None:
@@ -62,7 +62,7 @@ def rank(
         explicit,
         storage_system=system,
         expected_bytes=None if size is None else bytes_of(size),
-        exclude=list(exclude),
+        exclude=[element_id(one) for one in exclude],
         limit=limit,
     )
     if as_json:

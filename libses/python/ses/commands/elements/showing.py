@@ -22,6 +22,11 @@ def element_argument(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _element(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+    return element_id(text)
+
+
+def element_id(text: str) -> str:
+    """Return the name of an element as typed; raises UsageError when it does not have the form of one."""
     system, slash, name = text.partition("/")
     if not system or not slash or not name or "/" in name:
         raise UsageError(

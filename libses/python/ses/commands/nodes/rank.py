@@ -12,7 +12,7 @@ from ses.commands.decision import show_requirements
 from ses.commands.options import service_command, subject_options
 from ses.commands.rank import bytes_of
 from ses.output import console, line, number, print_json, table
-from ses.quantities import requirement as parse_requirement
+from ses.quantities import requirements_in
 
 
 @click.command()
@@ -56,7 +56,7 @@ def rank(
     """
     selection = client.select_nodes(
         Subject(user, application, vo),
-        map(parse_requirement, requirement),
+        requirements_in(requirement),
         count=count,
         nodes=among,
         exclude=exclude,
@@ -98,7 +98,7 @@ def _row(one: RankedNode) -> list[str]:
         f"{one.distance:.3f}",
         number(one.write),
         number(one.read),
-        number(one.free_gb, 0),
+        number(one.free_gb, 2),
         str(one.open_files),
         one.element,
         one.limited_by,

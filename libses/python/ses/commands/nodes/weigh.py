@@ -8,7 +8,7 @@ from ses_client.client import ServiceClient
 
 from ses.commands.options import service_command, subject_options
 from ses.output import console, line, print_json, table
-from ses.quantities import requirement as parse_requirement
+from ses.quantities import requirements_in
 from ses.slurm.nodes import folded
 from ses.slurm.scontrol import scontrol
 from ses.slurm.weights import LIGHTEST, apply, changes, weights
@@ -37,7 +37,7 @@ def weigh(
     Weights follow distances and rates in steps of a twentieth; nodes that are ranked nowhere keep theirs.
     Run it every minute, as an operator of Slurm; while no service answers, the weights stay.
     """
-    asked = map(parse_requirement, requirement)
+    asked = requirements_in(requirement)
     ranked = client.select_nodes(Subject(user, application, vo), asked, limit=0).nodes
     changed = changes(weights(ranked, base), scontrol("show", "nodes", "--oneliner"))
     if not dry_run:

@@ -17,8 +17,7 @@ from ses.commands.options import service_command, subject_options
 from ses.commands.requirements.derive import derive
 from ses.commands.requirements.storing import LEVELS
 from ses.output import console, line, print_json, table
-from ses.quantities import make_requirement, written
-from ses.quantities import requirement as parse_requirement
+from ses.quantities import make_requirement, requirements_in, written
 
 
 @click.group(cls=WholeSentences)
@@ -106,7 +105,7 @@ def set_command(
     REQUIREMENT is KIND>=MINIMUM[,hard][,weight=N][,from=TIME][,until=TIME]: ses requirements set user
     alice 'current-write-rate>=20MB/s'.  See: ses requirements kinds.
     """
-    wanted = [parse_requirement(one) for one in requirement]
+    wanted = requirements_in(requirement)
     if (kind is None) != (minimum is None):
         raise UsageError("--kind and --minimum go together, like: --kind free-capacity --minimum 2GB.")
     if kind is not None and minimum is not None:
