@@ -1,5 +1,11 @@
 """Faults of the service as a person meets them: one sentence, the next step, an exit code, no traceback."""
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from ses_client.client import ServiceClient
 
@@ -93,6 +99,56 @@ def test_the_usual_token_file_is_found_without_being_named(ses, tmp_path, token_
         ).exit_code
         == 5
     )
+
+
+@pytest.mark.parametrize(
+    ("called", "meant"), [(("elemnts",), "elements"), (("requirements", "effectiv"), "effective")]
+)
+def test_a_command_that_is_nearly_one_is_named(ses, called, meant):
+    result = ses(*called)
+    assert result.exit_code == 2
+    assert f"Did you mean '{meant}'" in result.stderr
+
+
+def test_an_element_without_its_system_is_told_how_to_write_it(ses):
+    result = ses("rank", "--exclude", "b2")
+    assert result.exit_code == 2
+    assert "'b2' is not an element. Write its storage system and its name" in result.stderr
+
+
+@pytest.fixture
+def alone(ses):
+    """Runs a line of the shell in which ``$0`` is ses, and ``$@`` the words."""
+    program = shutil.which("ses", path=Path(sys.executable).parent)
+
+    def run(line: str, *words: str):
+        command = ["sh", "-c", line, program, *words]
+        env = {**os.environ, **ses.env}
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+
+    return run
+
+
+@pytest.mark.parametrize("words", [("status",), ("status", "--json"), ("--help",)], ids=" ".join)
+def test_a_full_standard_output_is_told_in_a_sentence(alone, words):
+    result = alone('"$0" "$@" > /dev/full', *words)
+    assert result.returncode == 1
+    assert result.stderr == "Error: The output cannot be written: No space left on device.\n"
+
+
+def test_a_closed_standard_output_takes_nothing_and_fails_nothing(alone):
+    result = alone('"$0" "$@" >&-', "requirements", "get")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_a_working_directory_that_is_gone_is_told_in_a_sentence(alone, tmp_path):
+    result = alone('mkdir "$1"; cd "$1"; rmdir "$1"; "$0" explain file', str(tmp_path / "gone"))
+    assert result.returncode == 1
+    assert result.stderr == "Error: The working directory does not exist any more.\n"
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault(alone):
+    assert alone('"$0" "$@" | true', "requirements", "--help").stderr == ""
 
 
 def test_the_token_is_shown_to_nobody(ses, token_file):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -78,14 +82,41 @@ _COMMANDS = {
 }
 
 
+# What a write to standard output can fail with that is nobody's mistake here.
+_NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+
+
 class _Group(LoadedWhenCalled):
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run, and say in a sentence when standard output takes no more, or the working directory is gone.
+
+        Where standard output is closed nothing is shown.
+        """
+        if sys.stdout is None:
+            sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # as long as the process
+        try:
+            try:
+                return super().main(*args, **options)
+            finally:
+                sys.stdout.flush()
+        except OSError as error:
+            if error.filename is not None or error.errno not in (*_NOT_WRITTEN, errno.EPIPE, errno.ENOENT):
+                raise
+            if error.errno == errno.ENOENT:  # os.getcwd() names no file
+                click.echo("Error: The working directory does not exist any more.", err=True)
+            elif error.errno != errno.EPIPE:  # whoever read has seen enough
+                click.echo(f"Error: The output cannot be written: {error.strerror}.", err=True)
+            os._exit(1)  # what is in the buffer would be tried again at the end
+
     def invoke(self, ctx: click.Context) -> Any:
         from ses_client.errors import SesError
 
         try:
             return super().invoke(ctx)
         except SesError as error:
-            told = click.ClickException(error.told)
+            from ses.output import visible
+
+            told = click.ClickException(visible(error.told))
             told.exit_code = error.exit_code  # type: ignore[misc]  # click reads it from the instance
             raise told from error
 

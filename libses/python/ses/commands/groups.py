@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -18,6 +19,17 @@ class WholeSentences(click.Group):
         """Write the list of commands."""
         with formatter.section("Commands"):
             formatter.write_dl(list(self.sentences(ctx)))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is called; one that is nearly called so is named."""
+        called = args[0]
+        if self.get_command(ctx, called) is None and not ctx.resilient_parsing:
+            near = get_close_matches(called, self.list_commands(ctx), 2)
+            if near:
+                ctx.fail(f"No such command {called!r}. Did you mean {' or '.join(map(repr, near))}?")
+        return super().resolve_command(ctx, args)
 
     def sentences(self, ctx: click.Context) -> Iterator[tuple[str, str]]:
         """Return each command with the first sentence of its help."""
