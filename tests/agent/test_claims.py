@@ -282,6 +282,22 @@ def test_delta_changes_its_rows_and_no_others(claims: Claims, service: ServiceDo
     assert service.announcements()[-1].body["tables"][0]["revision"] == "r1"
 
 
+def test_an_element_judged_without_a_sample_is_told_without_its_age(
+    claims: Claims, service: ServiceDouble, tmp_path: Path
+) -> None:
+    service.loads["union/b7"] = {"busy": None, "busy_average": None, "reserved": 1e6, "age": 90.0}
+    os.close(claims.create(claims.choose(row=0), tmp_path / "before"))
+    wait_until(lambda: claims.table.rows()[7].reserved == 1e6, "the sample does not count any more")
+    claim = claims.choose(row=7)
+    os.close(claims.create(claim, tmp_path / "file"))
+    wait_until(lambda: claims.id_of(claim) in service.decided, "it is told")
+    _, decision = service.decided[claims.id_of(claim)]
+    ages = {one["element"]: one["age"] for one in decision["candidates"]}
+    assert ages.pop("union/b7") is None
+    assert ages
+    assert all(age >= 0.5 for age in ages.values())
+
+
 def test_other_elements_take_the_files_along(claims: Claims, service: ServiceDouble, tmp_path: Path) -> None:
     fd = claims.create(claims.choose(row=5), tmp_path / "file")
     wait_until(lambda: claims.table.own()["union/b5"] == 1, "it is counted")

@@ -143,6 +143,23 @@ def test_record_of_a_choice_without_service_says_so(
     assert restore["expected_bytes"] == 77
 
 
+def test_record_of_a_choice_by_no_sample_tells_no_age(
+    offline: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    service.max_age = 1.5
+    service.loads[BEST] = {"busy": 1.0, "others": 9.0}
+    agent = offline()
+    table = Table(agent.socket)
+    wait_until(lambda: {row.others for row in table.rows()} == {0.0}, "all samples are too old")
+    table.detach()
+    conversation = agent.ask(device)
+    conversation.create(tmp_path / "file")
+    placement = conversation.answer.placement
+    service.revive()
+    wait_until(lambda: placement in service.decided, "the service is told")
+    assert {one["age"] for one in service.decided[placement][1]["candidates"]} == {None}
+
+
 def test_claims_without_service_are_told_when_it_is_back(
     offline: Callable[..., Agent], service: ServiceDouble, tmp_path: Path
 ) -> None:

@@ -77,7 +77,7 @@ json candidate_json(const Choice &choice, unsigned row, double distance) {
           {"average_write", or_null(offer.average_write)},
           {"free", or_null(offer.free)},
           {"streams", or_null(element.own + element.others)},
-          {"age", or_null(std::max(0.0, age))}};
+          {"age", or_null(std::isnan(age) ? age : std::max(0.0, age))}};
 }
 
 } // namespace

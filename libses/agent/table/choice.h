@@ -23,7 +23,7 @@ struct Epoch {
   uint64_t number = 0;
   std::shared_ptr<const TableFacts> facts;
   std::vector<ses_core_element> elements;
-  std::vector<double> ages; // of the samples, in seconds, when it was published; NaN: none
+  std::vector<double> ages; // of samples that count, in seconds, when it was published; NaN: none
   ses_core_policy policy{};
   int64_t version = 0;
   Candidates::Time told{};      // when the service was asked for it

@@ -275,7 +275,8 @@ void TableKeeper::publish(unsigned number, Time now) {
   epoch->number = publisher_->write(number, shown);
   epoch->facts = candidates.facts();
   for (unsigned row = 0; row < candidates.size(); ++row) {
-    epoch->ages.push_back(candidates.age(row, now));
+    const bool counts = (system.unseen >> row & 1) == 0;
+    epoch->ages.push_back(counts ? candidates.age(row, now) : kNotKnown);
   }
   parts_.writing_out.show(number, candidates.facts(), shown.elements);
   epoch->elements = std::move(shown.elements);
