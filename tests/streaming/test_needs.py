@@ -53,6 +53,11 @@ def test_files_that_move_together_share_the_rate() -> None:
     assert "for each of 4.0 files" in implied(found, 1.0)[1].arithmetic
 
 
+def test_a_short_burst_of_a_few_bytes_is_no_rate() -> None:
+    started = replace(RUN, phases=(Phase("reads", 0, 0.01, 600_000),), files=())
+    assert implied(started) == ()
+
+
 def test_a_program_that_moves_next_to_nothing_requires_nothing() -> None:
     idle = replace(RUN, phases=(Phase("computes", 0, 20, 1 * MB, 1 * MB),), files=())
     assert implied(idle) == ()
