@@ -38,6 +38,7 @@ from ses_benchmarks.summary import Measurement
 
 ROOT = Path(__file__).resolve().parents[1]
 SELECTION_SIZES = (24, 1000, 10000)
+USUAL_SIZE = 1000  # more elements than most sites have
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,9 @@ def measure_selections(plan: Plan, programs: Path, scratch: Path) -> Generator[M
             yield selections.measure(
                 f"selection-{size}", served.port, plan.selection_rounds, plan.selection_calls, note
             )
+            if size == USUAL_SIZE:
+                among = f"-among-{size}"
+                yield from crowds.deciders(served, plan.deciders, plan.rates, plan.crowd_seconds, note, among)
             if size == max(SELECTION_SIZES):
                 yield from measure_crowds(plan, served, note)
     yield from measure_nodes(plan, programs, scratch)

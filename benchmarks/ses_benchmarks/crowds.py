@@ -22,9 +22,12 @@ _FILES = 20  # of an announcement: what a busy node places in 0.1 s
 
 
 def deciders(
-    served: Served, count: int, rates: Sequence[float], seconds: float, note: str
+    served: Served, count: int, rates: Sequence[float], seconds: float, note: str, among: str = ""
 ) -> Iterator[Measurement]:
-    """``count`` connected clients that ask POST /v1/selections at each rate, against one client alone."""
+    """``count`` connected clients that ask POST /v1/selections at each rate, against one client alone.
+
+    ``among`` ends the names of the rows.
+    """
     question = request_bytes("POST", "/v1/selections", QUESTION)
     with Connection(served.port) as connection:
         alone = [connection.call(question)[0] for _ in range(100)]
@@ -35,7 +38,7 @@ def deciders(
     for rate, outcome, used in with_crowd(served.port, count, work):
         said = f"{count} connected, {_shares(outcome)}, {used}" + (f"; {note}" if note else "")
         yield summarise(
-            f"deciders-{rate:g}-per-second",
+            f"deciders-{rate:g}-per-second{among}",
             "us",
             [(_good(outcome, 200), alone)],
             baseline_is="one client alone",

@@ -35,6 +35,7 @@ NAMES = {
     "selection-beside-samples",
     "first-start-10000",
     "deciders-100-per-second",
+    "deciders-100-per-second-among-1000",
     "agents-20",
     "claims-20",
     "node-among-4",
