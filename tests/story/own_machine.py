@@ -1,7 +1,7 @@
 """A machine of its own for what pages tell people to do: what they install and start is gone with it.
 
-It is made of namespaces: an empty /run and /var/lib, copies of /etc, /usr/local and the checkout, two disks
-below /srv, a name, and no network but its own loopback.  systemctl is a stand-in (systemctl.py).
+It is made of namespaces: an empty /run and /var/lib, copies of /etc, /root, /usr/local and the checkout, two
+disks below /srv, a name, and no network but its own loopback.  systemctl is a stand-in (systemctl.py).
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ mkdir /var/lib/dpkg
 mount --move "$WORK/dpkg" /var/lib/dpkg
 mount -t tmpfs -o mode=755 tmpfs "$WORK/layers"
 number=0
-for one in /etc /usr/local "$ROOT"; do
+for one in /etc /root /usr/local "$ROOT"; do
   layer="$WORK/layers/$((number += 1))"
   mkdir -p "$layer/above" "$layer/work"
   mount -t overlay -o "lowerdir=$one,upperdir=$layer/above,workdir=$layer/work" overlay "$one"
 done
+chmod a+x /root # the interpreter may lie there
 echo "127.0.0.1 store1 localhost" >/etc/hosts
 systemd-sysusers "$SES_UNITS/qstorman.sysusers"
 mount --bind "$WORK/srv" /srv
