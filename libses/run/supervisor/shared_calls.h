@@ -39,7 +39,8 @@ struct SharedCalls {
   // A process has confined itself by rules that cannot be seen from outside; nothing is created for
   // any of them any more.
   std::atomic<bool> confined;
-  // The number of the keeper that counts, should there be two for a moment; 0: none has started.
+  // The keeper that came last, which takes over if there are several; 0: none has come, or one has
+  // taken over.
   std::atomic<int> keeper;
   Slot slots[kSlots];
   Slot guardians; // what the guardian has taken: its successor answers it
