@@ -12,7 +12,7 @@
 
 namespace ses::copy {
 
-// What a copy does from time to time: true means it is to end, and it ends within one step (8 MiB).
+// What a copy does from time to time: true means it is to end, and it ends within one step (64 MiB).
 struct Watch {
   const std::atomic<bool> &stop;
   std::atomic<std::uint64_t> &moved; // bytes, of all copies
@@ -40,7 +40,7 @@ Moved move_range(Way way, int in, int out, off_t offset, off_t length, Watch wat
 // The same by kReadWrite to where OUT has a hole: what is zeros stays one, in blocks of kAlignment.
 Moved move_data(int in, int out, off_t offset, off_t length, Watch watch);
 
-inline constexpr off_t kStep = off_t{8} << 20;   // bytes between two looks at Watch::stop
+inline constexpr off_t kStep = off_t{64} << 20;  // bytes between two looks at Watch::stop
 inline constexpr off_t kAlignment = off_t{4096}; // of memory, offset and length with kDirect
 
 } // namespace ses::copy

@@ -3,7 +3,8 @@
 Section 4.4 of OSU-CISRC-8/07-TR53: a client asks a web server (nginx) again and again for a file of 16 KB,
 while this node's devices are sampled (smed-sampler), or the tables of N other servers are read from memory
 (smed-mirror).  One smed-sampler of this machine stands for all N; its table is read through the kernel
-(provider ``shm`` of libfabric), so that no process is woken by a reading, as with hardware.
+(provider ``shm`` of libfabric), so that no process is woken by a reading, as with hardware.  It stays on the
+core that is given away, since other servers have cores of their own.
 
 * ``default``: clients and server have all cores, the monitor sleeps between readings, on any core;
 * ``shared``: clients and server have one core less, and the monitor sleeps on one of these (RDMA-Sync);
@@ -172,7 +173,7 @@ def measure(
             folder.chmod(0o755)  # nginx started by root reads it as another user
             with (
                 _nginx(programs.nginx, folder) as (server, address),
-                _served(programs.sampler, folder) as port,
+                _served(programs.sampler, folder, mine.free) as port,
             ):
 
                 def one(way: str, count: int, period: int) -> Run:
@@ -352,8 +353,8 @@ def _answers(address: tuple[str, int]) -> bool:
 
 
 @contextlib.contextmanager
-def _served(program: Path, folder: Path) -> Iterator[int]:
-    """Run a sampler that other nodes may read: it stands for all of them; its port."""
+def _served(program: Path, folder: Path, core: int) -> Iterator[int]:
+    """Run a sampler that other nodes may read, on a core: it stands for all of them; its port."""
     (folder / "tables").mkdir()
     key = folder / "key"
     key.touch(0o600)
@@ -366,6 +367,9 @@ def _served(program: Path, folder: Path) -> Iterator[int]:
         "--period-ms",
         "20",
         "--always",
+        "--core",
+        str(core),
+        "--sleep",
         "--listen",
         "127.0.0.1:0",
     ]
