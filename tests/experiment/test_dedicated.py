@@ -8,7 +8,7 @@ import os
 import pytest
 from click.testing import CliRunner
 from ses.cli import main
-from ses.experiment.dedicated import DEDICATED, DEFAULT, NONE, SHARED, WAYS, Run, compare
+from ses.experiment.dedicated import DEDICATED, DEFAULT, NONE, SHARED, WAYS, Run, compare, median_between
 
 needs_two_cores = pytest.mark.skipif(
     len(os.sched_getaffinity(0)) < 2, reason="a core can be given away only where there are two"
@@ -56,3 +56,11 @@ def test_runs_are_compared_by_the_papers_metric_and_by_what_shifts() -> None:
         "the own mean hides what shifts the whole"
     )
     assert compare(DEDICATED, 1, 1, [(base, base, base)]).p99 == 0.0
+
+
+def test_a_median_lies_between_the_values_a_sign_test_leaves() -> None:
+    assert median_between([3.0, 1.0, 2.0]) == (1.0, 3.0), "of few, nothing can be left out"
+    assert median_between(list(range(6))) == (0, 5)
+    assert median_between(list(range(10))) == (1, 8)
+    assert median_between(list(range(20))) == (5, 14)
+    assert median_between([7.0]) == (7.0, 7.0)

@@ -10,15 +10,16 @@ core that is given away, since other servers have cores of their own.
 * ``shared``: clients and server have one core less, and the monitor sleeps on one of these (RDMA-Sync);
 * ``dedicated``: clients and server have one core less, and the monitor polls on the free one (DC-RDMA-Sync).
 
-``default`` and ``dedicated`` are on equal cores.  Each run is compared with runs without a monitor, on as
-many cores, a few seconds before; rows without a monitor compare each such run with the next: what differs
-there is noise.
+``default`` and ``dedicated`` are on equal cores.  Each run is compared with the run without a monitor, on as
+many cores, right before it; rows without a monitor compare each such run with the next: what differs there
+is noise.
 A client waits for each answer.  One client does not fill two cores, so that one given away is not missed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import socket
@@ -81,7 +82,7 @@ class Grid:
     def total_seconds(self) -> float:
         """About how long it takes."""
         cells = self.rounds * len(self.servers) * len(self.periods)
-        return cells * ((self.seconds + 1) * len(WAYS) + 2 * self.seconds) + 2 * self.seconds
+        return cells * len(WAYS) * (2 * self.seconds + 1)
 
 
 SHORT = Grid(servers=(0, 16), periods=(1, 16), seconds=1.0, rounds=1)
@@ -92,7 +93,8 @@ class Line:
     """A way to monitor, medians over the rounds.  Shares are of 1; shifts too, of the run without a monitor.
 
     ``over`` are the responses above 1.1 times the mean of their own run, as in the paper, ``over_base`` those
-    above 1.1 times the mean without a monitor.  ``equal_p50`` and ``equal_p99`` compare with all cores.
+    above 1.1 times the mean without a monitor.  ``p99_between`` is where the median of ``p99`` lies with a
+    confidence of 95 %.  ``equal_p50`` and ``equal_p99`` compare with all cores.
     """
 
     way: str
@@ -104,6 +106,7 @@ class Line:
     over_base: float
     p50: float
     p99: float
+    p99_between: tuple[float, float]
     equal_p50: float
     equal_p99: float
 
@@ -147,8 +150,11 @@ def compare(way: str, servers: int, period: int, rounds: Sequence[tuple[Run, Run
     def median(value: Callable[[Run, Run, Run], float]) -> float:
         return statistics.median(value(*each) for each in rounds)
 
+    def shifts(hundredth: int, base: int) -> list[float]:
+        return [runs[0].quantile(hundredth) / runs[base].quantile(hundredth) - 1 for runs in rounds]
+
     def shift(hundredth: int, base: int) -> float:
-        return median(lambda *runs: runs[0].quantile(hundredth) / runs[base].quantile(hundredth) - 1)
+        return statistics.median(shifts(hundredth, base))
 
     return Line(
         way, servers, period,
@@ -156,8 +162,24 @@ def compare(way: str, servers: int, period: int, rounds: Sequence[tuple[Run, Run
         mean_us=median(lambda run, *_: statistics.fmean(run.taken)),
         over=median(lambda run, *_: run.over(statistics.fmean(run.taken))),
         over_base=median(lambda run, base, _: run.over(statistics.fmean(base.taken))),
-        p50=shift(50, 1), p99=shift(99, 1), equal_p50=shift(50, 2), equal_p99=shift(99, 2),
+        p50=shift(50, 1), p99=shift(99, 1), p99_between=median_between(shifts(99, 1)),
+        equal_p50=shift(50, 2), equal_p99=shift(99, 2),
     )  # fmt: skip
+
+
+def median_between(values: Sequence[float]) -> tuple[float, float]:
+    """Return the values between which the median lies with a confidence of 95 %, of few all of them.
+
+    The order statistics of a sign test: of n values, fewer than k lie on one side of the median with the
+    probability of fewer than k heads in n throws.
+    """
+    ordered, count = sorted(values), len(values)
+    outside, heads = 0, 1 / 2**count
+    while heads <= 0.025 and outside < count // 2:
+        outside += 1
+        heads += math.comb(count, outside) / 2**count
+    left_out = max(0, outside - 1)
+    return ordered[left_out], ordered[-1 - left_out]
 
 
 def measure(
@@ -190,27 +212,22 @@ def measure(
                         processor = (_used(pid) - before) / (time.monotonic() - begun)
                     return Run(taken, processor)
 
-                def alone(last: dict[str, Run]) -> dict[str, Run]:
-                    now = {used: one(used, 0, 0) for used in ALONE}
-                    for used in last:
-                        runs = (now[used], last[used], last[NONE])
-                        found.setdefault((ALONE[used], 0, 0), []).append(runs)
-                    return now
-
                 base: dict[str, Run] = {}
                 for turn in range(grid.rounds):
                     forth = turn % 2 == 0
                     for count, period in cells if forth else reversed(cells):
-                        base = alone(base)
                         for way in WAYS if forth else reversed(WAYS):
                             progress(f"{way}, {count or 'no'} servers, every {period} ms")
-                            run = one(way, count, period)
-                            runs = (run, base[NONE if way == DEFAULT else SHARED], base[NONE])
+                            used = NONE if way == DEFAULT else SHARED
+                            before, base[used] = base.get(used), one(used, 0, 0)
+                            if before is not None:
+                                runs = (base[used], before, base[NONE])
+                                found.setdefault((ALONE[used], 0, 0), []).append(runs)
+                            runs = (one(way, count, period), base[used], base[NONE])
                             found.setdefault((way, count, period), []).append(runs)
-                alone(base)
     finally:
         os.sched_setaffinity(0, mine.every)
-    order = [(name, 0, 0) for name in ALONE.values()]
+    order = [key for name in ALONE.values() if (key := (name, 0, 0)) in found]
     order += [(way, count, period) for count, period in cells for way in WAYS]
     return [compare(*key, found[key]) for key in order]
 

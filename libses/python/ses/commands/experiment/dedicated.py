@@ -56,17 +56,19 @@ def dedicated(
         return
     out = console()
     headers = ("monitor", ">servers", ">every ms", ">core %", ">mean us", ">over 1.1 own mean %",
-               ">over 1.1 base %", ">p50 %", ">p99 %", ">p50, all cores %", ">p99, all cores %")  # fmt: skip
+               ">over 1.1 base %", ">p50 %", ">p99 %", ">between %", ">p50, all cores %", ">p99, all cores %")  # fmt: skip
     table(out, headers, [_row(one) for one in found])
     line(out, f"Shifts are against no monitor, on the same cores and on all of them; load {before:.1f}.")
 
 
 def _row(one: runs.Line) -> list[str]:
-    shown = (one.over, one.over_base, one.p50, one.p99, one.equal_p50, one.equal_p99)
+    shares = (one.over, one.over_base, one.p50, one.p99)
+    low, high = (number(100 * each, 1) for each in one.p99_between)
     servers = "" if one.period_ms == 0 else str(one.servers or "this node")
     every = str(one.period_ms or "")
     return [one.way, servers, every, number(100 * one.processor, 1), number(one.mean_us, 1),
-            *(number(100 * each, 1) for each in shown)]  # fmt: skip
+            *(number(100 * each, 1) for each in shares), f"{low} to {high}",
+            *(number(100 * each, 1) for each in (one.equal_p50, one.equal_p99))]  # fmt: skip
 
 
 def _programs(build: Path | None) -> runs.Programs:
