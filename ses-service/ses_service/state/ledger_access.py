@@ -196,11 +196,6 @@ class LedgerAccess:
         with self._sizes_lock:
             return [(key, _copied(self._sizes.get(key))) for key in keys]
 
-    def active_ids(self) -> list[str]:
-        """Return the ids of the placements that have not ended."""
-        with self._lock:
-            return [one.placement_id for one in self._ledger.active()]
-
     def everything(self) -> tuple[list[str], list[SizeKey]]:
         """Return the ids of all placements, those that ended first, and all keys of sizes."""
         with self._lock:

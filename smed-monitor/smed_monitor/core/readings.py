@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,6 @@ READ, WRITTEN, QUEUE, OPERATIONS, BUSY = range(COUNTERS)
 IN_FLIGHT, FREE, SIZE, STARTED, STAMP, SERVER_SECONDS, SERVER_OPERATIONS = range(COUNTERS, 12)
 WIDTH = 12
 
-NumberT = TypeVar("NumberT", bound=float)
 Table = NDArray[np.float64]
 Flags = tuple[bool, bool, bool]
 

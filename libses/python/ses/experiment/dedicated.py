@@ -78,12 +78,6 @@ class Grid:
     rounds: int = 3
     clients: int = 1
 
-    @property
-    def total_seconds(self) -> float:
-        """About how long it takes."""
-        cells = self.rounds * len(self.servers) * len(self.periods)
-        return cells * len(WAYS) * (2 * self.seconds + 1)
-
 
 SHORT = Grid(servers=(0, 16), periods=(1, 16), seconds=1.0, rounds=1)
 

@@ -56,7 +56,8 @@ def dedicated(
         return
     out = console()
     headers = ("monitor", ">servers", ">every ms", ">core %", ">mean us", ">over 1.1 own mean %",
-               ">over 1.1 base %", ">p50 %", ">p99 %", ">between %", ">p50, all cores %", ">p99, all cores %")  # fmt: skip
+               ">over 1.1 base %", ">p50 %", ">p99 %", ">between %", ">p50, all cores %",
+               ">p99, all cores %")  # fmt: skip
     table(out, headers, [_row(one) for one in found])
     line(out, f"Shifts are against no monitor, on the same cores and on all of them; load {before:.1f}.")
 
