@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "far/far.h"
+#include "remote/remote.h"
 #include "system/clock.h"
 
 #define NS 1e9
@@ -102,18 +102,18 @@ static int open_record(ses_share *share, struct ses_share_record *record, ses_sh
 }
 
 /* One of another node: what it is there, as this process has it. */
-static int hand_out_far(ses_share *share, uint32_t operation, const char *name,
-                        const ses_share_kind *kind, ses_share_item **item) {
-  struct ses_far_call call = {.asked.operation = operation};
+static int hand_out_remote(ses_share *share, uint32_t operation, const char *name,
+                           const ses_share_kind *kind, ses_share_item **item) {
+  struct ses_remote_call call = {.asked.operation = operation};
   strcpy(call.asked.name, name);
   if (kind)
     call.asked.kind = *kind;
-  int status = ses_far_ask(share->far, &call, share->patience_ns);
+  int status = ses_remote_ask(share->remote, &call, share->patience_ns);
   const ses_share_kind *is = &call.came.item_facts.kind;
   struct ses_share_item found = {
       .share = share,
-      .far = share->far,
-      .far_number = call.came.item,
+      .remote = share->remote,
+      .remote_number = call.came.item,
       .bytes = is->bytes,
       .versions = is->versions,
       .age_ns = (uint64_t)(is->age_seconds * NS),
@@ -123,23 +123,23 @@ static int hand_out_far(ses_share *share, uint32_t operation, const char *name,
   if (status == 0)
     status = hand_out(&found, item);
   if (status == 0)
-    ses_far_keep(share->far);
+    ses_remote_keep(share->remote);
   return status;
 }
 
 int ses_share_ask(const struct ses_share_item *item, uint32_t operation,
-                  struct ses_far_call *call) {
+                  struct ses_remote_call *call) {
   call->asked.operation = operation;
-  call->asked.item = item->far_number;
-  return ses_far_ask(item->far, call, item->share->patience_ns);
+  call->asked.item = item->remote_number;
+  return ses_remote_ask(item->remote, call, item->share->patience_ns);
 }
 
 int ses_share_find(ses_share *share, const char *name, ses_share_item **item) {
   struct ses_share_item found;
   if (!ses_share_is_name(name))
     return EINVAL;
-  if (share->far)
-    return hand_out_far(share, SES_FAR_FIND, name, NULL, item);
+  if (share->remote)
+    return hand_out_remote(share, SES_REMOTE_FIND, name, NULL, item);
   for (uint32_t i = 0; i < share->items; i++)
     if (is_named(ses_share_record_of(share, i), name)) {
       int status = open_record(share, ses_share_record_of(share, i), &found);
@@ -206,8 +206,8 @@ int ses_share_alloc(ses_share *share, const char *name, const ses_share_kind *ki
   struct ses_share_item made;
   if (!ses_share_is_name(name) || !is_kind(kind))
     return EINVAL;
-  if (share->far)
-    return hand_out_far(share, SES_FAR_ALLOC, name, kind, item);
+  if (share->remote)
+    return hand_out_remote(share, SES_REMOTE_ALLOC, name, kind, item);
   if (!share->writable)
     return EACCES;
   struct ses_lock *making = &ses_share_head_of(share)->making;
@@ -232,8 +232,8 @@ int ses_share_have(ses_share *share, const char *name, const ses_share_kind *kin
 }
 
 static void forget(ses_share_item *item) {
-  if (item->far)
-    ses_far_drop(item->far);
+  if (item->remote)
+    ses_remote_drop(item->remote);
   free(item->copy);
   free(item);
 }
@@ -241,11 +241,11 @@ static void forget(ses_share_item *item) {
 void ses_share_let_go(ses_share_item *item) {
   if (!item)
     return;
-  if (item->far)
-    ses_far_ask(
-        item->far,
-        &(struct ses_far_call){.asked.operation = SES_FAR_LET_GO, .asked.item = item->far_number},
-        0);
+  if (item->remote)
+    ses_remote_ask(item->remote,
+                   &(struct ses_remote_call){.asked.operation = SES_REMOTE_LET_GO,
+                                             .asked.item = item->remote_number},
+                   0);
   forget(item);
 }
 
@@ -268,7 +268,8 @@ static int end(struct ses_share_item *item) {
 }
 
 int ses_share_free(ses_share_item *item) {
-  int status = item->far ? ses_share_ask(item, SES_FAR_FREE, &(struct ses_far_call){0}) : end(item);
+  int status =
+      item->remote ? ses_share_ask(item, SES_REMOTE_FREE, &(struct ses_remote_call){0}) : end(item);
   if (status == 0)
     forget(item);
   return status;
@@ -278,9 +279,9 @@ int ses_share_free(ses_share_item *item) {
 
 int ses_share_look(ses_share_item *item, ses_share_item_facts *facts) {
   const struct ses_share_record *record = item->record;
-  struct ses_far_call call = {0};
-  if (item->far) {
-    int status = ses_share_ask(item, SES_FAR_LOOK, &call);
+  struct ses_remote_call call = {0};
+  if (item->remote) {
+    int status = ses_share_ask(item, SES_REMOTE_LOOK, &call);
     *facts = call.came.item_facts;
     return status;
   }
@@ -300,10 +301,10 @@ int ses_share_look(ses_share_item *item, ses_share_item_facts *facts) {
 }
 
 int ses_share_item_at(ses_share *share, uint32_t number, ses_share_item_facts *facts) {
-  struct ses_far_call call = {.asked.operation = SES_FAR_ITEM_AT, .asked.item = number};
+  struct ses_remote_call call = {.asked.operation = SES_REMOTE_ITEM_AT, .asked.item = number};
   struct ses_share_item item;
-  if (share->far) {
-    int status = ses_far_ask(share->far, &call, share->patience_ns);
+  if (share->remote) {
+    int status = ses_remote_ask(share->remote, &call, share->patience_ns);
     *facts = call.came.item_facts;
     return status;
   }

@@ -8,8 +8,8 @@
 
 struct ses_share_item {
   struct ses_share *share;
-  struct ses_far *far; /* of another node; `record` and `at` are not used then */
-  uint32_t far_number; /* there */
+  struct ses_remote *remote; /* of another node; `record` and `at` are not used then */
+  uint32_t remote_number;    /* there */
   struct ses_share_record *record;
   uint64_t generation; /* of the record, while the item is this one */
   uint64_t at;
@@ -36,9 +36,10 @@ static inline bool ses_share_item_lives(const struct ses_share_item *item) {
   return atomic_load_explicit(&item->record->generation, memory_order_acquire) == item->generation;
 }
 
-struct ses_far_call;
+struct ses_remote_call;
 
 /* Ask the other node for OPERATION on an item of its. */
-int ses_share_ask(const struct ses_share_item *item, uint32_t operation, struct ses_far_call *call);
+int ses_share_ask(const struct ses_share_item *item, uint32_t operation,
+                  struct ses_remote_call *call);
 
 #endif /* SES_SHM_ITEMS_H */

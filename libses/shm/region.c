@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "far/far.h"
+#include "remote/remote.h"
 #include "ses/segment.h"
 
 #define KEYS 8u
@@ -33,7 +33,7 @@
 struct place {
   uint32_t owner;
   const char *name; /* without the owner */
-  bool far;         /* of another node; it is told the whole name */
+  bool remote;      /* of another node; it is told the whole name */
   char whole[LONGEST];
 };
 
@@ -91,11 +91,11 @@ static int read_name(const char *text, struct place *place) {
   int status = with_job(text, place->whole);
   if (status != 0)
     return status;
-  place->far = ses_far_is_meant(place->whole);
+  place->remote = ses_remote_is_meant(place->whole);
   const char *colon = strchr(place->whole, ':');
   place->owner = (uint32_t)geteuid();
   place->name = colon ? colon + 1 : place->whole;
-  if (place->far)
+  if (place->remote)
     return 0;
   if (!is_region_name(place->name))
     return EINVAL;
@@ -213,8 +213,8 @@ static int find(const struct place *place, struct ses_share *share, key_t *unuse
 }
 
 static void leave(const struct ses_share *found) {
-  if (found->far)
-    ses_far_close(found->far);
+  if (found->remote)
+    ses_remote_close(found->remote);
   else
     ses_segment_detach(found->at);
 }
@@ -232,7 +232,7 @@ static int keep(const struct ses_share *found, ses_share **share) {
 static int reach(const char *name, uint32_t operation, const ses_share_options *options,
                  ses_share **share) {
   struct ses_share found = {.patience_ns = SES_SHARE_PATIENCE_NS, .writable = true};
-  int status = ses_far_open(name, operation, options, &found.far);
+  int status = ses_remote_open(name, operation, options, &found.remote);
   return status == 0 ? keep(&found, share) : status;
 }
 
@@ -241,8 +241,8 @@ int ses_share_open(const char *name, ses_share **share) {
   struct ses_share found;
   key_t unused;
   int status = share ? read_name(name, &place) : EINVAL;
-  if (status == 0 && place.far)
-    return reach(place.whole, SES_FAR_OPEN, NULL, share);
+  if (status == 0 && place.remote)
+    return reach(place.whole, SES_REMOTE_OPEN, NULL, share);
   if (status == 0)
     status = find(&place, &found, &unused);
   return status == 0 ? keep(&found, share) : status;
@@ -322,8 +322,8 @@ int ses_share_create(const char *name, const ses_share_options *options, ses_sha
   int status = share ? read_name(name, &place) : EINVAL;
   if (status != 0)
     return status;
-  if (place.far)
-    return reach(place.whole, SES_FAR_CREATE, options, share);
+  if (place.remote)
+    return reach(place.whole, SES_REMOTE_CREATE, options, share);
   if (place.owner != (uint32_t)geteuid())
     return EACCES;
   status = make(&place, options ? options : &defaults, &found);
@@ -333,13 +333,13 @@ int ses_share_create(const char *name, const ses_share_options *options, ses_sha
 int ses_share_remove(const char *name) {
   struct place place;
   struct ses_share found;
-  struct ses_far *far;
+  struct ses_remote *remote;
   key_t unused;
   int status = read_name(name, &place);
-  if (status == 0 && place.far) {
-    status = ses_far_open(place.whole, SES_FAR_REMOVE, NULL, &far);
+  if (status == 0 && place.remote) {
+    status = ses_remote_open(place.whole, SES_REMOTE_REMOVE, NULL, &remote);
     if (status == 0)
-      ses_far_close(far);
+      ses_remote_close(remote);
     return status;
   }
   if (status == 0)
@@ -360,9 +360,9 @@ void ses_share_patience(ses_share *share, double seconds) {
 int ses_share_facts_of(ses_share *share, ses_share_facts *facts) {
   struct ses_segment_facts seen;
   uint64_t start;
-  if (share->far) {
-    struct ses_far_call call = {.asked.operation = SES_FAR_FACTS};
-    int status = ses_far_ask(share->far, &call, share->patience_ns);
+  if (share->remote) {
+    struct ses_remote_call call = {.asked.operation = SES_REMOTE_FACTS};
+    int status = ses_remote_ask(share->remote, &call, share->patience_ns);
     *facts = call.came.facts;
     return status;
   }

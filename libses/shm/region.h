@@ -12,11 +12,12 @@
 
 #include "layout.h"
 
-struct ses_far;
+struct ses_remote;
 
 struct ses_share {
   char *at;
-  struct ses_far *far; /* of another node: besides this and `patience_ns` nothing is used then */
+  struct ses_remote
+      *remote; /* of another node: besides this and `patience_ns` nothing is used then */
   uint64_t patience_ns;
   uint64_t bytes;
   uint64_t heap;

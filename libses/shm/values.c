@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "far/far.h"
 #include "items.h"
+#include "remote/remote.h"
 #include "system/clock.h"
 
 #define TRIES 64               /* of a get, before it looks at the clock */
@@ -113,9 +113,9 @@ static int read_last(const struct ses_share_item *item, char *buffer, size_t roo
 
 /* ---------------------------------------------------------- of another node */
 
-static int far_read(const struct ses_share_item *item, uint32_t operation, uint64_t version,
-                    char *buffer, size_t room, struct taken *taken) {
-  struct ses_far_call call = {.asked.version = version, .buffer = buffer, .room = room};
+static int remote_read(const struct ses_share_item *item, uint32_t operation, uint64_t version,
+                       char *buffer, size_t room, struct taken *taken) {
+  struct ses_remote_call call = {.asked.version = version, .buffer = buffer, .room = room};
   int status = ses_share_ask(item, operation, &call);
   *taken = (struct taken){call.came.version, call.came.bytes, call.came.put_ns};
   return status == 0 && taken->bytes > room ? EMSGSIZE : status;
@@ -125,8 +125,8 @@ static int far_read(const struct ses_share_item *item, uint32_t operation, uint6
 
 static int read_newest(const struct ses_share_item *item, char *buffer, size_t room,
                        struct taken *taken) {
-  return item->far ? far_read(item, SES_FAR_GET, 0, buffer, room, taken)
-                   : read_last(item, buffer, room, taken);
+  return item->remote ? remote_read(item, SES_REMOTE_GET, 0, buffer, room, taken)
+                      : read_last(item, buffer, room, taken);
 }
 
 /* Until nobody else held the lock from before the value was read to after. */
@@ -178,7 +178,7 @@ static int renew_copy(struct ses_share_item *item) {
 
 static int read_copy(struct ses_share_item *item, char *buffer, size_t room, struct taken *taken) {
   bool enough;
-  if (!item->far && !ses_share_item_lives(item))
+  if (!item->remote && !ses_share_item_lives(item))
     return EBADF;
   int status = is_copy_enough(item, &enough);
   if (status == 0 && !enough)
@@ -196,7 +196,7 @@ int ses_share_get(ses_share_item *item, void *buffer, size_t room, size_t *bytes
                   uint64_t *version) {
   struct taken taken = {0};
   int status;
-  if (item->model == SES_SHARE_STRICT && !item->far)
+  if (item->model == SES_SHARE_STRICT && !item->remote)
     status = read_strictly(item, buffer, room, &taken);
   else if (item->model == SES_SHARE_DELTA || item->model == SES_SHARE_NULL)
     status = read_copy(item, buffer, room, &taken);
@@ -228,8 +228,8 @@ static int read_kept(const struct ses_share_item *item, uint64_t version, char *
 int ses_share_copy(ses_share_item *item, uint64_t version, void *buffer, size_t room,
                    size_t *bytes) {
   struct taken taken = {0};
-  int status = item->far ? far_read(item, SES_FAR_COPY, version, buffer, room, &taken)
-                         : read_kept(item, version, buffer, room, &taken);
+  int status = item->remote ? remote_read(item, SES_REMOTE_COPY, version, buffer, room, &taken)
+                            : read_kept(item, version, buffer, room, &taken);
   if (bytes)
     *bytes = taken.bytes;
   return status;
@@ -238,9 +238,9 @@ int ses_share_copy(ses_share_item *item, uint64_t version, void *buffer, size_t 
 void ses_share_refresh(ses_share_item *item) { item->copy_version = 0; }
 
 int ses_share_version(ses_share_item *item, uint64_t *version, double *age_seconds) {
-  if (item->far) {
-    struct ses_far_call call = {0};
-    int status = ses_share_ask(item, SES_FAR_VERSION_OF, &call);
+  if (item->remote) {
+    struct ses_remote_call call = {0};
+    int status = ses_share_ask(item, SES_REMOTE_VERSION_OF, &call);
     if (status == 0)
       *version = call.came.last;
     if (status == 0 && age_seconds)
@@ -307,9 +307,9 @@ int ses_share_put(ses_share_item *item, const void *value, size_t bytes, uint64_
     return EACCES;
   if (bytes > item->bytes)
     return EMSGSIZE;
-  if (item->far) {
-    struct ses_far_call call = {.asked.bytes = bytes, .value = value};
-    int status = ses_share_ask(item, SES_FAR_PUT, &call);
+  if (item->remote) {
+    struct ses_remote_call call = {.asked.bytes = bytes, .value = value};
+    int status = ses_share_ask(item, SES_REMOTE_PUT, &call);
     if (status == 0 && version)
       *version = call.came.version;
     return status;
@@ -329,8 +329,9 @@ int ses_share_put(ses_share_item *item, const void *value, size_t bytes, uint64_
 
 int ses_share_await(ses_share_item *item, uint64_t version) {
   struct ses_share_record *record = item->record;
-  if (item->far)
-    return ses_share_ask(item, SES_FAR_AWAIT, &(struct ses_far_call){.asked.version = version});
+  if (item->remote)
+    return ses_share_ask(item, SES_REMOTE_AWAIT,
+                         &(struct ses_remote_call){.asked.version = version});
   uint64_t deadline = deadline_of(item), ns = SHORTEST_NAP_NS;
   for (;;) {
     uint32_t arrivals = atomic_load_explicit(&record->arrivals, memory_order_acquire);
@@ -353,8 +354,8 @@ int ses_share_await(ses_share_item *item, uint64_t version) {
 }
 
 int ses_share_lock(ses_share_item *item) {
-  if (item->far)
-    return ses_share_ask(item, SES_FAR_LOCK, &(struct ses_far_call){0});
+  if (item->remote)
+    return ses_share_ask(item, SES_REMOTE_LOCK, &(struct ses_remote_call){0});
   if (!item->share->writable)
     return EACCES;
   int status = ses_lock_take(&item->record->held, deadline_of(item));
@@ -368,7 +369,7 @@ int ses_share_lock(ses_share_item *item) {
 }
 
 int ses_share_unlock(ses_share_item *item) {
-  if (item->far)
-    return ses_share_ask(item, SES_FAR_UNLOCK, &(struct ses_far_call){0});
+  if (item->remote)
+    return ses_share_ask(item, SES_REMOTE_UNLOCK, &(struct ses_remote_call){0});
   return ses_lock_give(&item->record->held) ? 0 : EPERM;
 }

@@ -13,8 +13,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from far import Agent, agent
 from munged import running_munged
+from remote_node import Agent, agent
 from ses.share import Region
 
 
@@ -51,7 +51,7 @@ def node(munged: Path) -> Iterator[Agent]:
 
 
 @pytest.fixture
-def far(node: Agent, name: str) -> Iterator[Region]:
+def remote(node: Agent, name: str) -> Iterator[Region]:
     """A region of the other node."""
     with Region.create(f"{name}@{node.address}", size=1 << 20, items=64) as made:
         yield made

@@ -1,4 +1,4 @@
-#include "far/session.h"
+#include "remote/session.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "far/proof.h"
+#include "remote/proof.h"
 #include "ses/share.h"
 #include "system/clock.h"
 
@@ -21,7 +21,7 @@
 /* The one that this process serves. */
 static struct {
   struct ses_fabric *fabric;
-  uint8_t secret[SES_FAR_NUMBER];
+  uint8_t secret[SES_REMOTE_NUMBER];
   ses_share *share;
   ses_share_item *items[ITEMS_MOST]; /* by the numbers that the other side knows; NULL: free */
 } session;
@@ -42,41 +42,41 @@ static int become(uid_t user, gid_t group) {
 }
 
 static int prove_self(int connection, const uint8_t *number, const struct ses_tcp_address *here,
-                      const char *provider, struct ses_far_proof *own, uint64_t deadline) {
+                      const char *provider, struct ses_remote_proof *own, uint64_t deadline) {
   strncpy(own->address.provider, provider, sizeof own->address.provider - 1);
-  int status = ses_far_random(own->number);
+  int status = ses_remote_random(own->number);
   if (status == 0)
-    status = ses_far_prove(SES_FAR_AGENT, number, here, own);
+    status = ses_remote_prove(SES_REMOTE_AGENT, number, here, own);
   return status != 0 ? status : ses_tcp_send(connection, own, sizeof *own, deadline);
 }
 
 static int welcome(int connection, const char *host, const char *provider,
                    const struct ses_fabric_address *peer, int status, uint64_t deadline) {
-  struct ses_far_welcome welcome = {0};
+  struct ses_remote_welcome welcome = {0};
   if (status == 0)
-    status = ses_fabric_open(provider, host, SES_FAR_ROOM, connection, &session.fabric,
+    status = ses_fabric_open(provider, host, SES_REMOTE_ROOM, connection, &session.fabric,
                              &welcome.address);
   if (status == 0)
     status = ses_fabric_meet(session.fabric, peer);
   if (status == 0)
-    status = ses_far_random(session.secret);
+    status = ses_remote_random(session.secret);
   memcpy(welcome.secret, session.secret, sizeof welcome.secret);
   welcome.status = status;
   int sent = ses_tcp_send(connection, &welcome, sizeof welcome, deadline);
   return status != 0 ? status : sent;
 }
 
-static int shake_hands(int connection, const char *provider, ses_far_proven *proven) {
+static int shake_hands(int connection, const char *provider, ses_remote_proven *proven) {
   uint64_t deadline = ses_now_ns() + HANDSHAKE_NS;
-  struct ses_far_hello hello;
-  struct ses_far_proof own = {0}, theirs;
+  struct ses_remote_hello hello;
+  struct ses_remote_proof own = {0}, theirs;
   struct ses_tcp_address here;
   uid_t user;
   gid_t group;
   int status = ses_tcp_of(connection, false, &here) ? 0 : EHOSTDOWN;
   if (status == 0)
     status = ses_tcp_receive(connection, &hello, sizeof hello, deadline);
-  if (status == 0 && (hello.magic != SES_FAR_MAGIC || hello.version != SES_FAR_VERSION))
+  if (status == 0 && (hello.magic != SES_REMOTE_MAGIC || hello.version != SES_REMOTE_VERSION))
     status = ENOTSUP;
   if (status == 0)
     status = prove_self(connection, hello.number, &here, provider, &own, deadline);
@@ -84,7 +84,7 @@ static int shake_hands(int connection, const char *provider, ses_far_proven *pro
     status = ses_tcp_receive(connection, &theirs, sizeof theirs, deadline);
   if (status != 0)
     return status;
-  status = ses_far_believe(SES_FAR_PROCESS, own.number, &here, &theirs, &user, &group);
+  status = ses_remote_believe(SES_REMOTE_PROCESS, own.number, &here, &theirs, &user, &group);
   if (status == 0)
     proven(user);
   if (status == 0)
@@ -94,12 +94,12 @@ static int shake_hands(int connection, const char *provider, ses_far_proven *pro
 
 /* -------------------------------------------------------------------- requests */
 
-static int give(ses_share_item *item, struct ses_far_reply *reply) {
+static int give(ses_share_item *item, struct ses_remote_reply *reply) {
   int status = ses_share_look(item, &reply->item_facts);
-  if (status == 0 && reply->item_facts.kind.bytes > SES_FAR_VALUE)
+  if (status == 0 && reply->item_facts.kind.bytes > SES_REMOTE_VALUE)
     status = EMSGSIZE;
   if (status == 0)
-    status = ses_fabric_grow(session.fabric, ses_far_room(reply->item_facts.kind.bytes));
+    status = ses_fabric_grow(session.fabric, ses_remote_room(reply->item_facts.kind.bytes));
   uint32_t number = 0;
   while (number < ITEMS_MOST && session.items[number])
     number++;
@@ -115,13 +115,13 @@ static int give(ses_share_item *item, struct ses_far_reply *reply) {
 }
 
 /* The value goes behind the reply. */
-static int get(ses_share_item *item, const struct ses_far_request *asked,
-               struct ses_far_reply *reply) {
+static int get(ses_share_item *item, const struct ses_remote_request *asked,
+               struct ses_remote_reply *reply) {
   char *value = (char *)ses_fabric_outgoing(session.fabric) + sizeof *reply;
   size_t room = ses_fabric_room(session.fabric) - sizeof *reply, bytes = 0;
   int status;
   ses_share_refresh(item); /* the other side has a copy of its own, where one will do */
-  if (asked->operation == SES_FAR_COPY)
+  if (asked->operation == SES_REMOTE_COPY)
     status = ses_share_copy(item, asked->version, value, room, &bytes);
   else {
     status = ses_share_version(item, &reply->last, &reply->age_seconds);
@@ -132,69 +132,69 @@ static int get(ses_share_item *item, const struct ses_far_request *asked,
   return status;
 }
 
-static int of_item(const struct ses_far_request *asked, const char *value, uint64_t bytes,
-                   struct ses_far_reply *reply) {
+static int of_item(const struct ses_remote_request *asked, const char *value, uint64_t bytes,
+                   struct ses_remote_reply *reply) {
   ses_share_item *item = asked->item < ITEMS_MOST ? session.items[asked->item] : NULL;
   int status = 0;
   if (!item)
     return EBADF;
   switch (asked->operation) {
-  case SES_FAR_LET_GO:
-  case SES_FAR_FREE:
-    if (asked->operation == SES_FAR_FREE)
+  case SES_REMOTE_LET_GO:
+  case SES_REMOTE_FREE:
+    if (asked->operation == SES_REMOTE_FREE)
       status = ses_share_free(item);
     else
       ses_share_let_go(item);
     if (status == 0)
       session.items[asked->item] = NULL;
     return status;
-  case SES_FAR_LOOK:
+  case SES_REMOTE_LOOK:
     return ses_share_look(item, &reply->item_facts);
-  case SES_FAR_PUT:
+  case SES_REMOTE_PUT:
     return asked->bytes == bytes ? ses_share_put(item, value, bytes, &reply->version) : EINVAL;
-  case SES_FAR_GET:
-  case SES_FAR_COPY:
+  case SES_REMOTE_GET:
+  case SES_REMOTE_COPY:
     return get(item, asked, reply);
-  case SES_FAR_VERSION_OF:
+  case SES_REMOTE_VERSION_OF:
     return ses_share_version(item, &reply->last, &reply->age_seconds);
-  case SES_FAR_AWAIT:
+  case SES_REMOTE_AWAIT:
     return ses_share_await(item, asked->version);
-  case SES_FAR_LOCK:
+  case SES_REMOTE_LOCK:
     return ses_share_lock(item);
-  case SES_FAR_UNLOCK:
+  case SES_REMOTE_UNLOCK:
     return ses_share_unlock(item);
   default:
     return EINVAL;
   }
 }
 
-static int perform(const struct ses_far_request *asked, const char *value, uint64_t bytes,
-                   struct ses_far_reply *reply) {
+static int perform(const struct ses_remote_request *asked, const char *value, uint64_t bytes,
+                   struct ses_remote_reply *reply) {
   ses_share_item *item = NULL;
   int status;
   if (!memchr(asked->name, '\0', sizeof asked->name) || strchr(asked->name, '@'))
     return EINVAL;
-  if (asked->operation == SES_FAR_REMOVE)
+  if (asked->operation == SES_REMOTE_REMOVE)
     return ses_share_remove(asked->name);
-  if (asked->operation == SES_FAR_CREATE || asked->operation == SES_FAR_OPEN) {
+  if (asked->operation == SES_REMOTE_CREATE || asked->operation == SES_REMOTE_OPEN) {
     if (session.share)
       return EEXIST;
-    return asked->operation == SES_FAR_OPEN
+    return asked->operation == SES_REMOTE_OPEN
                ? ses_share_open(asked->name, &session.share)
                : ses_share_create(asked->name, &asked->options, &session.share);
   }
   if (!session.share)
     return ENOENT;
-  uint64_t wait = asked->wait_ns < SES_FAR_SLICE_NS ? asked->wait_ns : SES_FAR_SLICE_NS;
+  uint64_t wait = asked->wait_ns < SES_REMOTE_SLICE_NS ? asked->wait_ns : SES_REMOTE_SLICE_NS;
   ses_share_patience(session.share, (double)wait / 1e9);
   switch (asked->operation) {
-  case SES_FAR_FACTS:
+  case SES_REMOTE_FACTS:
     return ses_share_facts_of(session.share, &reply->facts);
-  case SES_FAR_ITEM_AT:
+  case SES_REMOTE_ITEM_AT:
     return ses_share_item_at(session.share, asked->item, &reply->item_facts);
-  case SES_FAR_ALLOC:
-  case SES_FAR_FIND:
-    status = asked->operation == SES_FAR_FIND
+  case SES_REMOTE_ALLOC:
+  case SES_REMOTE_FIND:
+    status = asked->operation == SES_REMOTE_FIND
                  ? ses_share_find(session.share, asked->name, &item)
                  : ses_share_alloc(session.share, asked->name, &asked->kind, &item);
     return status != 0 ? status : give(item, reply);
@@ -204,8 +204,8 @@ static int perform(const struct ses_far_request *asked, const char *value, uint6
 }
 
 static int answer_one(void) {
-  struct ses_far_request asked;
-  struct ses_far_reply reply = {0};
+  struct ses_remote_request asked;
+  struct ses_remote_reply reply = {0};
   size_t came = 0;
   int status = ses_fabric_receive(session.fabric, &came, FOR_EVER);
   if (status != 0)
@@ -222,8 +222,8 @@ static int answer_one(void) {
   return ses_fabric_send(session.fabric, sizeof reply + bytes, FOR_EVER);
 }
 
-int ses_far_serve(int connection, const char *provider, ses_far_proven *proven) {
-  ses_tcp_watch(connection, SES_FAR_LOST_MS);
+int ses_remote_serve(int connection, const char *provider, ses_remote_proven *proven) {
+  ses_tcp_watch(connection, SES_REMOTE_LOST_MS);
   int status = shake_hands(connection, provider, proven);
   if (status != 0)
     return status;

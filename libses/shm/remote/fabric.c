@@ -1,4 +1,4 @@
-#include "far/fabric.h"
+#include "remote/fabric.h"
 
 #include <errno.h>
 #include <poll.h>

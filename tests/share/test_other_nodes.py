@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from far import Agent, agent
 from munged import running_munged
 from promises import PROMISES, Promise, is_kept
+from remote_node import Agent, agent
 from ses.share import Model, Region, Value
 from sharing import Peer, command_of, refused, value_of
 
@@ -30,9 +30,9 @@ PATIENCE = 60.0
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's part: needs root")
 
 
-def here(far: Region) -> str:
+def here(remote: Region) -> str:
     """The region's name on its own node."""
-    return far.name.partition("@")[0]
+    return remote.name.partition("@")[0]
 
 
 def wait_until(true: Callable[[], bool], what: str) -> None:
@@ -44,16 +44,16 @@ def wait_until(true: Callable[[], bool], what: str) -> None:
 
 @pytest.mark.parametrize(("promise", "model", "weaker"), PROMISES)
 def test_model_promises_what_the_next_weaker_one_does_not(
-    far: Region, promise: Promise, model: Model, weaker: Model
+    remote: Region, promise: Promise, model: Model, weaker: Model
 ) -> None:
-    assert is_kept(promise, model, far)
-    assert not is_kept(promise, weaker, far)
+    assert is_kept(promise, model, remote)
+    assert not is_kept(promise, weaker, remote)
 
 
-def test_value_is_the_same_from_both_nodes(far: Region) -> None:
-    item = far.alloc("item", 300_000, keep=2)
+def test_value_is_the_same_from_both_nodes(remote: Region) -> None:
+    item = remote.alloc("item", 300_000, keep=2)
     large = os.urandom(300_000)
-    with Region.open(here(far)) as near:
+    with Region.open(here(remote)) as near:
         assert near.find("item").get() is None
         assert item.get() is None
         assert item.put(large) == 1
@@ -62,12 +62,12 @@ def test_value_is_the_same_from_both_nodes(far: Region) -> None:
         assert item.get() == Value(b"2", 2)
         assert item.copy(1) == Value(large, 1)
         assert (item.version, item.facts().value_bytes) == (2, 1)
-        assert [one.name for one in far.items()] == ["item"]
+        assert [one.name for one in remote.items()] == ["item"]
         near.find("item").free()
     with refused(errno.EBADF):
         item.get()
     with pytest.raises(FileNotFoundError):
-        far.find("item")
+        remote.find("item")
 
 
 def test_job_is_that_of_the_caller(node: Agent, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
@@ -77,21 +77,21 @@ def test_job_is_that_of_the_caller(node: Agent, monkeypatch: pytest.MonkeyPatch,
     Region.remove(f"4711/{name}")
 
 
-def test_who_waits_on_another_node_is_told(far: Region) -> None:
-    item = far.alloc("item", 64)
-    with Peer(far.name) as peer:
+def test_who_waits_on_another_node_is_told(remote: Region) -> None:
+    item = remote.alloc("item", 64)
+    with Peer(remote.name) as peer:
         peer.begin("wait", "item", 0)
         item.put(b"1")
         assert peer.answer() == {"result": True}
-    far.patience(0.05)
+    remote.patience(0.05)
     assert not item.wait(1)
 
 
-def test_lock_excludes_both_nodes_and_outlives_a_dead_holder(far: Region) -> None:
-    far.alloc("item", 64, Model.STRICT)
-    with Region.open(here(far)) as near:
+def test_lock_excludes_both_nodes_and_outlives_a_dead_holder(remote: Region) -> None:
+    remote.alloc("item", 64, Model.STRICT)
+    with Region.open(here(remote)) as near:
         item = near.find("item")
-        with Peer(far.name) as peer:
+        with Peer(remote.name) as peer:
             assert peer.do("lock", "item") == {"result": False}
             near.patience(0.05)
             with pytest.raises(TimeoutError):
@@ -104,15 +104,15 @@ def test_lock_excludes_both_nodes_and_outlives_a_dead_holder(far: Region) -> Non
             assert not after_dead
 
 
-def test_one_thread_waits_while_another_unlocks(far: Region) -> None:
+def test_one_thread_waits_while_another_unlocks(remote: Region) -> None:
     """A call that waits does not keep the other calls of the region from going on."""
-    far.alloc("locked", 64, Model.WRITE)
-    with Peer(far.name) as peer, far.find("locked").lock():
+    remote.alloc("locked", 64, Model.WRITE)
+    with Peer(remote.name) as peer, remote.find("locked").lock():
         peer.begin("put", "locked", "of the other")
-        waiting = threading.Thread(target=far.alloc("awaited", 64).wait, args=(0,))
+        waiting = threading.Thread(target=remote.alloc("awaited", 64).wait, args=(0,))
         waiting.start()
-        far.find("locked").put(b"mine")
-        far.find("awaited").put(b"1")
+        remote.find("locked").put(b"mine")
+        remote.find("awaited").put(b"1")
         waiting.join(PATIENCE)
         assert not waiting.is_alive()
     # the lock is given back by the context, so the other's put comes
@@ -258,7 +258,7 @@ def apart(munged: Path) -> Iterator[tuple[Agent, str]]:
     if os.geteuid() != 0:
         pytest.skip("makes a network namespace: needs root")
     mark = secrets.token_hex(3)
-    space, link = f"ses-far-{mark}", f"sf{mark}"
+    space, link = f"ses-remote-{mark}", f"sf{mark}"
     first = secrets.randbelow(60) * 4 + 1  # of a net of two addresses that nobody else uses
     subnet = f"10.{100 + secrets.randbelow(150)}.{secrets.randbelow(250)}"
     own, theirs = f"{subnet}.{first}", f"{subnet}.{first + 1}"

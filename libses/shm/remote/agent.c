@@ -19,10 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "far/fabric.h"
-#include "far/message.h"
-#include "far/session.h"
 #include "net/tcp.h"
+#include "remote/fabric.h"
+#include "remote/message.h"
+#include "remote/session.h"
 #include "system/command_line.h"
 
 #define PROGRAM "ses-share-agent"
@@ -53,7 +53,7 @@ static const char help[] =
     "travel by libfabric, unencrypted, as those of MPI do.\n"
     "\n"
     "Options:\n"
-    "  --listen HOST:PORT  Where to listen. [default: 127.0.0.1:" SES_FAR_PORT "]\n"
+    "  --listen HOST:PORT  Where to listen. [default: 127.0.0.1:" SES_REMOTE_PORT "]\n"
     "  --provider NAME     Provider of libfabric: tcp, verbs, or shm for trials on\n"
     "                      one node. [default: tcp]\n"
     "  --munge-socket PATH\n"
@@ -102,7 +102,7 @@ static void serve(int connection, const char *provider, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)
     _exit(1);
-  int status = ses_far_serve(connection, provider, tell_user);
+  int status = ses_remote_serve(connection, provider, tell_user);
   if (status != 0)
     fprintf(stderr, "ses-share-agent: no session: %s\n", strerror(status));
   fflush(NULL);
@@ -195,7 +195,7 @@ static int run(int listener, const struct options *options) {
 
 int main(int argc, char **argv) {
   struct options options;
-  struct ses_tcp_address where = {.port = SES_FAR_PORT};
+  struct ses_tcp_address where = {.port = SES_REMOTE_PORT};
   const char *why = "no address";
   int status = read_options(argc, argv, &options);
   if (status >= 0)

@@ -8,8 +8,8 @@
  * An endpoint is used by one thread at a time.  What it carries is neither encrypted nor proven;
  * message.h has the secret by which the sides know each other.
  */
-#ifndef SES_FAR_FABRIC_H
-#define SES_FAR_FABRIC_H
+#ifndef SES_REMOTE_FABRIC_H
+#define SES_REMOTE_FABRIC_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -51,4 +51,4 @@ int ses_fabric_receive(struct ses_fabric *fabric, size_t *bytes, uint64_t deadli
 
 void ses_fabric_close(struct ses_fabric *fabric);
 
-#endif /* SES_FAR_FABRIC_H */
+#endif /* SES_REMOTE_FABRIC_H */

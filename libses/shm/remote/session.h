@@ -1,17 +1,17 @@
 /*
  * One process of another node, served by a process of this node that has its user's rights.
  */
-#ifndef SES_FAR_SESSION_H
-#define SES_FAR_SESSION_H
+#ifndef SES_REMOTE_SESSION_H
+#define SES_REMOTE_SESSION_H
 
 #include <sys/types.h>
 
 /* Told once who was proven, before that user is served. */
-typedef void ses_far_proven(uid_t user);
+typedef void ses_remote_proven(uid_t user);
 
 /* Shake hands over CONNECTION, become the user who was proven, and serve until the other side is
  * gone: once in a process.  0, or an error number, which the other side was told where that was
  * possible. */
-int ses_far_serve(int connection, const char *provider, ses_far_proven *proven);
+int ses_remote_serve(int connection, const char *provider, ses_remote_proven *proven);
 
-#endif /* SES_FAR_SESSION_H */
+#endif /* SES_REMOTE_SESSION_H */
