@@ -147,7 +147,7 @@ void Report::show_progress(std::uint64_t moved) {
   line_shown_ = true;
 }
 
-std::string Report::summary(const Possible &possible, double seconds) const {
+std::string Report::summary(const WorkingWays &working, double seconds) const {
   std::string text = files(all_.files) + ", " + amount(static_cast<double>(all_.bytes)) + " in " +
                      seconds_text(seconds) + " (" +
                      amount(static_cast<double>(all_.bytes) / std::max(seconds, 1e-9)) + "/s)";
@@ -159,13 +159,13 @@ std::string Report::summary(const Possible &possible, double seconds) const {
   for (const auto &[why, count] : why_skipped_) {
     text += "\n  left: " + files(count) + ": " + shown(why);
   }
-  for (const auto &[way, why] : possible.refused()) {
+  for (const auto &[way, why] : working.refused()) {
     text += "\n  not " + way + ": " + why;
   }
   return text;
 }
 
-std::string Report::json(const Possible &possible, double seconds, bool interrupted) const {
+std::string Report::json(const WorkingWays &working, double seconds, bool interrupted) const {
   nlohmann::json ways = nlohmann::json::object();
   for (const auto &[way, total] : by_way_) {
     ways[std::string(name_of(way))] = {{"files", total.files}, {"bytes", total.bytes}};
@@ -173,7 +173,7 @@ std::string Report::json(const Possible &possible, double seconds, bool interrup
   nlohmann::json told = {
       {"files", all_.files},       {"bytes", all_.bytes},   {"seconds", seconds},
       {"placed", placed_},         {"skipped", skipped_},   {"why_skipped", why_skipped_},
-      {"others", others_},         {"ways", ways},          {"refused_ways", possible.refused()},
+      {"others", others_},         {"ways", ways},          {"refused_ways", working.refused()},
       {"failed", failed_},         {"failures", failures_}, {"warnings", warnings_},
       {"interrupted", interrupted}};
   if (verbose_) {
@@ -193,7 +193,7 @@ std::string Report::json(const Possible &possible, double seconds, bool interrup
   return told.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-int Report::finish(const Possible &possible, bool interrupted) {
+int Report::finish(const WorkingWays &working, bool interrupted) {
   const std::lock_guard lock(mutex_);
   clear_line();
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begun_;
@@ -204,7 +204,7 @@ int Report::finish(const Possible &possible, bool interrupted) {
     say(std::to_string(warned_ - kKept) + " more warnings");
   }
   const std::string text =
-      as_json_ ? json(possible, passed.count(), interrupted) : summary(possible, passed.count());
+      as_json_ ? json(working, passed.count(), interrupted) : summary(working, passed.count());
   const bool written = std::printf("%s\n", text.c_str()) >= 0 && std::fflush(stdout) == 0;
   return failed_ > 0 || interrupted || !written ? 1 : 0;
 }

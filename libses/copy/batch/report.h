@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "bytes/possible.h"
+#include "bytes/working_ways.h"
 #include "file/file_copy.h"
 
 namespace ses::copy {
@@ -34,7 +34,7 @@ public:
   void show_progress(std::uint64_t moved);
 
   // Prints the end of it; the exit status: 0, or 1 when something failed or was interrupted.
-  int finish(const Possible &possible, bool interrupted);
+  int finish(const WorkingWays &working, bool interrupted);
 
 private:
   struct Total {
@@ -44,8 +44,9 @@ private:
 
   void say(const std::string &text);
   void clear_line();
-  [[nodiscard]] std::string summary(const Possible &possible, double seconds) const;
-  [[nodiscard]] std::string json(const Possible &possible, double seconds, bool interrupted) const;
+  [[nodiscard]] std::string summary(const WorkingWays &working, double seconds) const;
+  [[nodiscard]] std::string json(const WorkingWays &working, double seconds,
+                                 bool interrupted) const;
 
   const std::string program_;
   const bool verbose_;

@@ -20,29 +20,29 @@ bool is_there_already(const std::string &target, const struct stat &source) {
 
 } // namespace
 
-Runner::Runner(const Manner &manner, std::optional<Way> only, unsigned jobs, Report &report)
-    : manner_(manner), jobs_(jobs), possible_(only), report_(report),
-      shown_([this](const std::stop_token &over) { show(over); }), crew_(jobs) {}
+Runner::Runner(const CopyOptions &options, std::optional<Way> only, unsigned jobs, Report &report)
+    : options_(options), jobs_(jobs), ways_(only), report_(report),
+      shown_([this](const std::stop_token &over) { show(over); }), pool_(jobs) {}
 
 void Runner::give(std::string source, std::string target, const struct stat &file, Name name) {
-  if (name == Name::kTaken && manner_.resume && !manner_.replace &&
+  if (name == Name::kTaken && options_.resume && !options_.replace &&
       is_there_already(target, file)) {
     report_.skipped(target, "there already, of the same size and time");
     return;
   }
   report_.expect(static_cast<std::uint64_t>(file.st_size));
-  crew_.give([this, source = std::move(source), target = std::move(target), name] {
+  pool_.submit([this, source = std::move(source), target = std::move(target), name] {
     begin(source, target, name);
   });
 }
 
-void Runner::wait() { crew_.wait(); }
+void Runner::wait() { pool_.wait(); }
 
 int Runner::finish() {
   shown_.request_stop();
   shown_.join();
   const int signal = stop_signal();
-  const int status = report_.finish(possible_, signal != 0);
+  const int status = report_.finish(ways_, signal != 0);
   return signal != 0 ? 128 + signal : status;
 }
 
@@ -51,10 +51,10 @@ void Runner::begin(const std::string &source, const std::string &target, Name na
     return;
   }
   guarded([&] {
-    const auto copy = std::make_shared<FileCopy>(source, target, name, manner_, possible_,
+    const auto copy = std::make_shared<FileCopy>(source, target, name, options_, ways_,
                                                  Watch{stop_asked, moved_});
     for (unsigned helper = 1; helper < std::min(copy->pieces(), jobs_); ++helper) {
-      crew_.give_first([this, copy] { work(*copy); });
+      pool_.submit_first([this, copy] { work(*copy); });
     }
     work(*copy);
   });

@@ -10,18 +10,18 @@
 #include <string>
 #include <thread>
 
-#include "batch/crew.h"
 #include "batch/report.h"
-#include "bytes/possible.h"
+#include "batch/thread_pool.h"
+#include "bytes/working_ways.h"
 #include "file/file_copy.h"
 
 namespace ses::copy {
 
 class Runner {
 public:
-  Runner(const Manner &manner, std::optional<Way> only, unsigned jobs, Report &report);
+  Runner(const CopyOptions &options, std::optional<Way> only, unsigned jobs, Report &report);
 
-  // Waits while too many files are in line.  EXISTS: there is a target already.
+  // Waits while too many files are queued.
   void give(std::string source, std::string target, const struct stat &file, Name name);
 
   // Waits until all is copied.
@@ -36,13 +36,13 @@ private:
   template <typename Action> void guarded(Action action);
   void show(const std::stop_token &over);
 
-  const Manner &manner_;
+  const CopyOptions &options_;
   const unsigned jobs_;
-  Possible possible_;
+  WorkingWays ways_;
   Report &report_;
   std::atomic<std::uint64_t> moved_{0};
   std::jthread shown_;
-  Crew crew_;
+  ThreadPool pool_;
 };
 
 } // namespace ses::copy

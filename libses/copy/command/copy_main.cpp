@@ -71,7 +71,7 @@ int run(Options options) {
   options.files.pop_back();
   listen_for_signals();
   Report report("ses-copy", options.verbose, options.json);
-  Runner runner(options.manner, options.only, options.jobs, report);
+  Runner runner(options.copy, options.only, options.jobs, report);
   Tree tree(options.no_clobber, report, stop_asked,
             [&runner](std::string source, std::string target, const struct stat &file, Name name) {
               runner.give(std::move(source), std::move(target), file, name);

@@ -61,10 +61,10 @@ int run(Options options) {
     return misuse(kProgram, "which files?");
   }
   listen_for_signals();
-  options.manner.replace = true;
-  options.manner.sync = true; // its bytes are nowhere else afterwards
+  options.copy.replace = true;
+  options.copy.sync = true; // its bytes are nowhere else afterwards
   Report report("ses-migrate", options.verbose, options.json);
-  Runner runner(options.manner, options.only, options.jobs, report);
+  Runner runner(options.copy, options.only, options.jobs, report);
   for (const std::string &file : options.files) {
     struct stat found {};
     if (lstat(file.c_str(), &found) != 0) {

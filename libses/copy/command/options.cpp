@@ -77,18 +77,18 @@ bool take(const Program &program, Options &options, int which) {
     return options.only ||
            wrong(program, "--way is reflink, copy_file_range, direct, splice or read-write");
   case kDirectFrom:
-    return (is_number(optarg, options.manner.direct_from) && options.manner.direct_from >= 0) ||
+    return (is_number(optarg, options.copy.direct_from) && options.copy.direct_from >= 0) ||
            wrong(program, "--direct-from needs a number of bytes");
   case kResume:
-    return options.manner.resume = true;
+    return options.copy.resume = true;
   case kVerify:
-    return options.manner.verify = true;
+    return options.copy.verify = true;
   case kSync:
-    return options.manner.sync = true;
+    return options.copy.sync = true;
   case kNoClobber:
     return options.no_clobber = true;
   case kAssumeUnused:
-    return options.manner.assume_unused = true;
+    return options.copy.assume_unused = true;
   case kJobs:
     return (is_number(optarg, options.jobs) && options.jobs >= 1 && options.jobs <= 256) ||
            wrong(program, "--jobs needs a number from 1 to 256");
@@ -122,7 +122,7 @@ int misuse(const Program &program, const std::string &what) {
 
 std::optional<Options> parse_options(const Program &program, int argc, char **argv, int &status) {
   Options options;
-  options.manner.direct_from = available_memory() / 4;
+  options.copy.direct_from = available_memory() / 4;
   options.jobs = std::clamp(std::thread::hardware_concurrency(), 2U, 8U);
   status = kMisuse;
   opterr = 0;
@@ -153,8 +153,8 @@ std::optional<Options> parse_options(const Program &program, int argc, char **ar
     options.files.emplace_back(argv[number]);
   }
   std::string why;
-  options.manner.needs = policy_of(options.require, options.application, why);
-  if (options.manner.needs == nullptr) {
+  options.copy.needs = policy_of(options.require, options.application, why);
+  if (options.copy.needs == nullptr) {
     wrong(program, why);
     return std::nullopt;
   }

@@ -14,7 +14,7 @@ namespace ses::copy {
 inline constexpr int kMisuse = 2; // exit status
 
 struct Options {
-  Manner manner;
+  CopyOptions copy;
   std::optional<Way> only;
   std::string require;
   std::string application;

@@ -12,10 +12,10 @@
 #include "file/digest.h"
 #include "file/failure.h"
 #include "file/metadata.h"
-#include "file/nameless.h"
 #include "file/partial.h"
 #include "file/replace.h"
 #include "file/status.h"
+#include "file/unnamed.h"
 
 namespace ses::copy {
 namespace {
@@ -49,10 +49,10 @@ bool is_same_moment(const timespec &one, const timespec &other) {
 
 } // namespace
 
-FileCopy::FileCopy(std::string source, std::string target, Name name, const Manner &manner,
-                   Possible &possible, Watch watch)
+FileCopy::FileCopy(std::string source, std::string target, Name name, const CopyOptions &options,
+                   WorkingWays &ways, Watch watch)
     : source_(std::move(source)), target_(std::move(target)), partial_(partial_path(target_)),
-      manner_(manner), possible_(possible), watch_(watch),
+      options_(options), ways_(ways), watch_(watch),
       in_(open(source_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) {
   if (!in_) {
     throw failed(source_, "cannot be opened");
@@ -60,18 +60,18 @@ FileCopy::FileCopy(std::string source, std::string target, Name name, const Mann
   if (!read_status(in_.get(), from_) || !S_ISREG(from_.st_mode)) {
     throw Failure(source_, "is not a regular file any more");
   }
-  if (manner_.replace) {
+  if (options_.replace) {
     if (from_.st_nlink > 1) {
       throw Failure(source_, "has " + std::to_string(from_.st_nlink) +
                                  " names, and the others would keep the old bytes");
     }
-    refuse_in_use(in_.get(), source_, manner_.assume_unused);
+    refuse_in_use(in_.get(), source_, options_.assume_unused);
   } else if (name == Name::kTaken) {
     refuse_same_file();
   }
   create(name);
   try {
-    if (manner_.replace && there_ == 0) {
+    if (options_.replace && there_ == 0) {
       refuse_same_place();
     }
     plan();
@@ -112,15 +112,15 @@ void FileCopy::refuse_same_file() const {
 
 // The file without a byte; what an earlier copy left under its name is removed.
 Descriptor FileCopy::create_whole(ses_result &result) const {
-  auto file = create_placed(partial_, from_.st_size, manner_.needs.get(), result);
+  auto file = create_placed(partial_, from_.st_size, options_.needs.get(), result);
   if (!file && errno == EEXIST && unlink(partial_.c_str()) == 0) {
-    file = create_placed(partial_, from_.st_size, manner_.needs.get(), result);
+    file = create_placed(partial_, from_.st_size, options_.needs.get(), result);
   }
   return file;
 }
 
 void FileCopy::create(Name name) {
-  if (manner_.resume) {
+  if (options_.resume) {
     out_ = open_left_over(partial_, O_RDWR);
     there_ = out_ ? bytes_there(out_.get(), from_) : 0;
     if (there_ > 0 && ftruncate(out_.get(), there_) == 0) {
@@ -131,7 +131,7 @@ void FileCopy::create(Name name) {
   }
   const std::string directory = directory_of(target_);
   if (name == Name::kFresh && from_.st_size < kWorthNoting && directory == unplaced_directory) {
-    out_ = create_nameless(directory, from_.st_mode);
+    out_ = create_unnamed(directory, from_.st_mode);
     nameless_ = static_cast<bool>(out_);
     result_.not_placed = ses_strerror(SES_NOT_PLACED_NOT_MANAGED);
   }
@@ -154,9 +154,8 @@ void FileCopy::create(Name name) {
 
 void FileCopy::plan() {
   const bool whole = !may_have_holes(from_);
-  direct_pays_ = whole && from_.st_size >= manner_.direct_from && from_.st_size > 0;
-  auto way =
-      possible_.first(devices_, there_ > 0 ? Way::kCopyFileRange : Way::kReflink, direct_pays_);
+  direct_pays_ = whole && from_.st_size >= options_.direct_from && from_.st_size > 0;
+  auto way = ways_.first(devices_, there_ > 0 ? Way::kCopyFileRange : Way::kReflink, direct_pays_);
   if (way == Way::kReflink && from_.st_size > 0) {
     const Moved shared = reflink(in_.get(), out_.get());
     shared_ = shared.outcome == Outcome::kDone;
@@ -190,7 +189,7 @@ void FileCopy::plan() {
     }
   }
   looks_for_zeros_ = !whole && data == from_.st_size && !is_of_the_node(in_.get()) &&
-                     possible_.first(devices_, Way::kReadWrite, false).has_value();
+                     ways_.first(devices_, Way::kReadWrite, false).has_value();
   if (looks_for_zeros_) {
     way_ = Way::kReadWrite;
   }
@@ -230,12 +229,12 @@ Way FileCopy::next_way(Way tried, int error) {
     set_direct(in_.get(), false);
     set_direct(out_.get(), false);
   }
-  const auto next = possible_.next(devices_, tried, direct_pays_);
+  const auto next = ways_.next(devices_, tried, direct_pays_);
   if (!next) { // not refused: it may be this file's fault alone
     throw Failure(source_, std::string("cannot be copied by ") + std::string(name_of(tried)) +
                                " to " + target_ + ": " + std::strerror(error));
   }
-  possible_.refuse(devices_, tried, error);
+  ways_.refuse(devices_, tried, error);
   way_ = *next;
   return *next;
 }
@@ -339,11 +338,11 @@ Copied FileCopy::finish() {
   if (noted_ > 0 || there_ > 0) {
     forget_bytes(out_.get());
   }
-  if (manner_.verify) {
+  if (options_.verify) {
     verify();
   }
   result_.lost = keep_metadata(in_.get(), out_.get(), from_, made_);
-  if (manner_.sync && fsync(out_.get()) != 0) {
+  if (options_.sync && fsync(out_.get()) != 0) {
     throw failed(target_, "cannot be brought to the device");
   }
   struct stat now {};
@@ -351,8 +350,8 @@ Copied FileCopy::finish() {
       !is_same_moment(now.st_mtim, from_.st_mtim)) {
     throw Failure(source_, "changed while it was copied; copy it again");
   }
-  if (manner_.replace) {
-    replace_unused(in_.get(), source_, partial_, from_, manner_.assume_unused);
+  if (options_.replace) {
+    replace_unused(in_.get(), source_, partial_, from_, options_.assume_unused);
   } else if (!take_name()) {
     throw failed(target_, "cannot be given its name");
   }

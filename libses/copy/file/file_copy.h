@@ -11,7 +11,7 @@
 
 #include "bytes/bytes.h"
 #include "bytes/extents.h"
-#include "bytes/possible.h"
+#include "bytes/working_ways.h"
 #include "file/failure.h"
 #include "file/needs.h"
 #include "system/descriptor.h"
@@ -19,7 +19,7 @@
 namespace ses::copy {
 
 // How files are copied; the same for all of one run.
-struct Manner {
+struct CopyOptions {
   bool resume = false;        // go on with what an interrupted copy left
   bool sync = false;          // on the device before it has its name
   bool verify = false;        // read both again and compare
@@ -56,8 +56,8 @@ class FileCopy {
 public:
   // Opens SOURCE, creates the file that becomes TARGET where it is served best, and shares blocks
   // where that is possible.  Raises Failure; Stays where a replaced file would not lie elsewhere.
-  FileCopy(std::string source, std::string target, Name name, const Manner &manner,
-           Possible &possible, Watch watch);
+  FileCopy(std::string source, std::string target, Name name, const CopyOptions &options,
+           WorkingWays &ways, Watch watch);
   FileCopy(const FileCopy &) = delete;
   FileCopy &operator=(const FileCopy &) = delete;
   // A copy that is not finished leaves what it has for --resume where that is worth it, else
@@ -93,8 +93,8 @@ private:
   const std::string source_;
   const std::string target_;
   const std::string partial_;
-  const Manner &manner_;
-  Possible &possible_;
+  const CopyOptions &options_;
+  WorkingWays &ways_;
   const Watch watch_;
   Descriptor in_;
   Descriptor out_;

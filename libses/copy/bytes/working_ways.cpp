@@ -1,10 +1,10 @@
-#include "bytes/possible.h"
+#include "bytes/working_ways.h"
 
 #include <cstring>
 
 namespace ses::copy {
 
-std::optional<Way> Possible::first(Devices devices, Way from, bool direct_pays) const {
+std::optional<Way> WorkingWays::first(Devices devices, Way from, bool direct_pays) const {
   const std::lock_guard lock(mutex_);
   const auto known = errors_.find(devices);
   for (const Way way : kWays) {
@@ -18,12 +18,12 @@ std::optional<Way> Possible::first(Devices devices, Way from, bool direct_pays) 
   return std::nullopt;
 }
 
-void Possible::refuse(Devices devices, Way way, int error) {
+void WorkingWays::refuse(Devices devices, Way way, int error) {
   const std::lock_guard lock(mutex_);
   errors_[devices][static_cast<std::size_t>(way)] = error;
 }
 
-std::map<std::string, std::string> Possible::refused() const {
+std::map<std::string, std::string> WorkingWays::refused() const {
   const std::lock_guard lock(mutex_);
   std::map<std::string, std::string> reasons;
   for (const auto &[devices, errors] : errors_) {

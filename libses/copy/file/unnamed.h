@@ -1,7 +1,7 @@
 // A file that has no name until it is whole (open(2), O_TMPFILE): on ext4 a create and a rename
 // take twice the processor time of that and a link.  Only where nobody places files.
-#ifndef SES_COPY_NAMELESS_H
-#define SES_COPY_NAMELESS_H
+#ifndef SES_COPY_UNNAMED_H
+#define SES_COPY_UNNAMED_H
 
 #include <sys/types.h>
 
@@ -20,11 +20,11 @@ bool is_of_the_node(int fd);
 
 // A file in DIRECTORY with the permissions of MODE, as far as the umask lets it; none, with errno:
 // not possible there.
-Descriptor create_nameless(const std::string &directory, mode_t mode);
+Descriptor create_unnamed(const std::string &directory, mode_t mode);
 
 // Gives it a name that is free; false with errno, EEXIST where the name is taken.
 bool give_name(int fd, const std::string &path);
 
 } // namespace ses::copy
 
-#endif // SES_COPY_NAMELESS_H
+#endif // SES_COPY_UNNAMED_H

@@ -1,4 +1,4 @@
-#include "file/nameless.h"
+#include "file/unnamed.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -30,7 +30,7 @@ bool is_of_the_node(int fd) {
   }
 }
 
-Descriptor create_nameless(const std::string &directory, mode_t mode) {
+Descriptor create_unnamed(const std::string &directory, mode_t mode) {
   return Descriptor(open(directory.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, mode & 0777));
 }
 

@@ -1,6 +1,6 @@
 // Which ways work between which file systems, learned from the kernel's answers, with the reasons.
-#ifndef SES_COPY_POSSIBLE_H
-#define SES_COPY_POSSIBLE_H
+#ifndef SES_COPY_WORKING_WAYS_H
+#define SES_COPY_WORKING_WAYS_H
 
 #include <sys/types.h>
 
@@ -17,10 +17,10 @@ namespace ses::copy {
 
 using Devices = std::pair<dev_t, dev_t>; // of source and target
 
-class Possible {
+class WorkingWays {
 public:
   // ONLY: no other way is to be used.
-  explicit Possible(std::optional<Way> only) : only_(only) {}
+  explicit WorkingWays(std::optional<Way> only) : only_(only) {}
 
   // The cheapest way that may work and costs at least as much as FROM; none: every one was refused.
   // Without DIRECT_PAYS, kDirect is left out unless it is the only one allowed.
@@ -47,4 +47,4 @@ private:
 
 } // namespace ses::copy
 
-#endif // SES_COPY_POSSIBLE_H
+#endif // SES_COPY_WORKING_WAYS_H

@@ -1,4 +1,4 @@
-#include "batch/crew.h"
+#include "batch/thread_pool.h"
 
 #include <utility>
 
@@ -9,13 +9,13 @@ constexpr std::size_t kLine = 10'000; // tasks, about 300 bytes each
 
 } // namespace
 
-Crew::Crew(unsigned threads) {
+ThreadPool::ThreadPool(unsigned threads) {
   for (unsigned number = 0; number < threads; ++number) {
     threads_.emplace_back([this] { run(); });
   }
 }
 
-Crew::~Crew() {
+ThreadPool::~ThreadPool() {
   {
     const std::lock_guard lock(mutex_);
     over_ = true;
@@ -23,7 +23,7 @@ Crew::~Crew() {
   task_.notify_all();
 }
 
-void Crew::give(Task task) {
+void ThreadPool::submit(Task task) {
   {
     std::unique_lock lock(mutex_);
     room_.wait(lock, [this] { return line_.size() < kLine; });
@@ -32,7 +32,7 @@ void Crew::give(Task task) {
   task_.notify_one();
 }
 
-void Crew::give_first(Task task) {
+void ThreadPool::submit_first(Task task) {
   {
     const std::lock_guard lock(mutex_);
     line_.push_front(std::move(task));
@@ -40,12 +40,12 @@ void Crew::give_first(Task task) {
   task_.notify_one();
 }
 
-void Crew::wait() {
+void ThreadPool::wait() {
   std::unique_lock lock(mutex_);
   done_.wait(lock, [this] { return line_.empty() && busy_ == 0; });
 }
 
-void Crew::run() {
+void ThreadPool::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     task_.wait(lock, [this] { return over_ || !line_.empty(); });
