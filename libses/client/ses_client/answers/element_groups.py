@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from ses_client.answers.elements import Source
-from ses_client.answers.reading import Answer, maybe_number, maybe_text
+from ses_client.answers.elements import KnowledgeBase, Monitor, Source
+from ses_client.answers.reading import Answer, At, Part, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class ElementGroup:
+class ElementGroup(Part):
     """Elements of a storage system with the same ``value``, empty where they have none.
 
     ``now`` and ``whole`` are sums in the unit of the answer: of those that are usable, and of all when idle
@@ -41,19 +41,9 @@ class ElementGroup:
     whole: float | None
     fifths: tuple[int, ...]
 
-    @classmethod
-    def of(cls, data: Any) -> ElementGroup:
-        """Make one from JSON."""
-        return cls(
-            storage_system=str(data["storage_system"]),
-            backend=str(data["backend"]),
-            value=str(data["value"]),
-            elements=int(data["elements"]),
-            usable=int(data["usable"]),
-            now=maybe_number(data["now"]),
-            whole=maybe_number(data["whole"]),
-            fifths=tuple(int(one) for one in data["fifths"]),
-        )
+
+def _full_soon(found: Any) -> tuple[tuple[str, float], ...]:
+    return tuple((str(one["element"]), float(one["full_in_days"])) for one in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +56,13 @@ class ElementGroups(Answer):
     systems: tuple[str, ...]
     elements: int
     choices: Mapping[str, int]
-    by: str
+    by: Annotated[str, At("by", text)]
     groups: tuple[ElementGroup, ...]
     groups_total: int
-    full_soon: tuple[tuple[str, float], ...]
+    full_soon: Annotated[tuple[tuple[str, float], ...], At("full_soon", _full_soon)]
     full_soon_total: int
-    monitor: Source
-    knowledge_base: Source
+    monitor: Monitor
+    knowledge_base: KnowledgeBase
     generated_at: float | None = None
 
     @property
@@ -80,56 +70,25 @@ class ElementGroups(Answer):
         """Where the numbers come from."""
         return self.monitor, self.knowledge_base
 
-    @classmethod
-    def of(cls, data: Any) -> ElementGroups:
-        """Make it from JSON."""
-        return cls(
-            systems=tuple(map(str, data["systems"])),
-            elements=int(data["elements"]),
-            choices={str(by): int(count) for by, count in data["choices"].items()},
-            by=maybe_text(data["by"]) or "",
-            groups=tuple(map(ElementGroup.of, data["groups"])),
-            groups_total=int(data["groups_total"]),
-            full_soon=tuple(
-                (str(one["element"]), float(one["full_in_days"])) for one in data["full_soon"]
-            ),
-            full_soon_total=int(data["full_soon_total"]),
-            monitor=Source.of("monitor", data["monitor"]),
-            knowledge_base=Source.of("knowledge base", data["knowledge_base"]),
-            generated_at=maybe_number(data.get("generated_at")),
-        )  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
-class Exporter:
+class Exporter(Part):
     """One source of the monitor's figures, with its elements by how they are seen.
 
     An empty ``name``: nothing watches them.  ``oldest`` is the age of its oldest sample in seconds.
     """
 
-    name: str
+    name: Annotated[str, At("target")]
     ok: int
     stale: int
     missing: int
-    oldest: float | None
-    detail: str
+    oldest: Annotated[float | None, At("oldest_seconds")]
+    detail: Annotated[str, At("details", "; ".join)]
 
     @property
     def total(self) -> int:
         """All its elements."""
         return self.ok + self.stale + self.missing
-
-    @classmethod
-    def of(cls, data: Any) -> Exporter:
-        """Make one from JSON."""
-        return cls(
-            name=str(data["target"]),
-            ok=int(data["ok"]),
-            stale=int(data["stale"]),
-            missing=int(data["missing"]),
-            oldest=maybe_number(data["oldest_seconds"]),
-            detail="; ".join(map(str, data["details"])),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +97,5 @@ class Exporters(Answer):
 
     exporters: tuple[Exporter, ...]
     total: int
-    monitor: Source
-    knowledge_base: Source
-
-    @classmethod
-    def of(cls, data: Any) -> Exporters:
-        """Make it from JSON."""
-        return cls(
-            exporters=tuple(map(Exporter.of, data["exporters"])),
-            total=int(data["total"]),
-            monitor=Source.of("monitor", data["monitor"]),
-            knowledge_base=Source.of("knowledge base", data["knowledge_base"]),
-        )
+    monitor: Monitor
+    knowledge_base: KnowledgeBase

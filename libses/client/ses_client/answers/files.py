@@ -6,9 +6,9 @@ Rates are in the unit that comes with them, times seconds since the epoch; ``Non
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
-from ses_client.answers.reading import Answer, maybe_number, maybe_text, number, texts
+from ses_client.answers.reading import Answer, At, Part
 
 _CAUSES = {
     "program": "the program waited elsewhere",
@@ -17,13 +17,6 @@ _CAUSES = {
     "foreseen": "no more was predicted",
     "client-or-network": "program, node or network",
 }
-_TEXTS = frozenset({"placement_id", "state", "user", "element"})
-_NUMBERS = frozenset(
-    {
-        *("opened_at", "ended_at", "bytes_written", "bytes_read", "write_mb_s", "read_mb_s"),
-        *("required", "predicted", "achieved"),
-    }
-)
 
 
 def cause_words(cause: str | None) -> str:
@@ -32,7 +25,7 @@ def cause_words(cause: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class File(Part):
     """One file of a list, its members named as in the contract."""
 
     placement_id: str
@@ -59,11 +52,6 @@ class File:
     predicted: float | None
     achieved: float | None
 
-    @classmethod
-    def of(cls, data: Any) -> File:
-        """Make one from JSON."""
-        return cls(**{name: _member(name, data[name]) for name in COLUMNS})
-
 
 COLUMNS = tuple(one.name for one in fields(File))
 
@@ -75,14 +63,9 @@ class FilePage(Answer):
     files: tuple[File, ...]
     next: str | None
 
-    @classmethod
-    def of(cls, data: Any) -> FilePage:
-        """Make it from JSON."""
-        return cls(tuple(map(File.of, data["files"])), maybe_text(data["next"]))
-
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(Part):
     """Files under one name; ``met_ratio`` is of those judged, ``shortfall`` the mean part missed, 0 to 1.
 
     ``of_forecast``: the mean of got over predicted of ``forecast_files``, which neither waited nor got all
@@ -100,21 +83,9 @@ class Sum:
     forecast_files: int = 0
     of_forecast: float | None = None
 
-    @classmethod
-    def of(cls, data: Any) -> Sum:
-        """Make one from JSON."""
-        return cls(
-            name=str(data["name"]),
-            files=int(data["files"]),
-            met=int(data["met"]),
-            nearly=int(data["nearly"]),
-            missed=int(data["missed"]),
-            cannot_say=int(data["cannot_say"]),
-            met_ratio=maybe_number(data["met_ratio"]),
-            shortfall=number(data["shortfall"]),
-            forecast_files=int(data.get("forecast_files", 0)),
-            of_forecast=maybe_number(data.get("of_forecast")),
-        )
+
+def _causes(found: Any) -> tuple[tuple[str, int], ...]:
+    return tuple((str(one["cause"]), int(one["files"])) for one in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,26 +98,12 @@ class Report(Answer):
     applications: tuple[Sum, ...]
     jobs: tuple[Sum, ...] = ()
     hours: tuple[Sum, ...] = ()
-    causes: tuple[tuple[str, int], ...] = ()
+    causes: Annotated[tuple[tuple[str, int], ...], At("causes", _causes)] = ()
     advice: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, data: Any) -> Report:
-        """Make it from JSON."""
-        return cls(
-            complete=bool(data["complete"]),
-            total=Sum.of(data["total"]),
-            elements=tuple(map(Sum.of, data["elements"])),
-            applications=tuple(map(Sum.of, data["applications"])),
-            jobs=tuple(map(Sum.of, data.get("jobs") or ())),
-            hours=tuple(map(Sum.of, data.get("hours") or ())),
-            causes=tuple((str(one["cause"]), int(one["files"])) for one in data["causes"]),
-            advice=texts(data["advice"]),
-        )
 
 
 @dataclass(frozen=True, slots=True)
-class ReceivedKind:
+class ReceivedKind(Part):
     """One kind that was required, in its unit; ``None`` is unknown."""
 
     kind: str
@@ -157,19 +114,6 @@ class ReceivedKind:
     verdict: str
     why: str
 
-    @classmethod
-    def of(cls, data: Any) -> ReceivedKind:
-        """Make one from JSON."""
-        return cls(
-            kind=str(data["kind"]),
-            unit=str(data["unit"]),
-            required=number(data["required"]),
-            predicted=maybe_number(data["predicted"]),
-            achieved=maybe_number(data["achieved"]),
-            verdict=str(data["verdict"]),
-            why=str(data["why"]),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Received(Answer):
@@ -179,37 +123,14 @@ class Received(Answer):
     create, the part of its element that was busy (-1: unknown) and the streams placed there.
     """
 
-    file: File
+    file: Annotated[File, At("")]
     why: str
     kinds: tuple[ReceivedKind, ...]
-    doubts: tuple[str, ...]
-    samples: tuple[tuple[float, float, float], ...]
-    load: tuple[tuple[float, float, float], ...]
+    doubts: tuple[str, ...] = ()
+    samples: tuple[tuple[float, float, float], ...] = ()
+    load: tuple[tuple[float, float, float], ...] = ()
 
     @property
     def verdict(self) -> str | None:
         """What became of what was required."""
         return self.file.verdict
-
-    @classmethod
-    def of(cls, data: Any) -> Received:
-        """Make it from JSON."""
-        return cls(
-            File.of(data),
-            str(data["why"]),
-            tuple(map(ReceivedKind.of, data["kinds"])),
-            texts(data.get("doubts")),
-            tuple(map(_point, data.get("samples") or ())),
-            tuple(map(_point, data.get("load") or ())),
-        )
-
-
-def _member(name: str, value: Any) -> Any:
-    if value is None and name not in _TEXTS:
-        return None
-    return number(value) if name in _NUMBERS else str(value)
-
-
-def _point(data: Any) -> tuple[float, float, float]:
-    first, second, third = data
-    return float(first), float(second), float(third)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from ses_client.answers.reading import Answer, maybe_number
+from ses_client.answers.reading import Answer, At, Part, text
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
+class Quota(Part):
     """What a user, group or project may store in a storage system and has stored, in bytes.
 
     ``vo`` is the organisation whose members the group has.  ``used_per_day`` is how what is used grows;
@@ -19,10 +19,10 @@ class Quota:
     system: str
     kind: str
     name: str
-    vo: str
-    used: float
-    limit: float
-    used_per_day: float | None
+    vo: Annotated[str, At("vo", text)]
+    used: Annotated[float, At("used_bytes")]
+    limit: Annotated[float, At("limit_bytes")]
+    used_per_day: Annotated[float | None, At("used_bytes_per_day")]
     full_in_days: float | None
     sampled_at: float
 
@@ -31,20 +31,13 @@ class Quota:
         """The part that is used, 0 to 1."""
         return min(1.0, self.used / self.limit) if self.limit else 1.0
 
-    @classmethod
-    def of(cls, data: Any) -> Quota:
-        """Make one from JSON."""
-        return cls(
-            system=str(data["system"]),
-            kind=str(data["kind"]),
-            name=str(data["name"]),
-            vo=str(data.get("vo") or ""),
-            used=float(data["used_bytes"]),
-            limit=float(data["limit_bytes"]),
-            used_per_day=maybe_number(data.get("used_bytes_per_day")),
-            full_in_days=maybe_number(data.get("full_in_days")),
-            sampled_at=float(data["sampled_at"]),
-        )
+
+def _systems(sources: Any) -> tuple[str, ...]:
+    return tuple(str(one["system"]) for one in sources or ())
+
+
+def _troubles(sources: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((str(one["system"]), str(one["error"])) for one in sources or () if one.get("error"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +49,6 @@ class QuotaPage(Answer):
 
     quotas: tuple[Quota, ...]
     total: int
-    systems: tuple[str, ...]
-    troubles: tuple[tuple[str, str], ...]
-    problem: str
-
-    @classmethod
-    def of(cls, data: Any) -> QuotaPage:
-        """Make it from JSON."""
-        sources = data.get("sources") or ()
-        return cls(
-            quotas=tuple(map(Quota.of, data["quotas"])),
-            total=int(data["total"]),
-            systems=tuple(str(one["system"]) for one in sources),
-            troubles=tuple((str(one["system"]), str(one["error"])) for one in sources if one.get("error")),
-            problem=str(data.get("problem") or ""),
-        )
+    systems: Annotated[tuple[str, ...], At("sources", _systems)]
+    troubles: Annotated[tuple[tuple[str, str], ...], At("sources", _troubles)]
+    problem: Annotated[str, At("problem", text)]

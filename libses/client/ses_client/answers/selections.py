@@ -3,77 +3,54 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from ses_client.answers.reading import Answer, maybe_number, maybe_text, number, texts
-from ses_client.answers.requirements import Requirement, Subject, requirements_of
+from ses_client.answers.reading import Answer, At, Part, number
+from ses_client.answers.requirements import Requirement, Subject
+
+
+def _bound(data: Any) -> float | None:
+    found = data.get("maximum", data.get("minimum"))
+    return None if found is None else number(found)
+
+
+def _shortfall(value: Any) -> float:
+    return 0.0 if value is None else number(value)
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class Prediction(Part):
     """What one element would offer for one kind; ``shortfall`` 0 means met, 1 means nothing."""
 
     kind: str
     value: float | None
     unit: str
-    bound: float | None
-    shortfall: float
-
-    @classmethod
-    def of(cls, data: Any) -> Prediction:
-        """Make one from JSON."""
-        return cls(
-            kind=str(data["kind"]),
-            value=maybe_number(data.get("value")),
-            unit=str(data["unit"]),
-            bound=maybe_number(data.get("maximum", data.get("minimum"))),
-            shortfall=maybe_number(data.get("shortfall")) or 0.0,
-        )
+    bound: Annotated[float | None, At("", _bound)]
+    shortfall: Annotated[float, At("shortfall", _shortfall)]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Part):
     """One ranked element of a decision; ``read`` and ``write`` are what a stream would get there."""
 
     rank: int
     element: str
     distance: float
-    read: float | None
-    write: float | None
+    read: Annotated[float | None, At("available.read_mb_s")]
+    write: Annotated[float | None, At("available.write_mb_s")]
     free_gb: float | None
     predicted: tuple[Prediction, ...]
     age_seconds: float | None
     basis: str
 
-    @classmethod
-    def of(cls, data: Any) -> Candidate:
-        """Make one from JSON."""
-        available = data.get("available") or {}
-        return cls(
-            rank=int(number(data["rank"])),
-            element=str(data["element"]),
-            distance=number(data["distance"]),
-            read=maybe_number(available.get("read_mb_s")),
-            write=maybe_number(available.get("write_mb_s")),
-            free_gb=maybe_number(data.get("free_gb")),
-            predicted=tuple(map(Prediction.of, data.get("predicted") or ())),
-            age_seconds=maybe_number(data.get("age_seconds")),
-            basis=str(data.get("basis") or ""),
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Part):
     """An element that was out: the reason's name, and a sentence about it."""
 
     element: str
     reason: str
     detail: str
-
-    @classmethod
-    def of(cls, data: Any) -> Refusal:
-        """Make one from JSON."""
-        return cls(str(data["element"]), str(data["reason"]), str(data.get("detail") or ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +61,7 @@ class Selection(Answer):
     requirements: tuple[Requirement, ...]
     candidates: tuple[Candidate, ...]
     refused: tuple[Refusal, ...]
-    notes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, data: Any) -> Selection:
-        """Make it from JSON."""
-        return cls(
-            decided_at=maybe_number(data.get("decided_at")),
-            requirements=requirements_of(data["requirements"]),
-            candidates=tuple(map(Candidate.of, data["candidates"])),
-            refused=tuple(map(Refusal.of, data["refused"])),
-            notes=texts(data.get("notes")),
-        )
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,34 +113,6 @@ class Placement(Answer):
             return None
         seconds = self.ended_at - self.opened_at
         return self.bytes_written / seconds / 1e6 if seconds > 0 else None
-
-    @classmethod
-    def of(cls, data: Any) -> Placement:
-        """Make one from JSON."""
-        return cls(
-            placement_id=str(data["placement_id"]),
-            state=str(data["state"]),
-            subject=Subject.of(data["subject"]),
-            element=str(data["element"]),
-            target=maybe_text(data.get("target")),
-            path=maybe_text(data.get("path")),
-            distance=number(data["distance"]),
-            predicted=tuple(map(Prediction.of, data.get("predicted") or ())),
-            requirements=requirements_of(data.get("requirements") or ()),
-            candidates=tuple(map(Candidate.of, data.get("candidates") or ())),
-            refused=tuple(map(Refusal.of, data.get("refused") or ())),
-            booked_at=maybe_number(data.get("booked_at")),
-            opened_at=maybe_number(data.get("opened_at")),
-            ended_at=maybe_number(data.get("ended_at")),
-            end_reason=maybe_text(data.get("end_reason")),
-            bytes_written=maybe_number(data.get("bytes_written")),
-            device=None if data.get("device") is None else int(data["device"]),
-            inode=maybe_text(data.get("inode")),
-            rank=int(data.get("rank") or 1),
-            batch_number=int(data.get("batch_number") or 1),
-            batch_size=int(data.get("batch_size") or 1),
-            notes=texts(data.get("notes")),
-        )
 
 
 def placements_of(data: Any) -> tuple[Placement, ...]:

@@ -7,22 +7,33 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from ses_client.answers.reading import Answer, maybe_number, maybe_text, number
-from ses_client.answers.requirements import Requirement, requirements_of
+from ses_client.answers.reading import Answer, At, Part
+from ses_client.answers.requirements import Requirement
+
+
+def _sizes(data: Any) -> tuple[tuple[str, float], ...]:
+    sizes = tuple((str(unit), float(data["sizes"][unit])) for unit in data["units"])
+    if not all(math.isfinite(size) and size > 0 for _unit, size in sizes):
+        raise ValueError(f"a unit of {data['kind']} has no size")
+    return sizes
+
+
+def _is_maximum(bound: Any) -> bool:
+    return bool(bound == "maximum")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Part):
     """One kind of requirement; ``sizes`` has how many of ``unit`` one of each of its units is."""
 
-    name: str
+    name: Annotated[str, At("kind")]
     label: str
     definition: str
     unit: str
-    sizes: tuple[tuple[str, float], ...]
-    at_most: bool = False
+    sizes: Annotated[tuple[tuple[str, float], ...], At("", _sizes)]
+    at_most: Annotated[bool, At("bound", _is_maximum)] = False
     default_weight: float = 1.0
 
     @property
@@ -43,25 +54,9 @@ class Kind:
         """Return how many of the kind's unit one ``unit`` is.  Raises KeyError for another one."""
         return dict(self.sizes)[unit]
 
-    @classmethod
-    def of(cls, data: Any) -> Kind:
-        """Make one from JSON."""
-        sizes = tuple((str(unit), float(data["sizes"][unit])) for unit in data["units"])
-        if not all(math.isfinite(size) and size > 0 for _unit, size in sizes):
-            raise ValueError(f"a unit of {data['kind']} has no size")
-        return cls(
-            name=str(data["kind"]),
-            label=str(data["label"]),
-            definition=str(data["definition"]),
-            unit=str(data["unit"]),
-            sizes=sizes,
-            at_most=data["bound"] == "maximum",
-            default_weight=number(data["default_weight"]),
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class MeasuredRun:
+class MeasuredRun(Part):
     """What a program moved and computed in the run a profile is from: bytes, seconds, cores used at once."""
 
     read_bytes: float
@@ -70,42 +65,18 @@ class MeasuredRun:
     processor_seconds: float
     cores: int
 
-    @classmethod
-    def of(cls, data: Any) -> MeasuredRun:
-        """Make one from JSON."""
-        return cls(
-            number(data["read_bytes"]),
-            number(data["written_bytes"]),
-            number(data["seconds"]),
-            number(data["processor_seconds"]),
-            int(data["cores"]),
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Part):
     """Requirements under the name of what a program does; who stored it and when, if a person did."""
 
-    name: str
+    name: Annotated[str, At("profile")]
     label: str
     definition: str
     requirements: tuple[Requirement, ...]
     measured: MeasuredRun | None = None
     modified_by: str | None = None
     modified_at: float | None = None
-
-    @classmethod
-    def of(cls, data: Any) -> Profile:
-        """Make one from JSON."""
-        return cls(
-            name=str(data["profile"]),
-            label=str(data["label"]),
-            definition=str(data["definition"]),
-            requirements=requirements_of(data["requirements"]),
-            measured=MeasuredRun.of(data["measured"]) if data.get("measured") else None,
-            modified_by=maybe_text(data.get("modified_by")),
-            modified_at=maybe_number(data.get("modified_at")),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +85,6 @@ class Vocabulary(Answer):
 
     kinds: tuple[Kind, ...] = ()
     profiles: tuple[Profile, ...] = ()
-
-    @classmethod
-    def of(cls, data: Any) -> Vocabulary:
-        """Make it from JSON."""
-        return cls(tuple(map(Kind.of, data["kinds"])), tuple(map(Profile.of, data["profiles"])))
 
     def kind(self, name: str) -> Kind | None:
         """Return a kind, None for one that is not described."""
@@ -144,7 +110,7 @@ class Vocabulary(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Part):
     """A quantity of a sentence about a program, or its standard value, as it is written."""
 
     name: str
@@ -153,7 +119,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class Derived(Part):
     """One requirement, and its formula with the values in it."""
 
     requirement: Requirement
@@ -168,18 +134,3 @@ class Expansion(Answer):
     definition: str
     parameters: tuple[Parameter, ...]
     derived: tuple[Derived, ...]
-
-    @classmethod
-    def of(cls, data: Any) -> Expansion:
-        """Make it from JSON."""
-        return cls(
-            workload=str(data["workload"]),
-            definition=str(data["definition"]),
-            parameters=tuple(
-                Parameter(str(one["name"]), str(one["definition"]), str(one["value"]))
-                for one in data["parameters"]
-            ),
-            derived=tuple(
-                Derived(Requirement.of(one["requirement"]), str(one["arithmetic"])) for one in data["derived"]
-            ),
-        )
