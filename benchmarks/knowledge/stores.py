@@ -21,12 +21,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ses_listen.logs import log_to_stderr
 from ses_service.feeds.site_reader import EnvironmentKeeper
 from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, StoreUnavailableError
 from ses_service.knowledge.exchange.incoming import Mode
 from ses_service.model.entities import Kind, Level, Requirement
 from ses_service.model.policies import Policies
-from ses_service.process import logs
 from ses_service.state.state import ServiceState
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -185,7 +185,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7, help="how often each is measured")
     parser.add_argument("--output", type=Path, help="file for the figures as JSON")
     given = parser.parse_args()
-    logs.configure("error")
+    log_to_stderr("error")
     columns = ("start s", "notice ms", "write ms", "requirement ms", "whole s", "load s", "one s", "all s")
     print(f"| store | elements | {' | '.join(columns)} | memory MB |")
     print("|" + "---|" * (len(columns) + 3))

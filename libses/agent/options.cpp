@@ -63,9 +63,9 @@ Options parse_options(int argc, char **argv) {
       ->option_text("URL");
   app.add_option("--token-file", options.token_file,
                  "File of mode 0600 with this node's token on one\n"
-                 "line; another that takes its place is used from\n"
-                 "the third heartbeat on, at once where the old one\n"
-                 "is refused")
+                 "line.  It is read again every 5 s on a small site,\n"
+                 "every 3 min on the largest, and at once when the\n"
+                 "token is refused")
       ->option_text("FILE");
   auto *munge = app.add_flag("--munge", options.munge,
                              "Prove this node by MUNGE instead of a token\n"

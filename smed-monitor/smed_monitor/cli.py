@@ -5,7 +5,6 @@ What a command needs is imported when it runs: help comes at once.
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import time
@@ -13,16 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from ses_listen.options import listen_option, log_level_option, tls_options
 
 if TYPE_CHECKING:
     from smed_monitor.config.settings import ElementSettings, Settings
-
-
-def _host_and_port(_context: click.Context, _option: click.Parameter, value: str) -> str:
-    host, _, port = value.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise click.BadParameter(f"{value!r} is not HOST:PORT, for example 127.0.0.1:8631")
-    return value
 
 
 def _made(_context: click.Context, _option: click.Parameter, value: Path | None) -> Path | None:
@@ -64,27 +57,8 @@ def main() -> None:
 @main.command()
 @config_option
 @site_option
-@click.option(
-    "--listen",
-    default="127.0.0.1:8631",
-    show_default=True,
-    callback=_host_and_port,
-    metavar="HOST:PORT",
-    help="Where to serve; port 0: a free one, told in the first line of the log.  Beyond this machine with "
-    "--tls-cert only.",
-)
-@click.option(
-    "--tls-cert",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Certificate (PEM), for https; see: ses-service tls init.  A renewed one is shown to connections "
-    "made afterwards.",
-)
-@click.option("--tls-key", type=click.Path(path_type=Path, dir_okay=False), help="Its key (PEM), mode 0600.")
-@click.option(
-    "--tls-ca",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Clients must show a certificate of this authority (PEM).",
-)
+@listen_option("127.0.0.1:8631", "Beyond this machine with --tls-cert only.")
+@tls_options
 @click.option(
     "--state-dir",
     type=click.Path(path_type=Path, file_okay=False),
@@ -92,13 +66,7 @@ def main() -> None:
     help="Directory that keeps history and learned rates over a restart, made if missing; without it they "
     "are lost.",
 )
-@click.option(
-    "--log-level",
-    default="info",
-    show_default=True,
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    help="Least important events to log, as JSON lines on standard error.",
-)
+@log_level_option
 def serve(
     path: Path,
     site: Path | None,
@@ -110,6 +78,7 @@ def serve(
     log_level: str,
 ) -> None:
     """Scrape and answer until SIGTERM."""
+    from ses_listen.logs import log_to_stderr
     from ses_listen.server import ListenError
     from ses_listen.tls import MEND, TlsError, files_of, is_local
 
@@ -120,7 +89,7 @@ def serve(
         files = files_of(tls_cert, tls_key, tls_ca)
         if files is None and not is_local(listen):
             raise TlsError(f"it would listen on {listen} for everybody, unverified and in clear text. {MEND}")
-        _log_to_stderr(log_level)
+        log_to_stderr(log_level)
         serve_forever(settings, listen, state_dir, files)
     except TlsError as error:
         raise click.UsageError(str(error)) from None
@@ -137,6 +106,8 @@ def check(path: Path, site: Path | None, as_json: bool) -> None:
 
     No rates: those take two scrapes.
     """
+    from ses_listen.logs import log_to_stderr
+
     from smed_monitor.core.model import State
     from smed_monitor.http.answer import observations_json
     from smed_monitor.http.schemas import ObservationsOut
@@ -144,7 +115,7 @@ def check(path: Path, site: Path | None, as_json: bool) -> None:
     from smed_monitor.scraping.monitor import Monitor
 
     monitor = Monitor(_settings(path, site))
-    _log_to_stderr("error")
+    log_to_stderr("error")
     monitor.scrape_once()
     snapshot = monitor.table.snapshot()
     if as_json:
@@ -218,19 +189,3 @@ def _settings(path: Path, site: Path | None) -> Settings:
     except SettingsError as error:
         click.echo(str(error), err=True)
         sys.exit(2)
-
-
-def _log_to_stderr(level: str) -> None:
-    import structlog
-
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
-    )

@@ -96,7 +96,6 @@ def test_tokens_made_by_the_command_open_the_service(tmp_path: Path) -> None:
         ([], "--trust-loopback"),
         (["--trust-loopback", "--listen=8630"], "HOST:PORT"),
         (["--trust-loopback", "--listen=localhost:99999"], "HOST:PORT"),
-        (["--trust-loopback", "--listen=localhost:0"], "HOST:PORT"),
         (["--trust-loopback", "--site=/nonexistent.ttl"], "nonexistent"),
         (["--trust-loopback", "--kb-flavour=excel"], "excel"),
     ],

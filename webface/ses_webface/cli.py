@@ -6,7 +6,6 @@ What a command needs is imported when it runs: help comes at once.
 from __future__ import annotations
 
 import json
-import logging
 import sys
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from ses_listen.options import listen_option, log_level_option, tls_options
 
 from ses_webface.settings import Settings, default_state_dir, prepare_state_dir
 
@@ -101,25 +101,8 @@ def main() -> None:
 
 
 @main.command()
-@click.option(
-    "--listen",
-    default="127.0.0.1:8632",
-    show_default=True,
-    metavar="HOST:PORT",
-    help="Where to serve; beyond this machine with --tls-cert or --behind-proxy only.",
-)
-@click.option(
-    "--tls-cert",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Certificate (PEM), for https; see: ses-service tls init.  A renewed one is shown to connections "
-    "made afterwards.",
-)
-@click.option("--tls-key", type=click.Path(path_type=Path, dir_okay=False), help="Its key (PEM), mode 0600.")
-@click.option(
-    "--tls-ca",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Clients must show a certificate of this authority (PEM).",
-)
+@listen_option("127.0.0.1:8632", "Beyond this machine with --tls-cert or --behind-proxy only.")
+@tls_options
 @click.option(
     "--service-url",
     default="http://127.0.0.1:8630",
@@ -157,13 +140,7 @@ def main() -> None:
 @click.option(
     "--threads", type=click.IntRange(1, 64), default=8, show_default=True, help="Requests served at once."
 )
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-    help="Least important events to log, as JSON lines on standard error.",
-)
+@log_level_option
 def serve(
     listen: str,
     tls_cert: Path | None,
@@ -181,13 +158,14 @@ def serve(
     log_level: str,
 ) -> None:
     """Serve the portal; brings its database up to date first."""
+    from ses_listen.logs import log_to_stderr
     from ses_listen.tls import MEND, TlsError, files_of, is_local
 
     from ses_webface.accounts.telling import AccountTelling
     from ses_webface.app import create_app
     from ses_webface.server import serve as run_server
 
-    _log_to_stderr(log_level)
+    log_to_stderr(log_level)
     tls = files_of(tls_cert, tls_key, tls_ca)
     if tls is None and not behind_proxy and not is_local(listen):
         raise TlsError(
@@ -210,21 +188,21 @@ def serve(
     parts: Portal = app.extensions["ses_webface"]
     telling = AccountTelling(parts.accounts, parts.selection)
 
-    def started() -> None:
+    def started(port: int) -> None:
         telling.start()
         key = parts.links.for_first()
         if key is not None:
-            link = _link(listen, key, tls=tls is not None)
+            link = _link(listen, port, key, tls=tls is not None)
             click.echo(f"No account yet. The first administrator opens, once and within a day: {link}")
 
     run_server(app, listen, threads=threads, started=started, tls=tls)
 
 
-def _link(listen: str, key: str, *, tls: bool) -> str:
+def _link(listen: str, port: int, key: str, *, tls: bool) -> str:
     """Return the address of a link as seen from this machine, by its name where it listens on all."""
     import socket
 
-    host, _, port = listen.rpartition(":")
+    host = listen.rpartition(":")[0]
     if host in ("0.0.0.0", "[::]", "", "*"):
         host = socket.getfqdn()
     return f"{'https' if tls else 'http'}://{host}:{port}/welcome/{key}"
@@ -356,18 +334,3 @@ def _password(from_stdin: bool) -> str:
     if from_stdin:
         return sys.stdin.readline().rstrip("\r\n")
     return str(click.prompt("Password", hide_input=True, confirmation_prompt=True))
-
-
-def _log_to_stderr(level: str) -> None:
-    import structlog
-
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )

@@ -18,17 +18,17 @@ log = structlog.get_logger("ses_webface")
 
 
 def serve(
-    app: Flask, listen: str, *, threads: int, started: Callable[[], None], tls: TlsFiles | None = None
+    app: Flask, listen: str, *, threads: int, started: Callable[[int], None], tls: TlsFiles | None = None
 ) -> None:
     """Serve until SIGTERM or SIGINT, by https with ``tls``; returns when requests were answered.
 
-    ``started`` is called before the first request.  Raises ListenError and TlsError.
+    ``started`` is called with the port before the first request.  Raises ListenError and TlsError.
     """
     listener = Listener(listen, None if tls is None else FollowedTls(tls))
     behind = Threads(app, threads, threads + _WAITING, app.config["MAX_CONTENT_LENGTH"])
 
     def ready() -> None:
-        started()
+        started(listener.socket.getsockname()[1])
         log.info("listening", url=listener.url)
 
     try:

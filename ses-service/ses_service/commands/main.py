@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from ses_listen.options import listen_option, log_level_option, tls_options
 
 from ses_service.commands.backup import accept_smaller_site, backup, restore
 from ses_service.commands.repair_ledger import repair_ledger
@@ -14,23 +15,6 @@ from ses_service.commands.tls import tls
 from ses_service.commands.tokens import token
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-class Address(click.ParamType[tuple[str, int]]):
-    """``HOST:PORT``; an IPv6 host is written in brackets."""
-
-    name = "HOST:PORT"
-
-    def convert(
-        self, value: str | tuple[str, int], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        """Return host and port."""
-        if isinstance(value, tuple):
-            return value
-        host, _, port = value.rpartition(":")
-        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-            self.fail(f"{value!r} is not HOST:PORT, such as 127.0.0.1:8630", param, ctx)
-        return host.strip("[]"), int(port)
 
 
 @click.group()
@@ -42,26 +26,13 @@ def main() -> None:
 
 
 @main.command()
-@click.option(
-    "--listen",
-    type=Address(),
-    default="127.0.0.1:8630",
-    show_default=True,
-    help="Where to serve; beyond this machine with --tls-cert only.",
-)
+@listen_option("127.0.0.1:8630", "Beyond this machine with --tls-cert only.")
 @click.option(
     "--socket",
     type=click.Path(dir_okay=False, path_type=Path),
     help="UNIX socket to serve at, too: programs of this machine need no token there (docs/security.md).",
 )
-@click.option(
-    "--tls-cert",
-    type=_FILE,
-    help="Certificate (PEM), for https; see: ses-service tls init.  A renewed one is shown to connections "
-    "made afterwards.",
-)
-@click.option("--tls-key", type=_FILE, help="Its key (PEM), mode 0600.")
-@click.option("--tls-ca", type=_FILE, help="Clients must show a certificate of this authority (PEM).")
+@tls_options
 @click.option(
     "--trusted-ca",
     type=_FILE,
@@ -137,13 +108,7 @@ def main() -> None:
     show_default=True,
     help="Days for which what each file received is kept.",
 )
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-    help="Least important events to log.",
-)
+@log_level_option
 def serve(**options: Any) -> None:
     """Serve until SIGTERM or SIGINT."""
     from ses_service.commands.serving import serve as run

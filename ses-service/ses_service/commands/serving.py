@@ -9,12 +9,12 @@ from pathlib import Path
 
 import click
 import structlog
-from ses_listen.server import ListenError
+from ses_listen.logs import log_to_stderr
+from ses_listen.server import Listener, ListenError
 from ses_listen.tls import MEND, FollowedTls, TlsError, files_of, is_local
 
 from ses_service.api.app import create_app
 from ses_service.commands.store_at import store_at
-from ses_service.http.server import numeric_address
 from ses_service.http.server import serve as serve_http
 from ses_service.knowledge import (
     EmbeddedStore,
@@ -28,7 +28,6 @@ from ses_service.members import directory
 from ses_service.members.mapping import read_mapping
 from ses_service.members.toml_tables import MembersFileError
 from ses_service.model.policies import Policies, policies_of
-from ses_service.process import logs
 from ses_service.process.clock import SlewedClock
 from ses_service.process.runtime import ServiceConfig, runtime
 from ses_service.security.munge import Munge, MungeError
@@ -44,7 +43,7 @@ from ses_service.store.writer_process import WriterProcess
 
 
 def serve(
-    listen: tuple[str, int],
+    listen: str,
     socket: Path | None,
     tls_cert: Path | None,
     tls_key: Path | None,
@@ -68,22 +67,17 @@ def serve(
     log_level: str,
 ) -> None:
     """Serve until SIGTERM or SIGINT."""
-    logs.configure(log_level)
+    log_to_stderr(log_level)
     log = structlog.get_logger("ses_service")
-    host, port = listen
-    try:
-        address = numeric_address(host, port)
-    except OSError as error:
-        raise click.ClickException(f"cannot listen on {host}:{port}: {error.strerror}") from None
     try:
         tls_files = files_of(tls_cert, tls_key, tls_ca)
-        if tls_files is None and not is_local(f"{address}:{port}"):
-            raise TlsError(f"it would listen on {address}, where tokens travel in clear text. {MEND}")
+        if tls_files is None and not is_local(listen):
+            raise TlsError(f"it would listen on {listen}, where tokens travel in clear text. {MEND}")
     except TlsError as error:
         raise click.UsageError(str(error)) from None
     try:
         chosen_policies = _policies(policies)
-        followed = None if tls_files is None else FollowedTls(tls_files)
+        listener = Listener(listen, None if tls_files is None else FollowedTls(tls_files))
         trust = Trust(trusted_ca, tls_files)
         token_file = TokenFile(tokens) if tokens else None
         state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -103,6 +97,7 @@ def serve(
         MembersFileError,
         MungeError,
         directory.DirectoryError,
+        ListenError,
         TlsError,
         PersonalTokenFileError,
         OSError,
@@ -177,13 +172,9 @@ def serve(
             cleanup.callback(door.close)
 
         def ready() -> None:
-            scheme = "http" if followed is None else "https"
-            log.info("serving", address=address, port=port, scheme=scheme, socket=str(socket or ""))
+            log.info("listening", url=listener.url, socket=str(socket or ""))
 
-        try:
-            serve_http(app, address, port, ready=ready, tls=followed, door=door)
-        except ListenError as error:  # somebody took the address meanwhile
-            raise click.ClickException(str(error)) from None
+        serve_http(app, listener, ready=ready, door=door)
         log.info("stopped")
 
 

@@ -8,7 +8,7 @@ import sys
 import structlog
 
 
-def configure(level: str) -> None:
+def log_to_stderr(level: str) -> None:
     """Log events of ``level`` (debug, info, warning, error) and above; of libraries from warnings up."""
     shared: list[structlog.types.Processor] = [
         structlog.processors.add_log_level,

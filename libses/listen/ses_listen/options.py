@@ -1,0 +1,56 @@
+"""Options that the commands of service, monitor and portal share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+log_level_option = click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="Least important events to log, as JSON lines on standard error.",
+)
+
+
+def listen_option(default: str, help_: str) -> Callable[[Command], Command]:
+    """Return the option whose value :class:`ses_listen.server.Listener` takes."""
+    return click.option(
+        "--listen",
+        default=default,
+        show_default=True,
+        callback=_host_and_port,
+        metavar="HOST:PORT",
+        help=f"Where to serve; port 0: a free one, which the log tells.  {help_}",
+    )
+
+
+def _host_and_port(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    host, _, port = value.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise click.BadParameter(f"{value!r} is not HOST:PORT, such as 127.0.0.1:8630")
+    return value
+
+
+def tls_options(command: Command) -> Command:
+    """Add the options whose values :func:`ses_listen.tls.files_of` takes."""
+    for option in (
+        click.option("--tls-ca", type=_FILE, help="Clients must show a certificate of this authority (PEM)."),
+        click.option("--tls-key", type=_FILE, help="Its key (PEM), mode 0600."),
+        click.option(
+            "--tls-cert",
+            type=_FILE,
+            help="Certificate (PEM), for https; see: ses-service tls init.  A renewed one is shown to "
+            "connections made afterwards.",
+        ),
+    ):
+        command = option(command)
+    return command
