@@ -239,4 +239,4 @@ def test_every_change_changes_the_revision(knowledge: KnowledgeBase, union_site:
 
 def test_a_store_that_is_not_there_is_unavailable() -> None:
     with pytest.raises(StoreUnavailableError, match="does not answer"):
-        KnowledgeBase(HttpStore.for_oxigraph("http://127.0.0.1:9", timeout=1.0)).ping()
+        KnowledgeBase(HttpStore.for_oxigraph("http://127.0.0.1:9", timeout=1.0)).revision()

@@ -83,7 +83,7 @@ def test_a_server_that_misbehaves_is_unavailable_in_the_end(
 
     def ask() -> None:
         try:
-            knowledge.ping()
+            knowledge.revision()
         except KnowledgeBaseError as error:
             seen.append(error)
 

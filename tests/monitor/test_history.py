@@ -18,8 +18,8 @@ from smed_monitor.http.app import create_app
 from smed_monitor.scraping import monitor as monitor_module
 from smed_monitor.scraping.monitor import Monitor
 from smed_monitor.state import recorder as recorder_module
+from smed_monitor.state.element_history import element_history
 from smed_monitor.state.history import Contents, Ring, mean_of, stepped
-from smed_monitor.state.past import past
 from smed_monitor.state.recorder import Recorder, look
 from smed_monitor.state.statefile import NAME, State, StateError, load, save
 from smed_monitor.state.table import Table
@@ -294,7 +294,7 @@ def matrix_of(*points: tuple[float, str]) -> bytes:
 def ask(ring: Ring, url: str, seconds: float = 20.0) -> Any:
     base = url.removesuffix("/metrics")
     settings = HistorySettings(prometheus=base, timeout_seconds=seconds)
-    return past(seen(), ring, settings, 0, 30, 10)
+    return element_history(seen(), ring, settings, 0, 30, 10)
 
 
 def test_prometheus_is_asked_first_and_what_is_no_number_is_unknown(
@@ -355,7 +355,7 @@ def test_an_element_that_comes_out_of_prometheus_has_its_past_there(
     record = replace(
         seen(), source="prometheus", target=exporter.url.removesuffix("/metrics"), device="fs-OST0000"
     )
-    found = past(record, ring, HistorySettings(timeout_seconds=20), 0, 30, 10)
+    found = element_history(record, ring, HistorySettings(timeout_seconds=20), 0, 30, 10)
     assert found.source == "prometheus"
     assert [tuple(point) for point in found.points] == [(10, 5, 5, None)]
     assert exporter.requests == 2

@@ -15,8 +15,8 @@ from smed_monitor.collectors.prometheus import Prometheus
 from smed_monitor.config.settings import ElementSettings, HistorySettings, Target
 from smed_monitor.core.errors import CollectorError
 from smed_monitor.core.model import Record
+from smed_monitor.state.element_history import ElementHistory, element_history
 from smed_monitor.state.history import Point, Ring
-from smed_monitor.state.past import Past, past
 
 Eventually = Callable[[Callable[[], object], str], None]
 TEXT = "Content-Type: text/plain; version=0.0.4\r\n"
@@ -91,10 +91,10 @@ def history(record: Record, prometheus: str, eventually: Eventually) -> list[Poi
     begun = time.time() - 5
     settings = HistorySettings(prometheus=prometheus if record.source != "prometheus" else None)
     settings = settings.model_copy(update={"timeout_seconds": 10.0})
-    answers: list[Past] = []
+    answers: list[ElementHistory] = []
 
     def answered() -> bool:
-        answers.append(past(record, Ring(2), settings, begun, time.time(), 5.0))
+        answers.append(element_history(record, Ring(2), settings, begun, time.time(), 5.0))
         return answers[-1].source == "prometheus" and len(answers[-1].points) >= 2
 
     eventually(answered, "Prometheus has two steps")

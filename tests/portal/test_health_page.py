@@ -1,4 +1,4 @@
-"""The health page: what holds, what is broken, who is silent, and that a gap is never shown as health."""
+"""The health page: what is well, what is broken, who is silent, and that a gap is never shown as health."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def row_of(page: str, name: str) -> str:
     return found[1]
 
 
-def test_each_part_says_whether_it_holds_its_age_and_version(root, site) -> None:
+def test_each_part_says_whether_it_is_well_its_age_and_version(root, site) -> None:
     checks = (
         ReadyCheck("knowledge-base", ok=False, detail="gone away"),
         ReadyCheck("monitor", ok=True, detail="version 0.9.1"),
@@ -38,7 +38,7 @@ def test_each_part_says_whether_it_holds_its_age_and_version(root, site) -> None
     assert 'badge warn">0.9.1' in monitor, "another version than the service's stands out"
     assert "0.4 s ago" in monitor
     assert "1.0.0" in row_of(page, "Selection service")
-    assert "in force: spread 0.3 (default 0.2)." in page
+    assert "Settings of the decision: spread 0.3 (default 0.2)." in page
 
 
 def test_silent_and_missing_nodes_are_named(root, site, clock) -> None:
@@ -51,7 +51,7 @@ def test_silent_and_missing_nodes_are_named(root, site, clock) -> None:
     page = text_of(root.get("/health"))
     assert "2 h ago" in row_of(page, "n7")
     assert "just now" in row_of(page, "n1")
-    assert "3 of 4 nodes are not heard of now" in page
+    assert "3 of 4 nodes are not connected now" in page
     assert "1 of version 1.0.0" in page
 
 
@@ -71,14 +71,14 @@ def test_exporters_are_listed_and_the_rest_is_counted(root, site, make_element) 
     assert "7 more exporters are not listed." in page
 
 
-def test_while_the_service_is_away_nothing_is_said_to_hold(root, site) -> None:
+def test_while_the_service_is_away_nothing_is_said_to_be_well(root, site) -> None:
     site.down = "The selection service cannot be reached."
     answer = root.get("/health")
     page = text_of(answer)
     assert answer.status_code == 200
     assert page.count("The selection service cannot be reached.") == 1
     assert "broken" in row_of(page, "Selection service")
-    assert page.count("holds") == 1, "the portal alone"
+    assert page.count('badge good">ok<') == 1, "the portal alone"
 
 
 def test_it_is_for_administrators(alice) -> None:

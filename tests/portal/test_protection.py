@@ -16,7 +16,7 @@ from ses_webface.settings import secret_key
 PACKAGE = Path(ses_webface.__file__).parent
 OPEN = {"static", "accounts.sign_in", "accounts.sign_in_submit", "accounts.sign_out",
         "accounts.oidc", "accounts.oidc_back", "welcome.ask", "welcome.enter",
-        "health.healthz", "health.readyz", "health.metrics"}  # fmt: skip
+        "probes.healthz", "probes.readyz", "probes.metrics"}  # fmt: skip
 
 
 def _addresses(app, method: str, but: set[str]) -> list[str]:

@@ -34,8 +34,8 @@ def test_own_placements_are_not_those_of_others_and_idle_nodes_are_forgotten() -
     arrivals = SystemArrivals()
     arrivals.count("u", "n1", 100.0)
     arrivals.count("u", "n2", 100.0)
-    assert arrivals.of_others("u", "n1", 100.0) == pytest.approx(1 / FADES)
-    assert arrivals.of_others("v", "n1", 100.0) == 0
+    assert arrivals.of_other_nodes("u", "n1", 100.0) == pytest.approx(1 / FADES)
+    assert arrivals.of_other_nodes("v", "n1", 100.0) == 0
     arrivals.forget(200.0)
     assert arrivals._of_node == {}
 
@@ -47,4 +47,6 @@ def test_many_at_once_count_as_one_after_the_other() -> None:
         single.count(*one)
     together.count_all(placed)
     for system, node in (("a", "n1"), ("a", "other"), ("b", "n1"), ("b", "n2")):
-        assert together.of_others(system, node, 106.0) == pytest.approx(single.of_others(system, node, 106.0))
+        assert together.of_other_nodes(system, node, 106.0) == pytest.approx(
+            single.of_other_nodes(system, node, 106.0)
+        )

@@ -17,7 +17,7 @@ from ses_service.ledger.size_history import SizeKey
 from ses_service.model.columns import element_table
 from ses_service.model.entities import Element, Environment, Subject
 from ses_service.model.policies import Policies
-from ses_service.store import words
+from ses_service.store import notifications
 
 NAMES = ("u/a", "u/b", "u/c")
 NODE, AGENT, LATER_AGENT = "n1", "a" * 16, "b" * 16
@@ -64,10 +64,10 @@ class Service:
                 self._stored[placement_id] = (self.name, one.state is PlacementState.OPEN)
         node = self.ledger.node(NODE)
         spoken = {} if node is None else {NODE: (node.incarnation, node.number)}
-        return words.texts(self.name, changes, {}, 100.0, spoken) if changes else []
+        return notifications.texts(self.name, changes, {}, 100.0, spoken) if changes else []
 
     def take(self, text: str, now: float = 100.0) -> None:
-        handover.take(words.read(text, now), self.ledger, now)
+        handover.take(notifications.read(text, now), self.ledger, now)
 
     def counts(self) -> list[list[float]]:
         """What counts of each element, and on average until a sample at 160."""
@@ -105,19 +105,19 @@ def test_what_the_other_carries_counts_on_every_element_of_it(pair: tuple[Servic
     assert counts.booked_last.tolist() == [90, 0, 90]
     other.ledger.observe(np.full(3, 100.0), 100.0)
     assert counts.averaged.tolist() == pytest.approx([1, 0, 1], abs=0.01)
-    assert (len(other.ledger), other.ledger.of_others.open_on) == (0, {NODE: 1})
+    assert (len(other.ledger), other.ledger.of_peers.open_on) == (0, {NODE: 1})
     one.ledger.end("1" * 16, EndReason.CLOSED, 101.0)
     tell(one, other)
-    assert (other.open_now, len(other.ledger.of_others)) == ([0, 0, 0], 0)
+    assert (other.open_now, len(other.ledger.of_peers)) == ([0, 0, 0], 0)
 
 
 def test_who_hears_its_own_word_knows_it_unread(pair: tuple[Service, Service]) -> None:
     one, other = pair
     one.open("1" * 16, "u/a")
-    texts = [*one.store(), *words.texts(one.name, [], {SizeKey("alice", "", ""): [1.0]}, 100.0, {})]
+    texts = [*one.store(), *notifications.texts(one.name, [], {SizeKey("alice", "", ""): [1.0]}, 100.0, {})]
     assert len(texts) == 2
-    assert all(words.is_told_by(text, one.name) for text in texts)
-    assert not any(words.is_told_by(text, other.name) for text in texts)
+    assert all(notifications.is_told_by(text, one.name) for text in texts)
+    assert not any(notifications.is_told_by(text, other.name) for text in texts)
 
 
 def test_files_of_many_nodes_in_one_word_count_as_told_one_by_one(pair: tuple[Service, Service]) -> None:
@@ -135,7 +135,7 @@ def test_files_of_many_nodes_in_one_word_count_as_told_one_by_one(pair: tuple[Se
         other.take(text)
     for found, expected in zip(other.counts(), one.counts(), strict=True):
         assert found == pytest.approx(expected)
-    assert other.ledger.of_others.open_on == {f"n{number}": 8 if number < 4 else 7 for number in range(5)}
+    assert other.ledger.of_peers.open_on == {f"n{number}": 8 if number < 4 else 7 for number in range(5)}
     for claim in claims[::2]:
         one.ledger.end(claim.placement_id, EndReason.CLOSED, 150.0)
     for text in one.store():
@@ -149,7 +149,7 @@ def test_the_clock_of_the_other_does_not_matter(pair: tuple[Service, Service]) -
     one.ledger.restore(placed("1" * 16, "u/a", at=98.0))
     (text,) = one.store()
     other.take(text, now=5_000.0)
-    assert [round(claim.booked_at, 3) for claim in other.ledger.of_others.counted()] == [4_998.0]
+    assert [round(claim.booked_at, 3) for claim in other.ledger.of_peers.counted()] == [4_998.0]
 
 
 def test_a_file_that_is_idle_counts_not(pair: tuple[Service, Service]) -> None:
@@ -201,7 +201,7 @@ def test_a_node_that_went_over_without_a_file_is_not_silent(pair: tuple[Service,
     one, other = pair
     one.hear(1)
     other.hear(2)
-    for text in words.texts(other.name, [], {}, 100.0, {NODE: (AGENT, 2)}):
+    for text in notifications.texts(other.name, [], {}, 100.0, {NODE: (AGENT, 2)}):
         one.take(text)
     assert [one.ledger.node(NODE), one.ledger.silenced_total] == [None, 0]
     one.ledger.expire(200.0)
@@ -216,12 +216,12 @@ def test_who_is_gone_is_forgotten_and_what_is_stored_takes_the_place_of_what_was
     for number, name in enumerate(NAMES):
         one.open(f"{number:016x}", name)
     tell(one, other)
-    of_others = other.ledger.of_others
-    of_others.keep([claim for claim in list(of_others.counted()) if claim.elements != ("u/a",)], 101.0)
+    of_peers = other.ledger.of_peers
+    of_peers.keep([claim for claim in list(of_peers.counted()) if claim.elements != ("u/a",)], 101.0)
     assert other.open_now == [0, 1, 1]
-    of_others.forget({one.name}, 101.0)
+    of_peers.forget({one.name}, 101.0)
     assert other.open_now == [0, 1, 1]
-    of_others.forget((), 101.0)
+    of_peers.forget((), 101.0)
     assert other.open_now == [0, 0, 0]
 
 
@@ -231,20 +231,22 @@ def test_texts_are_as_long_as_a_notification_may_be_and_lose_nothing() -> None:
     changes += [(f"{'f' * 15}{number}", None) for number in range(3)]
     wide = placed("e" * 16, *(f"u/element-{number}" for number in range(500)))
     sizes = {SizeKey("älice", "dd", f"/d/{'x' * 150}.{number}"): [7.0, 8.5] for number in range(200)}
-    texts = words.texts("a" * 16, [*changes, (wide.placement_id, wide)], sizes, 100.0, {NODE: (AGENT, 4)})
-    assert max(len(one.encode()) for one in texts) <= words.LARGEST
-    read = [words.read(one, 100.0) for one in texts]
-    nodes = [one for word in read for one in word.nodes]
+    texts = notifications.texts(
+        "a" * 16, [*changes, (wide.placement_id, wide)], sizes, 100.0, {NODE: (AGENT, 4)}
+    )
+    assert max(len(one.encode()) for one in texts) <= notifications.LARGEST
+    read = [notifications.read(one, 100.0) for one in texts]
+    nodes = [one for told in read for one in told.nodes]
     assert {(one.node, one.incarnation, one.number) for one in nodes} == {(NODE, AGENT, 4)}
     opened = {claim.placement_id: claim.elements for one in nodes for claim in one.opened}
     assert opened == {**dict.fromkeys(ids, ("u/a", "u/b")), wide.placement_id: ()}
-    assert {key: some for word in read for key, some in word.sizes} == sizes
+    assert {key: some for told in read for key, some in told.sizes} == sizes
 
 
 @pytest.mark.parametrize("text", ["", "7", "{}", '{"origin": "x", "nodes": [[]], "sizes": []}'])
-def test_what_is_no_word_is_refused(text: str) -> None:
+def test_what_is_no_notification_is_refused(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011
-        words.read(text, 1.0)
+        notifications.read(text, 1.0)
 
 
 class Handover(RuleBasedStateMachine):

@@ -68,7 +68,7 @@ def own(service: Running) -> float:
     return metric(service, 'ses_ledger_placements{state="open"}')
 
 
-def of_others(service: Running) -> float:
+def of_peers(service: Running) -> float:
     return metric(service, 'ses_ledger_placements{state="others"}')
 
 
@@ -106,7 +106,7 @@ def test_what_one_carries_the_other_counts_lists_and_explains(pair: tuple[Runnin
         return carried(first) == carried(second) == 29 and explained(second, told) is not None
 
     speaking(*everybody, holds=is_told)
-    assert (own(first), of_others(first), own(second), of_others(second)) == (21, 8, 8, 21)
+    assert (own(first), of_peers(first), own(second), of_peers(second)) == (21, 8, 8, 21)
     assert explained(second, told) == explained(first, told)
     assert explained(second, told)["candidates"]
     for query in (f"path={path}", "device=5&inode=4711", "element=union/b1&limit=1000"):
@@ -140,7 +140,7 @@ def test_a_node_that_goes_over_is_counted_once_and_ends_at_the_other(pair: tuple
     node.move(second)
 
     def has_gone_over() -> bool:
-        return (own(first), of_others(first), own(second), of_others(second)) == (0, 21, 21, 0)
+        return (own(first), of_peers(first), own(second), of_peers(second)) == (0, 21, 21, 0)
 
     speaking((node, second), holds=has_gone_over)
     assert carried(first) == carried(second) == 21
@@ -212,7 +212,7 @@ def test_only_the_connection_that_listens_is_lost_and_nothing_is(
     comes.announce(first, comes.begin(5), [])
     other.announce(second, other.begin(4), [])
     everybody = [(node, first), (other, second), (comes, first)]
-    speaking(*everybody, holds=lambda: (of_others(first), of_others(second)) == (4, 15))
+    speaking(*everybody, holds=lambda: (of_peers(first), of_peers(second)) == (4, 15))
     failures = [metric(one, "ses_database_failures_total") for one in pair]
 
     def each_is_counted_once() -> bool:
@@ -222,7 +222,7 @@ def test_only_the_connection_that_listens_is_lost_and_nothing_is(
     waited = []
     for number in range(5):
         cut_listener(site.server, second)
-        assert of_others(second) >= 5, "what is known of others stays"
+        assert of_peers(second) >= 5, "what is known of others stays"
         node.announce(first, node.begin(10), sorted(node.open)[:7])
         other.announce(second, other.begin(3), sorted(other.open)[:2])
         if number == 2:
@@ -231,7 +231,7 @@ def test_only_the_connection_that_listens_is_lost_and_nothing_is(
         cut_at = time.monotonic()
         speaking(*everybody, holds=each_is_counted_once)
         waited.append(time.monotonic() - cut_at)
-        assert (of_others(first), of_others(second)) == (own(second), own(first))
+        assert (of_peers(first), of_peers(second)) == (own(second), own(first))
     assert min(waited) < KNOWN_AGAIN, waited
     assert [metric(one, "ses_database_failures_total") for one in pair] == failures, "the writers lived on"
     for each, service in everybody:
@@ -266,7 +266,7 @@ def test_one_is_killed_under_load_and_nothing_is_lost_or_counted_twice(
     everybody = [(node, second) for node in (*nodes, stays)]
 
     def all_is_taken_over() -> bool:
-        return of_others(second) == 0 and is_open <= set(placements(second, "open"))
+        return of_peers(second) == 0 and is_open <= set(placements(second, "open"))
 
     speaking(*everybody, holds=all_is_taken_over)
     listed = placements(second, "open")

@@ -362,8 +362,8 @@ def test_services_write_one_database_and_leave_each_others_placements_alone(pair
     second.write(written(placement(5)), whole=True)
     assert ids_of(stored_in(first.database)) == {1, 2, 5}
     assert {one.placement_id for one in first.claims(50.0)} == {f"{5:016x}"}
-    assert ids_of(second.of_others({"user": "alice", "state": "open"}, "u/a", 10)) == {1, 2}
-    assert second.of_others({"path": "/elsewhere"}, None, 10) == []
+    assert ids_of(second.of_peers({"user": "alice", "state": "open"}, "u/a", 10)) == {1, 2}
+    assert second.of_peers({"path": "/elsewhere"}, None, 10) == []
     assert second.explanation(f"{1:016x}").candidates == explained(1).candidates
 
 

@@ -11,7 +11,7 @@ from ses_client.client import ServiceClient
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.wrappers import Response as BaseResponse
 
-from ses_webface import health, pages
+from ses_webface import pages, probes
 from ses_webface.accounts import administration, tokens, welcome
 from ses_webface.accounts import views as accounts
 from ses_webface.accounts.links import LinkService
@@ -20,8 +20,8 @@ from ses_webface.accounts.services import AccountService
 from ses_webface.accounts.sessions import SessionService
 from ses_webface.database import Database
 from ses_webface.files import views as files
+from ses_webface.health import views as health
 from ses_webface.history import views as history
-from ses_webface.links import views as links
 from ses_webface.metrics import Metrics
 from ses_webface.portal import Portal, portal
 from ses_webface.profiles import views as profiles
@@ -84,12 +84,12 @@ def create_app(
         element_changes,
         files,
         history,
-        links,
+        health,
         quotas,
     )
     for feature in features:
         app.register_blueprint(feature.blueprint)
-    app.register_blueprint(health.blueprint)
+    app.register_blueprint(probes.blueprint)
     app.add_url_rule("/", "home", _home)
     app.after_request(_count)
     return app

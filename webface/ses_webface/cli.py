@@ -161,7 +161,7 @@ def serve(
     from ses_listen.logs import log_to_stderr
     from ses_listen.tls import MEND, TlsError, files_of, is_local
 
-    from ses_webface.accounts.telling import AccountTelling
+    from ses_webface.accounts.account_sync import AccountSync
     from ses_webface.app import create_app
     from ses_webface.server import serve as run_server
 
@@ -186,10 +186,10 @@ def serve(
         )
     )
     parts: Portal = app.extensions["ses_webface"]
-    telling = AccountTelling(parts.accounts, parts.selection)
+    sync = AccountSync(parts.accounts, parts.selection)
 
     def started(port: int) -> None:
-        telling.start()
+        sync.start()
         key = parts.links.for_first()
         if key is not None:
             link = _link(listen, port, key, tls=tls is not None)

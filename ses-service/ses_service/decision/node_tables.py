@@ -115,7 +115,7 @@ class NodeTables:
                 "version": self._rows.version,
                 "told_at": round(now, 3),
                 "total": len(of_system),
-                "rate": round(self._arrivals.of_others(asked.system, node, now), 4),
+                "rate": round(self._arrivals.of_other_nodes(asked.system, node, now), 4),
                 "max_age_seconds": self._rows.max_ages[code],
                 "rate_window_seconds": self.window,
                 "stated": self._rows.stated,

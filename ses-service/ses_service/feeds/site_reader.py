@@ -53,7 +53,7 @@ class EnvironmentKeeper:
         interval: float = 1.0,
     ) -> None:
         self._knowledge = knowledge
-        self._desk = state
+        self._state = state
         self._clock = clock
         self._prepare = prepare
         self._interval = interval
@@ -94,9 +94,9 @@ class EnvironmentKeeper:
             if revision != self.revision:
                 environment, sets = knowledge.environment(), knowledge.requirement_sets()
                 if environment is self._site:
-                    self._desk.take_sets(sets)
+                    self._state.take_sets(sets)
                 else:
-                    self._desk.take_environment(environment, sets)
+                    self._state.take_environment(environment, sets)
                 self._site, self.revision = environment, revision
                 knowledge.keep(revision, self._clock())
                 _log.info("site read", revision=revision, elements=len(environment.elements), sets=len(sets))
@@ -129,9 +129,9 @@ class EnvironmentKeeper:
                 expected_revision=expected_revision,
             )
             if level is Level.PROFILE:  # sets that take it up change with it
-                self._desk.take_sets(knowledge.requirement_sets())
+                self._state.take_sets(knowledge.requirement_sets())
             else:
-                self._desk.take_set(changed)
+                self._state.take_set(changed)
         return changed
 
     def exchange(self) -> Exchange:
@@ -166,7 +166,7 @@ class EnvironmentKeeper:
             return
         with self._turn:
             if self.revision is None:
-                self._desk.take_environment(found.environment, found.sets)
+                self._state.take_environment(found.environment, found.sets)
                 self.status = replace(self.status, answered_at=found.read_at)
                 _log.warning("site taken from the copy of an earlier reading", read_at=found.read_at)
 

@@ -68,10 +68,6 @@ class KnowledgeBase:
         self._refused: tuple[str, float, ShrunkReadingError] | None = None
         self.exchange = Exchange(store, self._changing)
 
-    def ping(self) -> None:
-        """Return when the store answers."""
-        self.revision()
-
     def load_ontology(self) -> None:
         """Put the vocabulary into its graph, in place of what it held."""
         self._rename()

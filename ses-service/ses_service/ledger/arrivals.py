@@ -62,7 +62,7 @@ class SystemArrivals:
         if node is not None:
             self._of_node.setdefault((system, node), Recent()).add(weight, at)
 
-    def of_others(self, system: str, node: str, now: float) -> float:
+    def of_other_nodes(self, system: str, node: str, now: float) -> float:
         """Return how many are made a second on a system, but by one node."""
         all_of_it, own = self._of_system.get(system), self._of_node.get((system, node))
         if all_of_it is None:

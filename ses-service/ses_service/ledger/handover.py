@@ -10,8 +10,8 @@ from enum import Enum, auto
 from itertools import chain
 
 from ses_service.ledger.ledger import Ledger, Node
+from ses_service.ledger.peer_placements import NodeNotification, Notification
 from ses_service.ledger.placement import PlacementState
-from ses_service.ledger.placements_of_others import NodeWord, Word
 
 _QUIET = 1.0  # seconds without a word after which another incarnation, heard elsewhere, is the later one
 
@@ -24,17 +24,17 @@ class Spoke(Enum):
     UNKNOWN = auto()
 
 
-def take(word: Word, ledger: Ledger, now: float) -> None:
+def take(word: Notification, ledger: Ledger, now: float) -> None:
     """Take what another service tells of its files.
 
     Hardly any is a file that we hold, too: what all have in common is done for all at once.
     """
-    nodes, of_others = word.nodes, ledger.of_others
-    of_others.claim([claim for one in nodes for claim in one.opened])
+    nodes, of_peers = word.nodes, ledger.of_peers
+    of_peers.claim([claim for one in nodes for claim in one.opened])
     gone = [
         placement_id for one in nodes for some in (one.idle, one.ended, one.lapsed) for placement_id in some
     ]
-    of_others.drop(gone, word.origin, now)
+    of_peers.drop(gone, word.origin, now)
     opened = [claim.placement_id for one in nodes for claim in one.opened]
     own = set(ledger.known(chain(opened, gone)))
     for one in nodes:
@@ -45,7 +45,7 @@ def take(word: Word, ledger: Ledger, now: float) -> None:
             ledger.forget_node(one.node, now)
 
 
-def _settle(word: NodeWord, own: set[str], spoke: Spoke, ledger: Ledger, now: float) -> None:
+def _settle(word: NodeNotification, own: set[str], spoke: Spoke, ledger: Ledger, now: float) -> None:
     """Find out whose the files of a node are that are ``own``, too."""
     for placement_id in own.intersection([*(claim.placement_id for claim in word.opened), *word.idle]):
         _hand_over(placement_id, spoke, ledger, now)
@@ -67,7 +67,7 @@ def _hand_over(placement_id: str, spoke: Spoke, ledger: Ledger, now: float) -> N
         ledger.store_again(placement_id)
 
 
-def _spoke(known: Node | None, word: NodeWord, now: float) -> Spoke:
+def _spoke(known: Node | None, word: NodeNotification, now: float) -> Spoke:
     if known is None or not known.incarnation:
         return Spoke.AFTER if word.incarnation else Spoke.UNKNOWN
     if known.incarnation != word.incarnation:

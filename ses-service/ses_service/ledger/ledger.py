@@ -7,7 +7,7 @@ node.
 A placement lives as long as its node is heard of: one sign of life (``hear``) renews all of them at once.
 One that was stored before a restart, and that its node says nothing of, has a lease.
 
-Placements of other services (:mod:`ses_service.ledger.placements_of_others`) are counted beside its own
+Placements of other services (:mod:`ses_service.ledger.peer_placements`) are counted beside its own
 ones, each file once.
 
 Not safe for use from several threads; its owner holds a lock.  Knows no disk and no network: ``follow``
@@ -36,8 +36,8 @@ from ses_service.ledger.opening import (
     UnknownPlacementError,
     refuse_strangers,
 )
+from ses_service.ledger.peer_placements import PeerPlacements
 from ses_service.ledger.placement import EndReason, Placement, PlacementState, decided_as
-from ses_service.ledger.placements_of_others import PlacementsOfOthers
 from ses_service.ledger.readers import Readers
 from ses_service.model.columns import ElementTable, Floats
 from ses_service.model.policies import Policies
@@ -81,7 +81,7 @@ class Ledger:
         self._counter = ElementCounter(policies)
         self.readers = Readers(self._counter)
         self.recent = SystemArrivals()
-        self.of_others = PlacementsOfOthers(self._counter, self.is_own, self.recent)
+        self.of_peers = PeerPlacements(self._counter, self.is_own, self.recent)
         self.inherited: set[str] | None = None
         self.arrived: set[str] | None = None
         self._followers: list[set[str]] = []
@@ -125,7 +125,7 @@ class Ledger:
     def bind(self, table: ElementTable, sampled_at: Floats, now: float) -> None:
         """Count along the rows of ``table`` from now on, against ``sampled_at`` (see ``observe``)."""
         active = [one for one in self._active.values() if not one.idle]
-        counted: list[Stream] = [*active, *self.of_others.counted()]
+        counted: list[Stream] = [*active, *self.of_peers.counted()]
         self._counter.bind(table, sampled_at, now, counted, self.readers.elements())
 
     def observe(
@@ -215,7 +215,7 @@ class Ledger:
         self.ended_total[reason] += 1
         self._keep(ended)
         self._note(placement_id)
-        self.of_others.settle(placement_id, now)
+        self.of_peers.settle(placement_id, now)
         if bytes_written is not None and self.learn is not None:
             self.learn(ended)
         if self.judge is not None:
@@ -307,7 +307,7 @@ class Ledger:
         if not placement.idle:
             self._counter.end(placement, now)
         self._leave(placement)
-        self.of_others.settle(placement_id, now)
+        self.of_peers.settle(placement_id, now)
         for follower in self._followers:
             follower.discard(placement_id)
 
@@ -441,7 +441,7 @@ class Ledger:
 
     def _activate(self, placement: Placement) -> None:
         self._active[placement.placement_id] = placement
-        self.of_others.settle(placement.placement_id, placement.booked_at)
+        self.of_peers.settle(placement.placement_id, placement.booked_at)
         self._enter(placement)
         if not placement.idle:
             self._counter.begin(placement)

@@ -88,7 +88,7 @@ class _State(Collector):
             labels=["state"],
         )
         states.add_metric(["open"], totals.open)
-        states.add_metric(["others"], totals.of_others)
+        states.add_metric(["others"], totals.of_peers)
         yield states
         yield GaugeMetricFamily("ses_nodes", "Nodes heard of or waited for.", value=totals.nodes)
         yield CounterMetricFamily("ses_nodes_silenced", "Nodes that fell silent.", value=totals.silenced)

@@ -44,7 +44,7 @@ class Placements:
         ``exact`` are values of columns that all of these have, and ``element`` is one they are on.
         """
         own = self._state.placements(accept, limit)
-        theirs = self._stored(lambda store: store.of_others(exact, element, limit))
+        theirs = self._stored(lambda store: store.of_peers(exact, element, limit))
         if not theirs:
             return own
         found = {one.placement_id: one for one in (*filter(accept, theirs), *own)}

@@ -10,7 +10,7 @@ from ses_service.members.updater import Members
 from ses_service.model.policies import described
 from ses_service.state.state import NoEnvironmentError, ServiceState
 from ses_service.store.journal import Journal
-from ses_service.store.others import Others
+from ses_service.store.peers import Peers
 
 _REMEMBERED = 600.0  # seconds since a node told of more files than it may
 
@@ -32,7 +32,7 @@ class Readiness:
     keeper: EnvironmentKeeper
     observer: Observer
     journal: Journal | None
-    others: Others | None
+    others: Peers | None
     members: Members | None
 
     def checks(self) -> list[Check]:

@@ -35,7 +35,7 @@ from ses_service.security.trust import Trust
 from ses_service.state.state import NoEnvironmentError, ServiceState
 from ses_service.store.acknowledged import StoredAnnouncements
 from ses_service.store.journal import Journal
-from ses_service.store.others import Others
+from ses_service.store.peers import Peers
 from ses_service.store.records import RecordStore
 from ses_service.threads.give_way import Foreground
 from ses_service.threads.loop import Loop
@@ -136,7 +136,7 @@ class Runtime:
         self.others = (
             None
             if self.journal is None or config.store is None or not config.store.database.shared
-            else Others(ledger, config.store, self.journal, config.clock)
+            else Peers(ledger, config.store, self.journal, config.clock)
         )
         self.readiness = Readiness(
             self.state, self.keeper, self.observer, self.journal, self.others, self.members

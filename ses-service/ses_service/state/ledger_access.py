@@ -18,8 +18,8 @@ from ses_service.ledger.announcement import silence_for
 from ses_service.ledger.file_bounds import Refusals
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.pace import LONGEST_PACE
+from ses_service.ledger.peer_placements import Notification
 from ses_service.ledger.placement import Claim, EndReason, Placement
-from ses_service.ledger.placements_of_others import Word
 from ses_service.ledger.size_history import SizeHistory, SizeKey, Sizes, keys_of
 from ses_service.state.judging import Judge
 
@@ -37,12 +37,12 @@ _WRITTEN = frozenset({EndReason.CLOSED, EndReason.EXITED})
 class LedgerTotals:
     """How much the ledger holds.
 
-    ``of_others`` are placements of other services; ``nodes`` are heard of or waited for, ``silenced`` is how
+    ``of_peers`` are placements of other services; ``nodes`` are heard of or waited for, ``silenced`` is how
     many fell silent since the start.
     """
 
     open: int
-    of_others: int
+    of_peers: int
     nodes: int
     silenced: int
     refusals: Refusals
@@ -112,13 +112,13 @@ class LedgerAccess:
             ledger = self._ledger
             return LedgerTotals(
                 open=len(ledger),
-                of_others=len(ledger.of_others),
+                of_peers=len(ledger.of_peers),
                 nodes=len(ledger.nodes),
                 silenced=ledger.silenced_total,
                 refusals=replace(ledger.bounds.refusals),
             )
 
-    def take_word(self, word: Word) -> None:
+    def take_word(self, word: Notification) -> None:
         """Take what another service tells; see :mod:`ses_service.ledger.handover`."""
         with self._lock:
             handover.take(word, self._ledger, self._clock())
@@ -129,12 +129,12 @@ class LedgerAccess:
     def keep_foreign(self, claims: Collection[Claim]) -> None:
         """Take what is stored of all other services in place of what they told."""
         with self._lock:
-            self._ledger.of_others.keep(claims, self._clock())
+            self._ledger.of_peers.keep(claims, self._clock())
 
     def forget_foreign(self, living: Collection[str]) -> None:
         """Forget what services told that are not among these."""
         with self._lock:
-            self._ledger.of_others.forget(living, self._clock())
+            self._ledger.of_peers.forget(living, self._clock())
 
     def inherit(self, stored: Iterable[Placement]) -> None:
         """Take from these records what other services knew of decisions for placements of ours."""

@@ -65,7 +65,7 @@ class NodeAccess:
     def streams(self) -> dict[str, int]:
         """Return how many files are open on each node that has any."""
         streams = self._ledger.streams()
-        for name, count in self._ledger.of_others.open_on.items():
+        for name, count in self._ledger.of_peers.open_on.items():
             streams[name] = streams.get(name, 0) + count
         return streams
 

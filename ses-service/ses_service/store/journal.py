@@ -29,7 +29,7 @@ import structlog
 from ses_service.ledger.placement import Placement
 from ses_service.ledger.size_history import KEPT, SizeKey
 from ses_service.state.ledger_access import LedgerAccess
-from ses_service.store import words
+from ses_service.store import notifications
 from ses_service.store.errors import DatabaseDamagedError, DatabaseError, DatabaseUrlError
 from ses_service.store.records import RecordStore
 from ses_service.threads.give_way import Foreground
@@ -311,7 +311,7 @@ class Journal:
         arrived = self._ledger.drain(self._arrived)
         nodes = {one.subject.node or "" for _, one in changes if one is not None}
         now, spoken = self._ledger.spoken(nodes.union(arrived))
-        return words.texts(self._store.database.owner, changes, self._learned, now, spoken)
+        return notifications.texts(self._store.database.owner, changes, self._learned, now, spoken)
 
     def _between(self, changes: int) -> Callable[[], None]:
         """Return what is to be called between the pieces of so many changes."""

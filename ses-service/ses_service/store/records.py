@@ -112,7 +112,7 @@ class RecordStore:
         """Return the stored ones of these placements, without explanations.  Raises DatabaseError."""
         return self._found(PLACEMENT.c.placement_id.in_(ids))
 
-    def of_others(self, exact: Mapping[str, str], element: str | None, limit: int) -> list[Placement]:
+    def of_peers(self, exact: Mapping[str, str], element: str | None, limit: int) -> list[Placement]:
         """Return placements of other services by values of columns, the latest first, without explanations.
 
         Raises DatabaseError.

@@ -30,7 +30,7 @@ from smed_monitor.http.schemas import (
     SystemQuotasOut,
 )
 from smed_monitor.scraping.monitor import Monitor
-from smed_monitor.state.past import past
+from smed_monitor.state.element_history import element_history
 
 CONTRACT_VERSION = "1.4.0"
 MONITOR = "SMED_MONITOR"
@@ -144,7 +144,7 @@ def history(query: HistoryQuery) -> HistoryOut:
         raise HTTPError(404, f"there is no element {query.element}; GET /v1/observations lists them")
     try:
         with _readers().place():
-            found = past(record, monitor.ring, settings, since, until, step)
+            found = element_history(record, monitor.ring, settings, since, until, step)
     except BusyError:
         raise _busy("Too many requests wait; ask again.") from None
     return HistoryOut(

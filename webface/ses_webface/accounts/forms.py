@@ -26,7 +26,7 @@ ROLES = (
     ("manager", "manager: edits those of their VO, too"),
     ("admin", "administrator: edits all, and the site"),
 )
-SCOPES = (("all", "do all that you may"), ("read", "look, and change nothing"))
+SCOPES = (("all", "do everything you may do"), ("read", "read only"))
 
 
 class SignInForm(FlaskForm):  # type: ignore[misc]

@@ -17,8 +17,8 @@ from ses_client.address import ServiceAddress
 from ses_client.client import ServiceClient
 from ses_service.api.app import create_app as create_service
 from ses_service.process.runtime import ServiceConfig
+from ses_webface.accounts.account_sync import AccountSync
 from ses_webface.accounts.services import AccountService
-from ses_webface.accounts.telling import AccountTelling
 from ses_webface.database import Database
 
 PASSWORD = "long enough a password"
@@ -45,30 +45,30 @@ def test_what_changed_is_told_at_once_and_all_again_after_a_while(
     accounts: AccountService, site: InMemorySelectionService
 ) -> None:
     ticks = Ticks()
-    telling = AccountTelling(accounts, site, ticks)
-    telling.step()
-    telling.step()
+    sync = AccountSync(accounts, site, ticks)
+    sync.step()
+    sync.step()
     assert site.told == [{"alice": "materials"}]
     accounts.add("carol", PASSWORD, vo="physics")
-    telling.step()
+    sync.step()
     assert site.told[1:] == [{"alice": "materials", "carol": "physics"}]
     accounts.remove("alice")
-    telling.step()
+    sync.step()
     assert site.told[2:] == [{"carol": "physics"}]
     ticks.now = 300.0
-    telling.step()
+    sync.step()
     assert site.told[3:] == [{"carol": "physics"}]
 
 
 def test_a_service_that_was_away_is_told_later(
     accounts: AccountService, site: InMemorySelectionService
 ) -> None:
-    telling = AccountTelling(accounts, site)
+    sync = AccountSync(accounts, site)
     site.down = "away"
-    telling.step()
+    sync.step()
     assert site.told == []
     site.down = None
-    telling.step()
+    sync.step()
     assert site.told == [{"alice": "materials"}]
 
 
@@ -76,7 +76,7 @@ def test_one_odd_name_does_not_hide_the_others(
     accounts: AccountService, site: InMemorySelectionService
 ) -> None:
     accounts.add("dave", PASSWORD, vo="no such/organisation")
-    AccountTelling(accounts, site).step()
+    AccountSync(accounts, site).step()
     assert site.told == [{"alice": "materials"}]
 
 
@@ -120,7 +120,7 @@ def heard() -> Iterator[Heard]:
 
 
 def test_the_service_takes_what_is_told(accounts: AccountService, heard: Heard) -> None:
-    AccountTelling(accounts, ServiceClient(ServiceAddress(heard.url))).step()
+    AccountSync(accounts, ServiceClient(ServiceAddress(heard.url))).step()
     assert heard.statuses == [200]
     assert heard.bodies == [{"accounts": [{"user": "alice", "vo": "materials"}]}]
 

@@ -25,7 +25,7 @@ _AGAIN = 300.0
 _VO = re.compile(r"[A-Za-z0-9_.@+:=-]{1,128}")
 
 
-class AccountTelling:
+class AccountSync:
     """``step`` looks once; ``start`` does so again and again in a thread.  ``ticks`` are seconds."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Open end points for machines: /healthz, /readyz, /metrics.
+"""Endpoints for machines, without sign-in: /healthz, /readyz, /metrics.
 
 Ready means that the database answers.  The selection service is reported but does not make the
 portal unready: without it people are told so in words, which a balancer's 503 would hide.
@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ses_webface.portal import portal
 from ses_webface.web_security import open_to_all
 
-blueprint = Blueprint("health", __name__)
+blueprint = Blueprint("probes", __name__)
 
 
 @blueprint.get("/healthz")

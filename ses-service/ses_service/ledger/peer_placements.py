@@ -1,8 +1,8 @@
-"""What other services on the same database carry, counted beside our own placements, each file once.
+"""The placements of other services on the same database, counted beside our own, each file once.
 
-Each service tells what changed with it in a :class:`Word`.  A node speaks with one service at a time, and
-numbers what it says, whichever service it says it to: of two services that both hold a file of a node, the
-one the node spoke with last keeps it.
+Each service sends what changed with it as a :class:`Notification`.  A node speaks with one service at a time.
+It numbers its announcements across all services: of two services that both hold a file of a node, the one
+with the higher number keeps it.
 
 Not safe for use from several threads; the ledger that owns it is not either.
 """
@@ -20,8 +20,8 @@ from ses_service.ledger.size_history import SizeKey
 
 
 @dataclass(slots=True)
-class NodeWord:
-    """What a service tells of the files of one node, and which announcement of the node it heard last.
+class NodeNotification:
+    """What a service tells of the files of one node, with the last announcement of the node that it received.
 
     ``idle`` are open and no streams; ``ended`` were ended by the node, ``lapsed`` by its silence or a lease.
     """
@@ -36,15 +36,15 @@ class NodeWord:
 
 
 @dataclass(slots=True)
-class Word:
-    """What a service tells at once: files, and the sizes of those that ended, by their keys."""
+class Notification:
+    """What a service tells in one transaction: files, and the sizes of those that ended, by their keys."""
 
     origin: str
-    nodes: list[NodeWord]
+    nodes: list[NodeNotification]
     sizes: list[tuple[SizeKey, list[float]]]
 
 
-class PlacementsOfOthers:
+class PeerPlacements:
     """The placements of other services.  ``is_own`` tells which ids our own ledger knows better."""
 
     def __init__(

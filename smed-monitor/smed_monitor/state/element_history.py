@@ -34,7 +34,7 @@ LUSTRE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class ElementHistory:
     """``source`` is ``prometheus`` or ``memory``; ``detail`` says why it is not the better one."""
 
     source: str
@@ -42,9 +42,9 @@ class Past:
     points: list[Point]
 
 
-def past(
+def element_history(
     record: Record, ring: Ring, settings: HistorySettings, since: float, until: float, step: float
-) -> Past:
+) -> ElementHistory:
     """The means of ``record``'s element over each step in (since, until] (epoch seconds)."""
     base, queries, name = _server_for(record, settings)
     detail = ""
@@ -55,9 +55,9 @@ def past(
             detail = f"from memory, because Prometheus at {base} {error}"
         else:
             if points:
-                return Past("prometheus", "", points)
+                return ElementHistory("prometheus", "", points)
             detail = f"from memory, because Prometheus at {base} has nothing about {name}"
-    return Past("memory", detail, ring.points(record.element, since, until, step))
+    return ElementHistory("memory", detail, ring.points(record.element, since, until, step))
 
 
 def _server_for(record: Record, settings: HistorySettings) -> tuple[str | None, Mapping[str, str], str]:

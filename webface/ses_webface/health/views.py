@@ -1,4 +1,4 @@
-"""The health page, for administrators: which links hold, and which node or exporter is silent."""
+"""The health page, for administrators: which parts work, and which node or exporter is silent."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from ses_client.answers.element_groups import Exporters
 from ses_client.answers.elements import Readiness
 from ses_client.errors import SesError
 
-from ses_webface.links.services import MOST_NODES, Fleet, configuration_of, fleet_of, links_of
+from ses_webface.health.services import MOST_NODES, Fleet, configuration_of, fleet_of, parts_of
 from ses_webface.portal import person, service
 
-blueprint = Blueprint("links", __name__, url_prefix="/health")
+blueprint = Blueprint("health", __name__, url_prefix="/health")
 
 
 @blueprint.get("")
 def overview() -> str:
-    """Show every link; what cannot be asked is said, and the rest is shown."""
+    """Show every part; what cannot be asked is said, and the rest is shown."""
     if not person().is_admin:
         abort(403)
     problems: list[str] = []
     readiness, shown, fleet = _readiness(problems), _exporters(problems), _fleet(problems)
     return render_template(
-        "links/overview.html",
-        links=links_of(readiness, shown, version("qstorman-webface")),
+        "health/overview.html",
+        parts=parts_of(readiness, shown, version("qstorman-webface")),
         own=readiness.version,
         configuration=configuration_of(readiness),
         shown=shown,

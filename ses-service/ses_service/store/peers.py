@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import structlog
 
-from ses_service.ledger.placements_of_others import NodeWord
+from ses_service.ledger.peer_placements import NodeNotification
 from ses_service.state.ledger_access import LedgerAccess
-from ses_service.store import words
+from ses_service.store import notifications
 from ses_service.store.database import Listener
 from ses_service.store.errors import DatabaseError
 from ses_service.store.journal import Journal
@@ -33,7 +33,7 @@ _RETRY = 0.5
 _log = structlog.get_logger("ses_service")
 
 
-class Others:
+class Peers:
     """The other services on our database.
 
     ``heard`` is how many of them run, ``fault`` why they are not heard; any thread may read both.
@@ -96,16 +96,16 @@ class Others:
         assert self._listener is not None
         own = self._store.database.owner
         for text in self._listener.hear(_AT_ONCE):
-            if words.is_told_by(text, own):
+            if notifications.is_told_by(text, own):
                 continue
             try:
-                word = words.read(text, self._now())
+                word = notifications.read(text, self._now())
             except ValueError as error:
                 _log.warning("another service says what is not understood", detail=str(error))
                 continue
             self._ledger.take_word(replace(word, nodes=[self._whole(one) for one in word.nodes]))
 
-    def _whole(self, word: NodeWord) -> NodeWord:
+    def _whole(self, word: NodeNotification) -> NodeNotification:
         """Return the same with the elements of files that lie on more of them than are told."""
         wide = {one.placement_id for one in word.opened if not one.elements}
         if not wide:

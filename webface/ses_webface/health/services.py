@@ -1,4 +1,4 @@
-"""What is known of each link: whether it holds, how old its last word is, which version speaks.
+"""What is known of each part: whether it works, when it was last heard, and its version.
 
 Pure: it sorts and counts what the service told.
 """
@@ -27,8 +27,8 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """One link; ``ok`` None: it says nothing of itself.  ``age`` is in seconds."""
+class Part:
+    """One part; ``ok`` None: it says nothing of itself.  ``age`` is in seconds."""
 
     name: str
     ok: bool | None
@@ -51,11 +51,11 @@ class Fleet:
     unheard: tuple[NodeClass, ...]
 
 
-def links_of(readiness: Readiness, shown: Exporters | None, portal_version: str) -> list[Link]:
-    """Return the links of the service, as its own checks name them."""
+def parts_of(readiness: Readiness, shown: Exporters | None, portal_version: str) -> list[Part]:
+    """Return the parts of the site, as its own checks name them."""
     found = [
-        Link("Portal", ok=True, detail="answers you", version=portal_version),
-        Link(
+        Part("Portal", ok=True, detail="answers you", version=portal_version),
+        Part(
             "Selection service",
             ok=readiness.ready,
             detail="makes decisions" if readiness.ready else "makes no decisions",
@@ -71,7 +71,7 @@ def links_of(readiness: Readiness, shown: Exporters | None, portal_version: str)
         version = check.detail.removeprefix("version ") if check.detail.startswith("version ") else ""
         detail = "" if version else check.detail
         found.append(
-            Link(_WORDS.get(check.name, check.name.replace("-", " ").capitalize()), check.ok, detail,
+            Part(_WORDS.get(check.name, check.name.replace("-", " ").capitalize()), check.ok, detail,
                  ages.get(check.name), version)
         )  # fmt: skip
     return found

@@ -15,8 +15,8 @@ import orjson
 
 from ses_service.ledger.counts import began
 from ses_service.ledger.ledger import MAY_RETURN
+from ses_service.ledger.peer_placements import NodeNotification, Notification
 from ses_service.ledger.placement import Claim, Placement, PlacementState
-from ses_service.ledger.placements_of_others import NodeWord, Word
 from ses_service.ledger.size_history import SizeKey
 
 LARGEST = 7900  # bytes; PostgreSQL takes 7999
@@ -69,7 +69,7 @@ def is_told_by(text: str, origin: str) -> bool:
     return text.startswith(_head(origin))
 
 
-def read(text: str, now: float) -> Word:
+def read(text: str, now: float) -> Notification:
     """Return what a text tells; raises ValueError where it is none.
 
     An opened file without elements has too many for a text.
@@ -78,7 +78,7 @@ def read(text: str, now: float) -> Word:
         told: dict[str, Any] = orjson.loads(text)
         origin = str(told["origin"])
         nodes = [
-            NodeWord(
+            NodeNotification(
                 node,
                 incarnation,
                 number,
@@ -95,7 +95,7 @@ def read(text: str, now: float) -> Word:
         sizes = [(SizeKey(*key), some) for *key, some in told["sizes"]]
     except (KeyError, TypeError) as error:
         raise ValueError(f"not what a service tells: {error!r}") from None
-    return Word(origin, nodes, sizes)
+    return Notification(origin, nodes, sizes)
 
 
 def _claim(placement: Placement, now: float) -> str:
