@@ -13,7 +13,7 @@
 #include "channel.h"
 #include "exchange.h"
 #include "mirrored.h"
-#include "settle.h"
+#include "periodic.h"
 #include "system/clock.h"
 #include "system/command_line.h"
 #include "system/pause.h"
@@ -357,7 +357,7 @@ int main(int argc, char **argv) {
     if (!know(&samplers[i], argv[optind + i]))
       return 2;
   smed_end_by_signal();
-  if (!smed_channel_key(PROGRAM, options.key_file) || !smed_stay(PROGRAM, options.core))
+  if (!smed_channel_key(PROGRAM, options.key_file) || !smed_pin(PROGRAM, options.core))
     return 1;
   if (options.one_sided)
     smed_fabric_prepare();
@@ -368,7 +368,7 @@ int main(int argc, char **argv) {
     }
   for (uint64_t due = ses_now_ns(); !smed_ending;) {
     bool any = read_windows(samplers, count);
-    due = smed_next_turn(due, any ? period_ns : LOOK_MS * 1000000ull);
+    due = smed_next_due(due, any ? period_ns : LOOK_MS * 1000000ull);
     smed_wait_until(due, any && options.core >= 0 && !options.sleep, NULL);
   }
   for (int i = 0; i < count; i++)

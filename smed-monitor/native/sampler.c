@@ -11,8 +11,8 @@
  */
 #include "channel.h"
 #include "devices.h"
+#include "periodic.h"
 #include "serve.h"
-#include "settle.h"
 #include "space.h"
 #include "system/clock.h"
 #include "system/command_line.h"
@@ -137,7 +137,7 @@ static void run(struct smed_table *table, bool polling, bool always, struct smed
 
     if (awake)
       smed_devices_sample(table->records);
-    due = smed_next_turn(due, awake ? period_ns : ASLEEP_NS);
+    due = smed_next_due(due, awake ? period_ns : ASLEEP_NS);
     smed_wait_until(due, polling && awake, fabric);
   }
 }
@@ -157,7 +157,7 @@ int main(int argc, char **argv) {
   if (!open_devices(argv + optind, table))
     return 1;
   smed_end_by_signal();
-  if (!smed_stay(PROGRAM, options.core) ||
+  if (!smed_pin(PROGRAM, options.core) ||
       (options.listen != NULL &&
        (!smed_channel_key(PROGRAM, options.key_file) ||
         !smed_serve(table, count, options.listen, options.fabric, polling, &fabric))) ||

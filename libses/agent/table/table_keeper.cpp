@@ -153,9 +153,9 @@ void TableKeeper::apply(const ServiceNews &news, Time now) {
   tell_wanted();
 }
 
-// The next word about the table counts what the service has heard.
+// The next rows of the table count what the service has heard.
 void TableKeeper::hear(const ServiceNews &news) {
-  const auto note = [this](uint64_t id, bool Placed::*heard) {
+  const auto note = [this](uint64_t id, bool CountedFile::*heard) {
     if (const auto found = placed_.find(id); found != placed_.end()) {
       found->second.*heard = true;
       systems_[found->second.system].heard.push_back(id);
@@ -163,17 +163,18 @@ void TableKeeper::hear(const ServiceNews &news) {
   };
   for (const auto &[id, idle] : news.opened) {
     if (const auto found = placed_.find(id); found != placed_.end()) {
-      found->second.heard_idle = idle;
+      found->second.service_heard_idle = idle;
     }
-    note(id, &Placed::heard_opened);
+    note(id, &CountedFile::service_heard_opened);
   }
   for (const uint64_t id : news.ended) {
-    note(id, &Placed::heard_ended);
+    note(id, &CountedFile::service_heard_ended);
   }
   for (const uint64_t id : news.unknown) { // told again, with how they came about
     if (const auto found = placed_.find(id); found != placed_.end()) {
       count(found->second, false);
-      found->second.told = found->second.heard_opened = found->second.heard_ended = false;
+      found->second.counted_by_service = found->second.service_heard_opened =
+          found->second.service_heard_ended = false;
       count(found->second, true);
     }
   }
@@ -196,10 +197,10 @@ void TableKeeper::settle(uint64_t id) {
   if (found == placed_.end()) {
     return;
   }
-  Placed &placed = found->second;
+  CountedFile &placed = found->second;
   count(placed, false);
-  placed.settle();
-  if (placed.ended && placed.heard_ended) {
+  placed.take_up_rows();
+  if (placed.ended && placed.service_heard_ended) {
     placed_.erase(found);
     return;
   }
@@ -233,7 +234,7 @@ void TableKeeper::apply_table(const TableAnswer &answer, Time asked_at, Time now
   publish(*number, now);
 }
 
-void TableKeeper::count(const Placed &placed, bool in) {
+void TableKeeper::count(const CountedFile &placed, bool in) {
   System &system = systems_[placed.system];
   if (system.candidates) {
     placed.count(*system.candidates, in);
@@ -340,7 +341,7 @@ void TableKeeper::claim(unsigned number, unsigned row, int change) {
 
 bool TableKeeper::place(uint64_t id, unsigned number, std::shared_ptr<const TableFacts> facts,
                         const std::vector<uint8_t> &rows, double bytes) {
-  Placed placed;
+  CountedFile placed;
   placed.system = number;
   placed.facts = std::move(facts);
   placed.rows = rows;
@@ -364,7 +365,7 @@ void TableKeeper::rest(uint64_t id, bool idle) {
   }
   count(found->second, false);
   found->second.idle = idle;
-  found->second.rested = true;
+  found->second.was_idle = true;
   count(found->second, true);
 }
 
@@ -373,10 +374,10 @@ void TableKeeper::end(uint64_t id, bool closed) {
   if (found == placed_.end() || found->second.ended) {
     return;
   }
-  Placed &placed = found->second;
+  CountedFile &placed = found->second;
   count(placed, false);
   placed.ended = true;
-  if (!closed && !placed.told && !placed.heard_opened) { // it came to nothing
+  if (!closed && !placed.counted_by_service && !placed.service_heard_opened) { // it came to nothing
     placed_.erase(found);
     return;
   }

@@ -20,8 +20,8 @@
 #include "systems/systems.h"
 #include "table/candidates.h"
 #include "table/choice.h"
+#include "table/counted_file.h"
 #include "table/exchange.h"
-#include "table/placed.h"
 #include "table/places.h"
 #include "table/table_publisher.h"
 #include "table/table_segment.h"
@@ -112,7 +112,7 @@ private:
   void apply_table(const TableAnswer &answer, Time asked_at, Time now);
   void settle(unsigned number);
   void settle(uint64_t id);
-  void count(const Placed &placed, bool in);
+  void count(const CountedFile &placed, bool in);
   void count_again(unsigned number);
   // Where each row is, and which can take no file; true when that is not what it was.
   bool look_at_places(System &system);
@@ -124,7 +124,7 @@ private:
   std::unique_ptr<TableSegment> segment_;
   std::unique_ptr<TablePublisher> publisher_;
   std::array<System, SES_TABLE_SYSTEMS> systems_;
-  std::unordered_map<uint64_t, Placed> placed_;
+  std::unordered_map<uint64_t, CountedFile> placed_;
   uint64_t generation_ = 0;
   Time ticked_at_{};
   bool said_many_systems_ = false;

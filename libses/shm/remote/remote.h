@@ -1,5 +1,5 @@
 /*
- * A region of another node, as the process that uses it has it (message.h).
+ * The client of a region in another node's memory: one connection, one call at a time (message.h).
  *
  * Every call ends: by the other side's answer, when the connection ends, or ten seconds after the
  * time that it was to wait.  After a call that got no answer the region is lost, EHOSTDOWN from
@@ -22,7 +22,9 @@ bool ses_remote_is_meant(const char *name);
 int ses_remote_open(const char *name, uint32_t operation, const ses_share_options *options,
                     struct ses_remote **remote);
 
-/* Nothing is asked any more.  Who keeps it may still try, and drops it some time. */
+/* A reference counted object: opening it and each ses_remote_keep() add one reference,
+ * ses_remote_close() and each ses_remote_drop() take one away.  After the close calls give
+ * EHOSTDOWN. */
 void ses_remote_close(struct ses_remote *remote);
 void ses_remote_keep(struct ses_remote *remote);
 void ses_remote_drop(struct ses_remote *remote);

@@ -8,7 +8,7 @@
 
 #include "directory/default_acl.h"
 #include "directory/device.h"
-#include "directory/known.h"
+#include "directory/directory_cache.h"
 #include "directory/unmanaged.h"
 #include "request/need.h"
 #include "request/path.h"
@@ -101,8 +101,8 @@ static __attribute__((noinline)) uint64_t key_of_way(const struct ses_entry *ent
 
 /* Is the directory known to be one where files are made in place? */
 static bool is_known(struct ses_entry *entry, uint64_t key) {
-  struct ses_known known;
-  if (!ses_known_get(key, &known) ||
+  struct ses_cached_directory known;
+  if (!ses_directory_cache_get(key, &known) ||
       ses_device_lookup(known.major, known.minor) != SES_DEVICE_IN_PLACE)
     return false;
   entry->file.parent_major = known.major;
@@ -115,16 +115,16 @@ static bool is_known(struct ses_entry *entry, uint64_t key) {
 }
 
 static void remember_way(const struct ses_entry *entry, uint64_t key) {
-  struct ses_known known = {.inode = entry->file.parent_inode,
-                            .major = entry->file.parent_major,
-                            .minor = entry->file.parent_minor};
+  struct ses_cached_directory known = {.inode = entry->file.parent_inode,
+                                       .major = entry->file.parent_major,
+                                       .minor = entry->file.parent_minor};
   if (key)
-    ses_known_put(key, &known);
+    ses_directory_cache_put(key, &known);
 }
 
 bool ses_entry_is_possible(struct ses_entry *entry, struct ses_work *work) {
   bool whole = *entry->file.path == '/';
-  uint64_t key = whole || ses_known_any() ? key_of_way(entry) : 0;
+  uint64_t key = whole || ses_directory_cache_any() ? key_of_way(entry) : 0;
   if (whole && ses_unmanaged_is(key))
     return false;
   if (key && is_known(entry, key))

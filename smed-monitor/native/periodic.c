@@ -1,4 +1,4 @@
-#include "settle.h"
+#include "periodic.h"
 
 #include "system/clock.h"
 #include "system/pause.h"
@@ -10,7 +10,7 @@
 
 #define PAUSES 16 /* a few microseconds at most */
 
-bool smed_stay(const char *program, int core) {
+bool smed_pin(const char *program, int core) {
   cpu_set_t cores;
 
   if (core < 0)
@@ -23,7 +23,7 @@ bool smed_stay(const char *program, int core) {
   return false;
 }
 
-uint64_t smed_next_turn(uint64_t due_ns, uint64_t period_ns) {
+uint64_t smed_next_due(uint64_t due_ns, uint64_t period_ns) {
   uint64_t now = ses_now_ns();
 
   return due_ns + period_ns < now ? now + period_ns : due_ns + period_ns;

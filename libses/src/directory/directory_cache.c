@@ -1,4 +1,4 @@
-#include "directory/known.h"
+#include "directory/directory_cache.h"
 
 #include "runtime/cache.h"
 #include "runtime/clock.h"
@@ -14,9 +14,9 @@ static struct ses_cache devices; /* and above them when they are to be looked at
 
 static atomic_bool any;
 
-bool ses_known_any(void) { return atomic_load_explicit(&any, memory_order_relaxed); }
+bool ses_directory_cache_any(void) { return atomic_load_explicit(&any, memory_order_relaxed); }
 
-bool ses_known_get(uint64_t key, struct ses_known *directory) {
+bool ses_directory_cache_get(uint64_t key, struct ses_cached_directory *directory) {
   uint64_t device;
   if (!ses_cache_get(&devices, key, &device) || !ses_cache_get(&inodes, key, &directory->inode) ||
       (int32_t)((uint32_t)(device >> 32) - (uint32_t)ses_clock_ms()) <= 0)
@@ -26,7 +26,7 @@ bool ses_known_get(uint64_t key, struct ses_known *directory) {
   return true;
 }
 
-void ses_known_put(uint64_t key, const struct ses_known *directory) {
+void ses_directory_cache_put(uint64_t key, const struct ses_cached_directory *directory) {
   if (directory->major >> MAJOR_BITS || directory->minor >> MINOR_BITS)
     return;
   uint64_t until = (uint32_t)ses_clock_ms() + KNOWN_MS;

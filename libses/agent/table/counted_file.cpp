@@ -1,10 +1,10 @@
-#include "table/placed.h"
+#include "table/counted_file.h"
 
 #include <optional>
 
 namespace ses::agent {
 
-void Placed::count(Candidates &candidates, bool in) const {
+void CountedFile::count(Candidates &candidates, bool in) const {
   for (const uint8_t row_then : rows) {
     const auto row = facts == candidates.facts()
                          ? std::optional<unsigned>(row_then)
@@ -15,18 +15,18 @@ void Placed::count(Candidates &candidates, bool in) const {
   }
 }
 
-void Placed::count_row(Candidates &candidates, unsigned row, bool in) const {
+void CountedFile::count_row(Candidates &candidates, unsigned row, bool in) const {
   const double part = bytes > 0 ? bytes / static_cast<double>(rows.size()) : bytes;
   const bool is_stream = !ended && !idle;
-  if (is_stream && !told) {
+  if (is_stream && !counted_by_service) {
     if (!in) {
       candidates.remove(row, part);
-    } else if (rested) { // a file that goes on is no placement
+    } else if (was_idle) { // a file that goes on is no placement
       candidates.put_back(row, part);
     } else {
       candidates.add(row, part);
     }
-  } else if (!is_stream && told) {
+  } else if (!is_stream && counted_by_service) {
     in ? candidates.remove(row, part) : candidates.put_back(row, part);
   }
 }

@@ -1,7 +1,7 @@
-/* Turns of a program until it is told to end; a core for itself, and waiting there without giving
- * it up. */
-#ifndef SMED_SETTLE_H
-#define SMED_SETTLE_H
+/* A program that does something periodically until a signal ends it, if asked on a core of its own
+ * that it polls on instead of sleeping. */
+#ifndef SMED_PERIODIC_H
+#define SMED_PERIODIC_H
 
 #include "fabric.h"
 
@@ -13,10 +13,11 @@
 
 /* Keep this process, and the threads it starts from now on, on CORE; -1: anywhere.  False, with why
  * on standard error. */
-bool smed_stay(const char *program, int core);
+bool smed_pin(const char *program, int core);
 
-/* When the turn after that of DUE_NS is; those that are late are not made up for. */
-uint64_t smed_next_turn(uint64_t due_ns, uint64_t period_ns);
+/* When the period after the one that was due at DUE_NS ends; periods that were missed are left out.
+ */
+uint64_t smed_next_due(uint64_t due_ns, uint64_t period_ns);
 
 /* Set by SIGTERM and SIGINT, once these are asked for. */
 extern volatile sig_atomic_t smed_ending;
