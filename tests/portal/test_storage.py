@@ -14,7 +14,7 @@ from ses_webface.storage.services import (
     map_of_elements,
     map_of_groups,
     tile,
-    wants_heaps,
+    wants_bundles,
 )
 
 
@@ -73,7 +73,7 @@ def many(make_element, count: int = 1000) -> list:
 
 def build_map(site, asked: Question) -> Map:
     found = site.element_groups(asked.chosen(), by=asked.by or None, measure=asked.show, limit=MAX_TILES)
-    if wants_heaps(found):
+    if wants_bundles(found):
         return map_of_groups(found, asked)
     first = (asked.page - 1) * MAX_TILES
     return map_of_elements(
@@ -93,16 +93,16 @@ def test_a_large_site_is_shown_in_groups_that_lead_to_their_elements(alice, site
     site.places = many(make_element)
     found = build_map(site, Question())
     assert (found.by, found.shown, found.total, found.pages) == ("server", 1000, 1000, 1)
-    heap = found.groups[0].heaps[0]
-    assert (heap.title, heap.total, heap.usable, heap.number) == (
+    bundle = found.groups[0].bundles[0]
+    assert (bundle.title, bundle.total, bundle.usable, bundle.number) == (
         "server oss0",
         100,
         90,
         "4\u202f500\u00a0MB/s",
     )
-    assert heap.counts == (10, 0, 0, 90, 0, 0)
+    assert bundle.counts == (10, 0, 0, 90, 0, 0)
     text = alice.get("/storage").get_data(as_text=True)
-    assert text.count('class="tile heap') == 10
+    assert text.count('class="tile bundle') == 10
     assert "10 not usable" in text
     address = html.unescape(re.search(r'href="([^"]*server=oss0[^"]*)"', text)[1])
     assert alice.get(address).get_data(as_text=True).count('class="tile heat-') == 100
@@ -110,8 +110,8 @@ def test_a_large_site_is_shown_in_groups_that_lead_to_their_elements(alice, site
 
 def test_a_group_of_which_nothing_is_known_has_no_colour(site, make_element) -> None:
     site.places = [replace(one, observation=None) for one in many(make_element)]
-    heap = build_map(site, Question(by="tier")).groups[0].heaps[0]
-    assert (heap.step, heap.usable, heap.number, heap.share) == (0, 0, "–", None)
+    bundle = build_map(site, Question(by="tier")).groups[0].bundles[0]
+    assert (bundle.step, bundle.usable, bundle.number, bundle.share) == (0, 0, "–", None)
 
 
 def test_elements_that_nothing_tells_apart_come_in_pages(alice, site, make_element) -> None:
@@ -130,7 +130,7 @@ def test_many_groups_come_in_pages(alice, site, make_element) -> None:
     site.places = [replace(one, server=f"oss{one.id}", tier="") for one in many(make_element)]
     text = alice.get("/storage?page=9").get_data(as_text=True)
     assert "Page 3 of 3: 200 of 1\u202f000 elements" in text
-    assert text.count('class="tile heap') == 1000 - 2 * MAX_TILES
+    assert text.count('class="tile bundle') == 1000 - 2 * MAX_TILES
 
 
 def test_those_without_a_tier_can_be_shown_alone(alice, site, make_element) -> None:

@@ -97,10 +97,10 @@ struct ses_core_policy {
   double saturated_others; /* streams on a saturated element whose queue is not visible */
   double unseen_others;    /* streams of others on an element without a usable sample */
   double ended_weight;     /* part of a stream that counts on after its end, until a sample tells */
-  double equal_distance;   /* distances so near to the best are as good */
-  double equal_share;      /* shares that fall short of the best by no larger part are as good */
-  double equal_others;     /* streams of others that differ by no more are as many */
-  double plenty;           /* more than so many times the rate asked for is no better; 0: it is */
+  double equal_distance;   /* distances that exceed the best by at most this are equal */
+  double equal_share;      /* shares that are lower than the best by at most this part are equal */
+  double equal_others;     /* numbers of streams of others that differ by at most this are equal */
+  double plenty;           /* more than this many times the required rate is no better; 0: it is */
   double room_fraction;    /* of an element's size: less room is tight for a file of unknown size */
   double minimum_free;     /* bytes: an element with less is full */
   double stripe_bytes;     /* what a stripe holds at least where the size is known */

@@ -65,8 +65,8 @@ class Policies:
     )
     sample_intervals: float = _setting(
         6.0,
-        "A sample counts for so many times as long as samples of its element are apart, so that one that is "
-        "late or lost does not make the element look unseen; 0: `max_data_age` alone counts.",
+        "A sample counts for this many times the interval between samples of its element, so that one late "
+        "or lost sample does not make the element look unseen; 0: `max_data_age` alone counts.",
     )
     rate_window: float = _setting(
         2.0, "Seconds over which the monitor averages current rates, where it does not say so itself.", 0.1
@@ -83,15 +83,19 @@ class Policies:
         "exporter does not look like an idle disk.",
         most=1000,
     )
-    distance_step: float = _setting(0.02, "Distances so near to the best are as good.", most=1)
+    distance_step: float = _setting(
+        0.02, "Distances that exceed the best by at most this count as equal.", most=1
+    )
     equal_share: float = _setting(
-        0.4, "Predicted rates that fall short of the best by no larger part are as good.", most=1
+        0.4, "Predicted rates that are lower than the best by at most this part count as equal.", most=1
     )
     equal_others: float = _setting(
-        0.1, "Numbers of streams of others that differ by no more are equal.", most=1000
+        0.1, "Numbers of streams of others that differ by at most this count as equal.", most=1000
     )
     plenty: float = _setting(
-        2.0, "More than so many times the rate asked for is no better; 0: it always is.", most=1000
+        2.0,
+        "More than this many times the required rate is no better; 0: more is always better.",
+        most=1000,
     )
     room_fraction: float = _setting(
         0.05,
@@ -110,12 +114,12 @@ class Policies:
     )
     min_free_bytes: float = _setting(4 * 2.0**20, "Bytes; an element with less free space is full.")
     open_lease: float = _setting(
-        3600.0, "Seconds for which an open file counts that no agent speaks of.", least=1
+        3600.0, "Seconds for which an open file still counts when no agent reports it.", least=1
     )
     node_files_per_second: float = _setting(
         2000.0,
         "Files a second that one node may begin, averaged over ten minutes; more are refused, since only an "
-        "agent that lies tells of so many.",
+        "agent that lies reports so many.",
         0.1,
     )
     max_records: int = _setting(10_000, "Files that ended whose explanation is kept in memory.", least=1)

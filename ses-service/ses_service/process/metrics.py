@@ -34,7 +34,7 @@ class _State(Collector):
         """Yield the state of the service, of ledger, sources and elements."""
         checks = self.parts.checks()
         yield GaugeMetricFamily("ses_ready", "Whether decisions can be made.", value=float(ready(checks)))
-        well = GaugeMetricFamily("ses_check_ok", "Whether a check of /readyz is well.", labels=["check"])
+        well = GaugeMetricFamily("ses_check_ok", "1 when a check of /readyz is ok.", labels=["check"])
         for check in checks:
             well.add_metric([check.name], float(check.ok))
         yield well
@@ -122,7 +122,9 @@ class _State(Collector):
             files.add_metric([vo, verdict.value], count)
         yield files
         elements = CounterMetricFamily(
-            "ses_element_files_judged", "The same by element.", labels=["element", "verdict"]
+            "ses_element_files_judged",
+            "Files with requirements that ended, by element and verdict.",
+            labels=["element", "verdict"],
         )
         for (element, verdict), count in sorted(totals.of_elements.items()):
             elements.add_metric([element, verdict.value], count)
@@ -147,7 +149,9 @@ class _State(Collector):
             "ses_database_waiting_records", "Records that are not stored yet.", value=status.waiting
         )
         yield GaugeMetricFamily(
-            "ses_database_lag_seconds", "How long the oldest of these records has waited.", value=status.lag
+            "ses_database_lag_seconds",
+            "How long the oldest record that is not stored yet has waited.",
+            value=status.lag,
         )
         yield GaugeMetricFamily(
             "ses_damaged_ledgers",

@@ -61,7 +61,7 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
-class Heap:
+class Bundle:
     """Many elements as one tile: sums over those that can be used, and how many have each colour.
 
     ``system``, ``by`` and ``value`` say which they are; ``counts`` begins with those without a colour.
@@ -86,13 +86,13 @@ class Heap:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The tiles of one storage system, or of one tier, server or pool of it; or heaps instead of tiles."""
+    """The tiles of one storage system, or of one tier, server or pool of it; or bundles instead of tiles."""
 
     name: str
     value: str
     backend: str
     tiles: tuple[Tile, ...] = ()
-    heaps: tuple[Heap, ...] = ()
+    bundles: tuple[Bundle, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,32 +111,32 @@ class Map:
     pages: int
 
     @property
-    def in_heaps(self) -> bool:
+    def in_bundles(self) -> bool:
         """Whether there are too many for a tile each."""
-        return any(group.heaps for group in self.groups)
+        return any(group.bundles for group in self.groups)
 
 
-def wants_heaps(found: ElementGroups) -> bool:
+def wants_bundles(found: ElementGroups) -> bool:
     """Tell whether there are too many elements for a tile each, and something tells them apart."""
     return found.elements > MAX_TILES and found.groups_total > 1
 
 
 def page_of(found: ElementGroups, asked: Question) -> tuple[int, int]:
     """Return which page is shown, and how many there are."""
-    pages = max(1, -(-(found.groups_total if wants_heaps(found) else found.elements) // MAX_TILES))
+    pages = max(1, -(-(found.groups_total if wants_bundles(found) else found.elements) // MAX_TILES))
     return min(asked.page, pages), pages
 
 
 def map_of_groups(found: ElementGroups, asked: Question) -> Map:
     """Return the map with a tile for each group."""
     page, pages = page_of(found, asked)
-    heaps = [_heap(one, found.by, asked.show) for one in found.groups]
+    bundles = [_bundle(one, found.by, asked.show) for one in found.groups]
     backends = {one.storage_system: one.backend for one in found.groups}
     groups = tuple(
-        Group(system, "", backends[system], heaps=tuple(members))
-        for system, members in groupby(heaps, key=lambda heap: heap.system)
+        Group(system, "", backends[system], bundles=tuple(members))
+        for system, members in groupby(bundles, key=lambda bundle: bundle.system)
     )
-    shown = sum(heap.total for heap in heaps)
+    shown = sum(bundle.total for bundle in bundles)
     return Map(groups, tuple(found.choices), found.by, shown, found.elements, page, pages)
 
 
@@ -196,11 +196,11 @@ def group_words(by: str, value: str) -> str:
     return f"no {by}" if value == NONE else f"{by} {value}"
 
 
-def _heap(one: ElementGroup, by: str, show: str) -> Heap:
+def _bundle(one: ElementGroup, by: str, show: str) -> Bundle:
     share = _share(one.now, one.whole) if one.usable else None
     size = _GB if show == "free" else 1.0
     now, whole = (None if value is None else value * size for value in (one.now, one.whole))
-    return Heap(
+    return Bundle(
         one.storage_system, by, one.value or NONE, one.elements, one.usable, _words(now, show),
         _words(whole, show), share, 0 if share is None else _step(share), one.fifths,
     )  # fmt: skip

@@ -25,7 +25,7 @@ from ses_webface.storage.services import (
     page_of,
     state_words,
     tile,
-    wants_heaps,
+    wants_bundles,
 )
 
 blueprint = Blueprint("storage", __name__, url_prefix="/storage")
@@ -43,7 +43,7 @@ def overview() -> str:
     if page != asked.page:
         asked = replace(asked, page=page)
         found = _groups(asked)
-    if wants_heaps(found):
+    if wants_bundles(found):
         shown = map_of_groups(found, asked)
     else:
         first = (page - 1) * MAX_TILES
