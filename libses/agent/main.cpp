@@ -19,8 +19,8 @@
 
 #include "announcements/announcer.h"
 #include "claims/claims_keeper.h"
+#include "claims/doorbell.h"
 #include "claims/finder.h"
-#include "claims/sleeper.h"
 #include "claims/survey.h"
 #include "files/watcher.h"
 #include "net/munge.h"
@@ -185,14 +185,14 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   });
   Stager stager(
       [&housekeeper](const std::string &target) { housekeeper.sweep_from_now_on(target); });
-  Sleeper sleeper(table.publisher().asleep());
+  Doorbell doorbell(table.publisher().asleep());
   Survey survey(options.jobs_dir);
-  ClaimsKeeper claims({table, systems, health, announcer, exchange, finder, stager, sleeper, survey,
-                       options.core >= 0 && !options.sleep});
+  ClaimsKeeper claims({table, systems, health, announcer, exchange, finder, stager, doorbell,
+                       survey, options.core >= 0 && !options.sleep});
   SocketServer server({listener->descriptor(), stop_signals,
                        std::min<size_t>(descriptors / 4, kMostConnections), options.answer_limit,
                        options.asks_per_second, options.lustre_form, systems, lustre, health,
-                       announcer, exchange, watcher, finder, stager, sleeper, table, claims});
+                       announcer, exchange, watcher, finder, stager, doorbell, table, claims});
   table.apply_saved(saved.tables(), Clock::now());
   table.look_at_mounts(Clock::now());
   claims.apply_saved(saved.needs());

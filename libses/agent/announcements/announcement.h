@@ -1,8 +1,8 @@
 // What the agent tells the service about many files at once, and what the service answers
 // (POST /v1/nodes/{node}/announcements of ses-service/openapi.yaml).
 //
-// Pure: builds the body and reads the reply; no network, clock or log.  A reply that is not exactly
-// one is refused as a whole.
+// Pure: builds the body and reads the reply; no network, clock or log.  A malformed
+// reply is refused as a whole.
 #ifndef SES_AGENT_ANNOUNCEMENT_H
 #define SES_AGENT_ANNOUNCEMENT_H
 

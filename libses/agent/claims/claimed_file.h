@@ -1,4 +1,4 @@
-// What a user says was created.
+// A file that a program claims to have created.
 #ifndef SES_AGENT_CLAIMED_FILE_H
 #define SES_AGENT_CLAIMED_FILE_H
 

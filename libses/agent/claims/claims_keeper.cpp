@@ -437,12 +437,12 @@ void ClaimsKeeper::tick(Time now) {
     return;
   }
   if (now < busy_until_) {
-    parts_.sleeper.wake_up();
+    parts_.doorbell.disarm();
     due_ = now + kBusyTick;
     return;
   }
-  if (!parts_.sleeper.is_asleep()) {
-    parts_.sleeper.sleep();
+  if (!parts_.doorbell.is_armed()) {
+    parts_.doorbell.arm();
     due_ = now + kBusyTick; // a last look
     return;
   }
@@ -457,7 +457,7 @@ void ClaimsKeeper::tick(Time now) {
 
 void ClaimsKeeper::stop(milliseconds limit) {
   parts_.table.retire();
-  parts_.sleeper.stop();
+  parts_.doorbell.stop();
   const auto end = Clock::now() + limit;
   const auto is_open = [](const auto &user) {
     return user.second.claims && user.second.claims->ring().has_unfinished();

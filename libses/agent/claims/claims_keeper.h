@@ -2,9 +2,9 @@
 // claims themselves, from the first look to the finder.
 //
 // Belongs to the socket's loop, which calls tick() when it is due.  While programs make claims that
-// is every five milliseconds (at once, again and again, on a core of its own); without, the agent
-// sleeps but for the table's sign of life, which is
-// given here and nowhere else, so that a loop that is stuck looks stuck.
+// is every five milliseconds, or without pause on a core of its own.  Otherwise the agent sleeps
+// between two signs of life of the table.  Those are given here and nowhere else, so that a loop
+// that is stuck looks stuck.
 #ifndef SES_AGENT_CLAIMS_KEEPER_H
 #define SES_AGENT_CLAIMS_KEEPER_H
 
@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "announcements/announcer.h"
+#include "claims/doorbell.h"
 #include "claims/finder.h"
-#include "claims/sleeper.h"
 #include "claims/survey.h"
 #include "claims/user_claims.h"
 #include "service/health.h"
@@ -39,7 +39,7 @@ public:
     Exchange &exchange;
     Finder &finder;
     Stager &stager;
-    Sleeper &sleeper;
+    Doorbell &doorbell;
     Survey &survey;
     bool polls; // has a core for itself: never sleeps, so that no program has to wake it
   };

@@ -1,4 +1,4 @@
-// Why shared memory is not to be had, in words.
+// Why shared memory is not available, in words.
 #ifndef SES_AGENT_SHARED_MEMORY_H
 #define SES_AGENT_SHARED_MEMORY_H
 

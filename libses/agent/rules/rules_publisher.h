@@ -1,8 +1,8 @@
 // Publishes the site's rules to the programs of this node (ses/rules.h).
 //
-// What an agent before this one left is taken over if it says the same, and else replaced; what
-// somebody else has put in its place is removed, where the agent is root; without
-// rules there is no segment.  Removed when this goes.
+// The segment that an earlier agent left is taken over if it has the same rules, and replaced
+// otherwise.  One that somebody else made in its place is removed if the agent is root.  Without
+// rules there is no segment.  It is removed when this object is destroyed.
 #ifndef SES_AGENT_RULES_PUBLISHER_H
 #define SES_AGENT_RULES_PUBLISHER_H
 

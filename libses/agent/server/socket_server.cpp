@@ -50,7 +50,7 @@ bool SocketServer::run() {
       !watch(epoll_.get(), parts_.exchange.descriptor(), kNews, EPOLLIN) ||
       !watch(epoll_.get(), parts_.health.looked_descriptor(), kLooked, EPOLLIN) ||
       !watch(epoll_.get(), parts_.stager.ready_descriptor(), kStaged, EPOLLIN) ||
-      !watch(epoll_.get(), parts_.sleeper.descriptor(), kWoken, EPOLLIN)) {
+      !watch(epoll_.get(), parts_.doorbell.descriptor(), kWoken, EPOLLIN)) {
     return false;
   }
   (void)watch(epoll_.get(), parts_.stager.watch().descriptor(), kStageMoved, EPOLLIN);
@@ -81,7 +81,7 @@ bool SocketServer::run() {
           parts_.claims.stage_again(target, Clock::now());
         }
       } else if (what == kWoken) {
-        (void)eventfd_read(parts_.sleeper.descriptor(), &rung);
+        (void)eventfd_read(parts_.doorbell.descriptor(), &rung);
         is_due = true;
       } else {
         ready.push_back(what);

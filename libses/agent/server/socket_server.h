@@ -48,7 +48,7 @@ public:
     Watcher &watcher;
     Finder &finder;
     Stager &stager;
-    Sleeper &sleeper;
+    Doorbell &doorbell;
     TableKeeper &table;
     ClaimsKeeper &claims;
   };

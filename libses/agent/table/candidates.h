@@ -3,8 +3,8 @@
 //
 // Pure: no I/O, threads or clock.  Times only say how old something is.
 //
-// A placement counts from its claim on.  Until the service has heard of it, it is counted here; the
-// service's word about an element includes everything it was told up to then.
+// A placement counts from its claim on.  Until the service has heard of it, it is counted here.  A
+// row from the service includes everything that the service had heard by then.
 #ifndef SES_AGENT_CANDIDATES_H
 #define SES_AGENT_CANDIDATES_H
 

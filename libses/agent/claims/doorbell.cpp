@@ -1,4 +1,4 @@
-#include "claims/sleeper.h"
+#include "claims/doorbell.h"
 
 #include <linux/futex.h>
 #include <sys/eventfd.h>
@@ -16,33 +16,33 @@ long futex(uint32_t &word, int operation, uint32_t value) {
 
 } // namespace
 
-Sleeper::Sleeper(uint32_t &word)
+Doorbell::Doorbell(uint32_t &word)
     : word_(word), woken_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), rounds_(0),
       thread_([this] { work(); }) {}
 
-Sleeper::~Sleeper() { stop(); }
+Doorbell::~Doorbell() { stop(); }
 
-bool Sleeper::is_asleep() const {
+bool Doorbell::is_armed() const {
   return std::atomic_ref(word_).load(std::memory_order_acquire) == 1;
 }
 
-void Sleeper::sleep() {
+void Doorbell::arm() {
   std::atomic_ref(word_).store(1, std::memory_order_seq_cst);
   rounds_.fetch_add(1, std::memory_order_release);
   rounds_.notify_one();
 }
 
-void Sleeper::wake_up() {
+void Doorbell::disarm() {
   if (std::atomic_ref(word_).exchange(0, std::memory_order_acq_rel) == 1) {
     futex(word_, FUTEX_WAKE, INT_MAX);
   }
 }
 
-void Sleeper::work() {
+void Doorbell::work() {
   for (uint32_t round = 0; !stopping_;) {
     rounds_.wait(round, std::memory_order_acquire);
     round = rounds_.load(std::memory_order_acquire);
-    while (!stopping_ && is_asleep()) {
+    while (!stopping_ && is_armed()) {
       if (futex(word_, FUTEX_WAIT, 1) == 0) { // by somebody else
         std::atomic_ref(word_).store(0, std::memory_order_release);
         eventfd_write(woken_.get(), 1);
@@ -51,9 +51,9 @@ void Sleeper::work() {
   }
 }
 
-void Sleeper::stop() {
+void Doorbell::stop() {
   stopping_ = true;
-  wake_up();
+  disarm();
   rounds_.fetch_add(1, std::memory_order_release);
   rounds_.notify_one();
   if (thread_.joinable()) {
