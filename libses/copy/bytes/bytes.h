@@ -12,7 +12,7 @@
 
 namespace ses::copy {
 
-// What a copy does from time to time: true means it is to end, and it ends within one step (64 MiB).
+// What a copy looks at from time to time.  Once STOP is true it ends, within one step (64 MiB).
 struct Watch {
   const std::atomic<bool> &stop;
   std::atomic<std::uint64_t> &moved; // bytes, of all copies
