@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import time
 from pathlib import Path
 
 from mergerfs_union import Union
+from preloaded_supervisor import with_preloaded
 from program_ways import Programs
-
-MOST_SECONDS = 60
-DELAYED = """#!/bin/sh
-LD_PRELOAD={delays} exec {real} "$@"
-"""
+from supervisors import MOST_SECONDS, wait_for_end
 
 
 def test_the_next_call_in_the_same_place_stays_the_worker_s(
     union: Union, ses_run: Path, programs: Programs, tmp_path: Path
 ) -> None:
     """Also where the worker has made its file by then."""
-    place, markers = tmp_path / "run", tmp_path / "markers"
-    place.mkdir()
+    markers = tmp_path / "markers"
     markers.mkdir()
-    shutil.copy(ses_run, place)
-    script, real = place / "ses-supervisor", ses_run.with_name("ses-supervisor")
-    script.write_text(DELAYED.format(delays=programs.build("preloaded", "delays.c"), real=real))
-    script.chmod(0o755)
-    command = [place / "ses-run", "--supervise", programs.build("static", "loop.c"), union.path, "-1"]
+    delayed = with_preloaded(ses_run, programs.build("preloaded", "delays.c"), tmp_path / "run")
+    command = [delayed, "--supervise", programs.build("static", "loop.c"), union.path, "-1"]
     with subprocess.Popen(
         [str(part) for part in command],
         env=union.environment(
@@ -43,5 +35,6 @@ def test_the_next_call_in_the_same_place_stays_the_worker_s(
             assert time.monotonic() < deadline, "it never came to it"
             time.sleep(0.01)
         out, err = process.communicate("end\n", timeout=MOST_SECONDS)
+    wait_for_end(union)
     assert (process.returncode, err) == (0, ""), out
     assert {path.name for path in markers.iterdir()} == {"slow", "taken", "made", "answered"}

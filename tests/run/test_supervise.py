@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,8 +21,8 @@ import pytest
 from agent_double import CREATED, NOT_MANAGED, UNAVAILABLE, answer
 from mergerfs_union import NOBODY, Union
 from program_ways import Programs
+from supervisors import MOST_SECONDS, wait_for_all, wait_for_end, wait_until, wait_until_gone
 
-MOST_SECONDS = 60
 KILLS = 20
 STOPS = 200
 CREATES = int(os.environ.get("SES_SUPERVISED_CREATES", "100"))
@@ -38,20 +37,6 @@ def supervise(
     return done
 
 
-def supervisors(union: Union) -> dict[int, str]:
-    """The processes that supervise for programs of this union, by their role."""
-    found = {}
-    marker = f"SES_AGENT_SOCKET={union.socket}".encode()
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            words = (process / "cmdline").read_bytes().split(b"\0")
-            if words[0] not in (b"ses-supervisor", b"ses-keeper"):
-                continue
-            if marker in (process / "environ").read_bytes().split(b"\0"):
-                found[int(process.name)] = words[1].decode()
-    return found
-
-
 def held_by(pid: int) -> set[str]:
     """What a process has open; it may still be loading its libraries, and close one meanwhile."""
     found = set()
@@ -61,55 +46,11 @@ def held_by(pid: int) -> set[str]:
     return found
 
 
-GUARDIANS = {"start": "guardian", "successor": "guardian"}
-
-
-def state_of(pid: int) -> str:
-    """As ps(1) says it: R runs, S sleeps, Z has ended; nobody has asked how."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
-    except (FileNotFoundError, ProcessLookupError):
-        return "gone"
-
-
-def by_role(union: Union) -> dict[str, list[int]]:
-    """Worker, guardian and keeper; one that starts has its starter's name."""
-    found: dict[str, list[int]] = {}
-    for pid, role in supervisors(union).items():
-        found.setdefault(GUARDIANS.get(role, role), []).append(pid)
-    return found
-
-
-def wait_for_all(union: Union, spare: int = 0) -> dict[str, list[int]]:
-    """All three roles, once there are no more processes than these and those to spare."""
-    deadline = time.monotonic() + MOST_SECONDS
-    while len(found := by_role(union)) < 3 or sum(map(len, found.values())) > 3 + spare:
-        assert time.monotonic() < deadline, found
-        time.sleep(0.001)
-    return found
-
-
-def wait_until(holds: Callable[[], bool], complaint: str) -> None:
-    deadline = time.monotonic() + MOST_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, complaint
-        time.sleep(0.001)
-
-
 def made(directory: Path, known: int = 0) -> int:
     """How many files loop.c has made, which are at least KNOWN: it makes one after the other."""
     while (directory / f"loop-{known}").exists():
         known += 1
     return known
-
-
-def wait_until_gone(pid: int) -> None:
-    """Who inherited it may be an init that asks every other second only."""
-    wait_until(lambda: state_of(pid) in ("Z", "X", "gone"), f"{pid} lives on")
-
-
-def wait_for_end(union: Union) -> None:
-    wait_until(lambda: not supervisors(union), "the supervisor outlives the program")
 
 
 @pytest.mark.parametrize(

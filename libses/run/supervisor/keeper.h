@@ -8,7 +8,7 @@
 namespace ses::run {
 
 // Waits.  True: guardian and worker are dead, and this process is to be the guardian.  False:
-// nobody is left to call, or there is another keeper.
+// nobody is left to call, or another keeper takes over.
 bool keep(SharedCalls &calls);
 
 } // namespace ses::run

@@ -4,6 +4,7 @@
 // last process under the filter has ended.  Holds no descriptor, directory or terminal of the
 // program.
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -17,6 +18,7 @@
 #include "guardian.h"
 #include "handover.h"
 #include "keeper.h"
+#include "life_pipe.h"
 #include "partner.h"
 #include "shared_calls.h"
 #include "worker.h"
@@ -25,6 +27,7 @@ namespace ses::run {
 namespace {
 
 constexpr int kMisuse = 125;
+constexpr int kRetryMs = 100;
 
 constexpr const char *kHelp =
     R"(Usage: ses-supervisor ROLE
@@ -82,30 +85,16 @@ bool may_look(int control) {
   return process_vm_readv(peer.pid, &here, 1, &there, 1, 0) >= 0 || errno == EFAULT;
 }
 
-// Gives the guardians and workers that this process starts, and itself, what the keeper looks at.
-bool make_life_pipe() {
-  int ends[2] = {-1, -1};
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    return false;
-  }
-  const Descriptor read_end(fcntl(ends[0], F_DUPFD_CLOEXEC, kLifeWrite + 1));
-  const Descriptor write_end(fcntl(ends[1], F_DUPFD_CLOEXEC, kLifeWrite + 1));
-  close(ends[0]); // they may have the numbers of the other
-  close(ends[1]);
-  return dup3(read_end.get(), kLifeRead, O_CLOEXEC) >= 0 &&
-         dup3(write_end.get(), kLifeWrite, O_CLOEXEC) >= 0;
-}
-
 // The first guardian: it gets the listener, starts the worker, and says so.
 int start() {
   const Descriptor control(fcntl(kControl, F_DUPFD_CLOEXEC, kLifeWrite + 1));
   close(kControl);
-  if (!may_look(control.get()) || !move_to(make_shared_calls(), kSharedCalls) ||
-      !make_life_pipe()) {
+  if (!may_look(control.get()) || !move_to(make_shared_calls(), kSharedCalls)) {
     return 1;
   }
   SharedCalls *calls = map_shared_calls(kSharedCalls);
-  if (calls == nullptr || !tell(control.get()) || !move_to(take_over(control.get()), kListener)) {
+  if (calls == nullptr || !make_life_pipe(*calls) || !tell(control.get()) ||
+      !move_to(take_over(control.get()), kListener)) {
     return 1;
   }
   Descriptor worker = start_partner("worker");
@@ -115,8 +104,12 @@ int start() {
 
 // The keeper's end: a guardian under the name of one, as the others.
 int succeed(SharedCalls &calls) {
-  if (!make_life_pipe()) {
-    return guard(calls, -1);
+  calls.keeper = 0;
+  while (!make_life_pipe(calls)) { // without one nobody would keep watch over the guardian
+    if (is_over()) {
+      return 0;
+    }
+    poll(nullptr, 0, kRetryMs);
   }
   for (const int fd : {kListener, kSharedCalls, kLifeRead, kLifeWrite}) {
     fcntl(fd, F_SETFD, 0);

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "life_pipe.h"
+
 namespace ses::run {
 
 Descriptor start_partner(const char *role) {

@@ -12,10 +12,6 @@ namespace ses::run {
 inline constexpr int kListener = 3;
 inline constexpr int kSharedCalls = 4;
 inline constexpr int kStarter = 5; // a pidfd of the process that started this one
-// A pipe whose writing end all guardians and workers hold, and nobody else: the keeper sees the end
-// when the last of them has died.
-inline constexpr int kLifeRead = 6;
-inline constexpr int kLifeWrite = 7;
 
 // Starts a process of ROLE ("guardian", "worker" or "keeper"); its pidfd, or none.  Safe in a
 // process of many threads.

@@ -39,9 +39,11 @@ struct SharedCalls {
   // A process has confined itself by rules that cannot be seen from outside; nothing is created for
   // any of them any more.
   std::atomic<bool> confined;
-  // The keeper that came last, which takes over if there are several; 0: none has come, or one has
-  // taken over.
+  // The keeper that came last; 0: none has come, or one has taken over.  A guardian that is killed
+  // as it starts a keeper leaves one to spare.
   std::atomic<int> keeper;
+  // The pipe by which keepers learn of a death, by its inode; 0: one of them takes over.
+  std::atomic<uint64_t> life_pipe;
   Slot slots[kSlots];
   Slot guardians; // what the guardian has taken: its successor answers it
 };

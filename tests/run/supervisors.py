@@ -1,0 +1,74 @@
+"""The processes of ses-run --supervise, by their roles."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from mergerfs_union import Union
+
+MOST_SECONDS = 60
+
+
+def supervisors(union: Union) -> dict[int, str]:
+    """The processes that supervise for programs of this union, by their role."""
+    found = {}
+    marker = f"SES_AGENT_SOCKET={union.socket}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if words[0] not in (b"ses-supervisor", b"ses-keeper"):
+                continue
+            if marker in (process / "environ").read_bytes().split(b"\0"):
+                found[int(process.name)] = words[1].decode()
+    return found
+
+
+GUARDIANS = {"start": "guardian", "successor": "guardian"}
+
+
+def state_of(pid: int) -> str:
+    """As ps(1) says it: R runs, S sleeps, Z has ended; nobody has asked how."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "gone"
+
+
+def by_role(union: Union) -> dict[str, list[int]]:
+    """Worker, guardian and keeper; one that starts has its starter's name."""
+    found: dict[str, list[int]] = {}
+    for pid, role in supervisors(union).items():
+        found.setdefault(GUARDIANS.get(role, role), []).append(pid)
+    return found
+
+
+def wait_for_all(union: Union, spare: int = 0) -> dict[str, list[int]]:
+    """All three roles, once there are no more processes than these and those to spare."""
+    deadline = time.monotonic() + MOST_SECONDS
+    while len(found := by_role(union)) < 3 or sum(map(len, found.values())) > 3 + spare:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.001)
+    return found
+
+
+def wait_until(holds: Callable[[], bool], complaint: str) -> None:
+    deadline = time.monotonic() + MOST_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline, complaint
+        time.sleep(0.001)
+
+
+def is_gone(pid: int) -> bool:
+    """Who inherited it may be an init that asks every other second only."""
+    return state_of(pid) in ("Z", "X", "gone")
+
+
+def wait_until_gone(pid: int) -> None:
+    wait_until(lambda: is_gone(pid), f"{pid} lives on")
+
+
+def wait_for_end(union: Union) -> None:
+    wait_until(lambda: not supervisors(union), "the supervisor outlives the program")
