@@ -29,6 +29,7 @@ _LUSTRE = struct.Struct("=II 16s 14H 4x 384s 200x")
 _REPORT = struct.Struct("=IHHII Q QQ I i i I")
 _CREDENTIALS = struct.Struct("=iII")
 
+ASK_BYTES = _ASK.size
 PATIENCE = 60.0  # seconds, which only a hang uses up
 
 
@@ -121,6 +122,10 @@ def answer(
     )  # fmt: skip
 
 
+def header_of(kind: int, size: int) -> bytes:
+    return _HEADER.pack(MAGIC, VERSION, kind, size, 0)
+
+
 def _peer(connection: socket.socket) -> tuple[int, int]:
     """The process and user at the other end."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
@@ -142,11 +147,10 @@ class AgentDouble:
         # What to send for an ask: bytes; None hangs until the double is closed; b"" hangs up at once.
         self.reply: Callable[[Ask, int], bytes | None] = self.place
         self._lock = threading.Lock()
-        self._closing = False
         self._open: dict[socket.socket, Ask | None] = {}  # by what was asked on it
         self._hung: list[socket.socket] = []
         self._waiting: dict[threading.Event, set[socket.socket]] = {}  # by what must be over first
-        self._to_wait: queue.SimpleQueue[threading.Event] = queue.SimpleQueue()
+        self._to_wait: queue.SimpleQueue[tuple[threading.Event, bool]] = queue.SimpleQueue()  # the last one?
         self._broken: BaseException | None = None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.bind(str(path))
@@ -192,12 +196,14 @@ class AgentDouble:
 
     def _serve(self) -> None:
         """Everything in the order in which it came: what was said before a connection is read before it."""
-        while not (self._closing and not self._open and not self._waiting):
+        closing = False
+        while not closing or self._open or self._waiting:
             woken = self._woken in [key.fileobj for key, _ in self._selector.select()]
             begun = self._accept()
             if woken:
                 self._woken.recv(1)
-                self._waiting[self._to_wait.get()] = {*self._open, *begun}
+                over, closing = self._to_wait.get()
+                self._waiting[over] = {*self._open, *begun}
             for connection in list(self._open):
                 self._go_on(connection)
             for connection in begun:
@@ -280,22 +286,25 @@ class AgentDouble:
         self.reports.append(Report(ask.pid, placement, device, inode, outcome, error, fd, handle))
         return False
 
+    def is_waited_for(self) -> bool:
+        """Has somebody begun to wait for the end of conversations, and it has not come to it?"""
+        return not self._to_wait.empty()
+
     def settle(self) -> None:
         """Wait until every conversation is over that programs have begun, but for those that it lets hang."""
-        self._settle()
+        self._settle(closing=False)
 
-    def _settle(self) -> None:
+    def _settle(self, *, closing: bool) -> None:
         over = threading.Event()
-        self._to_wait.put(over)
+        self._to_wait.put((over, closing))
         self._wake.send(b"x")
         assert over.wait(PATIENCE), "a conversation did not end"
         if self._broken:
             raise self._broken
 
     def close(self) -> None:
-        self._closing = True
         try:
-            self._settle()
+            self._settle(closing=True)
         finally:
             self._serving.join(PATIENCE)
             for one in (self._selector, self._listener, self._wake, self._woken, *self._hung):
