@@ -23,8 +23,8 @@ demo-slurm: install-demo native ## The same with a small Slurm: what three jobs 
 	@packaging/install.sh slurm
 	$(BIN)/ses demo --slurm
 
-# As many workers as processors: some calls that are tested have a time limit of milliseconds.
-PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Two workers and one for the files that mostly wait: tests/distribution.py.
+PYTEST := $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 QUICK  := command core docs libses lustre ontology packaging simulate streaming
 
 .PHONY: test

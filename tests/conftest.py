@@ -18,6 +18,8 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 if TYPE_CHECKING:
     from traces import Traces
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadFileScheduling
 
 sys.path.append(str(Path(__file__).parent))
 
@@ -27,17 +29,6 @@ _unhurried = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck
 hypothesis.settings.register_profile("repeating", derandomize=True, **_unhurried)
 hypothesis.settings.register_profile("searching", derandomize=False, print_blob=True, **_unhurried)
 hypothesis.settings.load_profile("repeating")
-
-#: Files that take longest, longest first: begun last, one would keep a single worker busy at the end.
-LONG = (
-    *("agent/test_fuzz.py", "simulate/test_results.py", "service/test_command.py", "demo/test_demo.py"),
-    *("security/test_what_is_known_of_the_site_is_not_lost_silently.py", "knowledge/test_store_traps.py"),
-    *("experiment/test_collision.py", "experiment/test_table1.py", "knowledge/test_exchange.py"),
-    *("service/test_contract.py", "service/test_durable.py", "portal/test_knowledge_story.py"),
-    *("monitor/test_serve.py", "service/test_several_services.py", "security/test_servers_under_attack.py"),
-    *("benchmarks/test_run.py", "story/test_portal_moves_files.py", "story/test_storm.py"),
-    *("agent/test_service_faults.py", "run/test_supervise.py", "agent/test_claims.py"),
-)
 
 
 _own_directory = pytest.StashKey[Path]()
@@ -83,9 +74,16 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    tests = Path(__file__).parent
-    place = {tests / name: number for number, name in enumerate(LONG)}
-    items.sort(key=lambda item: place.get(item.path, len(LONG)))
+    from distribution import in_order
+
+    items[:] = in_order(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
+    from distribution import Distribution
+
+    return Distribution(config, log)
 
 
 expect.set_options(timeout=60_000)  # ms; a browser beside other tests takes its time

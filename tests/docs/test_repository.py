@@ -130,10 +130,3 @@ def test_every_folder_of_tests_is_in_their_map_and_the_quick_ones_are_marked() -
     quick = re.search(r"^QUICK\s*:= (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert quick
     assert [name for name, promise in rows if "(*quick*)" in promise] == quick[1].split()
-
-
-def test_files_that_begin_first_exist() -> None:
-    source = (ROOT / "tests/conftest.py").read_text()
-    named = re.findall(r'"([a-z]+/test_[a-z0-9_]+\.py)"', source)
-    assert len(named) > 10
-    assert [name for name in named if not (ROOT / "tests" / name).exists()] == []
