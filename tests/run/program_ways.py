@@ -47,7 +47,7 @@ class Programs:
             wanted = {"go": "golang-go", "musl-gcc": "musl-tools"}.get(command[0], command[0])
             assert wanted not in listed, f"{command[0]} is not installed: packaging/install.sh test"
             pytest.skip(f"{command[0]} is not installed, and not in the list of packages")
-        environment = {**os.environ, "GOCACHE": str(self.directory / "cache"), "GO111MODULE": "off"}
+        environment = {**os.environ, "GOCACHE": str(ROOT / "build" / "go"), "GO111MODULE": "off"}
         arguments = ["-pthread"] if command[0].endswith("gcc") and "-nostdlib" not in command else []
         done = subprocess.run(
             [*command, *arguments, "-o", built, SOURCES / source],

@@ -81,17 +81,19 @@ bodies = questions.map(json.dumps).map(str.encode) | st.sampled_from(
 @example(body='{"subject":{"user":"b"}}'.encode("utf-16"))
 @example(body=b'\xef\xbb\xbf{"subject":{"user":"b"}}')
 @settings(max_examples=120, deadline=None)
-def test_both_ways_give_the_same_answer(make_service: Any, site: Any, clock_at: Any, body: bytes) -> None:
-    quick, flask = (make_service(site.equal(3).environment, clock_at).refresh() for _ in range(2))
+def test_both_ways_give_the_same_answer(twins: tuple[Any, Any], body: bytes) -> None:
+    quick, flask = twins
     status, headers, answered = through(quick, "/v1/selections", body)
     answer = flask.client.post("/v1/selections", data=body, content_type="application/json")
     assert (status, headers["content-type"]) == (answer.status_code, answer.content_type)
     assert answered == answer.data
 
 
-@pytest.fixture(scope="session")
-def clock_at() -> Any:
-    return lambda: 1_000_000.0
+@pytest.fixture(scope="module")
+def twins(make_service: Any, site: Any) -> tuple[Any, Any]:
+    """Two services that are asked the same, and are in the same state therefore."""
+    first, second = (make_service(site.equal(3).environment, lambda: site.NOW).refresh() for _ in range(2))
+    return first, second
 
 
 def test_what_is_right_does_not_reach_flask(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,12 @@ PATHS: dict[str, dict[str, Any]] = DOCUMENT["paths"]
 METHODS = ("get", "put", "post", "delete", "patch")
 
 
+@pytest.fixture(scope="module")
+def service(site: Any, make_service: Any) -> Any:
+    """One for all: nothing that is asked here changes it."""
+    return make_service(site.equal(3).environment, lambda: site.NOW).refresh()
+
+
 def filled(path: str) -> str:
     """A path of the contract with something in its places."""
     for name, value in (
