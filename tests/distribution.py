@@ -23,7 +23,7 @@ LONG = (
 
 #: Files that mostly wait, longest first: less than a fifth of their time is processor time.
 WAITING = (
-    *("share/test_far.py", "agent/test_service_faults.py", "agent/test_short_lives.py"),
+    *("share/test_other_nodes.py", "agent/test_service_faults.py", "agent/test_short_lives.py"),
     *("agent/test_rates.py", "share/test_coherence.py", "agent/test_claims.py"),
     *("agent/test_same_number.py", "agent/test_claims_hostile.py", "agent/test_open_files.py"),
     *("lustre/test_agent_table.py", "share/test_dead_processes.py", "agent/test_idle_files.py"),
