@@ -145,6 +145,21 @@ def test_full_branch_leads_to_the_plain_call(
     assert [(report.outcome, report.error) for report in union.agent.reports] == [(2, ENOSPC)]
 
 
+def test_branch_where_only_a_file_of_no_size_fits_leads_to_the_plain_call(
+    make_union: Callable[..., Union], tmp_path: Path, small_disk: Path
+) -> None:
+    """The branch became full after it was chosen."""
+    union = make_union(branches=[tmp_path / "roomy", small_disk])
+    union.agent.choose = lambda _: 1
+    union.agent.stages(1, 0)
+    subprocess.run(["fallocate", "-l", "60k", small_disk / "of-others"], check=True, timeout=60)
+    union.run("dd", "if=/dev/zero", "of=file", "bs=64k", "count=2")
+    assert (union.path / "file").stat().st_size == 128 << 10
+    assert union.copies(union.path / "file") == [0]
+    assert [(report.outcome, report.error) for report in union.agent.reports] == [(2, ENOSPC)]
+    assert union.agent.leftovers() == []
+
+
 def test_stage_one_may_not_enter_leads_to_the_plain_call(union: Union, probes: Path) -> None:
     directory = union.path / "shared"
     directory.mkdir()

@@ -23,6 +23,7 @@ STEPS = {
     "recvfrom": 1,
     "statx": 7,
     "statfs": 1,
+    "fstatfs": 1,
     "getxattr": 1,
     "linkat": 1,
     "unlinkat": 1,

@@ -21,6 +21,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
 #include "runtime/sys.h"
@@ -28,6 +29,7 @@
 #define FUSE_SUPER_MAGIC 0x65735546ul
 #define ANY_INODE 0
 #define NAME_LENGTH 17 /* '/' and 16 hexadecimal digits */
+#define LEAST_FREE (1u << 20)
 
 /* Is the component at AT, which ends before END, WORD? */
 static bool is_component(const char *at, const char *end, const char *word, size_t length) {
@@ -229,6 +231,18 @@ static int settle(const struct ses_creation *creation, const struct staged *stag
 }
 
 /*
+ * Is the file system of FD full?  What the choice knew of it is a second or two old, and a file of
+ * no size can be made where its first byte does not fit.  Not where it tells no size at all.
+ */
+static __attribute__((noinline)) bool is_full(int fd) {
+  struct statfs found;
+  if (ses_sys2(SYS_fstatfs, fd, ses_address(&found)) != 0 || found.f_blocks == 0)
+    return false;
+  uint64_t unit = (uint64_t)(found.f_frsize ? found.f_frsize : found.f_bsize);
+  return found.f_bavail * unit < LEAST_FREE;
+}
+
+/*
  * Make the staged file; its descriptor, or -errno.  Opened, not only made: so it
  * shows, while nothing has the name yet, that the program can have one more
  * descriptor, without which the original call creates no file.
@@ -239,7 +253,7 @@ static int stage(const struct ses_creation *creation, struct staged *staged) {
   int fd = ses_sys_openat(AT_FDCWD, path, flags, creation->mode);
   if (fd < 0)
     return fd; /* also EEXIST: then it is not ours to remove */
-  int failed = set_attributes(creation, fd, staged);
+  int failed = is_full(fd) ? -ENOSPC : set_attributes(creation, fd, staged);
   if (!failed)
     return fd;
   ses_sys_close(fd);
