@@ -71,8 +71,8 @@ void Announcer::stop(std::chrono::milliseconds limit) {
   if (thread_.joinable()) {
     thread_.join();
     if (const size_t waiting = backlog_.waiting(); waiting > 0) {
-      spdlog::warn("{} reports were not sent; the service learns of them from the next agent here, "
-                   "or from this node's silence",
+      spdlog::warn("{} reports were not sent; files that the service has not heard of stay without "
+                   "a record",
                    waiting);
     }
   }
