@@ -16,13 +16,15 @@ from ses.identity import identify
 def file(tmp_path, service):
     path = tmp_path / "data.bin"
     path.write_text("x")
+    made = path.stat().st_ctime
     service.placements = [
         {
             "placement_id": "00000000000000aa", "state": "ended", "end_reason": "closed",
             "subject": {"user": "alice", "application": "dd", "vo": None, "node": None, "job": None},
             "element": "union/b3", "storage_system": "union", "target": str(tmp_path / "b3"),
             "path": str(path), "device": None, "inode": None,
-            "distance": 0.125, "booked_at": 1.0, "opened_at": 1.0, "ended_at": 2.0, "bytes_written": 1,
+            "distance": 0.125, "booked_at": made - 0.5, "opened_at": made + 0.5, "ended_at": made + 1.0,
+            "bytes_written": 1,
             "lease_until": None,
             "predicted": [{"kind": "current-write-rate", "value": 60.0, "unit": "MB/s", "minimum": 50.0,
                            "shortfall": 0.0}],
@@ -268,6 +270,20 @@ def test_another_file_of_the_placed_name_is_told_as_a_doubt(ses, file, placed, s
     assert "replaced or copied since" in ses.json("explain", str(file))["doubt"]
     born_at(None)
     assert "another inode number" in ses.json("explain", str(file))["doubt"]
+
+
+def test_a_file_that_replaced_the_one_placed_may_lie_elsewhere(
+    ses, file, placed, service, tmp_path, monkeypatch
+):
+    born, born_at = placed
+    service.placements[0].update(path=str(file), inode="1")
+    born_at(born + 60)
+    lies_in(monkeypatch, tmp_path / "b7")
+    result = ses("explain", str(file))
+    assert result.exit_code == 0, result.output
+    assert "b7; union/b3 was chosen for the file of before" in result.output
+    assert "NOT as chosen" not in result.output
+    assert ses.json("explain", str(file))["verified"] is None
 
 
 def test_the_birth_of_a_file_is_read_and_cannot_be_set(tmp_path):

@@ -38,7 +38,8 @@ def explain(client: ServiceClient, as_json: bool, file: Path) -> None:
     A file that was renamed is found, too; where it is not certain that the placement is this
     file's, the answer says so.  Exits with 5 when the service knows no placement of it (the file
     is outside managed storage, was not created under the library, or long ago), and with 1 when
-    the bytes are not on the chosen element.
+    the bytes are not on the chosen element; a file that took the name of the one placed may lie
+    anywhere.
     """
     path = Path(os.path.realpath(file))
     identity = identify(path)
@@ -59,6 +60,8 @@ def explain(client: ServiceClient, as_json: bool, file: Path) -> None:
         verified = same_directory(lies_in, placement.target)
     elif exists and lies_in is None:
         osts, lies_in, verified = on_lustre(path, placement.json)
+    if found.other:
+        verified = None  # where the other file went says nothing of this one
     if as_json:
         print_json({"file": str(path), "exists": exists, "basepath": None if osts is not None else lies_in,
                     "osts": None if osts is None else list(osts), "verified": verified,
@@ -72,10 +75,14 @@ def explain(client: ServiceClient, as_json: bool, file: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The placement that goes best with the file, and what speaks against it."""
+    """The placement that goes best with the file, and what speaks against it.
+
+    ``other``: that is certain: the file that was placed is another one, which had this name.
+    """
 
     placement_id: str
     doubt: str
+    other: bool = False
 
 
 def _find(client: ServiceClient, path: Path, file: FileIdentity | None) -> tuple[_Found | None, str]:
@@ -101,7 +108,8 @@ def _find(client: ServiceClient, path: Path, file: FileIdentity | None) -> tuple
             return _Found(one.placement_id, judged.why), ""
     if named:
         one, judged = named[0]
-        return _Found(one.placement_id, f"{judged.why}: it was replaced or copied since, {_OR_CLOCKS}"), ""
+        doubt = f"{judged.why}: it was replaced or copied since, {_OR_CLOCKS}"
+        return _Found(one.placement_id, doubt, other=True), ""
     return None, mismatch
 
 
@@ -179,6 +187,8 @@ def _show(
         line(out, "  bytes        the file is gone, or has another name now")
     elif lies_in is None:
         line(out, "  bytes        not on a mergerfs union or Lustre: the file system does not say")
+    elif found.other:
+        line(out, f"  bytes        {lies_in}; {placement.element} was chosen for the file of before")
     elif verified:
         line(out, f"  bytes        {lies_in}, as chosen", "green")
     else:
