@@ -280,7 +280,7 @@ def test_a_file_spread_over_elements_counts_on_each(site: Site) -> None:
     assert site.ledger.counts.reserved.tolist() == [50, 50, 0]
     site.say(saying(ended=(Ended("a" * 16, EndReason.CLOSED, 60.0),)))
     assert site.open_now() == [0, 0, 0]
-    assert site.ledger.counts.booked_last.tolist() == [100, 100, 0]
+    assert site.ledger.counts.last_placed.tolist() == [100, 100, 0]
 
 
 def test_ten_thousand_idle_nodes_are_asked_to_speak_seldom() -> None:

@@ -74,7 +74,7 @@ class Service:
         self.ledger.observe(np.full(3, 160.0), 160.0)
         counts = self.ledger.counts
         return [
-            one.tolist() for one in (counts.open_now, counts.reserved, counts.booked_last, counts.averaged)
+            one.tolist() for one in (counts.open_now, counts.reserved, counts.last_placed, counts.averaged)
         ]
 
     @property
@@ -102,7 +102,7 @@ def test_what_the_other_carries_counts_on_every_element_of_it(pair: tuple[Servic
     counts = other.ledger.counts
     assert counts.open_now.tolist() == [1, 0, 1]
     assert counts.reserved.tolist() == [50, 0, 50]
-    assert counts.booked_last.tolist() == [90, 0, 90]
+    assert counts.last_placed.tolist() == [90, 0, 90]
     other.ledger.observe(np.full(3, 100.0), 100.0)
     assert counts.averaged.tolist() == pytest.approx([1, 0, 1], abs=0.01)
     assert (len(other.ledger), other.ledger.of_peers.open_on) == (0, {NODE: 1})

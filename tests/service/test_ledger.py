@@ -173,9 +173,9 @@ def test_an_element_had_its_turn_whatever_became_of_the_placement() -> None:
         ledger.restore(placement(number, "u/a" if number < 3 else "u/b", booked_at))
     ledger.end("0000000000000002", EndReason.UNUSED, 70)
     ledger.restore(placement(4, "u/b", 50))
-    assert ledger.counts.booked_last.tolist() == [64, 62, 0]
+    assert ledger.counts.last_placed.tolist() == [64, 62, 0]
     ledger.bind(element_table(Environment(elements=(element("u/b"), element("u/a")))), np.zeros(2), 71)
-    assert ledger.counts.booked_last.tolist() == [62, 64], "kept when the site is described anew"
+    assert ledger.counts.last_placed.tolist() == [62, 64], "kept when the site is described anew"
 
 
 def test_records_of_ended_placements_are_bounded() -> None:

@@ -223,7 +223,7 @@ class Rows:
         elements = self.elements
         elements["own"][at] = counts.open_now[at]
         elements["reserved"][at] = counts.reserved[at]
-        elements["last_placed"][at] = (counts.booked_last[at] * _TICKS).astype(np.uint64)
+        elements["last_placed"][at] = (counts.last_placed[at] * _TICKS).astype(np.uint64)
 
     def _mark(self, changed: Bools | Codes) -> None:
         self.version += 1

@@ -30,14 +30,14 @@ class LedgerCounts:
 
     ``open_now``: placements not ended, and files that are read; those that are idle count as ended here.
     ``averaged``: placements over the window of the element's last sample, as the monitor averages.
-    ``reserved``: bytes announced by placements not ended.  ``booked_last``: when the last placement was made,
+    ``reserved``: bytes announced by placements not ended.  ``last_placed``: when the last placement was made,
     ended ones included; 0 where none is known.
     """
 
     open_now: Floats
     averaged: Floats
     reserved: Floats
-    booked_last: Floats
+    last_placed: Floats
 
     @classmethod
     def zeros(cls, size: int) -> LedgerCounts:
@@ -60,7 +60,7 @@ class ElementCounter:
 
     def __init__(self, policies: Policies) -> None:
         self._recent = RecentStreams()
-        self._booked_last: dict[str, float] = {}
+        self._last_placed: dict[str, float] = {}
         self._index: Mapping[str, int] = {}
         self.counts = LedgerCounts.zeros(0)
         self.changed: set[int] = set()
@@ -90,10 +90,10 @@ class ElementCounter:
             known = self._index.get(element)
             if known is not None:
                 counts.open_now[known] += 1
-        for element, moment in self._booked_last.items():
+        for element, moment in self._last_placed.items():
             known = self._index.get(element)
             if known is not None:
-                counts.booked_last[known] = moment
+                counts.last_placed[known] = moment
         self.observe(sampled_at, now)
 
     def observe(self, sampled_at: Floats, now: float) -> None:
@@ -148,25 +148,25 @@ class ElementCounter:
             self.changed.add(row)
         self._recent.put(stream, (element,), began, now)
 
-    def booked(self, placement: Stream) -> None:
+    def placed(self, placement: Stream) -> None:
         """Note that its elements were used, whatever becomes of the placement."""
         for element in placement.elements:
-            moment = max(placement.booked_at, self._booked_last.get(element, 0.0))
-            self._booked_last[element] = moment
+            moment = max(placement.booked_at, self._last_placed.get(element, 0.0))
+            self._last_placed[element] = moment
             known = self._index.get(element)
             if known is not None:
-                self.counts.booked_last[known] = moment
+                self.counts.last_placed[known] = moment
                 self.changed.add(known)
 
-    def booked_all(self, streams: Sequence[Stream]) -> None:
-        """Note that the elements of streams were used: as ``booked`` of each."""
+    def placed_all(self, streams: Sequence[Stream]) -> None:
+        """Note that the elements of streams were used: as ``placed`` of each."""
         latest: dict[tuple[str, ...], Stream] = {}
         for one in streams:
             known = latest.setdefault(one.elements, one)
             if known.booked_at < one.booked_at:
                 latest[one.elements] = one
         for one in latest.values():
-            self.booked(one)
+            self.placed(one)
 
     def _count(self, streams: Sequence[Stream], by: float) -> None:
         for elements, number in Counter([one.elements for one in streams]).items():

@@ -155,7 +155,7 @@ class Ledger:
         else:
             self._activate(placement)
             self._count(placement)
-        self._counter.booked(placement)
+        self._counter.placed(placement)
 
     def open(self, opening: Opening, now: float, *, node: str | None = None) -> Placement:
         """Note that the file was created; called again, renew the lease and note whether it is idle.

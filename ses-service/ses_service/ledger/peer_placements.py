@@ -76,7 +76,7 @@ class PeerPlacements:
                 known.origin = claim.origin
         if not fresh:
             return
-        self._counter.booked_all(fresh)
+        self._counter.placed_all(fresh)
         self._arrivals.count_all(
             [(one.elements[0].partition("/")[0], one.node, one.booked_at) for one in fresh]
         )
