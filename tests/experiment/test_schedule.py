@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 from ses.experiment.background import schedule
-from ses.experiment.loops import FULL, MIB, SHORT
 from ses.experiment.schedule import BASELINES, Run, draws, runs
+from ses.experiment.table1_users import FULL, MIB, SHORT
 
 
 def test_every_cell_has_all_kinds_of_run_in_each_repetition():

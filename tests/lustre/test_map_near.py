@@ -13,9 +13,9 @@ import lov_blobs as lov
 import pytest
 from lustre_mount import DELAY, LOV, LustreMount
 from ses.near.endpoints import spread
-from ses.near.many import run_all
+from ses.near.map_near import run_all
 from ses.near.placing import Site
-from ses.near.single import Wanted
+from ses.near.run_near import Wanted
 from ses.near.striping import Stripe, stripes_of
 from ses.near.tasks import HERE, tasks_of
 from ses_client.answers.elements import Element

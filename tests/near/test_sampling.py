@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ses.near import single
+from ses.near import run_near
 from ses.near.execution.executors import Limits
 from ses.near.history import Seen, remember
 from ses.near.placing import Site
+from ses.near.run_near import Wanted, plan
 from ses.near.sampling import SAMPLE_BYTES, read_rate
-from ses.near.single import Wanted, plan
 
 MB = 1e6
 
@@ -34,7 +34,7 @@ def wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wanted:
 
 def test_a_file_that_comes_slower_than_stated_is_worth_going_near(wanted, monkeypatch):
     assert plan(wanted, no_site).reason.startswith("it cannot pay")
-    monkeypatch.setattr(single, "read_rate", lambda _: 20 * MB)
+    monkeypatch.setattr(run_near, "read_rate", lambda _: 20 * MB)
     made = plan(wanted, no_site)
     assert (made.node, made.reason) == ("endpoint", "it pays")
     assert made.decision is not None
@@ -42,14 +42,14 @@ def test_a_file_that_comes_slower_than_stated_is_worth_going_near(wanted, monkey
 
 
 def test_a_file_that_comes_faster_than_stated_may_have_been_in_the_cache(wanted, monkeypatch):
-    monkeypatch.setattr(single, "read_rate", lambda _: 20_000 * MB)
+    monkeypatch.setattr(run_near, "read_rate", lambda _: 20_000 * MB)
     made = plan(wanted, no_site)
     assert made.decision is not None
     assert made.decision.here.link == pytest.approx(3)
 
 
 def test_nothing_is_read_when_that_is_not_wanted(wanted, monkeypatch):
-    monkeypatch.setattr(single, "read_rate", lambda _: pytest.fail("it was read"))
+    monkeypatch.setattr(run_near, "read_rate", lambda _: pytest.fail("it was read"))
     made = plan(replace(wanted, sampled=False), no_site)
     assert made.reason.startswith("it cannot pay")
 

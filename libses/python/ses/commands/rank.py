@@ -9,7 +9,7 @@ from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_NOT_FOUND
 
 from ses.commands.decision import show_candidates, show_refused, show_requirements
-from ses.commands.elements.showing import element_id
+from ses.commands.elements.effects import element_id
 from ses.commands.options import service_command, subject_options
 from ses.output import console, line, print_json
 from ses.quantities import make_requirement, quantity, requirements_in

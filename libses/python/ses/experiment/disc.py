@@ -27,9 +27,9 @@ from ses.experiment.orca import own_state, write_text
 from ses.experiment.remote_storage import ADDRESS, RemoteStorage, set_up
 from ses.near.cost import Here
 from ses.near.endpoints import Spread, decided, spread
-from ses.near.many import run_all
+from ses.near.map_near import run_all
 from ses.near.placing import Site
-from ses.near.single import Wanted
+from ses.near.run_near import Wanted
 from ses.near.tasks import HERE, tasks_of
 
 ENDPOINTS = 4

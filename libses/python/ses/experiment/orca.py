@@ -31,7 +31,7 @@ from ses.experiment.machine import load, machine
 from ses.experiment.remote_storage import ADDRESS, RemoteStorage, set_up
 from ses.near.execution.conversation import Conversation
 from ses.near.placing import Site
-from ses.near.single import Wanted, plan
+from ses.near.run_near import Wanted, plan
 
 DISK_RATE = 107  # MB/s: Type I of the paper's Table II
 LINK_BITS = 1e9

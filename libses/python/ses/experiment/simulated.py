@@ -18,9 +18,9 @@ from ses_simulate.statistics import Interval, interval
 from ses_simulate.table1 import Run, Site, Times, simulate
 
 from ses.demo.site import AVERAGE_SECONDS, INTERVAL_SECONDS, WINDOW_SECONDS
-from ses.experiment.loops import MIB, Form
 from ses.experiment.site import Shape
 from ses.experiment.statistics import Comparison
+from ses.experiment.table1_users import MIB, Form
 
 OURS = "ours"
 # A sample is known when the service asks for it next, on average half an interval later.

@@ -19,12 +19,12 @@ from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts
 from ses.experiment import background
 from ses.experiment.arms import PRODUCT, Arm
-from ses.experiment.loops import FULL, Form
 from ses.experiment.machine import machine, product
-from ses.experiment.play import LEAD_SECONDS, Player
 from ses.experiment.results import Results
 from ses.experiment.schedule import ROUND_ROBIN, Run, runs
 from ses.experiment.site import Shape, stand_up
+from ses.experiment.table1_run import LEAD_SECONDS, Table1Runner
+from ses.experiment.table1_users import FULL, Form
 
 _IDLE_SECONDS = 4.5  # about what it takes until the monitor sees idle branches again; for the estimate
 _LONGER = {"none": 1.3, "uniform": 1.6, "skewed": 2.1}  # than a lone user, roughly; for the estimate
@@ -103,14 +103,14 @@ def measure(
         try:
             stand = stand_up(plan.shape, [arm], plan.build, undo, interrupts, progress)
             progress("writing what is read first")
-            player = Player(stand, arm, plan.form, plan.shape, plan.requirement, plan.seed, undo)
+            runner = Table1Runner(stand, arm, plan.form, plan.shape, plan.requirement, plan.seed, undo)
             begun = time.monotonic()
             for number, run in enumerate(todo):
                 left = plan.estimate(todo[number:])
                 if number:  # what was done tells better than the estimate
                     left *= (time.monotonic() - begun) / plan.estimate(todo[:number])
                 progress(f"run {number + 1} of {len(todo)}, about {left / 60:.0f} min left: {_told(run)}")
-                results.add(player.play(run))
+                results.add(runner.play(run))
         finally:
             interrupts.hold()
             progress("stopping and removing everything")

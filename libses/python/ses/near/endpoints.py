@@ -14,7 +14,7 @@ from ses.near.cost import Decision, Here, Holder, Work, decide
 from ses.near.execution.connection import LostError, NotStartedError
 from ses.near.history import Seen, recall, remember
 from ses.near.placing import NowhereError, Site
-from ses.near.single import Wanted, sampled
+from ses.near.run_near import Wanted, sampled
 from ses.near.tasks import HERE, Extent
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ses.near.execution.connection import Connection, LeftError
 from ses.near.execution.conversation import Conversation, Ended
-from ses.near.single import Wanted
+from ses.near.run_near import Wanted
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _NOT_THERE, _NOT_RUNNABLE = 127, 126

@@ -18,7 +18,7 @@ from ses_client.errors import EXIT_NOT_FOUND, NotFoundError, SesError, UsageErro
 from ses.api.library import LibraryError, library
 from ses.commands.advise.last import compare
 from ses.commands.options import service_command, subject_options
-from ses.kept_forecast import Kept, keep
+from ses.last_forecast import Kept, keep
 from ses.output import console, line, number, print_json, table
 from ses.own_link import Link, own_link
 from ses.profiling.darshan import read_log

@@ -9,7 +9,7 @@ from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError
 
 from ses.files import listed
-from ses.kept_forecast import Kept, last
+from ses.last_forecast import Kept, last
 from ses.output import console, line, number, print_json, table
 from ses.streaming.outcome import Ended, Outcome, outcome
 

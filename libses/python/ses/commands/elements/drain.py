@@ -7,7 +7,7 @@ from ses_client.answers.reading import JSON
 from ses_client.client import ServiceClient
 
 from ses.commands.elements.changes import dry_run_option
-from ses.commands.elements.showing import element_argument, show
+from ses.commands.elements.effects import element_argument, show
 from ses.commands.options import service_command
 from ses.quantities import moment
 

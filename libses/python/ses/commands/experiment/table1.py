@@ -15,8 +15,8 @@ from ses.commands.experiment.options import Numbers, Words, build_option, run, s
 from ses.commands.options import json_option
 from ses.commands.simulate import RunProgress, need_simulator
 from ses.experiment.background import LOADS
-from ses.experiment.loops import FULL, SHORT
 from ses.experiment.schedule import BASELINES, ROUND_ROBIN
+from ses.experiment.table1_users import FULL, SHORT
 from ses.output import console, line, number, print_json, table
 
 if TYPE_CHECKING:

@@ -25,10 +25,10 @@ from ses.commands.options import service_command
 from ses.near.cost import Decision
 from ses.near.endpoints import Spread, decided, files_of, spread
 from ses.near.execution.executors import Limits
-from ses.near.many import Result, run_all
+from ses.near.map_near import Result, run_all
 from ses.near.price import Prices, near_over_here
+from ses.near.run_near import Wanted
 from ses.near.running import to_descriptor
-from ses.near.single import Wanted
 from ses.near.tasks import HERE, Progress, tasks_of
 from ses.output import console, line, print_json
 

@@ -22,8 +22,8 @@ from ses.near.execution.connection import Connection, LeftError, LostError, NotS
 from ses.near.execution.conversation import Ended
 from ses.near.execution.executors import Limits
 from ses.near.learning import learn
+from ses.near.run_near import Plan, Wanted, plan
 from ses.near.running import Local, StoppedError, run_here, run_there
-from ses.near.single import Plan, Wanted, plan
 from ses.output import console, line, print_json
 
 

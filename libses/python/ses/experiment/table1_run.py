@@ -14,11 +14,11 @@ from ses.demo.faults import DemoError
 from ses.demo.storage import mount_union
 from ses.experiment import background
 from ses.experiment.arms import Arm
-from ses.experiment.loops import Form, command
 from ses.experiment.machine import load
 from ses.experiment.results import Result
 from ses.experiment.schedule import ROUND_ROBIN, UNION_BASELINES, Draws, Run, draws
 from ses.experiment.site import Shape, Stand
+from ses.experiment.table1_users import Form, command
 from ses.experiment.writers import Programs
 
 LEAD_SECONDS = 3.0  # the background runs this long before the first user, so that the monitor has seen it
@@ -28,7 +28,7 @@ _HOMES = "table1"
 _SINGLE = "single-"  # mount points of the unions of one branch
 
 
-class Player:
+class Table1Runner:
     """Runs what it is told on a stand; ``undo`` gets what it takes to undo what is made besides."""
 
     def __init__(

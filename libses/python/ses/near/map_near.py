@@ -22,7 +22,7 @@ from ses.near.execution.job_array import JobArray
 from ses.near.execution.run import File, Piece, Run
 from ses.near.keeping import Output
 from ses.near.learning import learn
-from ses.near.single import Wanted
+from ses.near.run_near import Wanted
 from ses.near.tasks import HERE, Progress, Task, Turns, progress
 
 _LOOK_SECONDS = 0.2
