@@ -88,7 +88,7 @@ def test_bytes_that_are_no_text_are_told(ses, tmp_path):
 
 
 def test_without_the_rules_it_says_what_to_install(ses, good, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ses_service.knowledge.exchange.judgement", None)
+    monkeypatch.setitem(sys.modules, "ses_service.knowledge.exchange.import_check", None)
     result = ses("kb", "validate", str(good))
     assert result.exit_code == 1
     assert "pip install -e ses-service" in result.output

@@ -65,7 +65,7 @@ def read_turtle(file: str) -> str:
 
 def _rules() -> Callable[..., list[Finding]]:
     try:
-        from ses_service.knowledge.exchange.judgement import judge as check
+        from ses_service.knowledge.exchange.import_check import check_import
         from ses_service.knowledge.terms import ontology_directory
     except ModuleNotFoundError as error:
         raise SesError(f"{MISSING} ({error}).") from error
@@ -73,7 +73,7 @@ def _rules() -> Callable[..., list[Finding]]:
         ontology_directory()
     except FileNotFoundError as error:
         raise SesError(f"The vocabulary is missing: {error}.") from error
-    return check
+    return check_import
 
 
 def _as_json(file: str, one: Finding) -> dict[str, str | int | None]:

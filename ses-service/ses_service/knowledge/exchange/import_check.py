@@ -1,4 +1,4 @@
-"""What an import would refuse in a text, told without a store: for whoever checks a file before."""
+"""What an import would refuse in a text; needs no store (``ses kb validate``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.exchange.incoming import Incoming
 
 
-def judge(text: str, name: str, *, trig: bool = False) -> list[Finding]:
+def check_import(text: str, name: str, *, trig: bool = False) -> list[Finding]:
     """Return what is wrong with a text that is to be imported, by line; empty when all is well.
 
     ``trig``: the text is TriG, else Turtle. What an import refuses by itself is an error here; what depends

@@ -8,8 +8,8 @@ import pytest
 from ses_service.knowledge import InvalidDescriptionError, KnowledgeBase
 from ses_service.knowledge.checks.validation import refused
 from ses_service.knowledge.exchange.exchange import Exchange
+from ses_service.knowledge.exchange.import_check import check_import
 from ses_service.knowledge.exchange.incoming import Mode
-from ses_service.knowledge.exchange.judgement import judge
 
 HEAD = "@prefix : <urn:a:> .\n"
 SET = """
@@ -73,7 +73,7 @@ def test_what_an_import_refuses_is_refused_without_a_store(
     text = BAD[case](union_site)
     with pytest.raises(InvalidDescriptionError):
         imported(exchange, text)
-    found = judge(text, "given.ttl")
+    found = check_import(text, "given.ttl")
     assert refused(found)
     assert all(one.message for one in found)
 
@@ -82,17 +82,17 @@ def test_what_an_import_refuses_is_refused_without_a_store(
 def test_what_an_import_takes_is_not_refused(exchange: Exchange, union_site: str, case: str) -> None:
     text = GOOD[case](union_site)
     imported(exchange, text)
-    assert not refused(judge(text, "given.ttl"))
+    assert not refused(check_import(text, "given.ttl"))
 
 
 def test_trig_is_read_as_trig(exchange: Exchange, union_site: str) -> None:
     head, body = union_site.split(":union a", 1)
     text = f"{head}<urn:graph> {{ :union a{body} }}"
     imported(exchange, text, trig=True)
-    assert not refused(judge(text, "given.trig", trig=True))
-    assert refused(judge(text, "given.ttl"))
+    assert not refused(check_import(text, "given.trig", trig=True))
+    assert refused(check_import(text, "given.ttl"))
     broken = text.replace("a qsm:Branch ;", "a qsm:Brunch ;")
     with pytest.raises(InvalidDescriptionError):
         imported(exchange, broken, trig=True)
-    assert refused(judge(broken, "given.trig", trig=True))
-    assert refused(judge("{ torn", "given.trig", trig=True))
+    assert refused(check_import(broken, "given.trig", trig=True))
+    assert refused(check_import("{ torn", "given.trig", trig=True))
