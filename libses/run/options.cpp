@@ -57,6 +57,11 @@ Options:
 Exit status: that of PROGRAM; 125 when ses-run is used wrongly, 126 when PROGRAM
 cannot be run, 127 when there is none. With --check: 0 when its files can be
 placed once an agent is there, 1 when not.
+
+Examples:
+  ses-run ./simulation input.dat
+  ses-run --require 'write>=300MB/s free>=2TB' ./simulation input.dat
+  ses-run --check ./simulation
 )";
 
 enum Option {

@@ -47,10 +47,12 @@ def _program(program: Program) -> dict[str, str]:
         command = program.commands[0]
         head += f"Usage: `{program.name} {command.arguments}`\n\n"
         named = [one for one in command.options if one.names[0] not in _ALWAYS]
+        examples = f"\n{_shell(command)}" if command.examples else ""
         return {
             f"commands/{program.name}.md": MADE
             + head
             + (_table(named) + tail if named else tail.lstrip("\n"))
+            + examples
         }
     head += tail.lstrip("\n") + "\n" if tail else ""
     if shared:
@@ -89,6 +91,7 @@ def _sections(commands: Iterable[Command], shared: tuple[Option, ...]) -> str:
     for command in commands:
         part = f"## `{command.name}{' ' if command.arguments else ''}{command.arguments}`\n\n"
         part += f"{_text(command.help)}\n"
+        part += f"\n{_shell(command)}" if command.examples else ""
         own = [one for one in command.options if one not in shared]
         if own:
             part += f"\n{_table(own)}"
@@ -97,6 +100,10 @@ def _sections(commands: Iterable[Command], shared: tuple[Option, ...]) -> str:
             part += f"\n{'Also' if own else 'Options:'} {', '.join(also)}.\n"
         parts.append(part)
     return "\n".join(parts)
+
+
+def _shell(command: Command) -> str:
+    return "```sh\n" + "".join(f"{one}\n" for one in command.examples) + "```\n"
 
 
 def _table(options: Iterable[Option]) -> str:

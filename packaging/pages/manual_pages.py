@@ -31,6 +31,7 @@ def _page(program: Program, names: list[tuple[str, int]]) -> str:
         f".SH NAME\n{_text(program.name)} \\- {_text(summary)}",
     ]
     shared = program.shared_options
+    after: list[str] = []
     if program.compiled:
         command = program.commands[0]
         parts += [
@@ -38,6 +39,8 @@ def _page(program: Program, names: list[tuple[str, int]]) -> str:
             f".SH DESCRIPTION\n{_body(program.help)}",
         ]
         parts += [".SH OPTIONS", *map(_option, command.options)]
+        if command.examples:
+            after = [f".SH EXAMPLES\n{_lines(command.examples)}"]
     else:
         parts += [f".SH SYNOPSIS\n{_use(program.name, 'COMMAND [OPTIONS] [ARGUMENTS]')}"]
         parts += [f".SH DESCRIPTION\n{_body(program.help)}"]
@@ -47,6 +50,8 @@ def _page(program: Program, names: list[tuple[str, int]]) -> str:
         for command in program.commands:
             parts += [f".SS {_quoted(f'{command.name} {command.arguments}'.strip())}", _body(command.help)]
             parts += [_option(one) for one in command.options if one not in shared]
+            if command.examples:
+                parts.append(f".PP\nFor example:\n.PP\n{_lines(command.examples)}")
             also = [one.names[0] for one in shared if one in command.options]
             if also:
                 parts.append(f".PP\nOptions of most commands: {_text(', '.join(also))}.")
@@ -55,6 +60,7 @@ def _page(program: Program, names: list[tuple[str, int]]) -> str:
         parts += [".SH ENVIRONMENT", *map(_variable, read)]
     if program.epilog:
         parts.append(f".SH EXIT STATUS\n{_body(re.sub('^Exit (codes|status): ', '', program.epilog))}")
+    parts += after
     others = [f".BR {_text(name)} ({section})" for name, section in names if name != program.name]
     return "\n".join([*parts, ".SH SEE ALSO", " ,\n".join(others)]) + "\n"
 
@@ -83,6 +89,10 @@ def _variable(variable: Variable) -> str:
 def _body(text: str) -> str:
     parts = [f".nf\n{_text(one)}\n.fi" if "\n" in one else _text(one) for one in text.split("\n\n")]
     return "\n.PP\n".join(parts)
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "\n".join((".nf", *map(_text, lines), ".fi"))
 
 
 def _quoted(text: str) -> str:

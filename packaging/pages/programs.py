@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 
 ROOT = Path(__file__).resolve().parents[2]
+_EXAMPLES = re.compile("Examples?:\n")
 _OPTION = re.compile(r"^ {2,6}(-\S(?:.*?\S)?)(?: {2,}(\S.*))?$")
 
 
@@ -37,6 +38,7 @@ class Command:
     arguments: str
     help: str
     options: tuple[Option, ...]
+    examples: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -137,7 +139,8 @@ def _commands(group: click.Group, context: click.Context) -> Iterator[Command]:
         options = [
             _option(each, below) for each in one.params if isinstance(each, click.Option) and not each.hidden
         ]
-        yield Command(below.command_path, " ".join(arguments), _plain(one.help), tuple(options))
+        told = _examples(_plain(one.epilog))[1]
+        yield Command(below.command_path, " ".join(arguments), _plain(one.help), tuple(options), told)
 
 
 def _option(option: click.Option, context: click.Context) -> Option:
@@ -164,11 +167,19 @@ def _plain(text: str | None) -> str:
     """Return paragraphs of one line each; blocks click is not to wrap keep their lines."""
     paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text or "").partition("\f")[0])
     kept = [
-        one.removeprefix("\b\n") if one.startswith("\b") else " ".join(one.split())
+        one.removeprefix("\b\n") if _EXAMPLES.match(one) or one.startswith("\b") else " ".join(one.split())
         for one in paragraphs
         if one.strip()
     ]
     return "\n\n".join(kept)
+
+
+def _examples(epilog: str) -> tuple[str, tuple[str, ...]]:
+    """Return the epilog without its examples, and these."""
+    paragraphs = epilog.split("\n\n")
+    told = [one for one in paragraphs if _EXAMPLES.match(one)]
+    lines = [line.strip() for one in told for line in one.splitlines()[1:]]
+    return "\n\n".join(one for one in paragraphs if one not in told), tuple(lines)
 
 
 def _of_help(name: str, section: int, folder: str, built: str) -> Program:
@@ -189,8 +200,8 @@ def _of_help(name: str, section: int, folder: str, built: str) -> Program:
         else:
             last = options.pop()
             options.append(Option(last.names, last.value, f"{last.help} {line.strip()}".strip()))
-    epilog = _plain("\n".join(lines))
-    command = Command(name, usage[1].strip(), help_text, tuple(options))
+    epilog, examples = _examples(_plain("\n".join(lines)))
+    command = Command(name, usage[1].strip(), help_text, tuple(options), examples)
     by_hand = name not in _STARTED_BY_PROGRAMS
     return Program(name, section, folder, help_text, epilog, (command,), compiled=True, by_hand=by_hand)
 

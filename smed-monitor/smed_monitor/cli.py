@@ -54,7 +54,7 @@ def main() -> None:
     """Watch storage elements: rates, load and free space, each with its age."""
 
 
-@main.command()
+@main.command(epilog="\b\nExample:\n  smed-monitor serve --config smed.toml --site site.ttl")
 @config_option
 @site_option
 @listen_option("127.0.0.1:8631", "Beyond this machine with --tls-cert only.")
@@ -97,7 +97,7 @@ def serve(
         raise click.ClickException(str(error)) from None
 
 
-@main.command()
+@main.command(epilog="\b\nExample:\n  smed-monitor check --config /etc/qstorman/smed.toml")
 @config_option
 @site_option
 @click.option("--json", "as_json", is_flag=True, help="Print what GET /v1/observations would answer.")
@@ -126,7 +126,7 @@ def check(path: Path, site: Path | None, as_json: bool) -> None:
     sys.exit(0 if all(each.state is State.OK for each in snapshot.observations) else 1)
 
 
-@main.command()
+@main.command(epilog="\b\nExample:\n  smed-monitor textfile --output /var/lib/node_exporter/lustre.prom")
 @click.option(
     "--output",
     required=True,

@@ -142,9 +142,41 @@ def test_what_cannot_be_understood_is_said_and_never_sent(ses, service, typed, s
     assert not service.requests
 
 
-def test_output_off_a_terminal_is_ascii_and_keeps_to_the_width(ses, service):
+def test_output_off_a_terminal_keeps_to_a_width_that_is_asked_for(ses, service):
     service.elements[0]["id"] = "union/größe"
     result = ses("elements", COLUMNS="90")
     assert result.exit_code == 0
-    assert result.output.isascii()
+    assert "union/größe" in result.output
     assert max(len(line) for line in result.output.splitlines()) <= 90
+
+
+def test_what_a_narrow_terminal_has_no_room_for_is_named_and_shown_with_wide(ses):
+    narrow, wide = (ses("elements", *more, COLUMNS="80").output.splitlines() for more in ([], ["--wide"]))
+    assert max(map(len, narrow)) <= 80
+    told = narrow[-1]
+    assert told.startswith("Not shown in 80 columns: ")
+    assert told.endswith("Shown with --wide.")
+    left_out = told.removeprefix("Not shown in 80 columns: ").partition(".")[0].split(", ")
+    assert left_out
+    for title in left_out:
+        assert title not in narrow[0]
+        assert title in wide[0]
+    assert "Not shown" not in wide[-1]
+
+
+@pytest.mark.parametrize("command", [("elements",), ("rank",), ("nodes", "rank"), ("files",)])
+def test_a_pipe_gets_one_whole_line_for_each_row(ses, service, command):
+    service.elements[0]["id"] = f"union/größe-{'x' * 300}"
+    narrow, piped = ses(*command, COLUMNS="80"), ses(*command, COLUMNS="")
+    assert narrow.exit_code == piped.exit_code
+    assert "Not shown" not in piped.output
+    if command == ("elements",):
+        rows = [line for line in piped.output.splitlines() if "union/" in line]
+        assert len(rows) == len(service.elements)
+        assert service.elements[0]["id"] in rows[0]
+
+
+def test_a_ranking_takes_up_a_profile(ses, service):
+    assert ses("rank", "--profile", "checkpoint").exit_code in (0, 5)
+    (asked,) = [body for _, path, body in service.requests if path == "/v1/selections"]
+    assert asked["profile"] == "checkpoint"

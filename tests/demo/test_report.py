@@ -58,9 +58,9 @@ def test_the_table_has_every_fact(monkeypatch):
 
 
 @pytest.mark.parametrize("columns", [80, 100, 120, 200])
-def test_off_a_terminal_it_is_ascii_and_the_table_keeps_to_the_width(monkeypatch, columns):
+def test_off_a_terminal_the_table_keeps_to_the_width(monkeypatch, columns):
     text = rendered(report(row(user="zażółć", passed_over="b1: größer")), monkeypatch, columns)
-    assert text.isascii()
+    assert "zażółć" in text
     assert max(len(line) for line in text.splitlines() if "|" in line) <= columns
 
 

@@ -100,7 +100,7 @@ def main() -> None:
     """QStorMan portal: say what your applications need from storage, see where files went."""
 
 
-@main.command()
+@main.command(epilog="\b\nExample:\n  ses-webface serve --service-url unix:/run/qstorman/service.sock")
 @listen_option("127.0.0.1:8632", "Beyond this machine with --tls-cert or --behind-proxy only.")
 @tls_options
 @click.option(
@@ -213,7 +213,7 @@ def database() -> None:
     """The portal's own database."""
 
 
-@database.command("upgrade")
+@database.command("upgrade", epilog="\b\nExample:\n  ses-webface database upgrade")
 @_database_options
 def upgrade(state_dir: Path, database_url: str | None) -> None:
     """Bring the tables up to this version."""
@@ -233,7 +233,7 @@ _password_option = click.option(
 )
 
 
-@account.command("add")
+@account.command("add", epilog="\b\nExample:\n  ses-webface account add alice --vo materials")
 @click.argument("name")
 @click.option("--vo", help="Virtual organisation whose defaults apply.  [as the site describes]")
 @click.option(
@@ -260,7 +260,7 @@ def add(
     click.echo(f"{person.name} may sign in{f' as {person.role}' if person.role else ''}.")
 
 
-@account.command("list")
+@account.command("list", epilog="\b\nExample:\n  ses-webface account list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_database_options
 def list_accounts(as_json: bool, state_dir: Path, database_url: str | None) -> None:
@@ -277,7 +277,7 @@ def list_accounts(as_json: bool, state_dir: Path, database_url: str | None) -> N
         click.echo(f"{one.name:24} {one.vo or '-':16} {one.role}".rstrip())
 
 
-@account.command("password")
+@account.command("password", epilog="\b\nExample:\n  ses-webface account password alice")
 @click.argument("name")
 @_password_option
 @_database_options
@@ -287,7 +287,7 @@ def password(name: str, password_stdin: bool, state_dir: Path, database_url: str
     click.echo(f"The password of {name} is changed.")
 
 
-@account.command("remove")
+@account.command("remove", epilog="\b\nExample:\n  ses-webface account remove alice")
 @click.argument("name")
 @_database_options
 def remove(name: str, state_dir: Path, database_url: str | None) -> None:
@@ -301,7 +301,7 @@ def session() -> None:
     """Browsers people are signed in with."""
 
 
-@session.command("list")
+@session.command("list", epilog="\b\nExample:\n  ses-webface session list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_database_options
 def list_sessions(as_json: bool, state_dir: Path, database_url: str | None) -> None:
@@ -317,7 +317,7 @@ def list_sessions(as_json: bool, state_dir: Path, database_url: str | None) -> N
         click.echo(f"{one.name:24} {_moment(one.started_at)}  {_moment(one.seen_at)}  {one.address}")
 
 
-@session.command("end")
+@session.command("end", epilog="\b\nExample:\n  ses-webface session end alice")
 @click.argument("name")
 @_database_options
 def end_sessions(name: str, state_dir: Path, database_url: str | None) -> None:

@@ -56,6 +56,10 @@ Options:
 Exit status: 0 when everything was copied; 1 when something was not, which
 standard error names; 2 when the command line is wrong; 128 and the number of
 the signal when interrupted.
+
+Examples:
+  ses-copy /archive/run1 /srv/union/alice
+  ses-copy --verify --require 'read>=1GB/s' input.dat /srv/union/alice
 )";
 
 constexpr Program kProgram{"ses-copy", kHelp,

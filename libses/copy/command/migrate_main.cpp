@@ -50,6 +50,10 @@ Options:
 Exit status: 0 when every file is where it is served best; 1 when one could not
 be migrated, which standard error names; 2 when the command line is wrong; 128
 and the number of the signal when interrupted.
+
+Examples:
+  ses-migrate /srv/union/alice/output.dat
+  find /srv/union/alice -size +1G -exec ses-migrate --verbose {} +
 )";
 
 constexpr Program kProgram{

@@ -86,6 +86,13 @@ _COMMANDS = {
 _NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
+def _speak_utf8(stream: Any) -> None:
+    """Let what is piped be UTF-8 wherever it is read; a byte of a name that is none becomes an escape."""
+    if hasattr(stream, "reconfigure"):
+        encoding = stream.encoding if stream.isatty() else "utf-8"
+        stream.reconfigure(encoding=encoding, errors="backslashreplace")
+
+
 class _Group(LoadedWhenCalled):
     def main(self, *args: Any, **options: Any) -> Any:
         """Run, and say in a sentence when standard output takes no more, or the working directory is gone.
@@ -94,6 +101,7 @@ class _Group(LoadedWhenCalled):
         """
         if sys.stdout is None:
             sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # as long as the process
+        _speak_utf8(sys.stdout)
         try:
             try:
                 return super().main(*args, **options)

@@ -14,6 +14,7 @@ from ses_client.answers.files import COLUMNS, File, FilePage, Received, cause_wo
 from ses_client.answers.reading import JSON
 from ses_client.client import ServiceClient
 
+from ses.columns import Column
 from ses.output import number, on_one_line
 
 _MOST_AT_ONCE = 1000
@@ -62,7 +63,18 @@ def row(one: File) -> list[str]:
     ]
 
 
-HEADERS = ("file", "element", "ended", ">MB", "kind", ">required", ">predicted", ">got", "", "verdict")
+HEADERS = (
+    Column("file", path=True),
+    Column("element"),
+    Column("ended", leaves=3),
+    Column("MB", right=True, leaves=4),
+    Column("kind", leaves=2),
+    Column("required", right=True),
+    Column("predicted", right=True, leaves=5),
+    Column("got", right=True),
+    Column("unit", leaves=1),
+    Column("verdict", wraps=True),
+)
 
 
 def write_csv(stream: IO[str], files: Iterable[JSON]) -> None:

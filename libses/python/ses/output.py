@@ -1,7 +1,7 @@
 """How things are printed: tables for people, JSON for programs.
 
-On a terminal: colour (not with ``NO_COLOR``) and lines.  Elsewhere plain ASCII, between 80 and 200
-columns wide (``COLUMNS``, else 120), so that the output can be piped, logged and compared.
+On a terminal: colour (not with ``NO_COLOR``), and tables that fit it.  Elsewhere each row of a table is one
+whole line, in UTF-8, so that it can be piped, searched and compared; ``COLUMNS`` asks for a width there.
 
 Names of files and programs are other people's: what in them would steer a terminal is shown escaped.
 """
@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 from rich import box
 from rich.cells import cell_len
@@ -23,20 +23,25 @@ from rich.console import Console
 from rich.table import Table
 from ses_client.errors import SesError
 
+from ses.columns import Column, fit, shortened
+
 NARROWEST, USUAL, WIDEST = 80, 120, 200
+WHOLE = 1_000_000  # a width that no row has: nothing is folded, shortened or left out
 # Control characters but tab and newline, marks that turn the direction of text, bytes that are no UTF-8.
 _STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _BREAKS = re.compile("[\t\n]")
-_BETWEEN = 3  # columns of characters between two columns of a table
 
 
-def console(stream: IO[str] | None = None) -> Console:
-    """Return a console on a stream (standard output).  Texts are never read as markup."""
+def console(stream: IO[str] | None = None, *, wide: bool = False, width: int = WHOLE) -> Console:
+    """Return a console on a stream (standard output).  Texts are never read as markup.
+
+    ``width`` is used off a terminal where ``COLUMNS`` says nothing; ``wide`` prints whole lines anywhere.
+    """
     stream = stream or sys.stdout
     terminal = stream.isatty()
     return Console(
         file=stream,
-        width=None if terminal else _width(),
+        width=WHOLE if wide else None if terminal else _width(width),
         force_terminal=terminal,
         no_color=not terminal or bool(os.environ.get("NO_COLOR")),
         markup=False,
@@ -46,19 +51,26 @@ def console(stream: IO[str] | None = None) -> Console:
     )
 
 
-def _width() -> int:
+def _width(otherwise: int) -> int:
     try:
-        wanted = int(os.environ.get("COLUMNS", ""))
+        return max(NARROWEST, min(WIDEST, int(os.environ.get("COLUMNS", ""))))
     except ValueError:
-        wanted = USUAL
-    return max(NARROWEST, min(WIDEST, wanted))
+        return otherwise
 
 
-def table(out: Console, headers: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """Print a table.  A header that starts with ``>`` is right-aligned.
+def table(
+    out: Console, headers: Sequence[Column | str], rows: Sequence[Sequence[str]], title: str = ""
+) -> None:
+    """Print a table, and what of it was left out because the terminal is narrow.
 
-    No word is cut where the longest words of all columns fit beside each other.
+    A header that is a text starts with ``>`` when it is right-aligned.  No word is cut where the longest
+    words of all columns fit beside each other.
     """
+    columns = [Column.of(one) for one in headers]
+    shown = [[plain(out, cell) for cell in row] for row in rows]
+    if out.width >= WHOLE:
+        _print_whole(out, columns, shown, title)
+        return
     grid = Table(
         title=title or None,
         title_justify="left",
@@ -66,44 +78,39 @@ def table(out: Console, headers: Sequence[str], rows: Sequence[Sequence[str]], t
         show_edge=False,
         pad_edge=False,
     )
-    shown = [[plain(out, cell) for cell in row] for row in rows]
-    titles = [header.lstrip(">") for header in headers]
-    widths = _widths(list(zip(titles, *shown, strict=True)), out.width - _BETWEEN * (len(headers) - 1))
-    for header, title, width in zip(headers, titles, widths, strict=True):
-        side: Literal["left", "right"] = "right" if header.startswith(">") else "left"
-        grid.add_column(title, justify=side, overflow="fold", width=width)
+    fitting = fit(columns, shown, out.width)
+    for place, width in zip(fitting.places, fitting.widths, strict=True):
+        one = columns[place]
+        grid.add_column(one.title, justify="right" if one.right else "left", overflow="fold", width=width)
+    gap = "..." if plain(out, "…") != "…" else "…"
     for row in shown:
-        grid.add_row(*row)
+        grid.add_row(*(
+            shortened(row[place], width, gap) if columns[place].path else row[place]
+            for place, width in zip(fitting.places, fitting.widths, strict=True)
+        ))  # fmt: skip
     out.print(grid)
+    missing = [one.title for place, one in enumerate(columns) if place not in fitting.places]
+    if missing:
+        line(out, f"Not shown in {out.width} columns: {', '.join(missing)}. Shown with --wide.", "dim")
 
 
-def _widths(columns: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Return a width for each column that cuts none of its words.
-
-    Each has its longest word; what is left goes first to those that need little more for their longest cell.
-    Where even the words do not fit, the longest are cut, in as few columns as possible.
-    """
-    least = [max((cell_len(word) for cell in one for word in cell.split()), default=1) for one in columns]
-    wanted = [max(map(cell_len, one)) for one in columns]
-    spare = room - sum(least)
-    if spare < 0:
-        return _cut(least, room)
-    widths = [*least]
-    order = sorted(range(len(columns)), key=lambda place: wanted[place] - least[place])
-    for done, place in enumerate(order):
-        more = min(max(0, wanted[place] - least[place]), spare // (len(order) - done))
-        widths[place] = least[place] + more
-        spare -= more
-    return widths
+def _print_whole(out: Console, columns: Sequence[Column], rows: Sequence[Sequence[str]], title: str) -> None:
+    cells = [[one.title for one in columns], *([" ".join(cell.split("\n")) for cell in row] for row in rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        " | ".join(
+            _padded(cell, width, right=one.right)
+            for cell, width, one in zip(row, widths, columns, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
+    lines.insert(1, "-+-".join("-" * width for width in widths))
+    out.file.write("\n".join([*([title] if title else []), *lines]) + "\n")
 
 
-def _cut(least: Sequence[int], room: int) -> list[int]:
-    """Return widths that fit: the longest give way until the next longest is as long."""
-    widths = [*least]
-    while sum(widths) > max(room, len(widths)):
-        longest = max(widths)
-        widths[widths.index(longest)] = longest - 1
-    return widths
+def _padded(cell: str, width: int, *, right: bool) -> str:
+    blanks = " " * (width - cell_len(cell))
+    return blanks + cell if right else cell + blanks
 
 
 def line(out: Console, text: str = "", style: str | None = None) -> None:
@@ -144,11 +151,9 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def plain(out: Console, text: str) -> str:
-    """Return the text without characters that the stream cannot show (ASCII off a terminal)."""
-    text = visible(text)
-    if _lines(out):
-        return text
-    return text.encode("ascii", "replace").decode("ascii")
+    """Return the text without characters that the stream cannot show."""
+    encoding = out.encoding or "utf-8"
+    return visible(text).encode(encoding, "replace").decode(encoding)
 
 
 def _lines(out: Console) -> bool:

@@ -45,7 +45,7 @@ def _which(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command()
+@click.command(epilog="\b\nExample:\n  ses-service backup --state-dir /var/lib/qstorman/service knowledge.nq")
 @_which
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def backup(file: Path, **which: Any) -> None:
@@ -60,7 +60,9 @@ def backup(file: Path, **which: Any) -> None:
         click.echo(f"{back_up(store, file)} statements written to {file}")
 
 
-@click.command()
+@click.command(
+    epilog="\b\nExample:\n  ses-service restore --state-dir /var/lib/qstorman/service knowledge.nq"
+)
 @_which
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def restore(file: Path, **which: Any) -> None:
@@ -75,7 +77,10 @@ def restore(file: Path, **which: Any) -> None:
         click.echo(f"{restore_from(store, file)} statements restored from {file}")
 
 
-@click.command("accept-smaller-site")
+@click.command(
+    "accept-smaller-site",
+    epilog="\b\nExample:\n  ses-service accept-smaller-site --state-dir /var/lib/qstorman/service",
+)
 @click.option(
     "--state-dir",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

@@ -25,7 +25,9 @@ def main() -> None:
     """Rank storage elements by what an application needs, and say why."""
 
 
-@main.command()
+@main.command(
+    epilog="\b\nExample:\n  ses-service serve --state-dir /var/lib/qstorman/service --site site.ttl"
+)
 @listen_option("127.0.0.1:8630", "Beyond this machine with --tls-cert only.")
 @click.option(
     "--socket",
@@ -116,7 +118,7 @@ def serve(**options: Any) -> None:
     run(**options)
 
 
-@main.command()
+@main.command(epilog="\b\nExample:\n  ses-service openapi >openapi.yaml")
 def openapi() -> None:
     """Print the contract (ses-service/openapi.yaml)."""
     from ses_service.api import contract

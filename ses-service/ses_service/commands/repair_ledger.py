@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from ses_service.store.writer import Writer
 
 
-@click.command("repair-ledger")
+@click.command(
+    "repair-ledger", epilog="\b\nExample:\n  ses-service repair-ledger --state-dir /var/lib/qstorman/service"
+)
 @click.option(
     "--state-dir",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

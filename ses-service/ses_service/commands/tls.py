@@ -18,7 +18,9 @@ def tls() -> None:
     """Certificates for service, monitor and portal."""
 
 
-@tls.command("init")
+@tls.command(
+    "init", epilog="\b\nExample:\n  ses-service tls init /etc/qstorman/tls storage1.example.org,10.0.0.5"
+)
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.argument("hosts", nargs=-1, metavar="[HOST[,NAME|ADDRESS]...]...")
 @click.option(

@@ -33,7 +33,9 @@ def token() -> None:
     """Tokens of programs and people who call the service."""
 
 
-@token.command("new")
+@token.command(
+    "new", epilog="\b\nExample:\n  ses-service token new --tokens tokens.toml --role node --node 'gpu*'"
+)
 @_tokens
 @click.option(
     "--role", type=click.Choice([role.value for role in Role]), required=True, help="What it may do."
@@ -59,7 +61,9 @@ def new_token(tokens: Path, role: str, name: str | None, user: str | None, node:
     click.echo(add_token(tokens, Role(role), name or _free_name(tokens, node or ""), user, node))
 
 
-@token.command("nodes")
+@token.command(
+    "nodes", epilog="\b\nExample:\n  ses-service token nodes --tokens tokens.toml --directory agents n1 n2"
+)
 @_tokens
 @click.option(
     "--directory",
@@ -89,7 +93,7 @@ def new_tokens(tokens: Path, directory: Path, nodes: tuple[str, ...]) -> None:
     click.echo(f"{len(nodes)} written to {directory}")
 
 
-@token.command("list")
+@token.command("list", epilog="\b\nExample:\n  ses-service token list --tokens /etc/qstorman/tokens.toml")
 @_tokens
 def list_tokens(tokens: Path) -> None:
     """List name, role, and user or node of each token."""
@@ -98,7 +102,7 @@ def list_tokens(tokens: Path) -> None:
         click.echo(f"{one.name}\t{one.role}\t{whose}".rstrip())
 
 
-@token.command("revoke")
+@token.command("revoke", epilog="\b\nExample:\n  ses-service token revoke --tokens tokens.toml agent-n1")
 @_tokens
 @click.argument("name")
 def revoke(tokens: Path, name: str) -> None:

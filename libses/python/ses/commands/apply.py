@@ -14,6 +14,7 @@ from ses_client.answers.requirements import Subject
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError, SesError
 
+from ses.commands.examples import examples
 from ses.commands.options import service_command, subject_options
 from ses.file_layout import layout_of
 from ses.lustre import applied, blob
@@ -33,7 +34,7 @@ class _Place:
         return f"pool {self.pool}" if self.pool else f"OST {self.first_ost}"
 
 
-@click.command()
+@click.command(epilog=examples("ses apply /lustre/alice/results", "ses apply /lustre/alice/results --undo"))
 @click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option(
     "--watch", is_flag=True, help="Go on, and change the default when the choice changes, until Ctrl-C."

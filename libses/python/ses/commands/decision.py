@@ -8,6 +8,7 @@ from rich.console import Console
 from ses_client.answers.requirements import Requirement
 from ses_client.answers.selections import Candidate, Prediction, Refusal
 
+from ses.columns import Column
 from ses.output import line, number, seconds, table
 from ses.quantities import written
 
@@ -32,11 +33,9 @@ def origin(one: Requirement) -> str:
 
 def show_candidates(out: Console, candidates: Sequence[Candidate]) -> None:
     """Print the ranking, best first."""
-    headers = (">rank", "element", ">distance", ">would read", ">would write", ">free GB", "falls short",
-               ">data age", "judged by")  # fmt: skip
     table(
         out,
-        headers,
+        _HEADERS,
         [
             [
                 str(one.rank),
@@ -52,6 +51,19 @@ def show_candidates(out: Console, candidates: Sequence[Candidate]) -> None:
             for one in candidates
         ],
     )
+
+
+_HEADERS = (
+    Column("rank", right=True),
+    Column("element"),
+    Column("distance", right=True),
+    Column("would read", right=True, leaves=1),
+    Column("would write", right=True),
+    Column("free GB", right=True, leaves=2),
+    Column("falls short", wraps=True),
+    Column("data age", right=True, leaves=3),
+    Column("judged by", leaves=4),
+)
 
 
 def show_refused(out: Console, refused: Sequence[Refusal]) -> None:

@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from ses_client.errors import EXIT_FAILED, SesError
 
+from ses.commands.examples import examples
 from ses.demo.faults import StoppedError
 from ses.demo.interrupts import Interrupts
 from ses.demo.report import Report
@@ -17,11 +18,11 @@ from ses.demo.report import show as show_report
 from ses.demo.run import Options, Running, demonstrate
 from ses.demo.slurm.report import JobsReport, show_jobs
 from ses.demo.slurm.run import demonstrate_jobs
-from ses.output import console, line, write_json
+from ses.output import USUAL, console, line, write_json
 from ses.progress import Progress
 
 
-@click.command()
+@click.command(epilog=examples("ses demo", "ses demo --keep"))
 @click.option("--keep", is_flag=True, help="Leave everything running afterwards, until Ctrl-C.")
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
@@ -51,7 +52,7 @@ def demo(keep: bool, json_file: Path | None, megabytes: int, build: Path | None,
     signal's number when stopped by one.
     """
     as_dash = json_file is not None and str(json_file) == "-"
-    out = console(sys.stderr if as_dash else sys.stdout)
+    out = console(sys.stderr if as_dash else sys.stdout, width=USUAL)
     if json_file is not None and not as_dash and not json_file.absolute().parent.is_dir():
         raise click.BadParameter(f"there is no directory {json_file.absolute().parent}", param_hint="--json")
     if slurm and keep:

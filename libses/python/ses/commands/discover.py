@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from ses_client.errors import NotFoundError, SesError, UsageError
 
+from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.lustre.description import turtle
 from ses.lustre.mounts import mount_of
@@ -20,7 +21,9 @@ from ses.union.branches import look
 from ses.union.branches import turtle as union_turtle
 
 
-@click.command()
+@click.command(
+    epilog=examples("ses discover --mergerfs /srv/union", "ses discover --lustre /lustre --turtle site.ttl")
+)
 @click.option(
     "--lustre", "path", type=click.Path(path_type=Path), metavar="MOUNT",
     help="A directory on the Lustre file system.",

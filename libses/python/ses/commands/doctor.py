@@ -10,6 +10,7 @@ import click
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_FAILED
 
+from ses.commands.examples import examples
 from ses.commands.options import service_command
 from ses.doctor.examination import examine
 from ses.doctor.finding import Finding, State
@@ -25,7 +26,7 @@ _MARKS = {
 }
 
 
-@click.command()
+@click.command(epilog=examples("ses doctor", "ses doctor --try /srv/union/alice"))
 @click.option("--library", type=click.Path(path_type=Path), default=find_library, show_default="found",
               help="The preload library.")  # fmt: skip
 @click.option("--socket", type=click.Path(path_type=Path), default=DEFAULT_SOCKET, show_default=True,

@@ -16,7 +16,8 @@ from ses_client.errors import NotAllowedError, NotFoundError, RefusedError
 
 from ses.basepath import basepath, same_directory
 from ses.commands.decision import show_candidates, show_refused, show_requirements
-from ses.commands.options import service_command
+from ses.commands.examples import examples
+from ses.commands.options import service_command, wide_option
 from ses.evidence import CLOCKS_SECONDS, Match, judge
 from ses.files import verdict_lines
 from ses.identity import FileIdentity, identify
@@ -29,10 +30,11 @@ _ANNOUNCED_SECONDS, _ASK_AGAIN_SECONDS = 2.0, 0.1  # a node tells of a file some
 _OR_CLOCKS = f"or the clocks of node and service are more than {CLOCKS_SECONDS:g} s apart"
 
 
-@click.command()
+@click.command(epilog=examples("ses explain /srv/union/alice/output.dat"))
 @click.argument("file", type=click.Path(path_type=Path))
+@wide_option
 @service_command
-def explain(client: ServiceClient, as_json: bool, file: Path) -> None:
+def explain(client: ServiceClient, as_json: bool, file: Path, wide: bool) -> None:
     """Say which element was chosen for FILE, why, what was refused, and where the bytes are.
 
     A file that was renamed is found, too; where it is not certain that the placement is this
@@ -68,7 +70,7 @@ def explain(client: ServiceClient, as_json: bool, file: Path) -> None:
                     "doubt": found.doubt or None, "placement": placement.json,
                     "received": None if received is None else received.json})  # fmt: skip
     else:
-        _show(console(), path, found, placement, lies_in, exists, verified, received)
+        _show(console(wide=wide), path, found, placement, lies_in, exists, verified, received)
     if verified is False:
         raise SystemExit(1)
 

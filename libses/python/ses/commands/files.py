@@ -8,13 +8,14 @@ import click
 from ses_client.client import ServiceClient
 from ses_client.errors import UsageError
 
+from ses.commands.examples import examples
 from ses.commands.file_options import file_options
-from ses.commands.options import service_command
+from ses.commands.options import service_command, wide_option
 from ses.files import HEADERS, listed, row, write_csv
 from ses.output import console, line, print_json, table
 
 
-@click.command()
+@click.command(epilog=examples("ses files --last 7d --verdict missed", "ses files --job 4711 --wide"))
 @file_options
 @click.option("--state", type=click.Choice(["open", "ended"]), help="Only these.")
 @click.option(
@@ -25,6 +26,7 @@ from ses.output import console, line, print_json, table
 @click.option("--path", help="Only files whose path contains this text.")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Most files to list.")
 @click.option("--all", "everything", is_flag=True, help="List all, without a limit.")
+@wide_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @service_command
 def files(
@@ -37,6 +39,7 @@ def files(
     path: str | None,
     limit: int,
     everything: bool,
+    wide: bool,
 ) -> None:
     """List your files, the latest first: what was required, predicted and received.
 
@@ -55,7 +58,7 @@ def files(
         print_json({"files": [one for page in pages for one in page.json["files"]]})
         return
     found = [one for page in pages for one in page.files]
-    out = console()
+    out = console(wide=wide)
     if not found:
         line(out, "No file is known that this is true of.")
         return

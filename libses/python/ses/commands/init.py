@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 from ses_client.errors import UsageError
 
+from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.output import console, line, print_json, table
 from ses.setup.contents import SERVICE_PORT, Answers
@@ -20,7 +21,12 @@ _PLAIN = re.compile(r"[A-Za-z0-9._:@%/+=,?&~\[\]-]+")  # goes into a line of opt
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "ses init --storage /srv/union --node n1 --node n2",
+        "ses init /tmp/site --storage /srv/union --dry-run",
+    )
+)
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default="/etc")
 @click.option(
     "--storage", multiple=True, metavar="MOUNT",

@@ -9,6 +9,7 @@ from rich.console import Console
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError
 
+from ses.commands.examples import examples
 from ses.commands.options import service_command
 from ses.files import listed
 from ses.job import Job, Need, middle
@@ -18,7 +19,7 @@ from ses.slurm.comment import add_comment
 _PAUSE_SECONDS = 0.2
 
 
-@click.command()
+@click.command(epilog=examples("ses job 4711", "ses job 4711 --wait 30 --comment"))
 @click.argument("job")
 @click.option(
     "--wait", type=click.FloatRange(0), default=0.0, metavar="SECONDS",

@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
+from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.file_layout import layout_of
 from ses.output import console, line, print_json, table
 
 
-@click.command()
+@click.command(epilog=examples("ses layout /lustre/alice/output.dat"))
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
 def layout(file: Path, as_json: bool) -> None:

@@ -13,13 +13,14 @@ from ses_client.answers.tokens import PersonalTokens
 from ses_client.client import ServiceClient
 from ses_client.errors import NotAllowedError, NotFoundError, SesError, UnavailableError, UsageError
 
+from ses.commands.examples import examples
 from ses.output import day
 from ses.settings import own_directory, service_address
 
 _LONGEST = 4096
 
 
-@click.command()
+@click.command(epilog=examples("ses login", "ses login https://ses.example.org:8630"))
 @click.argument("url", required=False)
 @click.option(
     "--service-ca",
@@ -31,7 +32,6 @@ def login(url: str | None, service_ca: Path | None) -> None:
 
     Make the token in the portal (your account, Tokens). It is asked for without being shown, or read from
     standard input, tried, and kept in ~/.config/ses/token for you alone; the URL, if you give one, beside it.
-    For example: ses login https://ses.example.org:8630
     """
     address = service_address(url, None, service_ca)
     token = _asked_for(address.url)
@@ -53,7 +53,7 @@ def login(url: str | None, service_ca: Path | None) -> None:
         click.echo("SES_TOKEN_FILE is set in this shell and goes before it.", err=True)
 
 
-@click.command()
+@click.command(epilog=examples("ses logout"))
 def logout() -> None:
     """Revoke the token of ses login, and forget it and the service's address.
 

@@ -19,6 +19,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
+wide_option = click.option(
+    "--wide", is_flag=True, help="Show every column, each row on one line, however narrow the terminal."
+)
+
 _url_option = click.option(
     "--url",
     help="The selection service: https, unix: and the path of its socket, or http on this machine. "

@@ -10,6 +10,7 @@ from rich.console import Console
 from ses_client.client import ServiceClient
 from ses_client.errors import UsageError
 
+from ses.commands.examples import examples
 from ses.commands.options import service_command
 from ses.commands.requirements.storing import save_option, store
 from ses.output import console, line, number, on_one_line, print_json, table, write_json
@@ -24,7 +25,13 @@ _MOST_FILES = 10
 _LARGE = 1e6
 
 
-@click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
+@click.command(
+    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
+    epilog=examples(
+        "ses profile -- ./simulation input.dat",
+        "ses profile --save profile alice:simulation -- ./simulation input.dat",
+    ),
+)
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[--] [PROGRAM [ARGUMENT]...]")
 @click.option(
     "--darshan", type=click.Path(path_type=Path, dir_okay=False), metavar="LOG",

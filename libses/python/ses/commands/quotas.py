@@ -6,13 +6,14 @@ import click
 from ses_client.answers.quotas import Quota
 from ses_client.client import ServiceClient
 
+from ses.commands.examples import examples
 from ses.commands.options import service_command
 from ses.output import console, line, number, print_json, table
 
 _MOST = 50
 
 
-@click.command()
+@click.command(epilog=examples("ses quotas --user alice", "ses quotas --system scratch --within 30"))
 @click.option("--system", help="Only the quotas in this storage system.")
 @click.option("--user", help="Only those that count for this user. [with a token of your own: you]")
 @click.option("--kind", type=click.Choice(["user", "group", "project"]), help="Only those of this kind.")

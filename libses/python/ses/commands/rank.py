@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from rich.console import Console
 from ses_client.answers.requirements import Subject
 from ses_client.answers.selections import Selection
 from ses_client.client import ServiceClient
@@ -10,7 +11,8 @@ from ses_client.errors import EXIT_NOT_FOUND
 
 from ses.commands.decision import show_candidates, show_refused, show_requirements
 from ses.commands.elements.effects import element_id
-from ses.commands.options import service_command, subject_options
+from ses.commands.examples import examples
+from ses.commands.options import service_command, subject_options, wide_option
 from ses.output import console, line, print_json
 from ses.quantities import make_requirement, quantity, requirements_in
 
@@ -18,7 +20,11 @@ _BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "PB": 10*
           "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}  # fmt: skip
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "ses rank --user alice --application dd", "ses rank 'write>=300MB/s' 'free>=2TB!' --system scratch"
+    )
+)
 @click.argument("requirement", nargs=-1)
 @subject_options
 @click.option("--write", "current_write_rate", metavar="RATE", help="Current write rate, like 20MB/s.")
@@ -28,9 +34,11 @@ _BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "PB": 10*
 @click.option("--free", "free_capacity", metavar="SIZE", help="Free capacity, like 2GB.")
 @click.option("--hard", is_flag=True, help="Refuse elements that miss one of these options.")
 @click.option("--system", help="Only this storage system.")
+@click.option("--profile", help="Requirements of this profile, for kinds not given here.")
 @click.option("--exclude", multiple=True, metavar="ELEMENT", help="Not this element; may be repeated.")
 @click.option("--size", metavar="SIZE", help="Size the file will have, like 500MB.")
 @click.option("--limit", type=click.IntRange(0, 10_000), default=10, show_default=True, help="Ranks; 0: all.")
+@wide_option
 @service_command
 def rank(
     client: ServiceClient,
@@ -41,9 +49,11 @@ def rank(
     vo: str | None,
     hard: bool,
     system: str | None,
+    profile: str | None,
     exclude: tuple[str, ...],
     size: str | None,
     limit: int,
+    wide: bool,
     **kinds: str | None,
 ) -> None:
     """Show what would be chosen now for a user's application with these needs.
@@ -61,6 +71,7 @@ def rank(
         Subject(user, application, vo),
         explicit,
         storage_system=system,
+        profile=profile,
         expected_bytes=None if size is None else bytes_of(size),
         exclude=[element_id(one) for one in exclude],
         limit=limit,
@@ -68,7 +79,7 @@ def rank(
     if as_json:
         print_json(selection.json)
     else:
-        _show(selection, f"{user}{f':{application}' if application else ''}")
+        _show(console(wide=wide), selection, f"{user}{f':{application}' if application else ''}")
     if not selection.candidates:
         raise SystemExit(EXIT_NOT_FOUND)
 
@@ -81,8 +92,7 @@ def bytes_of(size: str) -> int:
     return round(value * _BYTES[unit])
 
 
-def _show(selection: Selection, who: str) -> None:
-    out = console()
+def _show(out: Console, selection: Selection, who: str) -> None:
     show_requirements(out, selection.requirements, f"Requirements of {who}")
     if selection.candidates:
         show_candidates(out, selection.candidates)

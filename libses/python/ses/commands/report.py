@@ -10,6 +10,7 @@ from ses_client.answers.files import Sum, cause_words
 from ses_client.client import ServiceClient
 from ses_client.errors import SesError
 
+from ses.commands.examples import examples
 from ses.commands.file_options import file_options
 from ses.commands.options import service_command
 from ses.output import console, line, print_json, table
@@ -28,7 +29,7 @@ _HEADERS = (
 )
 
 
-@click.command()
+@click.command(epilog=examples("ses report --last 7d", "ses report --everybody --html report.html"))
 @file_options
 @click.option(
     "--html",
@@ -58,16 +59,16 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
     if not summed.complete:
         line(out, "Only the latest files were looked at; ask for less with --last, --job or --element.")
     sums_by = (
-        ("application", summed.applications),
-        ("job", summed.jobs),
-        ("element", summed.elements),
+        ("application", "program", summed.applications),
+        ("job", "job", summed.jobs),
+        ("element", "element", summed.elements),
     )
-    for title, sums in sums_by:
-        line(out)
-        table(out, (f"by {title}, worst first", *_HEADERS), [_row(one) for one in sums[:_MOST_ROWS]])
+    for title, header, sums in sums_by:
+        line(out, f"\nBy {title}, worst first:")
+        table(out, (header, *_HEADERS), [_row(one) for one in sums[:_MOST_ROWS]])
     worst = sorted(summed.hours, key=lambda one: -one.shortfall * (one.files - one.cannot_say))[:_MOST_ROWS]
-    line(out)
-    table(out, ("by hour, worst first", *_HEADERS), [_row(one, hour(one)) for one in worst])
+    line(out, "\nBy hour, worst first:")
+    table(out, ("hour", *_HEADERS), [_row(one, hour(one)) for one in worst])
     if summed.causes:
         line(out)
         found = ", ".join(f"{cause_words(cause)} {count}" for cause, count in summed.causes)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from ses_client.errors import SesError
 
+from ses.commands.examples import examples
 from ses.commands.groups import WholeSentences
 from ses.commands.options import json_option
 from ses.output import console, line, number, print_json, table
@@ -86,7 +87,7 @@ def simulate() -> None:
     """
 
 
-@simulate.command(cls=_Listing)
+@simulate.command(cls=_Listing, epilog=examples("ses simulate table1 --users 8 --seeds 5"))
 @click.option(
     "--users", "users", multiple=True, type=click.IntRange(2), metavar="N",
     help="Only this many users; may be repeated. [6, 8, 10]",
@@ -124,7 +125,7 @@ def table1(
     _finish(rows, as_json, picture)
 
 
-@simulate.command(cls=_Listing)
+@simulate.command(cls=_Listing, epilog=examples("ses simulate hard --seeds 5 --plot hard.png"))
 @click.option("--files", type=click.IntRange(100), metavar="N", help="Files per run. [as the scenario says]")
 @_options
 def hard(
@@ -160,7 +161,7 @@ def hard(
     _finish(rows, as_json, picture)
 
 
-@simulate.command()
+@simulate.command(epilog=examples("ses simulate agents --agents 1000 --away 60"))
 @click.option(
     "--agents", type=click.IntRange(1, 100_000), default=10_000, show_default=True, metavar="N",
     help="How many nodes have one.",

@@ -7,11 +7,12 @@ from ses_client.answers.elements import Inventory, ReadyCheck
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_FAILED
 
+from ses.commands.examples import examples
 from ses.commands.options import service_command
 from ses.output import console, line, print_json, seconds, table
 
 
-@click.command()
+@click.command(epilog=examples("ses status"))
 @service_command
 def status(client: ServiceClient, as_json: bool) -> None:
     """Say whether the service is ready, and how fresh its data are.

@@ -6,6 +6,7 @@ import click
 from ses_client.answers.tokens import PersonalToken
 from ses_client.client import ServiceClient
 
+from ses.commands.examples import examples
 from ses.commands.groups import WholeSentences
 from ses.commands.options import service_command
 from ses.output import console, day, print_json, table
@@ -20,7 +21,7 @@ def token() -> None:
     """
 
 
-@token.command("list")
+@token.command("list", epilog=examples("ses token list"))
 @service_command
 def list_command(client: ServiceClient, as_json: bool) -> None:
     """List your tokens: what each may do, until when, and when it was last used."""
@@ -33,7 +34,7 @@ def list_command(client: ServiceClient, as_json: bool) -> None:
         click.echo("You have no tokens. Make one: ses token new NAME, or in the portal.")
 
 
-@token.command("new")
+@token.command("new", epilog=examples("ses token new laptop --scope read --days 30"))
 @click.argument("name")
 @click.option("--scope", type=click.Choice(("all", "read")), default="all", show_default=True,
               help="What it may do: all that you may, or only what changes nothing.")  # fmt: skip
@@ -52,7 +53,7 @@ def new(client: ServiceClient, as_json: bool, name: str, scope: str, days: int) 
     click.echo(f"Until {day(made.token.ends)}. Keep it now, such as by: ses login", err=True)
 
 
-@token.command("revoke")
+@token.command("revoke", epilog=examples("ses token revoke laptop"))
 @click.argument("name")
 @service_command
 def revoke(client: ServiceClient, as_json: bool, name: str) -> None:

@@ -17,6 +17,7 @@ from ses_client.errors import EXIT_NOT_FOUND, NotFoundError, SesError, UsageErro
 
 from ses.api.library import LibraryError, library
 from ses.commands.advise.last import compare
+from ses.commands.examples import examples
 from ses.commands.options import service_command, subject_options
 from ses.last_forecast import Kept, keep
 from ses.output import console, line, number, print_json, table
@@ -32,7 +33,10 @@ from ses.streaming.advice import Forecast, Place, Work, advice, fitting, fitting
 _RATES = {"MB/s": 1e6, "GB/s": 1e9, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(
+    context_settings={"allow_interspersed_args": False},
+    epilog=examples("ses advise -- ./simulation input.dat", "ses advise --profile alice:simulation"),
+)
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[--] [PROGRAM [ARGUMENT]...]")
 @click.option(
     "--profile", "kept", metavar="FILE|NAME",

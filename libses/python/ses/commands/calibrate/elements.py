@@ -13,6 +13,7 @@ from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_FAILED, NotFoundError, SesError, UsageError
 
 from ses.calibration import Measured, NotMeasuredError, Place, measure, refuse_when_full
+from ses.commands.examples import examples
 from ses.commands.options import service_command
 from ses.output import console, line, print_json, table
 
@@ -22,7 +23,7 @@ _PREFIXES = """\
 @prefix unit: <http://qudt.org/vocab/unit/> ."""
 
 
-@click.command()
+@click.command(epilog=examples("ses calibrate scratch/b1 scratch/b2 --yes", "ses calibrate --node"))
 @click.argument("elements", nargs=-1, metavar="[ELEMENT]...")
 @click.option("--all", "every", is_flag=True, help="All elements that can be reached from this node.")
 @click.option("--yes", is_flag=True, help="Do it. Without this nothing is written.")

@@ -11,6 +11,7 @@ from ses_client.client import ServiceClient
 from ses_client.errors import UsageError
 
 from ses.commands.elements.effects import element_argument, show
+from ses.commands.examples import examples
 from ses.commands.options import service_command
 from ses.quantities import quantity
 
@@ -37,7 +38,7 @@ def _facts(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command()
+@click.command(epilog=examples("ses elements add scratch/b4 --server nas1 --target /srv/b4 --write 300MB/s"))
 @element_argument
 @click.option("--target", required=True, help="Directory of a branch, index of an OST, name of a pool.")
 @click.option("--server", required=True, help="Server of the element; added if it is not described.")
@@ -47,7 +48,6 @@ def _facts(command: Callable[..., Any]) -> Callable[..., Any]:
 def add(client: ServiceClient, as_json: bool, element: str, dry_run: bool, **facts: str | None) -> None:
     """Add an element to a storage system of the site.
 
-    For example: ses elements add scratch/b4 --server nas1 --target /srv/disk4 --read 500MB/s --write 300MB/s.
     The file system must have it already; its server may be one that is not described yet.  Administrators
     only; recorded, and taken back by ses kb undo.
     """
@@ -56,7 +56,7 @@ def add(client: ServiceClient, as_json: bool, element: str, dry_run: bool, **fac
     show(made, f"{element} was added.", as_json)
 
 
-@click.command("set")
+@click.command("set", epilog=examples("ses elements set scratch/b4 --read 500MB/s --write 300MB/s"))
 @element_argument
 @click.option("--target", help="Directory of a branch, index of an OST, name of a pool.")
 @click.option("--server", help="Server of the element; added if it is not described.")
@@ -76,7 +76,7 @@ def set_command(
     show(client.set_element(element, {**said, "dry_run": dry_run}), f"{element} was changed.", as_json)
 
 
-@click.command()
+@click.command(epilog=examples("ses elements remove scratch/b4 --dry-run"))
 @element_argument
 @dry_run_option
 @service_command

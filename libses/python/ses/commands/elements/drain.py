@@ -8,11 +8,16 @@ from ses_client.client import ServiceClient
 
 from ses.commands.elements.changes import dry_run_option
 from ses.commands.elements.effects import element_argument, show
+from ses.commands.examples import examples
 from ses.commands.options import service_command
 from ses.quantities import moment
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "ses drain scratch/b3 --dry-run", "ses drain scratch/b3 --reason 'disk swap' --until 2030-12-01T08:00"
+    )
+)
 @element_argument
 @click.option("--reason", metavar="TEXT", help="Why; shown to whoever asks why no file goes there.")
 @click.option("--until", metavar="TIME", help="When it takes files again by itself: 2026-12-01T08:00.")
@@ -38,7 +43,7 @@ def drain(
     show(client.drain(element, how), f"{element} takes no further files{end}.", as_json)
 
 
-@click.command()
+@click.command(epilog=examples("ses undrain scratch/b3"))
 @element_argument
 @dry_run_option
 @service_command

@@ -7,14 +7,17 @@ from ses_client.answers.elements import Element
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError
 
-from ses.commands.options import service_command
+from ses.columns import Column
+from ses.commands.examples import examples
+from ses.commands.options import service_command, wide_option
 from ses.output import console, number, print_json, seconds, table
 
 
-@click.command("list")
+@click.command("list", epilog=examples("ses elements list --system scratch"))
 @click.option("--system", help="Only the elements of this storage system.")
+@wide_option
 @service_command
-def list_command(client: ServiceClient, as_json: bool, system: str | None) -> None:
+def list_command(client: ServiceClient, as_json: bool, system: str | None, wide: bool) -> None:
     """List the storage elements with their load and what a stream would get (MB/s, GB)."""
     inventory = client.elements()
     shown = [one for one in inventory.elements if system in (None, one.storage_system)]
@@ -29,9 +32,20 @@ def list_command(client: ServiceClient, as_json: bool, system: str | None) -> No
         found = [one for one in inventory.json["elements"] if one["id"] in names]
         print_json({**inventory.json, "elements": found})
         return
-    headers = ("element", "state", ">would read", ">would write", ">reads now", ">writes now", ">free GB",
-               ">open", ">data age")  # fmt: skip
-    table(console(), headers, [_row(one) for one in shown])
+    table(console(wide=wide), _HEADERS, [_row(one) for one in shown])
+
+
+_HEADERS = (
+    Column("element"),
+    Column("state", wraps=True),
+    Column("would read", right=True),
+    Column("would write", right=True),
+    Column("reads now", right=True, leaves=4),
+    Column("writes now", right=True, leaves=3),
+    Column("free GB", right=True),
+    Column("open", right=True, leaves=1),
+    Column("data age", right=True, leaves=2),
+)
 
 
 def _row(one: Element) -> list[str]:

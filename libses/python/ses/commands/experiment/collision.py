@@ -7,6 +7,7 @@ from typing import Any
 import click
 from ses_client.errors import EXIT_FAILED
 
+from ses.commands.examples import examples
 from ses.commands.experiment.options import Numbers, Words, build_option, run, seed_option, threads_option
 from ses.commands.options import json_option
 from ses.experiment import collision as collisions
@@ -14,7 +15,7 @@ from ses.experiment.arms import PRODUCT, parse_arms
 from ses.output import console, line, number, print_json, table
 
 
-@click.command()
+@click.command(epilog=examples("ses experiment collision --users 1,8 --rounds 3"))
 @click.option(
     "--users", "writers", type=Numbers(), default="8", show_default=True, metavar="N,...",
     help="How many files are created together, each by a user of its own; a list such as 1,4,8,16.",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from ses.commands.examples import examples
 from ses.commands.experiment.options import Numbers, build_option, run
 from ses.commands.options import json_option
 from ses.demo.faults import DemoError
@@ -16,7 +17,7 @@ from ses.experiment.machine import load
 from ses.output import console, line, number, print_json, table
 
 
-@click.command()
+@click.command(epilog=examples("ses experiment dedicated --short"))
 @click.option("--short", is_flag=True, help="16 servers and this node's sampler, at 1 and 16 ms, once.")
 @click.option("--servers", type=Numbers(), metavar="N,...",
               help="Servers that are watched, besides this node by its own sampler. [1,4,16,32]")  # fmt: skip

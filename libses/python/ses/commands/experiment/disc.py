@@ -7,6 +7,7 @@ from dataclasses import asdict
 import click
 from ses_client.errors import EXIT_FAILED
 
+from ses.commands.examples import examples
 from ses.commands.experiment.options import run
 from ses.commands.near.options import Cost
 from ses.commands.options import json_option
@@ -18,7 +19,7 @@ from ses.output import console, number, print_json, table
 _SELECTIONS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 
 
-@click.command()
+@click.command(epilog=examples("ses experiment disc --short"))
 @click.option("--short", is_flag=True, help="64 MB on each endpoint and one selectivity; a minute or two.")
 @click.option("--size", "megabytes", type=click.IntRange(1), metavar="MB",
               help="Text on each endpoint. [256]")  # fmt: skip

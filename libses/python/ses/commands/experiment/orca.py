@@ -8,6 +8,7 @@ from typing import Any
 import click
 from ses_client.errors import EXIT_FAILED
 
+from ses.commands.examples import examples
 from ses.commands.experiment.options import Numbers, Words, run
 from ses.commands.options import json_option
 from ses.experiment import orca as orcas
@@ -16,7 +17,7 @@ from ses.output import console, line, number, print_json, table
 _ENOUGH = 0.95
 
 
-@click.command()
+@click.command(epilog=examples("ses experiment orca --short"))
 @click.option("--short", is_flag=True, help="One size and one repetition; some minutes.")
 @click.option("--size", "sizes", type=Numbers(), metavar="MB,...", help="Sizes of the file. [64,256,512]")
 @click.option("--clients", type=Numbers(), default="1,2,4,8", show_default=True, metavar="N,...",

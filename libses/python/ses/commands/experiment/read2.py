@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 from ses_client.errors import SesError
 
+from ses.commands.examples import examples
 from ses.commands.experiment.options import Numbers
 from ses.commands.options import json_option
 from ses.experiment.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Run, compare, cost, lines
@@ -18,7 +19,7 @@ from ses.output import console, line, number, print_json, table
 from ses.progress import Progress
 
 
-@click.command()
+@click.command(epilog=examples("ses experiment read2 --allowed 100,400"))
 @click.option(
     "--allowed", type=Numbers(), default="100,200,400,800", show_default=True, metavar="MB/S,...",
     help="Rates the disk may have; without limit is always added.",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from ses_client.errors import SesError
 
+from ses.commands.examples import examples
 from ses.commands.experiment.options import Numbers, Words, build_option, run, seed_option, threads_option
 from ses.commands.options import json_option
 from ses.commands.simulate import RunProgress, need_simulator
@@ -31,7 +32,7 @@ _FULL = {"users": (6, 8, 10), "backgrounds": tuple(LOADS), "repeats": 5}
 _SIMULATED_SEEDS = 20
 
 
-@click.command()
+@click.command(epilog=examples("ses experiment table1 --short --resume runs.jsonl"))
 @click.option(
     "--users", type=Numbers(), metavar="N,...", help="How many users there are. [6,8,10; with --short 8]"
 )

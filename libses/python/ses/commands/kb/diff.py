@@ -7,6 +7,7 @@ from ses_client.answers.reading import JSON
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_FAILED, SesError, UsageError
 
+from ses.commands.examples import examples
 from ses.commands.kb.changes import show_subjects, turned
 from ses.commands.kb.importing import question
 from ses.commands.kb.validate import MISSING, read_turtle
@@ -16,7 +17,7 @@ from ses.output import console, line, print_json
 LIVE = "live"
 
 
-@click.command()
+@click.command(epilog=examples("ses kb diff live site.ttl"))
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @service_command

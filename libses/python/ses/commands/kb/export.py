@@ -10,6 +10,7 @@ import click
 from ses_client.client import ServiceClient
 from ses_client.errors import SesError
 
+from ses.commands.examples import examples
 from ses.commands.options import service_command
 from ses.output import print_json
 
@@ -18,7 +19,7 @@ _GRAPHS = "https://w3id.org/qstorman/graph/"
 _TRIES = 5
 
 
-@click.command()
+@click.command(epilog=examples("ses kb export --output site.ttl"))
 @click.option("--site", "site", is_flag=True, help="Only the site.")
 @click.option("--requirements", "requirements", is_flag=True, help="Only the requirements.")
 @click.option(

@@ -12,12 +12,14 @@ from ses_client.answers.reading import JSON
 from ses_client.client import ServiceClient
 from ses_client.errors import UsageError
 
+from ses.columns import Column
+from ses.commands.examples import examples
 from ses.commands.kb.changes import short, show_subjects
 from ses.commands.options import service_command
 from ses.output import console, line, print_json, table
 
 
-@click.command()
+@click.command(epilog=examples("ses kb history --subject user/alice", "ses kb history 42"))
 @click.argument("number", required=False, type=click.IntRange(1), metavar="[CHANGE]")
 @click.option(
     "--subject", metavar="S", help="Only changes of this: user/alice, vo/materials, or an IRI of the site."
@@ -57,10 +59,10 @@ def history(
             [str(one["number"]), _when(one["at"]), one["author"], _what(one), one["reason"]]
             for one in found[:limit]
         ]
-        table(console(), (">change", "when", "who", "what", "why"), rows)
+        table(console(), _HEADERS, rows)
 
 
-@click.command()
+@click.command(epilog=examples("ses kb undo 42 --dry-run"))
 @click.argument("number", type=click.IntRange(1), metavar="CHANGE")
 @click.option("--force", is_flag=True, help="Also when what it left was changed again: that is lost then.")
 @click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
@@ -85,6 +87,15 @@ def undo(client: ServiceClient, as_json: bool, number: int, force: bool, dry_run
         line(out, f"Undone by change {made['change']}.")
 
 
+_HEADERS = (
+    Column("change", right=True),
+    Column("when", wraps=True),
+    Column("who"),
+    Column("what", path=True),
+    Column("why", wraps=True),
+)
+
+
 def _states(client: ServiceClient, number: int) -> Iterator[JSON]:
     after = ""
     while True:
@@ -106,7 +117,7 @@ def _show_states(out: Console, states: list[JSON]) -> None:
 
 def _when(text: str) -> str:
     try:
-        return datetime.fromisoformat(text).astimezone().isoformat(" ", "seconds")
+        return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     except ValueError:
         return text
 

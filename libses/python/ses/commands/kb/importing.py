@@ -10,6 +10,7 @@ from ses_client.answers.reading import JSON
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_FAILED, RefusedError, UsageError
 
+from ses.commands.examples import examples
 from ses.commands.kb.changes import show_conflicts, show_subjects
 from ses.commands.kb.validate import read_turtle
 from ses.commands.options import service_command
@@ -19,7 +20,9 @@ _PLAIN = 200_000
 """Characters of a text that is sent as it is; a longer one is packed."""
 
 
-@click.command("import")
+@click.command(
+    "import", epilog=examples("ses kb import site.ttl --dry-run", "ses kb import --replace site.ttl")
+)
 @click.argument("file", metavar="FILE")
 @click.option(
     "--merge", "mode", flag_value="merge", default="merge", help="Replace what FILE states. [default]"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 from ses_client.errors import EXIT_FAILED, NotFoundError, SesError
 
+from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.output import console, line, print_json
 
@@ -25,7 +26,7 @@ MISSING = (
 )
 
 
-@click.command()
+@click.command(epilog=examples("ses kb validate site.ttl"))
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @json_option
 def validate(files: tuple[str, ...], as_json: bool) -> None:

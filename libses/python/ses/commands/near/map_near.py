@@ -19,6 +19,7 @@ import click
 from ses_client.client import ServiceClient
 from ses_client.errors import SesError, UsageError
 
+from ses.commands.examples import examples
 from ses.commands.near.options import Cost, Size, WithProgram, execution_options, program, site_of
 from ses.commands.near.signals import PIPE_CLOSED, interruptible
 from ses.commands.options import service_command
@@ -47,7 +48,9 @@ class _Held(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 1
         return pattern, node
 
 
-@click.command("map-near", cls=WithProgram)
+@click.command(
+    "map-near", cls=WithProgram, epilog=examples("ses map-near '/srv/union/alice/*.log' -- grep -c error {}")
+)
 @click.argument("patterns", nargs=-1, required=True, metavar="PATTERN... -- PROGRAM ARGS {}")
 @click.option("--piece", type=Size(), metavar="SIZE",
               help="Divide larger files between lines; {} is then /dev/stdin.")  # fmt: skip

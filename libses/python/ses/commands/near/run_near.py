@@ -14,6 +14,7 @@ import click
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_FAILED
 
+from ses.commands.examples import examples
 from ses.commands.near.options import WithProgram, execution_options, program, site_of
 from ses.commands.near.signals import PIPE_CLOSED, interruptible
 from ses.commands.options import service_command
@@ -27,7 +28,12 @@ from ses.near.running import Local, StoppedError, run_here, run_there
 from ses.output import console, line, print_json
 
 
-@click.command("run-near", cls=WithProgram, options_metavar="[OPTIONS]")
+@click.command(
+    "run-near",
+    cls=WithProgram,
+    options_metavar="[OPTIONS]",
+    epilog=examples("ses run-near --explain /srv/union/alice/log -- grep -c error {}"),
+)
 @click.argument("files", nargs=-1, required=True, metavar="FILE... -- PROGRAM ARGS {}",
                 type=click.Path())  # fmt: skip
 @click.option("--explain", is_flag=True, help="Say both predicted times, what binds, and the measured ones.")

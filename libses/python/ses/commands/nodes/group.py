@@ -7,6 +7,7 @@ from ses_client.answers.nodes import NodeClass
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError
 
+from ses.commands.examples import examples
 from ses.commands.groups import WholeSentences
 from ses.commands.nodes.of import of
 from ses.commands.nodes.publish import publish
@@ -21,7 +22,7 @@ def nodes() -> None:
     """Show the compute nodes, and find those that suit a task."""
 
 
-@nodes.command("list")
+@nodes.command("list", epilog=examples("ses nodes list"))
 @service_command
 def list_command(client: ServiceClient, as_json: bool) -> None:
     """List the classes of nodes: what they mount, their links, and how many are heard of (MB/s).

@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 from ses_client.client import ServiceClient
 
+from ses.commands.examples import examples
 from ses.commands.options import service_command
 from ses.output import console, line, print_json
 from ses.slurm.offers import offers
 from ses.slurm.offers import publish as put
 
 
-@click.command()
+@click.command(epilog=examples("ses nodes publish /var/spool/qstorman/nodes"))
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @service_command
 def publish(client: ServiceClient, as_json: bool, file: Path) -> None:

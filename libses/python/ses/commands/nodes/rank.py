@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import click
+from rich.console import Console
 from ses_client.answers.nodes import NodeSelection, RankedNode
 from ses_client.answers.requirements import Subject
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_NOT_FOUND
 
+from ses.columns import Column
 from ses.commands.decision import show_requirements
-from ses.commands.options import service_command, subject_options
+from ses.commands.examples import examples
+from ses.commands.options import service_command, subject_options, wide_option
 from ses.commands.rank import bytes_of
 from ses.output import console, line, number, print_json, table
 from ses.quantities import requirements_in
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "ses nodes rank 'write>=300MB/s' 'free>=2TB!'",
+        "ses nodes rank 'read>=1GB/s' --count 4 --nodes 'n[0001-0048]'",
+    )
+)
 @click.argument("requirement", nargs=-1)
 @subject_options
 @click.option("--count", type=click.IntRange(1, 1024), default=1, show_default=True,
@@ -29,6 +37,7 @@ from ses.quantities import requirements_in
               help="Ranks; 0: all.")  # fmt: skip
 @click.option("--lines", is_flag=True,
               help="For scripts: node, distance, read and write MB/s (-: not known), element.")  # fmt: skip
+@wide_option
 @service_command
 def rank(
     client: ServiceClient,
@@ -45,6 +54,7 @@ def rank(
     size: str | None,
     limit: int,
     lines: bool,
+    wide: bool,
 ) -> None:
     """Rank the nodes by what a stream of a task would get there.
 
@@ -72,17 +82,28 @@ def rank(
             rates = f"{number(one.read, 3)} {number(one.write, 3)}"
             click.echo(f"{one.node} {one.distance:.6f} {rates} {one.element}")
     else:
-        _show(selection, f"{user}{f':{application}' if application else ''}")
+        _show(console(wide=wide), selection, f"{user}{f':{application}' if application else ''}")
     if not selection.nodes:
         raise SystemExit(EXIT_NOT_FOUND)
 
 
-def _show(selection: NodeSelection, who: str) -> None:
-    out = console()
+_HEADERS = (
+    Column("#", right=True),
+    Column("node"),
+    Column("distance", right=True),
+    Column("write", right=True),
+    Column("read", right=True),
+    Column("free GB", right=True, leaves=1),
+    Column("open", right=True, leaves=2),
+    Column("element"),
+    Column("limit", wraps=True),
+)
+
+
+def _show(out: Console, selection: NodeSelection, who: str) -> None:
     show_requirements(out, selection.requirements, f"Requirements of {who}")
     if selection.nodes:
-        headers = (">#", "node", ">distance", ">write", ">read", ">free GB", ">open", "element", "limit")
-        table(out, headers, [_row(one) for one in selection.nodes])
+        table(out, _HEADERS, [_row(one) for one in selection.nodes])
     else:
         line(out, "No node is left.", "red")
     for one in selection.refused:

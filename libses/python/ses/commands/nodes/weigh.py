@@ -6,6 +6,7 @@ import click
 from ses_client.answers.requirements import Subject
 from ses_client.client import ServiceClient
 
+from ses.commands.examples import examples
 from ses.commands.options import service_command, subject_options
 from ses.output import console, line, print_json, table
 from ses.quantities import requirements_in
@@ -14,7 +15,7 @@ from ses.slurm.scontrol import scontrol
 from ses.slurm.weights import LIGHTEST, apply, changes, weights
 
 
-@click.command()
+@click.command(epilog=examples("ses nodes weigh 'write>=300MB/s' --dry-run"))
 @click.argument("requirement", nargs=-1)
 @subject_options
 @click.option("--base", type=click.IntRange(0, 1_000_000), default=LIGHTEST, show_default=True,

@@ -6,13 +6,14 @@ import click
 from ses_client.client import ServiceClient
 from ses_client.errors import UsageError
 
+from ses.commands.examples import examples
 from ses.commands.options import service_command
 from ses.commands.requirements.storing import save_option, store
 from ses.output import console, line, print_json, table
 from ses.quantities import written
 
 
-@click.command()
+@click.command(epilog=examples("ses requirements derive checkpoint of 4 TB every 30 min by 512 ranks"))
 @click.argument("sentence", nargs=-1, required=True)
 @click.option(
     "--set", "values", multiple=True, metavar="NAME=VALUE", help="A parameter the sentence does not have."

@@ -11,7 +11,9 @@ from ses_client.answers.requirements import RequirementSet, RequirementSets, Sub
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError, UsageError
 
+from ses.columns import Column
 from ses.commands.decision import origin
+from ses.commands.examples import examples
 from ses.commands.groups import WholeSentences
 from ses.commands.options import service_command, subject_options
 from ses.commands.requirements.derive import derive
@@ -29,7 +31,7 @@ def requirements() -> None:
     """
 
 
-@requirements.command()
+@requirements.command(epilog=examples("ses requirements get user alice"))
 @click.argument("level", required=False, type=click.Choice(LEVELS))
 @click.argument("name", required=False)
 @click.option("--user", help="All sets that can apply to this user.")
@@ -48,7 +50,7 @@ def get(client: ServiceClient, as_json: bool, level: str | None, name: str | Non
         _show_sets(console(), found.sets if isinstance(found, RequirementSets) else [found])
 
 
-@requirements.command()
+@requirements.command(epilog=examples("ses requirements effective --user alice --application dd"))
 @subject_options
 @service_command
 def effective(
@@ -76,7 +78,14 @@ def effective(
         table(out, ("requirement", "from", "because"), rows)
 
 
-@requirements.command(name="set")
+@requirements.command(
+    name="set",
+    epilog=examples(
+        "ses requirements set user alice 'current-write-rate>=20MB/s'",
+        "ses requirements set application alice:dd 'free-capacity>=100GB,hard'",
+        "ses requirements set user alice --profile checkpoint",
+    ),
+)
 @click.argument("level", type=click.Choice(LEVELS))
 @click.argument("name")
 @click.argument("requirement", nargs=-1)
@@ -102,8 +111,8 @@ def set_command(
 ) -> None:
     """Replace all requirements of a set and its profile; shows what it was and what it is.
 
-    REQUIREMENT is KIND>=MINIMUM[,hard][,weight=N][,from=TIME][,until=TIME]: ses requirements set user
-    alice 'current-write-rate>=20MB/s'.  See: ses requirements kinds.
+    REQUIREMENT is KIND>=MINIMUM[,hard][,weight=N][,from=TIME][,until=TIME].  See: ses requirements
+    kinds.
     """
     wanted = requirements_in(requirement)
     if (kind is None) != (minimum is None):
@@ -122,7 +131,7 @@ def set_command(
         _show_change(console(), old, new)
 
 
-@requirements.command()
+@requirements.command(epilog=examples("ses requirements kinds"))
 @service_command
 def kinds(client: ServiceClient, as_json: bool) -> None:
     """Show what can be required, in which units, and the profiles there are."""
@@ -143,7 +152,7 @@ def kinds(client: ServiceClient, as_json: bool) -> None:
     table(out, ("profile", "meaning", "requires"), rows)
 
 
-@requirements.command()
+@requirements.command(epilog=examples("ses requirements profile checkpoint"))
 @click.argument("name")
 @service_command
 def profile(client: ServiceClient, as_json: bool, name: str) -> None:
@@ -167,15 +176,22 @@ def _show_sets(out: Console, sets: Sequence[RequirementSet]) -> None:
     for one in sets:
         changed = ""
         if one.modified_at is not None:
-            when = datetime.fromtimestamp(one.modified_at).astimezone().isoformat(" ", "seconds")
-            changed = f"{when} by {one.modified_by or '?'}"
+            when = datetime.fromtimestamp(one.modified_at)  # noqa: DTZ006  # local, as other tables
+            changed = f"{when:%Y-%m-%d %H:%M:%S} by {one.modified_by or '?'}"
         texts = [f"profile {one.profile}"] if one.profile else []
         texts = [*texts, *(written(item) for item in one.requirements)] or ["nothing"]
         rows.append([one.level, one.name, "\n".join(texts), str(one.revision), changed])
     if not rows:
         line(out, "No requirements are set.")
         return
-    table(out, ("level", "name", "requirement", ">revision", "changed"), rows)
+    headers = (
+        Column("level"),
+        Column("name", path=True),
+        Column("requirement"),
+        Column("revision", right=True),
+        Column("changed", wraps=True),
+    )
+    table(out, headers, rows)
 
 
 def _show_change(out: Console, old: RequirementSet, new: RequirementSet) -> None:

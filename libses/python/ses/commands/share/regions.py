@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 import click
 
+from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.commands.share.failures import told
 from ses.output import console, line, print_json, table
@@ -20,7 +21,7 @@ def _user(number: int) -> str:
         return str(number)
 
 
-@click.command("list")
+@click.command("list", epilog=examples("ses share list"))
 @json_option
 def list_command(as_json: bool) -> None:
     """List the regions of this node that you may read."""
@@ -46,7 +47,7 @@ def list_command(as_json: bool) -> None:
     table(out, headers, rows)
 
 
-@click.command()
+@click.command(epilog=examples("ses share create results --size 65536 --mode 0640"))
 @click.argument("region")
 @click.option("--size", type=click.IntRange(1), default=1 << 20, show_default=True, help="Bytes for values.")
 @click.option("--items", type=click.IntRange(1), default=256, show_default=True, help="Most items.")
@@ -63,7 +64,7 @@ def create(region: str, size: int, items: int, mode: str) -> None:
         Region.create(region, size, items, permissions).close()
 
 
-@click.command()
+@click.command(epilog=examples("ses share remove results"))
 @click.argument("region", nargs=-1)
 @click.option("--job", help="Those of this job: for the batch system's epilog.")
 def remove(region: tuple[str, ...], job: str | None) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from ses_client.errors import UsageError
 
+from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.commands.share.failures import told
 from ses.output import console, line, print_json, table
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ses.share.region import ItemFacts
 
 
-@click.command()
+@click.command(epilog=examples("ses share items results"))
 @click.argument("region")
 @json_option
 def items(region: str, as_json: bool) -> None:
@@ -51,7 +52,7 @@ def _model(one: ItemFacts) -> str:
     return name + allows.get(name, "")
 
 
-@click.command()
+@click.command(epilog=examples("ses share get results mean >mean.dat"))
 @click.argument("region")
 @click.argument("item")
 def get(region: str, item: str) -> None:
@@ -65,7 +66,7 @@ def get(region: str, item: str) -> None:
     sys.stdout.buffer.write(value.data)
 
 
-@click.command()
+@click.command(epilog=examples("ses share put results mean <mean.dat"))
 @click.argument("region")
 @click.argument("item")
 def put(region: str, item: str) -> None:
