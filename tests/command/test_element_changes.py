@@ -107,6 +107,7 @@ def test_an_element_is_added_changed_removed_and_put_back(site):
     [
         (("drain", "b1"), "is not an element. Write its storage system", 2),
         (("drain", "union/nowhere"), "has no element nowhere", 5),
+        (("drain", "union/bb1"), "did you mean b1", 5),
         (("drain", "nowhere/b1"), "no storage system nowhere", 5),
         (("elements", "set", "union/b1"), "Nothing to set", 2),
         (("elements", "set", "union/b1", "--read", "50"), "is not a quantity", 2),

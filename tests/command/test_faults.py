@@ -51,7 +51,7 @@ def test_a_token_nobody_knows_exits_4(ses, service, command):
     service.token = "another"
     result = ses(*command)
     assert result.exit_code == 4
-    assert "does not know this token" in result.stderr
+    assert "Name another with --token-file" in result.stderr
 
 
 def test_without_a_token_the_places_to_put_one_are_named(ses):

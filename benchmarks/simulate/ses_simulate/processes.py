@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Sequence
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias, TypeVar
 
 Run = TypeVar("Run")
@@ -24,9 +26,20 @@ def run_all(
     """Simulate every run (given once each) in ``jobs`` processes."""
     if jobs <= 1 or len(runs) < 2:
         return _collected(runs, map(simulate, runs), progress)
-    with multiprocessing.get_context("fork").Pool(jobs) as pool:
+    with _interrupts_blocked():  # for workers as long as they live: the pool ends them
+        pool = multiprocessing.get_context("fork").Pool(jobs)
+    with pool:
         chunk = max(1, min(16, len(runs) // (jobs * 8)))
         return _collected(runs, pool.imap(simulate, runs, chunk), progress)
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _collected(runs: Sequence[Run], results: Iterable[Result], progress: Progress) -> dict[Run, Result]:

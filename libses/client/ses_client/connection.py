@@ -18,7 +18,7 @@ import urllib3
 
 from ses_client.address import ServiceAddress, read_token
 from ses_client.answers.reading import Answer
-from ses_client.errors import BadAnswerError, NotAllowedError, UnreachableError
+from ses_client.errors import BadAnswerError, NotAllowedError, UnreachableError, UsageError
 from ses_client.problems import error_of
 from ses_client.proven import ClearTextError, UnprovenError, base_url, pool
 from ses_client.schemes import other_scheme
@@ -98,11 +98,11 @@ class Connection:
         payload = None
         if body is not None:
             sent["Content-Type"] = "application/json"
-            payload = json.dumps(body, allow_nan=False).encode()
+            payload = _json(body)
         question = {
             "method": method,
             "url": self._base + path,
-            "fields": {name: str(value) for name, value in (fields or {}).items() if value is not None},
+            "fields": {name: _text(value) for name, value in (fields or {}).items() if value is not None},
             "body": payload,
             "headers": sent,
         }
@@ -231,9 +231,31 @@ class Connection:
             ) from error
 
 
+def _json(body: Mapping[str, Any]) -> bytes:
+    try:
+        return json.dumps(body, allow_nan=False).encode()
+    except ValueError:  # infinite, or not a number
+        raise UsageError("A number that was given is too large, or is none.") from None
+
+
+def _text(value: object) -> str:
+    """Return a value for a query; bytes of a name that is no UTF-8 are marked as the agent marks them."""
+    return str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+_CAUSES = (
+    "Connection refused",
+    "Name or service not known",
+    "No route to host",
+    "Network is unreachable",
+    "No such file or directory",
+    "Permission denied",
+    "reset by peer",
+)
+
+
 def _cause(error: Exception) -> str:
+    if isinstance(error, urllib3.exceptions.LocationValueError):
+        return "it is not an address"
     text = str(error)
-    for known in ("Connection refused", "Name or service not known", "No route to host", "reset by peer"):
-        if known in text:
-            return known.lower()
-    return type(error).__name__
+    return next((known.lower() for known in _CAUSES if known in text), type(error).__name__)

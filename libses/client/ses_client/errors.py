@@ -7,6 +7,7 @@
 3     nothing answers at the service's address, or not in time
 4     the service does not accept the token, or the token may not do this
 5     what was asked for does not exist
+130   interrupted by Ctrl-C
 ====  ==========================================================================
 """
 

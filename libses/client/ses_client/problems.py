@@ -16,7 +16,7 @@ from ses_client.errors import (
 )
 
 _TOKEN = "Name your token with --token-file or SES_TOKEN_FILE, or put it in ~/.config/ses/token."
-_OTHER_TOKEN = "The service does not know this token: ask its administrator for another."
+_OTHER_TOKEN = "Name another with --token-file or SES_TOKEN_FILE, or keep one by ses login."
 _CONFLICTS = ("changed-since", "changed-meanwhile")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -108,7 +109,12 @@ class _Group(LoadedWhenCalled):
             finally:
                 sys.stdout.flush()
         except OSError as error:
-            if error.filename is not None or error.errno not in (*_NOT_WRITTEN, errno.EPIPE, errno.ENOENT):
+            if error.filename is not None:
+                from ses.output import visible
+
+                click.echo(visible(f"Error: {error.filename}: {error.strerror}."), err=True)
+                raise SystemExit(1) from None
+            if error.errno not in (*_NOT_WRITTEN, errno.EPIPE, errno.ENOENT):
                 raise
             if error.errno == errno.ENOENT:  # os.getcwd() names no file
                 click.echo("Error: The working directory does not exist any more.", err=True)
@@ -121,6 +127,9 @@ class _Group(LoadedWhenCalled):
 
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo(err=True)  # behind ^C
+            raise SystemExit(128 + signal.SIGINT) from None
         except SesError as error:
             from ses.output import visible
 
@@ -136,7 +145,8 @@ class _Group(LoadedWhenCalled):
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
         "Exit codes: 0 done; 1 something is not right, or the service failed; 2 not understood; "
-        "3 the service is not reachable; 4 the token is not accepted; 5 what was asked for does not exist."
+        "3 the service is not reachable; 4 the token is not accepted; 5 what was asked for does not exist; "
+        "130 interrupted by Ctrl-C."
     ),
 )
 @click.version_option(package_name="qstorman-ses", prog_name="ses", message="%(prog)s %(version)s")

@@ -6,6 +6,7 @@ says so when a requirement reaches it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import replace
@@ -27,11 +28,14 @@ def quantity(text: str) -> tuple[float, str]:
     try:
         if match is None:
             raise ValueError
-        return float(match[1]), match[2]
+        value, unit = float(match[1]), match[2]
     except ValueError:
         raise UsageError(
             f"{text!r} is not a quantity. Write a number and its unit, like 20MB/s or 2GB."
         ) from None
+    if not 0 <= value < math.inf:
+        raise UsageError(f"{text!r} is {'below zero' if value < 0 else 'too large'}.")
+    return value, unit
 
 
 def requirements_in(texts: Iterable[str]) -> list[Requirement]:
@@ -95,9 +99,12 @@ def moment(text: str) -> str:
 
 def _weight(text: str, whole: str) -> float:
     try:
-        return float(text)
+        weight = float(text)
+        if not math.isfinite(weight):
+            raise ValueError
     except ValueError:
         raise UsageError(f"The weight {text!r} in {whole!r} is not a number.") from None
+    return weight
 
 
 def written(one: Requirement) -> str:

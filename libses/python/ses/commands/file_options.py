@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import click
 from ses_client.errors import UsageError
 
+from ses.commands.elements.effects import element_id
 from ses.commands.options import current_user
 
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
@@ -30,6 +32,7 @@ def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
         last: str | None,
         **rest: Any,
     ) -> Any:
+        element = None if element is None else element_id(element)
         asked = {"application": application, "vo": vo, "job": job, "element": element}
         asked["user"] = None if everybody else user
         if last is not None:
@@ -52,7 +55,7 @@ def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def _seconds(text: str) -> float:
     unit = _UNITS.get(text[-1:])
     try:
-        if unit is not None and (value := float(text[:-1])) > 0:
+        if unit is not None and 0 < (value := float(text[:-1])) < math.inf:
             return value * unit
     except ValueError:
         pass

@@ -19,6 +19,8 @@ from ses.quantities import make_requirement, quantity, requirements_in
 _BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "PB": 10**15,
           "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}  # fmt: skip
 
+_MOST_BYTES = 2**63 - 1
+
 
 @click.command(
     epilog=examples(
@@ -89,6 +91,8 @@ def bytes_of(size: str) -> int:
     value, unit = quantity(size)
     if unit not in _BYTES:
         raise click.BadParameter(f"unit {unit!r} is none of {', '.join(_BYTES)}", param_hint="--size")
+    if value * _BYTES[unit] > _MOST_BYTES:
+        raise click.BadParameter(f"{size!r} is more than a file can have", param_hint="--size")
     return round(value * _BYTES[unit])
 
 

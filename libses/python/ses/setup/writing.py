@@ -60,7 +60,7 @@ def write(answers: Answers) -> None:
             _create(path, text, 0o644)
         (here / "tokens").mkdir(mode=0o700)
     except OSError as error:
-        raise SesError(f"{error.filename} cannot be written: {error.strerror}.") from error
+        raise SesError(f"{error.filename or path} cannot be written: {error.strerror}.") from error
     tokens = here / "tokens.toml"
     _run(service, "tls", "init", here / "tls", ",".join(answers.hosts))
     made = _run(service, "token", "new", "--tokens", tokens, "--role", "admin", "--name", "admin")

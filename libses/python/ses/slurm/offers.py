@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 
@@ -42,7 +43,8 @@ def publish(path: Path, text: str) -> None:
             file.write(text)
         draft.replace(path)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink()
         raise SesError(f"{path} cannot be written: {error.strerror}.") from error
 
 

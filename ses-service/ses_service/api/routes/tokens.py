@@ -91,7 +91,9 @@ def _not_kept(error: OSError) -> NotKeptProblem:
 def _person() -> str:
     user = caller().user
     if user is None:
-        raise ForbiddenProblem("Personal tokens are a person's: say whose by X-Acting-User.")
+        raise ForbiddenProblem(
+            "Personal tokens are a person's, and this token is not one person's (X-Acting-User says whose)."
+        )
     return user
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TypeAlias
 from urllib.parse import quote
 
@@ -210,5 +211,17 @@ def _find(site: Description, where: ElementName) -> URIRef | None:
 def _element(site: Description, where: ElementName) -> URIRef:
     found = _find(site, where)
     if found is None:
-        raise NoSuchElementError(f"The storage system {where.system} has no element {where.name}")
+        near = get_close_matches(where.name, _names(site, where), 2)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise NoSuchElementError(f"The storage system {where.system} has no element {where.name}{hint}")
     return found
+
+
+def _names(site: Description, where: ElementName) -> list[str]:
+    system = _system(site, where)
+    return sorted(
+        str(name)
+        for facts in site.values()
+        if system in facts.get(QSM.elementOf, ())
+        for name in facts.get(QSM.name, ())
+    )

@@ -176,7 +176,7 @@ def _show_sets(out: Console, sets: Sequence[RequirementSet]) -> None:
     for one in sets:
         changed = ""
         if one.modified_at is not None:
-            when = datetime.fromtimestamp(one.modified_at)  # noqa: DTZ006  # local, as other tables
+            when = datetime.fromtimestamp(one.modified_at)
             changed = f"{when:%Y-%m-%d %H:%M:%S} by {one.modified_by or '?'}"
         texts = [f"profile {one.profile}"] if one.profile else []
         texts = [*texts, *(written(item) for item in one.requirements)] or ["nothing"]

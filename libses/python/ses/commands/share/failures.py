@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ses_client.errors import SesError, UsageError
+from ses_client.errors import NotFoundError, SesError, UsageError
 
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Raise UsageError for a name that does not exist or exists already, SesError for the rest."""
+    """Raise what a failure of the library is: of the name, NotFoundError or UsageError, else SesError."""
     try:
         yield
     except FileNotFoundError as error:
-        raise UsageError(
+        raise NotFoundError(
             f"There is no {error.filename!r} here. `ses share list` has the regions of this node, "
             "`ses share items REGION` what is in one."
         ) from error
@@ -23,4 +24,5 @@ def told() -> Iterator[None]:
     except PermissionError as error:
         raise SesError(f"{error.filename}: its mode does not allow this to you.") from error
     except OSError as error:
-        raise SesError(f"{error.filename}: {error.strerror}.") from error
+        failure = UsageError if error.errno == errno.EINVAL else SesError
+        raise failure(f"{error.filename}: {error.strerror}.") from error

@@ -1,0 +1,117 @@
+"""What is typed wrong, or cannot be read or written: a sentence with the cause, a status, no traceback."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from selection_service_double import element
+from ses.setup import writing
+
+NOT_UTF8 = os.fsdecode(b"\xff")
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (("rank", "write>=1e400MB/s"), "too large"),
+        (("rank", "write>=-3MB/s"), "below zero"),
+        (("rank", "write>=3MB/s,weight=inf"), "is not a number"),
+        (("rank", "--size", "1e300PB"), "more than a file can have"),
+        (("rank", "--size", "-5GB"), "below zero"),
+        (("files", "--last", "infd"), "is no time"),
+        (("files", "--element", "b1"), "Write its storage system and its name"),
+        (("report", "--element", "b1"), "Write its storage system and its name"),
+        (("requirements", "set", "user", "a", "--kind", "free", "--minimum", "2GB", "--weight", "nan"),
+         "too large, or is none"),
+    ],
+)  # fmt: skip
+def test_numbers_and_names_that_cannot_be_are_said_and_never_sent(ses, service, typed, said):
+    result = ses(*typed)
+    assert result.exit_code == 2, result.output
+    assert said in result.stderr
+    assert not [one for one in service.requests if one[0] != "GET"]
+
+
+def test_a_name_that_is_no_utf8_is_asked_for_as_the_agent_tells_it(ses, service):
+    assert ses("files", "--path", f"/data/{NOT_UTF8}").exit_code == 0
+    assert service.asked["path"] == "/data/\ufffd"
+
+
+def test_json_of_a_name_that_is_no_utf8_is_json(ses, union):
+    mount, _ = union
+    (mount / NOT_UTF8).write_text("x")
+    found = ses.json("layout", str(mount / NOT_UTF8))
+    assert found["file"] == str(mount / NOT_UTF8)
+
+
+@pytest.mark.parametrize(
+    ("url", "cause"),
+    [("unix:/nowhere/socket", "no such file or directory"), ("http://127.0.0.1:99999", "not an address")],
+)
+def test_an_address_nobody_can_be_at_exits_3_with_the_cause(ses, url, cause):
+    result = ses("elements", "--url", url)
+    assert result.exit_code == 3
+    assert cause in result.stderr
+
+
+def test_a_file_that_no_command_expects_to_fail_is_named_with_the_cause(ses):
+    result = ses("nodes", "of", "a" * 300)
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: {'a' * 300}: File name too long.\n"
+
+
+def test_a_file_for_slurm_that_cannot_be_written_is_named_as_it_was_typed(ses, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    result = ses("nodes", "publish", str(file / "nodes"))
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: {file / 'nodes'} cannot be written: Not a directory.\n"
+
+
+def test_a_full_disk_names_the_file_that_was_being_written(ses, union, tmp_path, monkeypatch):
+    def full(_path: Path, _text: str, _mode: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(writing, "_create", full)
+    result = ses("init", str(tmp_path / "etc"), "--storage", str(union[0]), "--host", "h", "--node", "n")
+    assert result.exit_code == 1
+    assert f"{tmp_path / 'etc'}/" in result.stderr
+    assert "cannot be written: No space left on device" in result.stderr
+
+
+def test_an_interrupted_command_exits_130_and_says_nothing(ses, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        environment = {
+            **os.environ,
+            **ses.env,
+            "SES_SERVICE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}",
+        }
+        command = subprocess.Popen(
+            [Path(sys.executable).with_name("ses"), "elements"],
+            env=environment, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        connection, _ = silent.accept()
+        with connection:
+            assert connection.recv(1)
+            command.send_signal(signal.SIGINT)
+            output, told = command.communicate(timeout=300)
+    assert (command.returncode, output, told.strip()) == (130, "", "")
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_what_is_piped_is_utf8_in_any_locale(service, ses, more, locale):
+    service.elements = [element("größe", "/srv/union", "/srv/b1", None)]
+    done = subprocess.run(
+        [Path(sys.executable).with_name("ses"), "elements", *more],
+        env={**os.environ, **ses.env, "LC_ALL": locale, "PYTHONIOENCODING": "latin-1"},
+        capture_output=True, check=True,
+    )  # fmt: skip
+    assert "union/größe" in done.stdout.decode("utf-8")

@@ -1,0 +1,35 @@
+"""A simulation in several processes ends at Ctrl-C, which a terminal sends to all of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+LONG = ("simulate", "table1", "--users", "6", "--seeds", "2000", "--jobs", "2")
+
+
+def test_an_interrupted_simulation_ends_with_all_its_processes() -> None:
+    process = subprocess.Popen(
+        [Path(sys.executable).with_name("ses"), *LONG],
+        start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while len(children.read_text().split()) < 2:
+            assert process.poll() is None
+            time.sleep(0.05)
+        for child in children.read_text().split():
+            status = Path(f"/proc/{child}/status").read_text()
+            blocked = int(status.partition("SigBlk:")[2].split()[0], 16)
+            assert blocked & 1 << signal.SIGINT - 1, "a worker that dies of it keeps a lock"
+        os.killpg(process.pid, signal.SIGINT)
+        _, told = process.communicate(timeout=300)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 130
+    assert "Traceback" not in told
