@@ -30,7 +30,8 @@ def test_each_quota_says_when_it_is_used_up(ses, service):
     assert rows["bob"].rstrip().endswith("-")
     assert "and 56 more" in output
     assert "Quotas of home: no answer in time" in output
-    assert ses.json("quotas")["total"] == 60
+    assert ses.json("quotas", "--limit", "60")["total"] == 60
+    assert service.asked == {"limit": "60"}
 
 
 def test_nothing_is_said_to_be_nothing(ses, service):

@@ -10,8 +10,6 @@ from ses.commands.examples import examples
 from ses.commands.options import service_command
 from ses.output import console, line, number, print_json, table
 
-_MOST = 50
-
 
 @click.command(epilog=examples("ses quotas --user alice", "ses quotas --system scratch --within 30"))
 @click.option("--system", help="Only the quotas in this storage system.")
@@ -23,6 +21,9 @@ _MOST = 50
     metavar="DAYS",
     help="Only those that are used up within so many days.",
 )
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most quotas to list."
+)
 @service_command
 def quotas(
     client: ServiceClient,
@@ -31,12 +32,13 @@ def quotas(
     user: str | None,
     kind: str | None,
     within: float | None,
+    limit: int,
 ) -> None:
     """List the quotas of file systems, and when each is used up at the pace of the last weeks.
 
     Those that are used up first come first.  GB are decimal.
     """
-    found = client.quotas(system=system, user=user, kind=kind, full_within_days=within, limit=_MOST)
+    found = client.quotas(system=system, user=user, kind=kind, full_within_days=within, limit=limit)
     if as_json:
         print_json(found.json)
         return
@@ -47,7 +49,7 @@ def quotas(
     else:
         line(out, "No quota is known." if within is None else f"No quota is used up within {within:g} days.")
     if found.total > len(found.quotas):
-        line(out, f"and {found.total - len(found.quotas)} more")
+        line(out, f"and {found.total - len(found.quotas)} more (--limit)")
     for name, error in found.troubles:
         line(out, f"Quotas of {name}: {error}", "yellow")
     if found.problem:
