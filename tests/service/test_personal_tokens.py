@@ -96,6 +96,12 @@ def test_revoked_token_is_not_accepted(people: People) -> None:
     assert people.names() == ["desk"]
 
 
+def test_a_token_that_is_no_persons_lists_none(people: People) -> None:
+    refused = people.call(people.portal, "GET", "/v1/tokens")
+    assert refused.status_code == 403
+    assert "this token is not one person's" in refused.get_json()["detail"]
+
+
 def test_token_of_scope_read_revokes_itself_only(people: People) -> None:
     people.token(name="desk")
     token = people.token(scope="read")
