@@ -185,7 +185,7 @@ def test_a_service_that_answers_rubbish(examine, service):
 
 def test_a_token_nobody_knows(examine, service):
     service.token = "another"
-    assert "does not know this token" in said(examine(), "token")
+    assert "needs a known token" in said(examine(), "token")
 
 
 def test_a_token_file_open_to_others(examine, token_file):
