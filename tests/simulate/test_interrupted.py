@@ -25,7 +25,7 @@ def test_an_interrupted_simulation_ends_with_all_its_processes() -> None:
         for child in children.read_text().split():
             status = Path(f"/proc/{child}/status").read_text()
             blocked = int(status.partition("SigBlk:")[2].split()[0], 16)
-            assert blocked & 1 << signal.SIGINT - 1, "a worker that dies of it keeps a lock"
+            assert blocked & 1 << signal.SIGINT - 1, "an interrupt waits until all workers are made"
         os.killpg(process.pid, signal.SIGINT)
         _, told = process.communicate(timeout=300)
     finally:
