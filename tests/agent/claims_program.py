@@ -237,7 +237,7 @@ class Claims(_Segment):
     SLOTS, SLOT_SIZE = 2048, 1024
     SIZE: ClassVar[int] = 2121728
     _NEED = struct.Struct("=ddII" + "IHHdd" * 8)
-    _BODY = struct.Struct("=QQQQQQ IiiiiI II 14s BB IIIxxxx 216s 64H 64s 368s 128x")  # all but the state
+    _BODY = struct.Struct("=QQQQQQ IiiiiI II 14s BB IIII 216s 64H 64s 368s 128x")  # all but the state
 
     def __init__(self, socket: Path, uid: int = 0) -> None:
         self.table = Table(socket)
@@ -324,20 +324,26 @@ class Claims(_Segment):
         path: bytes | str | Path = b"",
         application: str = "program",
         expected_bytes: float = -1.0,
+        room: float = -1.0,
         epoch: int | None = None,
         system: int = 0,
         rows: tuple[int, ...] | None = None,
         began: tuple[int, int, int, int] = (0, 0, 0, 0),  # first row, how many compared, rank, ranks
+        requirement: tuple[int, int, int, float, float] | None = None,  # as of an Entry
+        digest: int = 0,
+        stated: int = 0,
     ) -> None:
         device, inode = (status.st_dev, status.st_ino) if status else (0, 0)
         above = (directory.st_dev, directory.st_ino) if directory else (0, 0)
         name = os.fsencode(path)
         chosen = (claim.row,) if rows is None else rows
-        need = self._NEED.pack(expected_bytes, -1.0, 0, 0, *[0, 0, 0, 0.0, 0.0] * 8)
+        asked = () if requirement is None else requirement
+        none = [0, 0, 0, 0.0, 0.0] * (8 - bool(asked))
+        need = self._NEED.pack(expected_bytes, room, bool(asked), 0, *asked, *none)
         body = self._BODY.pack(
-            *(device, inode, *above, claim.epoch if epoch is None else epoch, 0),
+            *(device, inode, *above, claim.epoch if epoch is None else epoch, digest),
             *(outcome, error, fd, dirfd, os.getpid() if pid is None else pid, len(name)),
-            *(system, len(chosen), bytes(chosen), 1, *began, need),
+            *(system, len(chosen), bytes(chosen), 1, *began, stated, need),
             *(*claim.seen, *[0] * (64 - len(claim.seen))),
             *(application.encode(), name),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pwd
 import subprocess
 import sys
 from collections import Counter
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from claims_program import NOT_CREATED, Claims, Table, owner_of
 from patience import PATIENCE, wait_until
+from program_side import CURRENT_WRITE, Wish
 from running_agent import Agent
 from service_double import ServiceDouble
 
@@ -272,6 +274,35 @@ def test_needs_that_change_change_the_entries(
     assert general.requirements[0][3] == 80e6
     assert (tar.requirements[0][3], tar.digest != general.digest) == (10e6, True)
     assert claims.get64(claims.GENERATION) > before
+
+
+def test_a_requirement_that_a_program_stated_is_told_as_its_own_though_the_user_stored_the_same(
+    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    """By a claim and by asking; what the program did not state is the user's."""
+    asked = {"kind": "current-write-rate", "code": 3, "bound": 50e6, "weight": 1.0, "hard": False}
+    stored = {"at_most": False, "unit": "MB/s", "size": 1e6, "level": "user", "level_name": "x"}
+    need = {"application": None, "requirements": [asked | stored], "room_bytes": None, "expected_from": None}
+    service.needs[pwd.getpwuid(os.getuid()).pw_name] = ("g1", [need])
+    agent = start(service.url)
+    agent.wait_for("service found")
+    conversation = agent.ask(device, wishes=(Wish(CURRENT_WRITE, 50.0),))
+    conversation.create(tmp_path / "asked")
+    claims = Claims(agent.socket, os.getuid())
+    wait_until(lambda: claims.needs(), "needs are there")
+    claims.wait_until_staged()
+    (entry,) = claims.needs()
+    (requirement,) = entry.requirements
+    levels = {conversation.answer.placement: "explicit"}
+    for stated, level in ((1, "explicit"), (0, "user")):
+        claim = claims.choose()
+        details = {"requirement": requirement, "digest": entry.digest, "stated": stated}
+        os.close(claims.create(claim, tmp_path / f"claimed{stated}", **details))
+        levels[claims.id_of(claim)] = level
+    for placement, level in levels.items():
+        wait_until(lambda id=placement: id in service.decided, "it is told")
+        (told,) = service.decided[placement][1]["requirements"]
+        assert (told["bound"], told["level"]) == (50e6, level)
 
 
 def test_delta_changes_its_rows_and_no_others(claims: Claims, service: ServiceDouble, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ _HEAD = struct.Struct("=IHHQQQQIIII")
 _MOUNT = struct.Struct("=IIII 288s")
 _PLACE = struct.Struct("=II 96s 16s 384s 8x")
 _CLAIMS_HEAD = struct.Struct("=IHHQQIIQQ")
-_CLAIM = struct.Struct("=QQQQQQQ IiiiiIII 14sBB IIIxxxx")
+_CLAIM = struct.Struct("=QQQQQQQ IiiiiIII 14sBB IIII")
 assert (_MOUNT.size, _PLACE.size, _CLAIM.size) == (304, 512, 120)
 
 Records = NDArray[Any]
@@ -90,6 +90,7 @@ class Claim:
     few: int
     rank: int
     ranks: int
+    stated: int
     need: Records
     seen: tuple[int, ...]
     application: str

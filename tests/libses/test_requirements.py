@@ -104,6 +104,19 @@ def test_stated_kinds_go_before_those_of_the_entry(union: Union, probes: Path, c
     assert claims.claims()[0].need["room"] == 5e9
 
 
+def test_a_claim_says_how_many_requirements_the_program_stated(
+    union: Union, probes: Path, claims: ClaimsDouble
+) -> None:
+    """Also where they equal those of the entry, which the numbers cannot tell."""
+    claims.need(0, (WRITE_RATE, False, False, 50e6, 1.0), (READ_RATE, True, False, 9e6, 3.0))
+    create(union, probes, SES_REQUIRE="write>=50MB/s")
+    assert [kind for kind, *_ in needed(claims)] == [WRITE_RATE, READ_RATE]
+    assert claims.take()[0].stated == 1
+    create(union, probes, "second")
+    assert [kind for kind, *_ in needed(claims)] == [WRITE_RATE, READ_RATE]
+    assert claims.claims()[0].stated == 0
+
+
 def test_run_without_needs_has_those_of_its_entry(union: Union, probes: Path, claims: ClaimsDouble) -> None:
     claims.need(0, (WRITE_RATE, True, False, 7e6, 2.0))
     create(union, probes)

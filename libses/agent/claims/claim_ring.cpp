@@ -69,6 +69,7 @@ std::optional<Claim> parse_claim(const ses_claim &shared, unsigned slot) {
   claim.system = shared.system;
   claim.epoch = shared.epoch;
   claim.digest = shared.digest;
+  claim.stated = shared.stated;
   claim.first = shared.first;
   claim.few = shared.few;
   claim.rank.rank = shared.rank;
@@ -112,6 +113,7 @@ ClaimRing::Slot ClaimRing::read_slot(unsigned slot, Time now, std::vector<Claim>
   std::atomic_signal_fence(std::memory_order_seq_cst); // no second look at what may have changed
   copy.state = state;
   shared.job[0] = '\0'; // a library of before leaves what is there
+  shared.stated = 0;
   std::atomic_ref(shared.state).compare_exchange_strong(state, 0, std::memory_order_acq_rel);
   unfinished_.erase(slot);
   if (auto claim = parse_claim(copy, slot)) {

@@ -32,6 +32,7 @@ struct Claim {
   uint32_t few = 0;
   ses_rank rank{};      // `rank` and `ranks` of it
   ses_core_need need{}; // every number in range
+  uint32_t stated = 0;  // of its requirements, the first
   std::array<uint16_t, SES_TABLE_ELEMENTS> seen{};
   FileId file;
   std::optional<FileId> directory;

@@ -296,6 +296,7 @@ std::shared_ptr<const Choice> ClaimsKeeper::choice_of(const User &user, const Cl
   choice->needs = is_before ? user.needs_before : user.needs;
   choice->digest = claim.digest;
   choice->need = claim.need;
+  choice->stated = claim.stated;
   choice->seen = claim.seen;
   bool is_final = true;
   choice->excluded =

@@ -308,6 +308,7 @@ std::optional<Placement> SocketServer::choose(const Connection &connection,
     return std::nullopt;
   }
   choice->needs = needs;
+  choice->stated = static_cast<uint32_t>(ask.requirements.size());
   choice->digest = need != nullptr ? need->digest : 0;
   choice->offline = !parts_.health.available();
   choice->application = connection.application;

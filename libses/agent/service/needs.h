@@ -44,7 +44,8 @@ using NeedsByUser = std::map<std::string, std::shared_ptr<const UserNeeds>>;
 [[nodiscard]] ses_core_need merge(const Need *need, const std::vector<Requirement> &stated,
                                   std::optional<int64_t> expected_bytes, uint32_t stripes);
 
-// REQUIREMENT as JSON: as NEED says it when it is one of its own, else as one a program stated.
+// REQUIREMENT as JSON: as NEED (null: none) says it when it is one of its own, else as one a
+// program stated.
 [[nodiscard]] nlohmann::json requirement_json(const ses_core_requirement &requirement,
                                               const Need *need);
 

@@ -156,7 +156,9 @@ json decision_json(const Choice &choice) {
   const Need *need = choice.needs ? choice.needs->with(choice.digest) : nullptr;
   json requirements = json::array();
   for (uint32_t i = 0; i < std::min<uint32_t>(choice.need.count, SES_CORE_REQUIREMENTS); ++i) {
-    requirements.push_back(requirement_json(choice.need.requirements[i], need));
+    const bool is_stated = i < choice.stated;
+    requirements.push_back(
+        requirement_json(choice.need.requirements[i], is_stated ? nullptr : need));
   }
   const bool sized = choice.need.bytes >= 0;
   return {{"decided_at", choice.decided_at},
@@ -178,7 +180,7 @@ bool share_decision(const Choice &a, const Choice &b) {
   return a.epoch == b.epoch && a.digest == b.digest && a.excluded == b.excluded &&
          a.application == b.application && a.first == b.first && a.rank.rank == b.rank.rank &&
          a.rank.ranks == b.rank.ranks && a.need.count == b.need.count &&
-         a.need.bytes == b.need.bytes && a.need.stripes == b.need.stripes &&
+         a.need.bytes == b.need.bytes && a.need.stripes == b.need.stripes && a.stated == b.stated &&
          std::memcmp(a.need.requirements, b.need.requirements,
                      a.need.count * sizeof *a.need.requirements) == 0;
 }

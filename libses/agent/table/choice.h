@@ -35,6 +35,7 @@ struct Choice {
   std::shared_ptr<const UserNeeds> needs; // null: the service has not said any
   uint64_t digest = 0;                    // of the need of those; 0: none
   ses_core_need need{};
+  uint32_t stated = 0; // by the program: so many of its requirements, the first
   std::array<uint16_t, SES_TABLE_ELEMENTS> seen{}; // streams of ours by row
   uint64_t excluded = 0;                           // rows the user's files cannot go to
   std::vector<uint8_t> rows;                       // chosen, in the order of stripes

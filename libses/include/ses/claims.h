@@ -70,7 +70,7 @@ struct ses_claims_need {
  * A claim for which nothing could be chosen goes back from 2 n + 1 to 0.
  *
  * The agent is woken by the choice only: it stays awake while a claim is unfinished,
- * or looks at the slots now and then.  The agent empties `job` before it frees a slot.
+ * or looks at the slots now and then.The agent empties `job` and `stated` before it frees a slot.
  *
  * The path is as the program gave it, relative to dirfd (AT_FDCWD: the working
  * directory); it is a hint for finding the name, checked against device and inode.
@@ -97,7 +97,7 @@ struct ses_claim {
   uint32_t few;                     /* how many it compared; 0: all */
   uint32_t rank;                    /* of the process in its job, of so many; 0: it has none */
   uint32_t ranks;
-  uint32_t reserved;
+  uint32_t stated;           /* by the program: so many requirements, the first of need */
   struct ses_core_need need; /* that the choice was made by */
   /* What the choice saw of each row: streams of ours and claims together, at most 65535. */
   uint16_t seen[SES_TABLE_ELEMENTS];

@@ -208,13 +208,15 @@ static bool choose_and_claim(const struct ses_spot *spot, struct area *area,
   return false;
 }
 
-/* What the file needs, into area->need; with the digest of the entry into the slot. */
+/* What the file needs, into area->need; into the slot the digest of the entry, and how much of it
+ * the program stated. */
 static bool find_need(const struct ses_spot *spot, const struct ses_stated *stated,
                       struct area *area, const struct ses_slot *slot) {
   if (!ses_needs_read(spot->of.claims, spot->entry, stated->application, &area->entry,
                       &slot->claim->digest))
     return false;
-  ses_needs_merge(&area->need, &area->entry, stated->requirements, stated->count);
+  slot->claim->stated =
+      ses_needs_merge(&area->need, &area->entry, stated->requirements, stated->count);
   if (stated->expected_bytes >= 0)
     area->need.bytes = (double)stated->expected_bytes;
   if (stated->stripe_count > 0)

@@ -95,8 +95,8 @@ static bool states(const struct ses_wire_requirement *stated, unsigned count, ui
   return false;
 }
 
-void ses_needs_merge(struct ses_core_need *need, const struct ses_core_need *entry,
-                     const struct ses_wire_requirement *stated, unsigned count) {
+uint32_t ses_needs_merge(struct ses_core_need *need, const struct ses_core_need *entry,
+                         const struct ses_wire_requirement *stated, unsigned count) {
   need->bytes = entry->bytes;
   need->room = entry->room;
   need->stripes = entry->stripes;
@@ -110,7 +110,9 @@ void ses_needs_merge(struct ses_core_need *need, const struct ses_core_need *ent
                                              .bound = stated[i].minimum * unit,
                                              .weight = stated[i].weight});
   }
+  uint32_t own = need->count;
   for (unsigned i = 0; i < entry->count && i < SES_CORE_REQUIREMENTS; i++)
     if (!states(stated, count, entry->requirements[i].kind))
       add(need, &entry->requirements[i]);
+  return own;
 }

@@ -21,8 +21,10 @@ bool ses_needs_read(const struct ses_claims *claims, unsigned entry, uint64_t ap
 
 /* What the program states (COUNT requirements, in the units of ses/protocol.h) before what ENTRY
  * says, kind by kind, into NEED; a stated minimum of 0 only takes the place of ENTRY's.  What makes
- * no sense is left out.  NEED and ENTRY are not the same. */
-void ses_needs_merge(struct ses_core_need *need, const struct ses_core_need *entry,
-                     const struct ses_wire_requirement *stated, unsigned count);
+ * no sense is left out.  NEED and ENTRY are not the same.  Gives how many of NEED the program
+ * stated.
+ */
+uint32_t ses_needs_merge(struct ses_core_need *need, const struct ses_core_need *entry,
+                         const struct ses_wire_requirement *stated, unsigned count);
 
 #endif /* SES_NEEDS_H */
