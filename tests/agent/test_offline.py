@@ -97,6 +97,47 @@ def test_files_of_this_node_count_as_streams(
         os.close(fd)
 
 
+def attached(agent: Agent) -> Claims:
+    claims = Claims(agent.socket, os.getuid())
+    claims.wait_until_staged()
+    return claims
+
+
+def test_a_file_of_unknown_size_holds_nothing_though_files_like_it_were_large(
+    offline: Callable[..., Agent], tmp_path: Path
+) -> None:
+    """A storm of such files would seem to fill every element; one of a stated size holds that."""
+    claims = attached(offline())
+    unknown = claims.create(claims.choose(row=2), tmp_path / "unknown", room=40e9)
+    stated = claims.create(claims.choose(row=3), tmp_path / "stated", room=40e9, expected_bytes=1e9)
+    wait_until(lambda: claims.table.rows()[3].reserved == 1e9, "the later one holds its size")
+    assert claims.table.rows()[2].reserved == 0
+    os.close(unknown)
+    os.close(stated)
+
+
+def test_what_was_free_is_told_as_it_was_when_the_file_was_placed(
+    offline: Callable[..., Agent], service: ServiceDouble, tmp_path: Path
+) -> None:
+    """Not as it was when the table was published."""
+    service.max_age = 3.0
+    claims = attached(offline())
+    large = claims.create(claims.choose(row=2), tmp_path / "large", expected_bytes=30e9)
+    wait_until(lambda: claims.table.rows()[2].reserved == 30e9, "it is held")
+    before = claims.table.system()["epoch"]
+    wait_until(lambda: claims.table.system()["epoch"] > before, "samples are too old: it is published")
+    os.close(large)
+    wait_until(lambda: claims.table.rows()[2].reserved == 0, "nothing is held any more")
+    claim = claims.choose(row=2)
+    file = claims.create(claim, tmp_path / "file")
+    service.revive()
+    wait_until(lambda: claims.id_of(claim) in service.decided, "the service is told")
+    mine, decision = service.decided[claims.id_of(claim)]
+    assert mine["predicted"]["free"] == 50e9
+    assert next(one["free"] for one in decision["candidates"] if one["element"] == "union/b2") == 50e9
+    os.close(file)
+
+
 @pytest.mark.parametrize(
     ("loads", "details"),
     [

@@ -298,6 +298,7 @@ std::shared_ptr<const Choice> ClaimsKeeper::choice_of(const User &user, const Cl
   choice->need = claim.need;
   choice->stated = claim.stated;
   choice->seen = claim.seen;
+  choice->held = parts_.table.held(claim.system, *choice->epoch);
   bool is_final = true;
   choice->excluded =
       parts_.table.excluded(claim.system) | not_staged(user.claims->uid(), claim.system, is_final);
@@ -338,15 +339,15 @@ void ClaimsKeeper::take(User &user, Claim claim, Time now) {
     return;
   }
   const uint64_t id = ses_claims_id(user.claims->segment().instance(), claim.number);
-  const double bytes = claim.need.bytes >= 0 ? claim.need.bytes : claim.need.room;
+  auto choice = choice_of(user, claim, now); // before the file itself is counted
   if (parts_.announcer.overloaded_by(uid) ||
-      !parts_.table.place(id, claim.system, facts, claim.rows, bytes)) {
+      !parts_.table.place(id, claim.system, facts, claim.rows, claim.need.bytes)) {
     return;
   }
   ClaimedFile file;
   file.uid = uid;
   file.placement_id = id;
-  file.choice = choice_of(user, claim, now);
+  file.choice = std::move(choice);
   auto origin = std::make_shared<Origin>();
   for (const uint8_t row : claim.rows) {
     origin->elements.push_back(facts->rows[row].element);

@@ -338,8 +338,8 @@ std::optional<Placement> SocketServer::choose(const Connection &connection,
   origin->expected_bytes = ask.expected_bytes;
   origin->distance = placement.distance;
   placement.origin = std::move(origin);
-  const double bytes = choice->need.bytes >= 0 ? choice->need.bytes : choice->need.room;
-  if (!parts_.table.place(placement.id, *number, choice->epoch->facts, choice->rows, bytes)) {
+  if (!parts_.table.place(placement.id, *number, choice->epoch->facts, choice->rows,
+                          choice->need.bytes)) {
     return std::nullopt;
   }
   parts_.table.show(Clock::now());

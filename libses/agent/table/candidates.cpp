@@ -84,6 +84,21 @@ void Candidates::put_back(unsigned row, double bytes) {
   deltas_[row].reserved += known_bytes(bytes);
 }
 
+double Candidates::held(unsigned row) const {
+  return std::max(0.0, loads_[row].reserved + deltas_[row].reserved);
+}
+
+Held Candidates::held() {
+  std::vector<double> all;
+  for (unsigned row = 0; row < size(); ++row) {
+    all.push_back(held(row));
+  }
+  if (!held_ || *held_ != all) {
+    held_ = std::make_shared<const std::vector<double>>(std::move(all));
+  }
+  return held_;
+}
+
 std::vector<uint32_t> Candidates::numbers() const {
   std::vector<uint32_t> all;
   for (const ElementFacts &facts : facts_->rows) {
@@ -133,7 +148,7 @@ ses_core_element Candidates::element_of(unsigned row, uint64_t unseen) const {
   element.write_rate = facts.write_rate;
   element.size = facts.size;
   element.free = load.free;
-  element.reserved = std::max(0.0, load.reserved + delta.reserved);
+  element.reserved = held(row);
   element.server_rate = kNotKnown;
   element.busy = static_cast<float>(load.busy);
   element.busy_average = static_cast<float>(load.busy_average);

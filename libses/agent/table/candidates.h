@@ -28,6 +28,8 @@ struct TableFacts {
   [[nodiscard]] std::optional<unsigned> row_of(const std::string &element) const;
 };
 
+using Held = std::shared_ptr<const std::vector<double>>; // bytes by row
+
 class Candidates {
 public:
   using Time = std::chrono::steady_clock::time_point;
@@ -55,6 +57,8 @@ public:
 
   // All rows as they are now.
   [[nodiscard]] std::vector<ses_core_element> elements(Time now) const;
+  // What open files of a stated size are still expected to take; the same one until that changes.
+  [[nodiscard]] Held held();
   // Of all rows, in the site's own order.
   [[nodiscard]] std::vector<uint32_t> numbers() const;
   // Seconds since ROW's sample; NaN: there is none.
@@ -68,6 +72,7 @@ public:
   [[nodiscard]] uint32_t first(const ses_rank &rank) const;
 
 private:
+  [[nodiscard]] double held(unsigned row) const;
   struct Delta {
     double own = 0, reserved = 0;
     uint64_t last_placed = 0; // by this node
@@ -88,6 +93,7 @@ private:
   std::vector<ElementLoad> loads_;
   std::vector<std::optional<Time>> sampled_at_;
   std::vector<Delta> deltas_;
+  Held held_;           // as it was asked for last
   uint64_t latest_ = 0; // milliseconds since the epoch, or somewhat more: no two are the same
 };
 

@@ -54,6 +54,9 @@ double seconds_between(Candidates::Time from, Candidates::Time to) {
 ses_core_element seen_element(const Choice &choice, unsigned row) {
   ses_core_element element = choice.epoch->elements[row];
   element.own = choice.seen[row];
+  if (choice.held) {
+    element.reserved = choice.held->at(row);
+  }
   return element;
 }
 

@@ -446,12 +446,13 @@ std::shared_ptr<const Epoch> TableKeeper::epoch(unsigned system, uint64_t number
 }
 
 Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t excluded,
-                           const ses_rank &rank, Time now) const {
+                           const ses_rank &rank, Time now) {
   const System &system = systems_[number];
   Choice choice;
   choice.need = need;
   choice.excluded = system.places.excluded | excluded;
   choice.epoch = system.epochs.back();
+  choice.held = held(number, *choice.epoch);
   choice.decided = now;
   choice.decided_at = wall_clock();
   choice.rank = rank;

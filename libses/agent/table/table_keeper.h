@@ -84,9 +84,14 @@ public:
   [[nodiscard]] std::shared_ptr<const TableFacts> facts(unsigned system) const;
   // As it stood in the table; null: that was too long ago.
   [[nodiscard]] std::shared_ptr<const Epoch> epoch(unsigned system, uint64_t number) const;
+  // What is held of each row now; null: the rows are not those of EPOCH any more.
+  [[nodiscard]] Held held(unsigned system, const Epoch &epoch) {
+    Candidates *found = systems_[system].candidates.get();
+    return found != nullptr && found->facts() == epoch.facts ? found->held() : nullptr;
+  }
   // Chooses as programs do; the rows are empty when no element can take the file.
   [[nodiscard]] Choice choose(unsigned system, const ses_core_need &need, uint64_t excluded,
-                              const ses_rank &rank, Time now) const;
+                              const ses_rank &rank, Time now);
   // Grows when elements, or what is known of Lustre, changed: staging directories are to be looked
   // at again.
   [[nodiscard]] uint64_t generation() const { return generation_; }
