@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests/lustre")]
 
 from lustre_mount import build_standin  # noqa: E402
-from ses_benchmarks.processes import unwind_when_ended  # noqa: E402
+from ses_benchmarks.processes import run_to_the_end, unwind_when_ended  # noqa: E402
 
 MEMORY = Path("/dev/shm")
 EXT4_BYTES = 6 << 30  # sparse
@@ -120,7 +120,7 @@ def bring_to_device(directory: Path) -> None:
 def timed(command: list[str | Path], target: Path, keep: bool) -> Taken:
     """Make one copy; what it made is removed, unless ``keep``."""
     begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={"PATH": os.environ["PATH"]})
+    run_to_the_end(command, {"PATH": os.environ["PATH"]})
     ended, after = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     bring_to_device(target.parent)
     safe = time.perf_counter()

@@ -8,8 +8,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +33,32 @@ def unwind_when_ended() -> None:
     for one in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(one) is not signal.SIG_IGN:  # nohup
             signal.signal(one, end)
+
+
+def run_to_the_end(command: Sequence[str | Path], env: Mapping[str, str]) -> None:
+    """Run a command; whatever ends the waiting ends it and all that it started, until they are gone.
+
+    Raises CalledProcessError.
+    """
+    gone, held = os.pipe()  # all of them hold its other end
+    process = None
+    try:
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, env=env, pass_fds=(held,), process_group=0
+        )
+        status = process.wait()
+    except BaseException:
+        if process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        raise
+    finally:
+        os.close(held)
+        os.read(gone, 1)
+        os.close(gone)
+    if status != 0:
+        raise subprocess.CalledProcessError(status, command)
 
 
 def free_port() -> int:

@@ -1,5 +1,6 @@
 """A benchmark that is told to end leaves nothing of what it made behind."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -33,6 +34,29 @@ def test_the_forecast_of_streaming_takes_mount_namespace_and_group_away(number: 
     assert name not in subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
     assert not group.exists()
     assert not any(Path(where).parent.exists() for where in mounts)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_a_program_started_is_gone_when_the_benchmark_has_ended(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    """As rsync's own processes, which would hold the file system that is to be unmounted."""
+    lock, locked = tmp_path / "lock", tmp_path / "locked"
+    started = f"flock {lock} sh -c 'touch {locked}; sleep 1000; true' & wait"
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from ses_benchmarks.processes import run_to_the_end, unwind_when_ended\n"
+        "unwind_when_ended(); run_to_the_end(['sh', '-c', sys.argv[2]], {'PATH': '/usr/bin:/bin'})\n"
+    )
+    running = subprocess.Popen([sys.executable, "-c", program, ROOT / "benchmarks", started])
+    until = time.monotonic() + 60
+    while not locked.exists():
+        assert time.monotonic() < until, "it never ran its program"
+        time.sleep(0.01)
+    running.send_signal(number)
+    assert running.wait(60) == 128 + number
+    with lock.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _until_it_runs(running: subprocess.Popen[bytes], group: Path) -> set[str]:
