@@ -24,21 +24,31 @@ READ, WRITE = os.O_RDONLY, os.O_WRONLY
 
 
 def process(
-    read: int = 0, written: int = 0, streams: tuple[str, ...] = (), **files: tuple[int, int]
+    read: int = 0,
+    written: int = 0,
+    streams: tuple[str, ...] = (),
+    endless: dict[int, str] | None = None,
+    **files: tuple[int, int],
 ) -> ProcessLook:
     """A process that moved so much, with descriptors NAME=(position, flags) from 3 on."""
     opened = {
         fd: OpenFile(f"/{name}", position, flags)
         for fd, (name, (position, flags)) in enumerate(files.items(), 3)
     }
-    return ProcessLook(Moved(read, written), 0.0, opened, frozenset(streams))
+    devices = {fd: OpenFile(path, 0, os.O_RDWR) for fd, path in (endless or {}).items()}
+    other = frozenset([*streams, *(one.path for one in devices.values())])
+    return ProcessLook(Moved(read, written), 0.0, opened, other, devices)
 
 
 def attributed(*looks: ProcessLook | dict[int, ProcessLook]) -> dict[str, FileUse]:
-    found = Attribution(inherited=("/out",))
+    return {one.path: one for one in added(*looks).files()}
+
+
+def added(*looks: ProcessLook | dict[int, ProcessLook]) -> Attribution:
+    found = Attribution(inherited={0: "/dev/zero", 1: "/out"})
     for at, one in enumerate(looks):
         found.add(Look(float(at), one if isinstance(one, dict) else {1: one}))
-    return {one.path: one for one in found.files()}
+    return found
 
 
 def test_a_file_moved_by_how_far_its_position_advanced() -> None:
@@ -76,6 +86,33 @@ def test_what_a_file_moved_before_it_was_closed_is_its_own() -> None:
 )
 def test_bytes_that_may_belong_to_several_belong_to_none(before: ProcessLook, after: ProcessLook) -> None:
     assert attributed(before, after) == {}
+
+
+ZERO, NULL = {5: "/dev/zero"}, {6: "/dev/null"}
+
+
+@pytest.mark.parametrize(
+    ("looks", "endless"),
+    [
+        ((process(endless=ZERO), process(10 * MB, endless=ZERO)), (10 * MB, 0)),
+        ((process(endless=NULL), process(0, 10 * MB, endless=NULL)), (0, 10 * MB)),
+        ((process(endless=ZERO), process(10 * MB)), (10 * MB, 0)),
+        ((process(b=(0, WRITE), endless=ZERO), process(9 * MB, 9 * MB, b=(9 * MB, WRITE))), (9 * MB, 0)),
+        ((process(a=(0, READ), endless=NULL), process(9 * MB, 8 * MB, a=(9 * MB, READ))), (0, 8 * MB)),
+        (({1: process(), 2: process(2 * MB, endless=ZERO)}, {1: process(10 * MB)}), (10 * MB, 0)),
+        ((process(a=(0, READ), endless=ZERO), process(10 * MB)), (0, 0)),
+        ((process(endless=NULL), process(10 * MB)), (0, 0)),
+        ((process(endless={0: "/dev/zero"}), process(10 * MB, endless={0: "/dev/zero"})), (0, 0)),
+    ],
+    ids=[
+        *("read", "written", "closed", "copied to a file", "copied from a file", "by a child that ended"),
+        *("a file was read", "the other way", "as its input"),
+    ],
+)
+def test_bytes_of_endless_devices_are_told_apart(
+    looks: tuple[ProcessLook | dict[int, ProcessLook], ...], endless: tuple[int, int]
+) -> None:
+    assert added(*looks).endless == endless
 
 
 def test_the_output_a_program_was_started_with_gets_no_rest() -> None:
@@ -159,8 +196,73 @@ def test_a_look_finds_the_files_of_a_program_and_of_its_children(tmp_path: Path)
         assert len(look.processes) == 2
 
 
+def test_a_look_finds_the_devices_that_give_and_take_any_number_of_bytes() -> None:
+    program = (
+        "import sys; files = [open('/dev/null', 'rb'), open('/dev/zero', 'wb'), open('/dev/null', 'wb'),\n"
+        "open('/dev/zero', 'rb')]; print('ready', flush=True); sys.stdin.readline()"
+    )
+    with talking(program) as (_, look):
+        (process,) = look.processes.values()
+        assert [one.path for one in process.endless.values()] == ["/dev/null", "/dev/zero"]
+        assert [one.writes for one in process.endless.values()] == [True, False]
+
+
+def test_bytes_of_endless_devices_are_seen() -> None:
+    program = (
+        "import sys; source, sink = open('/dev/zero', 'rb', 0), open('/dev/null', 'wb', 0)\n"
+        "print('ready', flush=True); sys.stdin.readline(); sink.write(source.read(10_000_000))\n"
+        "print('done', flush=True); sys.stdin.readline()"
+    )
+    found = Attribution()
+    with talking(program) as (running, look):
+        found.add(look)
+        before = found.endless  # what starting Python read
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdin.write(b"\n")
+        running.stdin.flush()
+        running.stdout.readline()
+        found.add(look_at(running.pid))
+    more = [after - less for after, less in zip(found.endless, before, strict=True)]
+    assert more == pytest.approx([10_000_000, 10_000_000], abs=100)
+
+
+def test_what_is_no_storage_counts_in_no_sum_and_no_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ses.profiling.run.moved_by", lambda _: Moved(10 * MB, 8 * MB))
+    monkeypatch.setattr(Attribution, "endless", (9 * MB, 8 * MB))
+    found, _ = profile(["true"])
+    assert (found.read_bytes, found.written_bytes) == (1 * MB, 0)
+    assert sum(one.read_bytes for one in found.phases) == 1 * MB
+    assert found.notes[:2] == (
+        "9 MB read from /dev/zero are not counted: it is no storage",
+        "8 MB written to /dev/null are not counted: it is no storage",
+    )
+
+
+def test_a_signal_that_comes_when_the_program_has_ended_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    came = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
+
+    def moved(pid: int) -> Moved:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return Moved()
+
+    monkeypatch.setattr("ses.profiling.run.moved_by", moved)
+    try:
+        assert profile(["true"])[1] == 0
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert came == [signal.SIGTERM]
+
+
+def test_a_signal_is_the_programs_while_it_runs() -> None:
+    told = "trap 'exit 9' TERM; kill -TERM $PPID; while :; do sleep 0.01; done"
+    assert profile(["sh", "-c", told])[1] == 9
+
+
 def test_sums_are_exact_and_the_status_is_the_programs(tmp_path: Path) -> None:
-    script = f"head -c 20000000 /dev/zero > {tmp_path}/a; cat {tmp_path}/a > {tmp_path}/b; exit 7"
+    (tmp_path / "source").write_bytes(bytes(20_000_000))
+    script = f"cat {tmp_path}/source > {tmp_path}/a; cat {tmp_path}/a > {tmp_path}/b; exit 7"
     found, status = profile(["sh", "-c", script])
     assert status == 7
     assert 40_000_000 <= found.written_bytes < 40_100_000

@@ -135,7 +135,7 @@ def _show(out: Console, found: ProgramProfile, needs: tuple[Implied, ...]) -> No
             line(out, f"and {len(large) - _MOST_FILES} files more (--json)")
     line(out)
     for note in found.notes:
-        line(out, f"Not seen: {note}.")
+        line(out, f"Note: {note}.")
     line(out, "\nWhat it implies:" if needs else "It moved too little to require anything.")
     for one in needs:
         line(out, f"  {written(one.requirement)}: {one.arithmetic}")

@@ -4,14 +4,16 @@ The kernel says how much each process moved, and where each of its descriptors s
 belong to which file.  A descriptor whose position advanced moved that much.  What is left belongs to the
 one file whose position jumped, that is read or written at given offsets (pread), that was closed since the
 last look, or that just stays open: the first of these that there is, if it is a single file; else to none.
+Where no file of the first three kinds is there but an endless device (/dev/zero, /dev/null) is open, it
+belongs to that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ses.profiling.proc import Look, Moved, OpenFile, ProcessLook
+from ses.profiling.proc import ENDLESS_SOURCE, Look, Moved, OpenFile, ProcessLook
 from ses.profiling.result import RANDOM, SEQUENTIAL, UNKNOWN, FileUse
 
 _SLACK = 65536
@@ -35,12 +37,14 @@ class _File:
 class Attribution:
     """Adds up looks of one program, in the order of their times."""
 
-    def __init__(self, inherited: Collection[str] = ()) -> None:
-        """Begin; ``inherited``: what it was started with, as its output; that gets no rest."""
-        self._inherited = frozenset(inherited)
+    def __init__(self, inherited: Mapping[int, str] | None = None) -> None:
+        """Begin; ``inherited``: descriptors it was started with, as its output; they get no rest."""
+        self._descriptors = inherited or {}
+        self._inherited = frozenset(self._descriptors.values())
         self._files: dict[str, _File] = {}
         self._last: dict[int, ProcessLook] = {}
         self._streams: tuple[list[int], list[int]] = ([], [])
+        self._endless = [0, 0]
         self.most_open = 0
         self.most_processes = 0
 
@@ -60,6 +64,12 @@ class Attribution:
             )
             if moving:
                 self._streams[way].append(moving)
+
+    @property
+    def endless(self) -> tuple[int, int]:
+        """How many bytes were read from endless devices, and written to them."""
+        read, written = self._endless
+        return read, written
 
     def streams(self) -> tuple[float, float]:
         """Return how many files were read, and written, at the same time, on average while any was."""
@@ -81,11 +91,13 @@ class Attribution:
             now.moved.written_bytes - before.moved.written_bytes,
         ]
         ended = [one for fd, one in before.files.items() if _is_gone(fd, now, one)]
+        endless = {*self._endless_ways(before), *self._endless_ways(now)}
         for child in [*gone]:  # a child that was waited for has its bytes in its parent's
             counted = (child.moved.read_bytes, child.moved.written_bytes)
             if any(counted) and all(more >= less for more, less in zip(left, counted, strict=True)):
                 left = [more - less for more, less in zip(left, counted, strict=True)]
                 ended += child.files.values()
+                endless |= {*self._endless_ways(child)}
                 gone.remove(child)
         jumped = [one for fd, one in now.files.items() if self._advance(fd, one, before, left)]
         at_offset = []
@@ -95,7 +107,17 @@ class Attribution:
         streams = now.streams - self._inherited - {"/dev/null"}
         standing = [one for fd, one in now.files.items() if before.files.get(fd) == one and not streams]
         for way in (0, 1):
-            self._rest(way, left[way], (jumped, at_offset, ended, standing))
+            files = (jumped, at_offset, ended)
+            if way in endless and not any(way in _ways(one) for several in files for one in several):
+                self._endless[way] += max(0, left[way])
+            else:
+                self._rest(way, left[way], (*files, standing))
+
+    def _endless_ways(self, look: ProcessLook) -> Iterator[int]:
+        """Yield 0 where a device is open that gives any number of bytes, 1 for one that takes them."""
+        for fd, one in look.endless.items():
+            if self._descriptors.get(fd) != one.path:
+                yield 0 if one.path == ENDLESS_SOURCE else 1
 
     def _advance(self, fd: int, one: OpenFile, before: ProcessLook, left: list[int]) -> bool:
         """Count by how much its position advanced; return whether it jumped instead."""

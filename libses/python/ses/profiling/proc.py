@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 _TICK = os.sysconf("SC_CLK_TCK")
+ENDLESS_SOURCE, ENDLESS_SINK = "/dev/zero", "/dev/null"
+_STANDARD_ERROR = 2
 _NOT_FILES = ("/dev/", "/proc/", "/sys/", "/memfd:", "/anon_hugepage")
 # x86-64 numbers of pread64 and pwrite64
 _AT_OFFSET = {"17", "18"} if os.uname().machine == "x86_64" else set[str]()
@@ -39,10 +41,18 @@ class Moved:
             self.device_written_bytes + other.device_written_bytes,
         )
 
+    def without(self, read: int, written: int) -> Moved:
+        """Return the same without so many bytes that were read and written."""
+        return replace(
+            self,
+            read_bytes=max(0, self.read_bytes - read),
+            written_bytes=max(0, self.written_bytes - written),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class OpenFile:
-    """One descriptor of a regular file; ``flags`` as open(2) takes them."""
+    """One descriptor of a regular file or device; ``flags`` as open(2) takes them."""
 
     path: str
     position: int
@@ -63,14 +73,16 @@ class OpenFile:
 class ProcessLook:
     """One process at one moment.
 
-    ``streams``: what is open and no regular file.  ``offset``: the descriptor and the offset of a pread
-    or pwrite that had not ended.
+    ``streams``: what is open and no regular file; ``endless``: those of them that give or take any number of
+    bytes (/dev/zero that can be read, /dev/null that can be written), but for standard error.
+    ``offset``: the descriptor and the offset of a pread or pwrite that had not ended.
     """
 
     moved: Moved
     cpu_seconds: float
     files: dict[int, OpenFile]
     streams: frozenset[str] = frozenset()
+    endless: dict[int, OpenFile] = field(default_factory=dict)
     offset: tuple[int, int] | None = None
 
 
@@ -166,6 +178,7 @@ def _process(pid: int) -> ProcessLook | None:
         return None
     files: dict[int, OpenFile] = {}
     streams: set[str] = set()
+    endless: dict[int, OpenFile] = {}
     try:
         numbers = _names(f"/proc/{pid}/fd")
     except OSError:
@@ -175,6 +188,10 @@ def _process(pid: int) -> ProcessLook | None:
             path = os.readlink(f"/proc/{pid}/fd/{number}")  # noqa: PTH115 (twice as fast)
             if not path.startswith("/") or path.startswith(_NOT_FILES):
                 streams.add(path)
+                if path in (ENDLESS_SOURCE, ENDLESS_SINK) and int(number) != _STANDARD_ERROR:
+                    one = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
+                    if one.reads if path == ENDLESS_SOURCE else one.writes:
+                        endless[int(number)] = one
                 continue
             one = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
             if not one.flags & os.O_DIRECTORY:
@@ -185,4 +202,4 @@ def _process(pid: int) -> ProcessLook | None:
         offset = parse_call(_read(f"/proc/{pid}/syscall"))
     except (OSError, ValueError):
         offset = None
-    return ProcessLook(moved, cpu, files, frozenset(streams), offset)
+    return ProcessLook(moved, cpu, files, frozenset(streams), endless, offset)

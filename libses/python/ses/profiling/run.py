@@ -22,7 +22,7 @@ from ses_client.errors import UsageError
 from ses.profiling.attribution import Attribution
 from ses.profiling.counters import Counters
 from ses.profiling.phases import Totals, phases
-from ses.profiling.proc import Look, Moved, look_at, moved_by
+from ses.profiling.proc import ENDLESS_SINK, ENDLESS_SOURCE, Look, Moved, look_at, moved_by
 from ses.profiling.result import ProgramProfile
 
 SHORTEST_SECONDS = 0.02
@@ -40,6 +40,7 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
     ``calls``: count its metadata operations, too.  Raises UsageError when it cannot be started.
     """
     inherited = _inherited()
+    late: list[int] = []
     counters = Counters(calls)
     began, cpu_before = time.monotonic(), _children_cpu()
     try:
@@ -47,11 +48,14 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
     except OSError as error:
         counters.close()
         raise UsageError(f"{command[0]} cannot be started: {error.strerror}.") from None
-    handlers = {one: signal.signal(one, lambda number, _frame: _send(pid, number)) for one in _FORWARDED}
+    running = os.pidfd_open(pid)
+    handlers = {
+        one: signal.signal(one, lambda number, _frame: _forward(running, number, late)) for one in _FORWARDED
+    }
     handlers[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both
     try:
         attribution, totals = Attribution(inherited), [Totals(began, 0, 0, 0.0)]
-        _watch(pid, attribution, totals)
+        _watch(pid, running, attribution, totals)
         ended = time.monotonic()
         moved = moved_by(pid)
         counted = counters.read()
@@ -60,7 +64,12 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
         counters.close()
         for number, handler in handlers.items():
             signal.signal(number, handler)
+        os.close(running)
+        for one in late:
+            signal.raise_signal(one)
     cpu = _children_cpu() - cpu_before
+    endless_read, endless_written = attribution.endless
+    moved = moved.without(endless_read, endless_written)
     totals.append(Totals(ended, moved.read_bytes, moved.written_bytes, cpu))
     read_streams, write_streams = attribution.streams()
     found = ProgramProfile(
@@ -86,43 +95,44 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
         },
     )
     exited = os.waitstatus_to_exitcode(status)
-    notes = _notes(found, counters.refused, calls)
-    return replace(found, notes=notes), 128 - exited if exited < 0 else exited
+    notes = [*_endless_notes(attribution.endless), *_notes(found, counters.refused, calls)]
+    return replace(found, notes=tuple(notes)), 128 - exited if exited < 0 else exited
 
 
-def _inherited() -> set[str]:
-    """Return what the descriptors lead to that a program started here may have from the start."""
-    found = set()
+def _inherited() -> dict[int, str]:
+    """Return what each descriptor leads to that a program started here may have from the start."""
+    found = {}
     for link in Path("/proc/self/fd").iterdir():
         with suppress(OSError):
-            found.add(str(link.readlink()))
+            found[int(link.name)] = str(link.readlink())
     return found
 
 
-def _watch(pid: int, attribution: Attribution, totals: list[Totals]) -> None:
-    """Look until the program has ended; leave it to be waited for."""
+def _watch(pid: int, running: int, attribution: Attribution, totals: list[Totals]) -> None:
+    """Look until the program (``running`` is its pidfd) has ended; leave it to be waited for."""
     pause, last = SHORTEST_SECONDS, 0.0
-    descriptor = os.pidfd_open(pid)
-    try:
-        while not select.select([descriptor], [], [], pause)[0]:
-            used = time.thread_time()
-            look = look_at(pid)
-            attribution.add(look)
-            totals.append(_totals(look))
-            if len(totals) > _KEPT:
-                del totals[1:-1:2]
-            pause = min(max(SHORTEST_SECONDS, _PART * (look.at - totals[0].at)), LONGEST_SECONDS)
-            used = time.thread_time() - used
-            pause, last = max(pause, min(used, last) / _SHARE), used  # one slow look changes nothing
-    finally:
-        os.close(descriptor)
+    while not _has_ended(running, pause):
+        used = time.thread_time()
+        look = look_at(pid)
+        attribution.add(look)
+        totals.append(_totals(look, attribution))
+        if len(totals) > _KEPT:
+            del totals[1:-1:2]
+        pause = min(max(SHORTEST_SECONDS, _PART * (look.at - totals[0].at)), LONGEST_SECONDS)
+        used = time.thread_time() - used
+        pause, last = max(pause, min(used, last) / _SHARE), used  # one slow look changes nothing
     attribution.add(look_at(pid))
 
 
-def _totals(look: Look) -> Totals:
+def _has_ended(running: int, within: float) -> bool:
+    return bool(select.select([running], [], [], within)[0])
+
+
+def _totals(look: Look, attribution: Attribution) -> Totals:
     moved, cpu = Moved(), 0.0
     for one in look.processes.values():
         moved, cpu = moved.plus(one.moved), cpu + one.cpu_seconds
+    moved = moved.without(*attribution.endless)
     return Totals(look.at, moved.read_bytes, moved.written_bytes, cpu)
 
 
@@ -131,12 +141,21 @@ def _children_cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _send(pid: int, number: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(pid, number)
+def _forward(running: int, number: int, late: list[int]) -> None:
+    """Send the program a signal; one that comes when it has ended is ours."""
+    if _has_ended(running, 0):
+        late.append(number)
+    else:
+        signal.pidfd_send_signal(running, number)
 
 
-def _notes(found: ProgramProfile, refused: dict[str, str], calls: bool) -> tuple[str, ...]:
+def _endless_notes(endless: tuple[int, int]) -> list[str]:
+    told = ((endless[0], f"read from {ENDLESS_SOURCE}"), (endless[1], f"written to {ENDLESS_SINK}"))
+    large = [(moved / 1e6, what) for moved, what in told if moved >= 1e6]
+    return [f"{mega:.0f} MB {what} are not counted: it is no storage" for mega, what in large]
+
+
+def _notes(found: ProgramProfile, refused: dict[str, str], calls: bool) -> list[str]:
     notes = []
     for name, way in (("read", 0), ("written", 1)):
         whole = (found.read_bytes, found.written_bytes)[way]
@@ -151,4 +170,4 @@ def _notes(found: ProgramProfile, refused: dict[str, str], calls: bool) -> tuple
     if not calls:
         notes.append("metadata operations: not counted (--calls)")
     notes.append("bytes read or written by memory mapping or io_uring are in what devices moved only")
-    return tuple(notes)
+    return notes
