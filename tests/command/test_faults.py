@@ -1,9 +1,12 @@
 """Faults of the service as a person meets them: one sentence, the next step, an exit code, no traceback."""
 
 import os
+import re
 import shutil
+import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -60,17 +63,46 @@ def test_without_a_token_the_places_to_put_one_are_named(ses):
     assert "~/.config/ses/token" in result.stderr
 
 
-def test_a_service_that_hangs_is_given_up(ses, service, monkeypatch):
-    service.delay_seconds = 3.0
+@pytest.fixture
+def impatient(monkeypatch):
     patient = ServiceClient.__init__
     monkeypatch.setattr(
-        ServiceClient,
-        "__init__",
-        lambda self, address: patient(self, address, timeout_seconds=0.2),
+        ServiceClient, "__init__", lambda self, address: patient(self, address, timeout_seconds=0.2)
     )
-    result = ses("elements")
+
+
+@pytest.fixture
+def listening():
+    """A socket that takes connections, but nobody answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as made:
+        made.setblocking(False)
+        yield made
+
+
+def test_a_service_that_hangs_is_given_up_after_the_time_that_is_told(ses, listening, impatient):
+    result = ses("elements", "--url", f"http://127.0.0.1:{listening.getsockname()[1]}")
     assert result.exit_code == 3
-    assert "did not answer within 0.2 s" in result.stderr
+    assert re.search(r"did not answer within \d\.\d s\. Look at its log", result.stderr)
+    listening.accept()[0].close()
+    with pytest.raises(BlockingIOError):
+        listening.accept()  # it was asked once
+
+
+def test_a_machine_that_does_not_answer_is_told_with_the_next_step(ses, listening, impatient):
+    with ExitStack() as stack:
+        for _ in range(3):  # from then on it takes none
+            one = stack.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(listening.getsockname())
+        result = ses("elements", "--url", f"http://127.0.0.1:{listening.getsockname()[1]}")
+    assert result.exit_code == 3
+    assert re.search(r"no connection was made within \d\.\d s\. Is its machine up", result.stderr)
+
+
+def test_the_socket_of_a_service_that_was_stopped_is_told_to_be_gone(ses, tmp_path):
+    result = ses("elements", "--url", f"unix:{tmp_path}/service.sock")
+    assert result.exit_code == 3
+    assert "cannot be reached (no such file or directory). Start ses-service" in result.stderr
 
 
 @pytest.mark.parametrize(

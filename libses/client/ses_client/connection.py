@@ -31,6 +31,7 @@ except PackageNotFoundError:  # packages of distributions hold it with the comma
 _MAX_BYTES = 256 * 1024 * 1024
 _CHUNK = 64 * 1024
 _CONNECTIONS = 16
+_CONNECT_SECONDS = 3.0  # for each address of a name
 _USED_SHARE = 0.75  # of the life of a session; then the next is opened
 
 T = TypeVar("T")
@@ -163,7 +164,8 @@ class Connection:
         )
 
     def _exchange(self, question: dict[str, Any], seconds: float, writes: bool) -> tuple[int, bytes]:
-        end = time.monotonic() + seconds
+        began = time.monotonic()
+        end = began + seconds
         try:
             try:
                 return self._once(question, seconds, end)
@@ -173,10 +175,10 @@ class Connection:
                     raise
                 return self._once(question, seconds, end)
         except urllib3.exceptions.HTTPError as error:
-            self._fail(error, seconds)
+            self._fail(error, began)
 
     def _once(self, question: dict[str, Any], seconds: float, end: float) -> tuple[int, bytes]:
-        waits = urllib3.Timeout(connect=min(3.0, seconds), read=seconds)
+        waits = urllib3.Timeout(connect=min(_CONNECT_SECONDS, seconds), read=seconds)
         response = self._pool.request(**question, timeout=waits, preload_content=False, redirect=False)
         read = getattr(response, "read1", response.read)  # urllib3 1.26 has no read1
         parts: list[bytes] = []
@@ -195,22 +197,30 @@ class Connection:
         response.release_conn()
         return response.status, b"".join(parts)
 
-    def _fail(self, error: urllib3.exceptions.HTTPError, seconds: float) -> NoReturn:
-        """Raise what is to be told of a question without an answer."""
+    def _fail(self, error: urllib3.exceptions.HTTPError, began: float) -> NoReturn:
+        """Raise what is to be told of a question that began then and got no answer."""
         if isinstance(error, UnprovenError):
             why = str(error).partition(": ")[2]
             raise NotAllowedError(f"{self._called} is not what answers: {why}.") from error
         refused = isinstance(error, urllib3.exceptions.NewConnectionError)
-        if self._shows_address and not refused:
+        silent = isinstance(error, urllib3.exceptions.TimeoutError) and not refused
+        if silent and isinstance(error, urllib3.exceptions.ConnectTimeoutError):
+            raise UnreachableError(
+                f"{self._called} cannot be reached: no connection was made within {_since(began)}.",
+                "Is its machine up, and does a firewall let you through? Name another with --url or "
+                "SES_SERVICE_URL.",
+            ) from error
+        # Who speaks TLS refuses plain HTTP at once; who speaks HTTP may wait for more than a greeting of TLS.
+        if self._shows_address and not refused and not (silent and self.address.url.startswith("http:")):
             self._say_other_scheme(error)
         if isinstance(error, urllib3.exceptions.SSLError):
             raise NotAllowedError(
                 f"{self._called} is not proven by its certificate: {error}.",
                 "Name the authority that signed it with --service-ca or SES_SERVICE_CA.",
             ) from error
-        if isinstance(error, urllib3.exceptions.TimeoutError) and not refused:
+        if silent:
             raise UnreachableError(
-                f"{self._called} did not answer within {seconds:g} s.",
+                f"{self._called} did not answer within {_since(began)}.",
                 "Look at its log, or name another with --url.",
             ) from error
         raise UnreachableError(
@@ -252,6 +262,10 @@ _CAUSES = (
     "Permission denied",
     "reset by peer",
 )
+
+
+def _since(moment: float) -> str:
+    return f"{time.monotonic() - moment:.1f} s"
 
 
 def _cause(error: Exception) -> str:
