@@ -2,8 +2,11 @@
  * Regions: a System V segment each, found by a key made of its owner and name.
  *
  * (Not a file in /dev/shm: its owner could cut it off under a reader, who would die of SIGBUS.)
- * Two names may give the same key, so that up to KEYS keys are looked at, and the head says which
- * region it is.
+ * Two names may give the same key, and anybody may take one, so that up to KEYS keys are looked at,
+ * and the head says which region it is.  Who wants to keep another user from making a region has to
+ * hold all KEYS of its name: 256 of the segments of the node, which has 4096 (kernel.shmmni), as
+ * far as its administrator has not changed that.  Who holds those keeps everybody from it anyway:
+ * the kernel has no limit for a user.
  */
 #include "region.h"
 
@@ -20,7 +23,7 @@
 #include "remote/remote.h"
 #include "ses/segment.h"
 
-#define KEYS 8u
+#define KEYS 256u
 #define PERMISSIONS 0777u
 #define MAKING_TRIES 5000 /* of a millisecond, while another process fills in the head */
 #define DEFAULT_BYTES (1u << 20)
@@ -114,6 +117,14 @@ static uint64_t pid_namespace(void) {
 
 static void pause_ms(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
 
+/* True: somebody else than OWNER made it, or has it now.  Of what the caller may not read only this
+ * call of the kernel says so, since Linux 4.17; it takes the place of ID in the kernel's table. */
+static bool is_of_another(int id, uint32_t owner) {
+  struct shmid_ds seen;
+  return shmctl(id, SHM_STAT_ANY, &seen) == id &&
+         (seen.shm_perm.uid != owner || seen.shm_perm.cuid != owner);
+}
+
 /* What OWNER has made and still owns; 0 or an error. */
 static int attach(int id, uint32_t owner, struct ses_share *share) {
   struct ses_segment_rule rule = {owner, owner, owner, SES_SEGMENT_ANY_MODE, 0};
@@ -196,7 +207,9 @@ static int find(const struct place *place, struct ses_share *share, key_t *unuse
   for (uint32_t i = 0; i < KEYS; i++) {
     key_t key = key_of(place, i);
     int id = ses_segment_find(key);
-    int one = id < 0 ? -id : look_at(id, place->owner, place->name, share);
+    int one = id < 0                            ? -id
+              : is_of_another(id, place->owner) ? ENOENT
+                                                : look_at(id, place->owner, place->name, share);
     if (one == 0)
       return 0;
     if (one == EOWNERDEAD) {

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import multiprocessing
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from ses.share import Model, Region, regions
@@ -65,6 +68,43 @@ def test_same_name_of_another_user_is_another_region(name: str) -> None:
             Region.create(f"nobody:{name}")
     finally:
         Region.remove(f"nobody:{name}")
+
+
+@contextmanager
+def keys_taken(most: int, name: str) -> Iterator[None]:
+    """So many keys of a region that nobody has not made yet are a stranger's, who lets nobody look."""
+    command = command_of("take-keys", f"{most}:{NOBODY}:{name}", STRANGER)
+    taken = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    try:
+        assert len({one for one in taken if one >= 0}) == most
+        yield
+    finally:
+        subprocess.run(["ipcrm", *(f"--shmem-id={one}" for one in taken if one >= 0)], check=True)
+
+
+def had_by_nobody(name: str) -> int:
+    """0, or the number of the error, when nobody opens this region of their own or makes it."""
+    command = command_of("have", name, NOBODY)
+    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+@pytest.mark.parametrize("most", [1, 8, 255])
+def test_a_stranger_who_takes_keys_of_a_region_neither_hides_it_nor_keeps_it_from_being_made(
+    name: str, most: int
+) -> None:
+    with keys_taken(most, name):
+        assert opened_by(NOBODY, name) == errno.ENOENT
+        assert had_by_nobody(name) == 0
+        assert opened_by(NOBODY, name) == NOBODY
+    assert opened_by(NOBODY, name) == NOBODY, "also when the stranger has gone"
+    Region.remove(f"nobody:{name}")
+
+
+def test_who_takes_all_keys_of_a_region_keeps_it_from_being_made_as_long_as_they_are_there(name: str) -> None:
+    with keys_taken(256, name):
+        assert had_by_nobody(name) == errno.ENOSPC
+    assert had_by_nobody(name) == 0
+    Region.remove(f"nobody:{name}")
 
 
 def test_region_is_made_once_and_stays_for_who_has_it_when_it_is_removed(name: str) -> None:

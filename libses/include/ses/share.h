@@ -61,7 +61,8 @@
  *   EMSGSIZE   the value is larger than the item or the room
  *   ENOENT     there is none of this name; nothing has been put yet
  *   ENOMEM     no memory; the machine's, for a region
- *   ENOSPC     the region is full; for a region: the kernel has no room for another segment
+ *   ENOSPC     the region is full; for a region: the kernel has no room for another segment, or
+ *              others have taken all 256 keys of its name (ipcs -m shows who)
  *   ENOTSUP    the region is of another version of this library, or of another PID namespace; of
  *              another node: there is no libfabric or MUNGE here or there, or the agent's version
  *              or provider is another

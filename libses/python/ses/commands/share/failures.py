@@ -25,4 +25,7 @@ def told() -> Iterator[None]:
         raise SesError(f"{error.filename}: its mode does not allow this to you.") from error
     except OSError as error:
         failure = UsageError if error.errno == errno.EINVAL else SesError
-        raise failure(f"{error.filename}: {error.strerror}.") from error
+        step = ""
+        if error.errno == errno.ENOSPC:
+            step = "The region is full; or, of a region: the node has no segment left for it (ipcs -m)."
+        raise failure(f"{error.filename}: {error.strerror}.", step) from error
