@@ -5,7 +5,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,53 @@ def test_a_link_inside_the_target_leads_nowhere(tmp_path: Path, copy: Copy) -> N
     (tmp_path / "asked for").symlink_to("precious")
     copy("from/.", "asked for")
     assert (tmp_path / "precious/in/file").read_text() == "bytes"
+
+
+def directories_of(length: int, top: str) -> str:
+    """The path of a directory below ``top``, of so many bytes, with the directories on its way."""
+    path = top
+    while (left := length - len(path)) > 0:
+        path += "/" + "d" * (min(left, 252) - 1 - (left in (253, 254)))
+    here = os.open(".", os.O_RDONLY)
+    for name in path.split("/"):  # by descriptors: it may be longer than a path can be
+        with suppress(FileExistsError):
+            os.mkdir(name, dir_fd=here)
+        below = os.open(name, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    return path
+
+
+LONGEST = 4095
+
+
+@pytest.mark.parametrize("options", [(), ("--resume",)], ids=["whole", "resumed"])
+def test_a_file_with_the_longest_path_is_copied(
+    tmp_path: Path, copy: Copy, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    """That which it has until it is whole would be too long."""
+    monkeypatch.chdir(tmp_path)
+    directory = directories_of(LONGEST - 5, "from")
+    Path(directory, "file").write_text("bytes")
+    report = copy(*options, "from", "copy")
+    assert report["files"] == 1
+    found = Path(directory.replace("from", "copy", 1))
+    assert [one.name for one in found.iterdir()] == ["file"]
+    assert (found / "file").read_text() == "bytes"
+
+
+def test_what_lies_deeper_than_a_path_can_be_is_told_with_the_next_step(
+    tmp_path: Path, copy: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the rest is copied."""
+    monkeypatch.chdir(tmp_path)
+    directories_of(LONGEST + 300, "from")
+    (tmp_path / "from/file").write_text("bytes")
+    report = copy("from", "to", status=1)
+    (failure,) = report["failures"]
+    assert "its path is longer than the 4095 bytes that the kernel takes; go into a directory" in failure
+    assert (tmp_path / "to/file").read_text() == "bytes"
 
 
 def test_a_file_that_says_it_is_empty_and_is_not_is_copied(tmp_path: Path, copy: Copy) -> None:

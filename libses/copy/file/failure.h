@@ -2,6 +2,8 @@
 #ifndef SES_COPY_FAILURE_H
 #define SES_COPY_FAILURE_H
 
+#include <linux/limits.h>
+
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
@@ -29,6 +31,14 @@ private:
 // A system call on PATH failed just now: WHAT could not be done, with errno's text.
 inline Failure failed(const std::string &path, const std::string &what) {
   const int error = errno;
+  if (error == ENAMETOOLONG && path.size() >= PATH_MAX) {
+    return {
+        path,
+        what + ": its path is longer than the " + std::to_string(PATH_MAX - 1) +
+            " bytes that the kernel takes; go into a directory on the way (cd), and copy from or "
+            "to there",
+        error};
+  }
   return {path, what + ": " + std::strerror(error), error};
 }
 

@@ -51,8 +51,8 @@ bool is_same_moment(const timespec &one, const timespec &other) {
 
 FileCopy::FileCopy(std::string source, std::string target, Name name, const CopyOptions &options,
                    WorkingWays &ways, Watch watch)
-    : source_(std::move(source)), target_(std::move(target)), partial_(partial_path(target_)),
-      options_(options), ways_(ways), watch_(watch),
+    : source_(std::move(source)), target_(std::move(target)),
+      partial_(partial_path(target_, directory_)), options_(options), ways_(ways), watch_(watch),
       in_(open(source_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) {
   if (!in_) {
     throw failed(source_, "cannot be opened");

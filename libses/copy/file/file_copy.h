@@ -92,6 +92,7 @@ private:
 
   const std::string source_;
   const std::string target_;
+  Descriptor directory_; // of the two, where their names need it
   const std::string partial_;
   const CopyOptions &options_;
   WorkingWays &ways_;

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <functional>
 
+#include "file/unnamed.h"
+
 namespace ses::copy {
 namespace {
 
@@ -35,6 +37,16 @@ std::string partial_path(const std::string &target) {
     name = digest;
   }
   return target.substr(0, start) + name;
+}
+
+std::string partial_path(const std::string &target, Descriptor &directory) {
+  std::string path = partial_path(target);
+  if (path.size() < PATH_MAX) {
+    return path;
+  }
+  directory = Descriptor(open(directory_of(target).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const std::string name = path.substr(path.rfind('/') + 1); // npos + 1 is 0
+  return directory ? "/proc/self/fd/" + std::to_string(directory.get()) + "/" + name : path;
 }
 
 off_t bytes_there(int fd, const struct stat &source) {

@@ -14,6 +14,10 @@ namespace ses::copy {
 // same end, so that rules by pattern (docs/placement-rules.md) see what they would see.
 std::string partial_path(const std::string &target);
 
+// The same as a path that the kernel takes also where that is too long and TARGET is not: through
+// DIRECTORY, which has to stay open as long as the path is used.
+std::string partial_path(const std::string &target, Descriptor &directory);
+
 // How much of a copy of SOURCE an interrupted one left in FD, in bytes from the start; 0: none, or
 // of another source, or of one that changed since.
 off_t bytes_there(int fd, const struct stat &source);
