@@ -43,9 +43,13 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
     late: list[int] = []
     counters = Counters(calls)
     began, cpu_before = time.monotonic(), _children_cpu()
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)  # until there is who to send it to
     try:
-        pid = os.posix_spawnp(command[0], list(command), os.environ, setsigdef=_IGNORED_BY_PYTHON)
+        pid = os.posix_spawnp(
+            command[0], list(command), os.environ, setsigmask=unblocked, setsigdef=_IGNORED_BY_PYTHON
+        )
     except OSError as error:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         counters.close()
         raise UsageError(f"{command[0]} cannot be started: {error.strerror}.") from None
     running = os.pidfd_open(pid)
@@ -53,6 +57,7 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
         one: signal.signal(one, lambda number, _frame: _forward(running, number, late)) for one in _FORWARDED
     }
     handlers[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both
+    signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
     try:
         attribution, totals = Attribution(inherited), [Totals(began, 0, 0, 0.0)]
         _watch(pid, running, attribution, totals)
