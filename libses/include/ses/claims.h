@@ -70,7 +70,7 @@ struct ses_claims_need {
  * A claim for which nothing could be chosen goes back from 2 n + 1 to 0.
  *
  * The agent is woken by the choice only: it stays awake while a claim is unfinished,
- * or looks at the slots now and then.The agent empties `job` and `stated` before it frees a slot.
+ * or looks at the slots now and then.  The agent empties `job` and `stated` before it frees a slot.
  *
  * The path is as the program gave it, relative to dirfd (AT_FDCWD: the working
  * directory); it is a hint for finding the name, checked against device and inode.
