@@ -108,10 +108,12 @@ def test_units_start_programs_with_options_they_have() -> None:
     for unit in units:
         start = re.search(r"^ExecStart=(\S+) (.*)$", unit.read_text(), re.MULTILINE)
         assert start, unit.name
-        program = Path(start[1]).name
-        section = (ROOT / "docs" / "commands" / f"{program}.md").read_text()
+        program, command = Path(start[1]).name, start[2].split()[0]
+        pages = ROOT / "docs" / "commands"
+        own = pages / f"{program}-{command}.md"
+        section = (own if own.exists() else pages / f"{program}.md").read_text()
         if "\n## " in section:
-            section = section.partition(f"\n## `{program} {start[2].split()[0]}")[2].partition("\n## ")[0]
+            section = section.partition(f"\n## `{program} {command}")[2].partition("\n## ")[0]
         assert section, f"{unit.name} starts what is not documented"
         for option in re.findall(r"--[a-z-]+", start[2]):
             assert f"`{option}`" in section, f"{unit.name}: {option}"
