@@ -214,8 +214,10 @@ void FileCopy::copy_of_no_size() {
 }
 
 unsigned FileCopy::pieces() const {
-  // A file system of the node lets one thread at a time write to a file; others would spin.
-  const bool alone = pieces_.size() > 1 && way_ != Way::kDirect && is_of_the_node(out_.get());
+  // A file system of the node lets one thread at a time write to a file; others would spin, unless
+  // they wait for the source meanwhile.
+  const bool alone = pieces_.size() > 1 && way_ != Way::kDirect && is_of_the_node(out_.get()) &&
+                     is_of_the_node(in_.get());
   return alone ? 1 : static_cast<unsigned>(pieces_.size());
 }
 
