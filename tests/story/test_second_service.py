@@ -18,6 +18,7 @@ pytestmark = pytest.mark.root
 FILES = 300
 
 
+@pytest.mark.long
 def test_the_agent_goes_over_and_back_and_both_ledgers_stay_true(tmp_path: Path, postgresql: Any) -> None:
     with running_site(tmp_path, find_parts(), 2, f"--database-url={postgresql.url}") as site:
 
