@@ -11,6 +11,25 @@ from programs import Command, Option, Program
 
 MADE = "<!-- Made by `make pages` from what programs say of themselves: change it there. -->\n\n"
 _MOST_LINES = 250
+_STATUSES = """\
+| exit status | of | it says |
+|---|---|---|
+| 0 | all | Done. |
+| 1 | all | Something failed, or what was checked is not right. |
+| 2 | all but `ses-run` and `ses-supervisor` | The command line was not understood: options, numbers, units. |
+| 3 | `ses` | The selection service is not reachable. |
+| 4 | `ses` | The service does not accept the token, or does not let its owner do this. |
+| 5 | `ses` | What was named does not exist (an element, a storage system, a profile, a file), \
+or nothing is left to choose from. |
+| 125 | `ses-run`, `ses-supervisor` | They were used wrongly. |
+| 126 | what runs a program | The program cannot be run. |
+| 127 | what runs a program | There is no such program. |
+| 128 and the number of a signal | all | The signal ended it, or the program that it ran; 130 is Ctrl-C. |
+
+A program is run by `ses-run`, `ses-supervisor`, `ses profile`, `ses run-near`, `ses map-near` and
+`ses advise`; all but the last exit with its status. `ses-copy` and `ses-migrate` exit with 1 when a file does
+not exist, and go on with the others. Services exit with 2 when a file that an option names does not exist.
+"""
 _known: set[str] = set()  # names of commands, shown as code
 _ALWAYS = ("--help", "--version")
 
@@ -31,9 +50,7 @@ def _index(programs: list[Program]) -> str:
         f"{MADE}# Commands\n\n"
         "Each program answers `--help` with the text of its page, and `--version`. Each has a manual page,\n"
         "and those that people start have completion for bash, zsh and fish.\n\n"
-        "Exit status 0 is success, 1 a failure, and 2 wrong use, such as an option, a unit or a name in\n"
-        "an option that nobody knows. [`ses`](ses.md) has more of them. `ses-run` and `ses-supervisor` exit\n"
-        "with the status of the program they run; wrong use of them is 125.\n\n"
+        f"{_STATUSES}\n"
         "Tables fit the terminal; a narrow one shows fewer columns, and `--wide` all of them. In a pipe\n"
         "each row is one whole line, in UTF-8.\n"
         "There `COLUMNS` asks for a width from 80 to 200. Programs best read `--json`.\n\n"

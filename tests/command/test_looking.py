@@ -1,7 +1,7 @@
 """``ses status``, ``elements`` and ``rank``: what they show, ask and return."""
 
 import pytest
-from selection_service_double import candidate, element, observation, requirement
+from selection_service_double import candidate, element, observation, requirement, storage_system
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,8 @@ def test_elements_of_one_system_only(ses, service):
     assert [one["id"] for one in ses.json("elements", "--system", "union")["elements"]] == ["union/b1"]
 
 
-def test_elements_of_a_system_that_does_not_exist_is_not_found_and_names_those_that_do(ses):
+def test_elements_of_a_system_that_does_not_exist_is_not_found_and_names_those_that_do(ses, service):
+    service.storage_systems = [storage_system("/srv/union")]
     result = ses("elements", "--system", "nowhere")
     assert result.exit_code == 5
     assert "union" in result.output

@@ -173,11 +173,14 @@ def test_a_reader_that_goes_away_ends_it(data):
     [
         (["--held", "n1"], "PATTERN=NODE"),
         (["--cost", "desktop=3"], "desktop=PRICE"),
-        (["/none/*"], "no such file"),
     ],
 )
 def test_what_is_not_understood_is_named(mapped, options, why):
     assert why in mapped(*options, code=2)[1]
+
+
+def test_a_pattern_that_fits_no_file_is_named(mapped):
+    assert "/none/*: no such file" in mapped("/none/*", code=5)[1]
 
 
 def test_whole_runs_replace_what_the_sample_said(mapped, tmp_path, monkeypatch):

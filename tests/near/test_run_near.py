@@ -230,13 +230,16 @@ def test_a_file_that_has_another_name_there_is_read_by_that_name(near, text, tmp
     [
         (["/etc/hostname"], "what is to be run is missing"),
         (["/etc/hostname", "--", "cat"], "no {}"),
-        (["/etc", "--", "cat", "{}"], "not a regular file"),
         (["--link-rate", "5 bananas", "/etc/hostname", "--", "cat", "{}"], "no positive rate"),
         (["--path-map", "a=b", "/etc/hostname", "--", "cat", "{}"], "two absolute directories"),
     ],
 )
 def test_what_is_not_understood_is_named(near, words, why):
     assert why in near(*words, code=2).stderr.decode().lower().replace("\n", " ")
+
+
+def test_a_directory_is_no_file_to_run_near(near):
+    assert "not a regular file" in near("/etc", "--", "cat", "{}", code=5).stderr.decode()
 
 
 def test_a_whole_run_replaces_what_the_sample_said(near, state, tmp_path, monkeypatch):

@@ -128,7 +128,6 @@ def test_units_are_converted(service: Service) -> None:
         ({"limit": "3"}, "json.limit", "integer"),
         ({"expected_bytes": -5}, "json.expected_bytes", "greater"),
         ({"exclude": "union/b0"}, "json.exclude", "list"),
-        ({"storage_system": "nowhere"}, "json.storage_system", "no storage system 'nowhere'"),
         ({"requirements": [{**WRITE_50, "kind": "colour"}]}, "json.requirements.0.kind", "current-read-rate"),
         (
             {"requirements": [{**WRITE_50, "unit": "furlongs"}]},
@@ -154,6 +153,22 @@ def test_a_wrong_question_is_refused_where_it_is_wrong(
     located = {one["location"]: one["message"] for one in problem["errors"]}
     assert says in located[location], located
     assert "Value error" not in located[location]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("storage_system", "no storage system 'nowhere'"), ("profile", "unknown profile 'nowhere'")],
+)
+@pytest.mark.parametrize("path", ["/v1/selections", "/v1/nodes/selections"])
+def test_a_name_that_nobody_describes_is_told_from_what_is_malformed(
+    service: Service, path: str, name: str, says: str
+) -> None:
+    answer = service.post(path, {"subject": {"user": "a"}, name: "nowhere"})
+    problem = answer.get_json()
+    assert (answer.status_code, problem["type"]) == (422, "urn:qstorman:problem:unknown-name")
+    (told,) = problem["errors"]
+    assert told["location"] == f"json.{name}"
+    assert says in told["message"]
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])

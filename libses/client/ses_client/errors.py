@@ -6,7 +6,9 @@
 2     the command line, or a value on it, was not understood
 3     nothing answers at the service's address, or not in time
 4     the service does not accept the token, or the token may not do this
-5     what was asked for does not exist
+5     what was named does not exist: an element, a storage system, a profile, a file
+126   the program to run cannot be run
+127   there is no such program to run
 130   interrupted by Ctrl-C
 ====  ==========================================================================
 """
@@ -18,6 +20,11 @@ EXIT_USAGE = 2
 EXIT_UNREACHABLE = 3
 EXIT_NOT_ALLOWED = 4
 EXIT_NOT_FOUND = 5
+EXIT_CANNOT_RUN = 126
+EXIT_NO_PROGRAM = 127
+
+_UNKNOWN_NAME = "unknown-name"
+_FAULTS_SAY_IT = ("invalid-request", _UNKNOWN_NAME)
 
 
 class SesError(Exception):
@@ -45,6 +52,18 @@ class NotFoundError(SesError):
     """The thing asked for does not exist."""
 
     exit_code = EXIT_NOT_FOUND
+
+
+class CannotRunError(SesError):
+    """The program that was to be run is there, and cannot be run."""
+
+    exit_code = EXIT_CANNOT_RUN
+
+
+class NoProgramError(SesError):
+    """There is no program of the name that was to be run."""
+
+    exit_code = EXIT_NO_PROGRAM
 
 
 class UnavailableError(SesError):
@@ -80,7 +99,9 @@ class RefusedError(SesError):
         self.slug = slug
         self.status = status
         self.problems = problems
-        if status in (400, 422):
+        if slug == _UNKNOWN_NAME:
+            self.exit_code = EXIT_NOT_FOUND
+        elif status in (400, 422):
             self.exit_code = EXIT_USAGE
 
     @property
@@ -92,7 +113,7 @@ class RefusedError(SesError):
     @property
     def told(self) -> str:
         """The sentence with its faults; of a question that is malformed the faults say it all."""
-        parts = self.faults if self.faults and self.slug == "invalid-request" else (str(self), *self.faults)
+        parts = self.faults if self.faults and self.slug in _FAULTS_SAY_IT else (str(self), *self.faults)
         sentence = "; ".join(one.rstrip(".") for one in parts)
         return sentence if sentence.endswith("?") else f"{sentence}."
 

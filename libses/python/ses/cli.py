@@ -144,9 +144,11 @@ class _Group(LoadedWhenCalled):
     says={name: sentence for name, (_, sentence) in _COMMANDS.items()},
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
-        "Exit codes: 0 done; 1 something is not right, or the service failed; 2 not understood; "
-        "3 the service is not reachable; 4 the token is not accepted; 5 what was asked for does not exist; "
-        "130 interrupted by Ctrl-C."
+        "Exit status: 0 done; 1 something is not right, or the service failed; 2 the command line was not "
+        "understood; 3 the service is not reachable; 4 the token is not accepted; 5 what was named does not "
+        "exist, or nothing is left to choose from; 130 interrupted by Ctrl-C. Those that run a program exit "
+        "with its status, 126 when it cannot be run, and 127 when there is none. docs/commands/README.md has "
+        "the statuses of all programs."
     ),
 )
 @click.version_option(package_name="qstorman-ses", prog_name="ses", message="%(prog)s %(version)s")

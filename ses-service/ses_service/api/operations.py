@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel
 
 from ses_service.api import render, render_nodes
-from ses_service.api.problems import InvalidProblem
+from ses_service.api.problems import UnknownNameProblem
 from ses_service.api.profiles import find_profile
 from ses_service.api.reading import must_ask_for
 from ses_service.api.render import Reply
@@ -186,7 +186,7 @@ def _known_system(now: Runtime, name: str | None) -> str | None:
     if name is not None and name not in systems:
         known = ", ".join(sorted(systems)) or "none"
         message = f"no storage system {name!r} is described; known: {known}"
-        raise InvalidProblem([{"location": "json.storage_system", "message": message}])
+        raise UnknownNameProblem([{"location": "json.storage_system", "message": message}])
     return name
 
 

@@ -170,6 +170,12 @@ def invalid_description(error: InvalidDescriptionError, location: str | None = N
     return InvalidProblem([{"location": place, "message": message} for message in error.messages])
 
 
+class UnknownNameProblem(InvalidProblem):
+    """The request names something that does not exist: a storage system, an element, a profile."""
+
+    slug = "unknown-name"
+
+
 class NotReadyProblem(Problem):
     """The site has not been read from the knowledge base yet."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from ses_service.api.problems import ForbiddenProblem, InvalidProblem
+from ses_service.api.problems import ForbiddenProblem, InvalidProblem, UnknownNameProblem
 from ses_service.api.schemas.requests import RequirementSetIn
 from ses_service.decision.resolve import SetIndex
 from ses_service.knowledge.profiles import owner_of, profiles_by_name, stored_profile
@@ -16,7 +16,7 @@ MOST_OF_ONE = 200
 
 
 def find_profile(name: str | None, sets: SetIndex, location: str = "json.profile") -> Profile | None:
-    """Return the profile a request names, None for none.  Raises InvalidProblem for one nobody describes."""
+    """Return the profile a request names, None for none.  Raises UnknownNameProblem."""
     if name is None:
         return None
     described, stored = vocabulary().profiles.get(name), sets.get((Level.PROFILE, name))
@@ -26,7 +26,7 @@ def find_profile(name: str | None, sets: SetIndex, location: str = "json.profile
         return stored_profile(stored)
     near = difflib.get_close_matches(name, profiles_by_name(sets.values()), 1)
     hint = f"did you mean {near[0]}?" if near else "ses requirements kinds lists those there are"
-    raise InvalidProblem([{"location": location, "message": f"unknown profile {name!r}; {hint}"}])
+    raise UnknownNameProblem([{"location": location, "message": f"unknown profile {name!r}; {hint}"}])
 
 
 def check_stored(level: Level, name: str, body: RequirementSetIn, sets: SetIndex) -> None:

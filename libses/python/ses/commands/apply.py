@@ -15,7 +15,7 @@ from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError, SesError
 
 from ses.commands.examples import examples
-from ses.commands.options import service_command, subject_options
+from ses.commands.options import Existing, service_command, subject_options
 from ses.file_layout import layout_of
 from ses.lustre import applied, blob
 from ses.lustre.evidence import pools_at
@@ -35,7 +35,7 @@ class _Place:
 
 
 @click.command(epilog=examples("ses apply /lustre/alice/results", "ses apply /lustre/alice/results --undo"))
-@click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("directory", type=Existing(file_okay=False))
 @click.option(
     "--watch", is_flag=True, help="Go on, and change the default when the choice changes, until Ctrl-C."
 )

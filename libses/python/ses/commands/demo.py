@@ -11,6 +11,7 @@ from rich.console import Console
 from ses_client.errors import EXIT_FAILED, SesError
 
 from ses.commands.examples import examples
+from ses.commands.options import Existing
 from ses.demo.faults import StoppedError
 from ses.demo.interrupts import Interrupts
 from ses.demo.report import Report
@@ -33,7 +34,7 @@ from ses.progress import Progress
     help="Size of each program's file.",
 )  # fmt: skip
 @click.option(
-    "--build", type=click.Path(path_type=Path, file_okay=False, exists=True),
+    "--build", type=Existing(file_okay=False),
     help="Where CMake built libses. [build/libses of the checkout]",
 )  # fmt: skip
 @click.option(

@@ -8,7 +8,7 @@ import click
 from ses_client.errors import NotFoundError, SesError, UsageError
 
 from ses.commands.examples import examples
-from ses.commands.options import json_option
+from ses.commands.options import Existing, json_option
 from ses.lustre.description import turtle
 from ses.lustre.mounts import mount_of
 from ses.lustre.parameters import Parameters
@@ -38,7 +38,7 @@ from ses.union.branches import turtle as union_turtle
     help="Write the description for the knowledge base to this file (-: standard output, and nothing else).",
 )  # fmt: skip
 @click.option(
-    "--parameters", "root", metavar="DIRECTORY", type=click.Path(path_type=Path, exists=True),
+    "--parameters", "root", metavar="DIRECTORY", type=Existing(),
     help="Read proc and sys below this copy of a client's, with the file system's name as MOUNT.",
 )  # fmt: skip
 @json_option

@@ -11,7 +11,7 @@ from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_FAILED
 
 from ses.commands.examples import examples
-from ses.commands.options import service_command
+from ses.commands.options import Existing, service_command
 from ses.doctor.examination import examine
 from ses.doctor.finding import Finding, State
 from ses.doctor.library import find_library
@@ -31,7 +31,7 @@ _MARKS = {
               help="The preload library.")  # fmt: skip
 @click.option("--socket", type=click.Path(path_type=Path), default=DEFAULT_SOCKET, show_default=True,
               envvar="SES_AGENT_SOCKET", show_envvar=True, help="Where the agent listens.")  # fmt: skip
-@click.option("--try", "trial", type=click.Path(path_type=Path, file_okay=False, exists=True),
+@click.option("--try", "trial", type=Existing(file_okay=False),
               help="Create one small file in this directory, follow it, and remove it.")  # fmt: skip
 @service_command
 def doctor(client: ServiceClient, as_json: bool, library: Path, socket: Path, trial: Path | None) -> None:

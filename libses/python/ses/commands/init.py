@@ -11,7 +11,7 @@ import click
 from ses_client.errors import UsageError
 
 from ses.commands.examples import examples
-from ses.commands.options import json_option
+from ses.commands.options import Existing, json_option
 from ses.output import console, line, print_json, table
 from ses.setup.contents import SERVICE_PORT, Answers
 from ses.setup.storage import storage_at
@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default="/etc")
 @click.option(
     "--storage", multiple=True, metavar="MOUNT",
-    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    type=Existing(file_okay=False),
     help="Where a mergerfs union or Lustre is mounted; may be repeated.",
 )  # fmt: skip
 @click.option(

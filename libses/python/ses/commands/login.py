@@ -14,6 +14,7 @@ from ses_client.client import ServiceClient
 from ses_client.errors import NotAllowedError, NotFoundError, SesError, UnavailableError, UsageError
 
 from ses.commands.examples import examples
+from ses.commands.options import Existing
 from ses.output import day
 from ses.settings import own_directory, service_address
 
@@ -24,7 +25,7 @@ _LONGEST = 4096
 @click.argument("url", required=False)
 @click.option(
     "--service-ca",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=Existing(dir_okay=False),
     help="Authority (PEM) of an https service. [SES_SERVICE_CA, else the system's]",
 )
 def login(url: str | None, service_ca: Path | None) -> None:

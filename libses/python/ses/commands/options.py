@@ -12,10 +12,27 @@ from typing import Any, TypeVar
 import click
 from ses_client.address import DEFAULT_URL
 from ses_client.client import ServiceClient
+from ses_client.errors import NotFoundError
 
 from ses.settings import SERVICE_SOCKET, service_address
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Existing(click.Path):
+    """A path that is there; one that is not exits as every name of what does not exist."""
+
+    def __init__(self, *, file_okay: bool = True, dir_okay: bool = True, writable: bool = False) -> None:
+        super().__init__(
+            exists=True, file_okay=file_okay, dir_okay=dir_okay, writable=writable, path_type=Path
+        )
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; raises NotFoundError."""
+        if not Path(value).exists():
+            raise NotFoundError(f"There is no {'file' if self.file_okay else 'directory'} {value}.")
+        return super().convert(value, param, ctx)
+
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -37,7 +54,7 @@ _token_option = click.option(
 
 _ca_option = click.option(
     "--service-ca",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=Existing(dir_okay=False),
     help="Authority (PEM) of an https service. [SES_SERVICE_CA, else the system's]",
 )
 

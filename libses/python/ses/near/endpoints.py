@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ses_client.errors import SesError, UsageError
+from ses_client.errors import NotFoundError, SesError
 
 from ses.near.cost import Decision, Here, Holder, Work, decide
 from ses.near.execution.connection import LostError, NotStartedError
@@ -35,7 +35,7 @@ class Spread:
 def files_of(patterns: Sequence[str]) -> dict[Path, str]:
     """Return the regular files that patterns or names stand for, each once, and how a shell would write them.
 
-    Raises UsageError.
+    Raises NotFoundError.
     """
     found: dict[Path, str] = {}
     for pattern in patterns:
@@ -43,7 +43,7 @@ def files_of(patterns: Sequence[str]) -> dict[Path, str]:
         named = [Path(pattern)] if Path(pattern).exists() else sorted(base.glob(pattern.lstrip("/")))
         regular = [one for one in named if one.is_file()]
         if not regular:
-            raise UsageError(f"{pattern}: no such file.")
+            raise NotFoundError(f"{pattern}: no such file.")
         shown = "./" if pattern.startswith("./") else ""
         found |= {one: shown + str(one) for one in regular if one not in found}
     return found

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ses_client.errors import SesError, UsageError
+from ses_client.errors import NotFoundError, SesError
 
 from ses.near.cost import Decision, Here, Holder, Work, decide
 from ses.near.execution.connection import Connection
@@ -82,13 +82,13 @@ class Plan:
 
 
 def plan(wanted: Wanted, site: Callable[[], Site], connection: Connection | None = None) -> Plan:
-    """Decide where the program goes; asks ``site`` for what the user does not say.  Raises UsageError.
+    """Decide where the program goes; asks ``site`` for what the user does not say.  Raises NotFoundError.
 
     A sample opens the ``connection`` to the node, if that is given, and leaves it open.
     """
     for file in wanted.files:
         if not file.is_file():
-            raise UsageError(f"{file} is not a regular file that can be read here.")
+            raise NotFoundError(f"{file} is not a regular file that can be read here.")
     if wanted.where == "here":
         return Plan(None, "asked for")
     cores = float(len(os.sched_getaffinity(0)))

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from ses_client.errors import EXIT_CANNOT_RUN, EXIT_NO_PROGRAM
+
 from ses.near.execution.connection import Connection, LeftError
 from ses.near.execution.conversation import Conversation, Ended
 from ses.near.run_near import Wanted
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
-_NOT_THERE, _NOT_RUNNABLE = 127, 126
 
 
 class StoppedError(Exception):
@@ -80,10 +81,10 @@ def run_here(wanted: Wanted) -> Local:
             process = subprocess.Popen(argv)
         except FileNotFoundError:
             sys.stderr.write(f"{argv[0]}: no such program\n")
-            return Local(_NOT_THERE, 0.0, 0.0)
+            return Local(EXIT_NO_PROGRAM, 0.0, 0.0)
         except OSError as error:
             sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
-            return Local(_NOT_RUNNABLE, 0.0, 0.0)
+            return Local(EXIT_CANNOT_RUN, 0.0, 0.0)
         for number in early:
             process.send_signal(number)
         _, status, used = os.wait4(process.pid, 0)

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from ses_client.errors import SesError, UsageError
+from ses_client.errors import NotFoundError, SesError, UsageError
 
 from ses.profiling.phases import BOTH, READS, WAITS, WRITES
 from ses.profiling.result import RANDOM, SEQUENTIAL, UNKNOWN, FileUse, Phase, ProgramProfile
@@ -44,8 +44,10 @@ def read_log(log: Path) -> ProgramProfile:
     """Return the profile of a log, or of the text made from one; raises SesError."""
     try:
         content = log.read_bytes()
+    except FileNotFoundError:
+        raise NotFoundError(f"There is no file {log}.") from None
     except OSError as error:
-        raise UsageError(f"{log} cannot be read: {error.strerror}.") from None
+        raise SesError(f"{log} cannot be read: {error.strerror}.") from None
     if content.startswith(b"# darshan log version"):
         return of_text(content.decode("utf-8", "replace"), str(log))
     parser = shutil.which("darshan-parser")

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from ses_client.errors import UsageError
+from ses_client.errors import CannotRunError, NoProgramError
 
 from ses.profiling.attribution import Attribution
 from ses.profiling.counters import Counters
@@ -37,7 +37,7 @@ _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile, int]:
     """Run a program to its end; return what it did and its exit status (128 + signal when killed).
 
-    ``calls``: count its metadata operations, too.  Raises UsageError when it cannot be started.
+    ``calls``: count its metadata operations, too.  Raises NoProgramError, CannotRunError.
     """
     inherited = _inherited()
     late: list[int] = []
@@ -51,7 +51,9 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
     except OSError as error:
         signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         counters.close()
-        raise UsageError(f"{command[0]} cannot be started: {error.strerror}.") from None
+        if isinstance(error, FileNotFoundError):
+            raise NoProgramError(f"There is no program {command[0]}.") from None
+        raise CannotRunError(f"{command[0]} cannot be run: {error.strerror}.") from None
     running = os.pidfd_open(pid)
     handlers = {
         one: signal.signal(one, lambda number, _frame: _forward(running, number, late)) for one in _FORWARDED

@@ -14,7 +14,7 @@ from ses_client.errors import EXIT_FAILED, NotFoundError, SesError, UsageError
 
 from ses.calibration import Measured, NotMeasuredError, Place, measure, refuse_when_full
 from ses.commands.examples import examples
-from ses.commands.options import service_command
+from ses.commands.options import Existing, service_command
 from ses.output import console, line, print_json, table
 
 _PREFIXES = """\
@@ -43,7 +43,7 @@ _PREFIXES = """\
 )
 @click.option(
     "--directory",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=Existing(file_okay=False),
     help="Directory on Lustre to make the file in. [the mount point]",
 )
 @click.option(

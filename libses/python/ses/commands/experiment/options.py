@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from ses_client.errors import SesError
 
+from ses.commands.options import Existing
 from ses.demo.faults import StoppedError
 from ses.demo.interrupts import Interrupts
 from ses.output import console, line
@@ -26,7 +26,7 @@ seed_option = click.option(
     "--seed", type=int, default=1, show_default=True, metavar="N", help="Seed of all that is random."
 )
 build_option = click.option(
-    "--build", type=click.Path(path_type=Path, file_okay=False, exists=True),
+    "--build", type=Existing(file_okay=False),
     help="Where CMake built libses. [build/libses of the checkout]",
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from ses_client.errors import SesError
 
 from ses.commands.examples import examples
 from ses.commands.experiment.options import Numbers
-from ses.commands.options import json_option
+from ses.commands.options import Existing, json_option
 from ses.experiment.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Run, compare, cost, lines
 from ses.output import console, line, number, print_json, table
 from ses.progress import Progress
@@ -32,7 +32,7 @@ from ses.progress import Progress
     "--rounds", type=click.IntRange(1), default=3, show_default=True, help="Runs of each, in turns."
 )
 @click.option(
-    "--directory", type=click.Path(path_type=Path, exists=True, file_okay=False),
+    "--directory", type=Existing(file_okay=False),
     help="Where the file is made. [the directory of temporary files]",
 )  # fmt: skip
 @json_option

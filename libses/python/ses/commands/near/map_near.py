@@ -22,7 +22,7 @@ from ses_client.errors import SesError, UsageError
 from ses.commands.examples import examples
 from ses.commands.near.options import Cost, Size, WithProgram, execution_options, program, site_of
 from ses.commands.near.signals import PIPE_CLOSED, interruptible
-from ses.commands.options import service_command
+from ses.commands.options import Existing, service_command
 from ses.near.cost import Decision
 from ses.near.endpoints import Spread, decided, files_of, spread
 from ses.near.execution.executors import Limits
@@ -58,7 +58,7 @@ class _Held(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 1
               help="Tasks at once on a node. [what its processors and memory allow]")  # fmt: skip
 @click.option("--retries", type=click.IntRange(0, 100), default=2, show_default=True, metavar="N",
               help="How often a task of a lost node is tried again, here.")  # fmt: skip
-@click.option("--array", type=click.Path(path_type=Path, exists=True, file_okay=False, writable=True),
+@click.option("--array", type=Existing(file_okay=False, writable=True),
               metavar="FOLDER", help="Submit the tasks of each node as a job array of Slurm; requests and "
               "answers lie below FOLDER, which all nodes share, while it runs.")  # fmt: skip
 @click.option("--reduce", "reducer", metavar="COMMAND", help="Program that reads the merged output.")

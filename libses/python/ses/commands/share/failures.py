@@ -11,7 +11,7 @@ from ses_client.errors import NotFoundError, SesError, UsageError
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Raise what a failure of the library is: of the name, NotFoundError or UsageError, else SesError."""
+    """Raise what a failure of the library is: NotFoundError, UsageError or SesError."""
     try:
         yield
     except FileNotFoundError as error:
@@ -20,7 +20,7 @@ def told() -> Iterator[None]:
             "`ses share items REGION` what is in one."
         ) from error
     except FileExistsError as error:
-        raise UsageError(f"There is a region {error.filename!r} already.") from error
+        raise SesError(f"There is a region {error.filename!r} already.") from error
     except PermissionError as error:
         raise SesError(f"{error.filename}: its mode does not allow this to you.") from error
     except OSError as error:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
-from ses_client.errors import UsageError
+from ses_client.errors import NotFoundError
 
 from ses.commands.examples import examples
 from ses.commands.options import json_option
@@ -62,7 +62,7 @@ def get(region: str, item: str) -> None:
     with told(), Region.open(region) as opened:
         value = opened.find(item).get()
     if value is None:
-        raise UsageError(f"Nothing has been put into {item!r} yet.")
+        raise NotFoundError(f"Nothing has been put into {item!r} yet.")
     sys.stdout.buffer.write(value.data)
 
 
