@@ -88,6 +88,7 @@ class SelectionServiceDouble:
         self.passed_over: list[JSON] = []
         self.placements: list[JSON] = []
         self.files: list[JSON] = []
+        self.filters: tuple[str, ...] = ()  # parameters of a question for files that leave files out
         self.report: JSON = {}
         self.asked: dict[str, str] = {}
         self.sets: dict[tuple[str, str], JSON] = {}
@@ -142,8 +143,10 @@ class SelectionServiceDouble:
             self.asked = {name: values[0] for name, values in query.items()}
         if path == "/v1/files":
             after, limit = int(query.get("after", ["0"])[0]), int(query["limit"][0])
-            further = after + limit < len(self.files)
-            page = self.files[after : after + limit]
+            wanted = {name: query[name][0] for name in self.filters if name in query}
+            found = [one for one in self.files if all(one[name] == wanted[name] for name in wanted)]
+            further = after + limit < len(found)
+            page = found[after : after + limit]
             return 200, {"files": page, "next": str(after + limit) if further else None}
         if path.startswith("/v1/files/"):
             for one in self.files:

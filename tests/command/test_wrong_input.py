@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from selection_service_double import element
 from ses.setup import writing
+from test_files import MISSED
 
 NOT_UTF8 = os.fsdecode(b"\xff")
 
@@ -40,6 +41,7 @@ def test_numbers_and_names_that_cannot_be_are_said_and_never_sent(ses, service, 
 
 
 def test_a_name_that_is_no_utf8_is_asked_for_as_the_agent_tells_it(ses, service):
+    service.files = [MISSED]
     assert ses("files", "--path", f"/data/{NOT_UTF8}").exit_code == 0
     assert service.asked["path"] == "/data/\ufffd"
 

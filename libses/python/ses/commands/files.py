@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 
 import click
 from ses_client.client import ServiceClient
@@ -11,6 +12,7 @@ from ses_client.errors import UsageError
 from ses.commands.examples import examples
 from ses.commands.file_options import file_options
 from ses.commands.options import service_command, wide_option
+from ses.commands.unknown_names import explain_no_files
 from ses.files import HEADERS, listed, row, write_csv
 from ses.output import console, line, print_json, table
 
@@ -51,6 +53,10 @@ def files(
     more = {"state": state, "verdict": verdict, "path": path}
     wanted = {**asked, **{name: value for name, value in more.items() if value is not None}}
     pages = listed(client, wanted, None if everything else limit)
+    first = next(pages)
+    if not first.files:
+        explain_no_files(client, asked)
+    pages = chain([first], pages)
     if as_csv:
         write_csv(sys.stdout, (one for page in pages for one in page.json["files"]))
         return

@@ -8,6 +8,7 @@ from ses_client.client import ServiceClient
 
 from ses.commands.examples import examples
 from ses.commands.options import service_command
+from ses.commands.unknown_names import must_be_system, note
 from ses.output import console, line, number, print_json, table
 
 
@@ -39,6 +40,8 @@ def quotas(
     Those that are used up first come first.  GB are decimal.
     """
     found = client.quotas(system=system, user=user, kind=kind, full_within_days=within, limit=limit)
+    if not found.total:
+        _explain_none(client, system, user)
     if as_json:
         print_json(found.json)
         return
@@ -54,6 +57,15 @@ def quotas(
         line(out, f"Quotas of {name}: {error}", "yellow")
     if found.problem:
         line(out, f"These may be old: {found.problem}", "yellow")
+
+
+def _explain_none(client: ServiceClient, system: str | None, user: str | None) -> None:
+    """Say of which name no quota is known at all; raises NotFoundError for an unknown storage system."""
+    if system is not None and not client.quotas(system=system, limit=1).total:
+        must_be_system(client, system)
+        note(f"No quota in {system!r} is known.")
+    if user is not None and not client.quotas(user=user, limit=1).total:
+        note(f"No quota is known that counts for user {user!r}.")
 
 
 def _row(one: Quota) -> list[str]:

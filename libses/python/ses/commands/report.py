@@ -13,6 +13,7 @@ from ses_client.errors import SesError
 from ses.commands.examples import examples
 from ses.commands.file_options import file_options
 from ses.commands.options import service_command
+from ses.commands.unknown_names import explain_no_files
 from ses.output import console, line, print_json, table
 from ses.report import hour, page
 
@@ -45,6 +46,8 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
     and of how many files; of a whole program ses advise --last compares its time, too.
     """
     summed = client.report(asked)
+    if not summed.total.files:
+        explain_no_files(client, asked)
     if html is not None:
         about = ", ".join(f"{name} {value}" for name, value in sorted(asked.items()) if name != "since")
         try:

@@ -10,6 +10,7 @@ from ses_client.errors import NotFoundError
 from ses.columns import Column
 from ses.commands.examples import examples
 from ses.commands.options import service_command, wide_option
+from ses.commands.unknown_names import must_be_system
 from ses.output import console, number, print_json, seconds, table
 
 
@@ -21,12 +22,11 @@ def list_command(client: ServiceClient, as_json: bool, system: str | None, wide:
     """List the storage elements with their load and what a stream would get (MB/s, GB)."""
     inventory = client.elements()
     shown = [one for one in inventory.elements if system in (None, one.storage_system)]
+    if system is not None and not shown:
+        must_be_system(client, system)
+        raise NotFoundError(f"The storage system {system} has no elements.")
     if not shown:
-        known = ", ".join(sorted({one.storage_system for one in inventory.elements})) or "none"
-        raise NotFoundError(
-            f"There are no elements{f' of {system!r}' if system else ''}. Storage systems described by "
-            f"the site: {known}."
-        )
+        raise NotFoundError("The site describes no elements.")
     if as_json:
         names = {one.id for one in shown}
         found = [one for one in inventory.json["elements"] if one["id"] in names]
