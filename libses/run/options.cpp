@@ -8,6 +8,7 @@
 
 #include "exit_status.h"
 #include "settings/require.h"
+#include "settings/require_wrong.h"
 
 namespace ses::run {
 namespace {
@@ -106,8 +107,8 @@ bool is_understood(const std::string &text) {
   if (ses_require_parse(text.c_str(), found, &rest) >= 0) {
     return true;
   }
-  std::string why(sizeof SES_REQUIRE_WRONG + std::strlen(rest), '\0');
-  std::snprintf(why.data(), why.size(), SES_REQUIRE_WRONG, rest);
+  std::string why(SES_REQUIRE_WRONG_LENGTH + std::strlen(rest), '\0');
+  ses_require_wrong(why.data(), why.size(), rest);
   return wrong(("--require " + std::string(why.c_str())).c_str());
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "settings/require.h"
+#include "settings/require_wrong.h"
 
 bool ses_request_take(struct ses_request *request, const char *text, char *why, size_t size) {
   struct ses_wire_requirement found[SES_REQUIRE_KINDS];
@@ -17,7 +18,7 @@ bool ses_request_take(struct ses_request *request, const char *text, char *why, 
     return false;
   }
   if (ses_require_parse(text, found, &wrong) < 0) {
-    snprintf(why, size, SES_REQUIRE_WRONG, wrong);
+    ses_require_wrong(why, size, wrong);
     return false;
   }
   memcpy(request->require, text, strlen(text) + 1);

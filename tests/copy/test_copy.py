@@ -230,6 +230,7 @@ def test_what_is_asked_wrongly_is_said(built: Path, tmp_path: Path) -> None:
         ("--way", "fast", "a", "b"): "--way is reflink",
         ("--jobs", "0", "a", "b"): "--jobs needs a number",
         ("--require", "write>=fast", "a", "b"): "is not understood from 'write>=fast'",
+        ("--require", "write>=5MBs", "a", "b"): 'did you mean "write>=5MB/s"?',
     }.items():
         done = subprocess.run(
             [built / "ses-copy", *arguments], capture_output=True, text=True, cwd=tmp_path, check=False

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from selection_memory import KINDS
 from ses_client.answers.requirements import Requirement
+from ses_client.answers.vocabulary import Kind
 from ses_webface.quantities import (
     UnreadableNumberError,
     as_stated,
@@ -19,6 +21,7 @@ from ses_webface.quantities import (
     show_number,
     to_canonical,
 )
+from units import RATES, SIZES
 
 RATE, SPACE = KINDS[2], KINDS[4]
 
@@ -120,9 +123,9 @@ def test_a_unit_typed_with_the_number_goes_before_the_one_chosen(
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
-        ("500 Mb/s", "“Mb/s” counts bits, and is no unit of this. Write 500 MB/s"),
+        ("500 Mb/s", "“Mb/s” counts bits, and is no unit of this. Did you mean 62.5MB/s?"),
         ("500 GB", "“GB” is no unit of this"),
-        ("8x", "“x” is no unit of this. Write 8 MB/s, for example; units are"),
+        ("8x", "“x” is no unit of this. Write 8 MB/s, for example. Units are"),
         ("fast", "Write a number"),
         ("MB/s", "Write a number"),
         ("-3 MB/s", "negative"),
@@ -133,6 +136,18 @@ def test_a_unit_typed_with_the_number_goes_before_the_one_chosen(
 def test_what_is_not_a_quantity_is_explained(typed: str, says: str) -> None:
     with pytest.raises(UnreadableNumberError, match=says):
         read_quantity(typed, "MB/s", RATE)
+
+
+@pytest.mark.parametrize("kind", [RATE, SPACE], ids=["rate", "size"])
+def test_a_wrong_unit_is_answered_with_the_one_that_was_meant(kind: Kind) -> None:
+    for typed, right in (RATES if kind is RATE else SIZES).items():
+        try:
+            _value, number, unit = read_quantity(typed, kind.unit, kind)
+        except UnreadableNumberError as error:
+            found = re.search(r"Did you mean (\S+)\?", str(error))
+            assert (found[1] if found else "") == right, typed
+        else:
+            assert f"{number}{unit}" == right
 
 
 @given(value=st.floats(1e-3, 1e9), unit=st.sampled_from(SPACE.units))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from program_ways import Programs
+from units import RATES, SIZES
 
 NOBODY = 65534
 
@@ -138,6 +139,19 @@ def test_mistakes_on_the_command_line_end_with_125(ses_run: Path, mistake: list[
     assert done.returncode == 125
     assert done.stdout == ""
     assert done.stderr.startswith(("ses-run: ", str(ses_run)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "right"),
+    [*(("write", *one) for one in RATES.items()), *(("free", *one) for one in SIZES.items())],
+)
+def test_a_wrong_unit_is_answered_with_the_one_that_was_meant(
+    ses_run: Path, kind: str, typed: str, right: str
+) -> None:
+    done = run(ses_run, "--require", f"read>=1MB/s {kind}>={typed} average-read>=2MB/s", "true")
+    assert done.returncode == 125
+    found = re.search(r'did you mean "(.*)"\?', done.stderr)
+    assert (found[1] if found else "") == (f"{kind}>={right}" if right else "")
 
 
 def test_program_has_the_process_of_ses_run(ses_run: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from ses_service.model.entities import Level, Observation
+from units import RATES, SIZES
 
 Service = Any
 ASK = {"subject": {"user": "alice"}}
@@ -135,7 +137,7 @@ def test_units_are_converted(service: Service) -> None:
             "unknown unit 'furlongs'",
         ),
         ({"requirements": [{**WRITE_50, "unit": "GB"}]}, "json.requirements.0", "unknown unit 'GB'"),
-        ({"requirements": [{**WRITE_50, "unit": "mb/S"}]}, "json.requirements.0", "did you mean MB/s?"),
+        ({"requirements": [{**WRITE_50, "unit": "mb/S"}]}, "json.requirements.0", "did you mean 50MB/s?"),
         ({"requirements": [{**WRITE_50, "minimum": -1}]}, "json.requirements.0.minimum", "greater"),
         ({"requirements": [{**WRITE_50, "minimum": "50"}]}, "json.requirements.0.minimum", "number"),
         ({"requirements": [{**WRITE_50, "weight": 0}]}, "json.requirements.0.weight", "greater"),
@@ -169,6 +171,25 @@ def test_a_name_that_nobody_describes_is_told_from_what_is_malformed(
     (told,) = problem["errors"]
     assert told["location"] == f"json.{name}"
     assert says in told["message"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "right"),
+    [
+        *(("current-write-rate", *one) for one in RATES.items()),
+        *(("free-capacity", *one) for one in SIZES.items()),
+    ],
+)
+def test_a_wrong_unit_is_answered_with_the_one_that_was_meant(
+    service: Service, kind: str, typed: str, right: str
+) -> None:
+    number, unit = re.fullmatch(r"([0-9.]+) ?(.*)", typed).groups()
+    asked = {"kind": kind, "minimum": float(number), "unit": unit}
+    answer = service.post("/v1/selections", {"subject": {"user": "a"}, "requirements": [asked]})
+    (told,) = answer.get_json()["errors"]
+    found = re.search(r"did you mean (\S+)\?", told["message"])
+    assert (found[1] if found else "") == right
+    assert ("counts bits" in told["message"]) == ("bit" in typed or "Mb/s" in typed)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])

@@ -19,7 +19,9 @@ def jobs(cluster: Cluster) -> list[str]:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-@pytest.mark.parametrize("need", ["write>20", "writes>=20MB/s", "write>=20MB/s write>=3MB/s", ""])
+@pytest.mark.parametrize(
+    "need", ["write>20", "writes>=20MB/s", "write>=20MB/s write>=3MB/s", "write>=20MBs", ""]
+)
 def test_a_mistake_is_refused_with_the_words_of_ses_run(
     cluster: Cluster, command: tuple[str, ...], need: str
 ) -> None:

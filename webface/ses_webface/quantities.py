@@ -7,6 +7,7 @@ import re
 
 from ses_client.answers.requirements import Requirement
 from ses_client.answers.vocabulary import Kind
+from ses_client.units import counts_bits, meant
 
 # A number, and what stands behind it from the first letter on that is no exponent.
 _QUANTITY = re.compile(r"\s*([^A-Za-zµμ/%]*(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµμ/%]\S*)?\s*")
@@ -63,11 +64,7 @@ def read_quantity(text: str, unit: str, kind: Kind) -> tuple[float, str, str]:
         return read_number(text), text, unit
     meant = _unit_meant(found[2], kind)
     if meant is None:
-        bits = " counts bits, and" if found[2].casefold() in map(str.casefold, kind.units) else ""
-        raise UnreadableNumberError(
-            f"“{found[2]}”{bits} is no unit of this. Write {found[1].strip()} {kind.unit}, for example; "
-            f"units are {', '.join(kind.units)}."
-        )
+        raise UnreadableNumberError(_no_unit(found[1].strip(), found[2], kind))
     return read_number(found[1]), found[1].strip(), meant
 
 
@@ -77,8 +74,17 @@ def _unit_meant(typed: str, kind: Kind) -> str | None:
     if typed in units:
         return typed
     alike = [one for one in units if one.casefold() == typed.casefold()]
-    counts_bits = "b" in typed and typed != typed.lower()
-    return alike[0] if len(alike) == 1 and not counts_bits else None
+    return alike[0] if len(alike) == 1 and not counts_bits(typed) else None
+
+
+def _no_unit(number: str, typed: str, kind: Kind) -> str:
+    try:
+        near = meant(f"{read_number(number):.15g}", typed, kind.units)
+    except UnreadableNumberError:
+        near = None
+    bits = " counts bits, and" if near and counts_bits(typed) else ""
+    step = f"Did you mean {near}?" if near else f"Write {number} {kind.unit}, for example."
+    return f"“{typed}”{bits} is no unit of this. {step} Units are {', '.join(kind.units)}."
 
 
 def read_number(text: str) -> float:

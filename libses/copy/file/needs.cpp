@@ -1,8 +1,10 @@
 #include "file/needs.h"
 
+#include <cstring>
 #include <new>
 
 #include "settings/require.h"
+#include "settings/require_wrong.h"
 
 namespace ses::copy {
 namespace {
@@ -41,8 +43,9 @@ Policy policy_of(const std::string &require_text, const std::string &application
     const char *rest = nullptr;
     const int count = ses_require_parse(require_text.c_str(), found, &rest);
     if (count < 0) {
-      wrong = "--require is not understood from '" + std::string(rest) +
-              "' on; it takes KIND>=NUMBERUNIT such as \"write>=300MB/s free>=2TB\"";
+      std::string why(SES_REQUIRE_WRONG_LENGTH + std::strlen(rest), '\0');
+      ses_require_wrong(why.data(), why.size(), rest);
+      wrong = "--require " + std::string(why.c_str());
       return nullptr;
     }
     for (int number = 0; number < count; ++number) {

@@ -22,10 +22,6 @@ extern "C" {
 
 #define SES_REQUIRE_KINDS 5u
 
-/* How to say that a text is not understood: printf's format, with the place where that begins. */
-#define SES_REQUIRE_WRONG                                                                          \
-  "is not understood from '%s' on; it takes KIND>=NUMBERUNIT such as \"write>=300MB/s free>=2TB\""
-
 /* The requirements of TEXT into FOUND, by kind.  Returns how many, or -1: not understood, and
  * *WRONG is where. */
 int ses_require_parse(const char *text, struct ses_wire_requirement found[SES_REQUIRE_KINDS],

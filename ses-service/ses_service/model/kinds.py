@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ses_service.model.unit_spellings import counts_bits, meant
+
 
 class Kind(str):
     """A kind of requirement: its name, with what a decision must know of it.
@@ -126,12 +128,10 @@ class KindDescription:
         try:
             return value * self.units[unit]
         except KeyError:
+            near = meant(f"{value:.15g}", unit, self.units)
+            bits = "it counts bits; " if near and counts_bits(unit) else ""
+            hint = f"did you mean {near}? " if near else ""
             known = ", ".join(self.units)
             raise UnknownUnitError(
-                f"unknown unit {unit!r} for {self.kind}; {self._meant(unit)}use one of {known}"
+                f"unknown unit {unit!r} for {self.kind}; {bits}{hint}use one of {known}"
             ) from None
-
-    def _meant(self, unit: str) -> str:
-        """Return a question after the unit that differs in upper and lower case only, where there is one."""
-        near = [one for one in self.units if one.lower() == unit.lower()]
-        return f"did you mean {near[0]}? " if near else ""

@@ -8,6 +8,7 @@ from ses_client.answers.requirements import Subject
 from ses_client.answers.selections import Selection
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_NOT_FOUND
+from ses_client.units import meant
 
 from ses.commands.decision import show_candidates, show_refused, show_requirements
 from ses.commands.elements.effects import element_id
@@ -90,7 +91,9 @@ def bytes_of(size: str) -> int:
     """Return the bytes of a size as typed, like ``500MB``."""
     value, unit = quantity(size)
     if unit not in _BYTES:
-        raise click.BadParameter(f"unit {unit!r} is none of {', '.join(_BYTES)}", param_hint="--size")
+        near = meant(f"{value:.15g}", unit, _BYTES)
+        hint = f"; did you mean {near}?" if near else ""
+        raise click.BadParameter(f"unit {unit!r} is none of {', '.join(_BYTES)}{hint}", param_hint="--size")
     if value * _BYTES[unit] > _MOST_BYTES:
         raise click.BadParameter(f"{size!r} is more than a file can have", param_hint="--size")
     return round(value * _BYTES[unit])
