@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import signal
-import sys
-from pathlib import Path
-from typing import Any
+from contextlib import suppress
 
-import click
+_INTERRUPTED = signal.default_int_handler
 
-from ses.commands.groups import LoadedWhenCalled
+
+def _until_a_command_runs_ctrl_c_ends_the_process() -> None:
+    """Let no traceback come of Ctrl-C where nothing can be undone yet, as while modules are loaded."""
+    with suppress(ValueError):  # another thread than the main one
+        if signal.getsignal(signal.SIGINT) is _INTERRUPTED:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _ctrl_c_is_an_exception() -> None:
+    with suppress(ValueError):
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, _INTERRUPTED)
+
+
+_until_a_command_runs_ctrl_c_ends_the_process()
+
+import errno  # noqa: E402
+import os  # noqa: E402
+import sys  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import click  # noqa: E402
+
+from ses.commands.groups import LoadedWhenCalled  # noqa: E402
 
 # Each command: its module in ses.commands, and the first sentence of its help.
 _COMMANDS = {
@@ -95,6 +115,11 @@ def _speak_utf8(stream: Any) -> None:
 
 
 class _Group(LoadedWhenCalled):
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Run as the whole of a process."""
+        _until_a_command_runs_ctrl_c_ends_the_process()
+        return self.main(*args, **options)
+
     def main(self, *args: Any, **options: Any) -> Any:
         """Run, and say in a sentence when standard output takes no more, or the working directory is gone.
 
@@ -126,6 +151,7 @@ class _Group(LoadedWhenCalled):
         from ses_client.errors import SesError
 
         try:
+            _ctrl_c_is_an_exception()
             return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo(err=True)  # behind ^C
@@ -157,3 +183,6 @@ def main() -> None:
 
     A token is sent by https or to a service on this machine that is proven (docs/security.md).
     """
+
+
+_ctrl_c_is_an_exception()  # whoever only imports this keeps what they had
