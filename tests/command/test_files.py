@@ -9,6 +9,7 @@ import time
 from html.parser import HTMLParser
 
 import pytest
+from selection_service_double import storage_system
 
 MISSED = {
     "placement_id": "00000000000000aa", "state": "ended", "user": "alice", "application": "dd", "vo": None,
@@ -143,3 +144,33 @@ def test_explain_says_whether_the_file_got_what_it_needed(ses, service, tmp_path
     assert "likely cause: Others came: from 1 to 9 streams." in text
     service.files = []
     assert "received" not in ses("explain", str(path)).output, "a service that does not say is understood"
+
+
+def test_explain_shows_of_a_file_without_an_explanation_what_the_list_of_files_knows(ses, service, tmp_path):
+    path = tmp_path / "old.bin"
+    path.write_text("x")
+    service.storage_systems = [storage_system(str(tmp_path))]
+    service.filters = ("state",)
+    longer = {**MISSED, "path": f"{path}.more", "element": "union/b9"}
+    service.files = [longer, {**MISSED, "path": str(path)}]
+    result = ses("explain", str(path))
+    assert result.exit_code == 5
+    for said in (
+        "not kept any more",
+        "max_records",
+        "alice:dd",
+        "union/b3",
+        "current-write-rate: missed, 40.0 of 100.0",
+    ):
+        assert said in result.stderr
+    assert "union/b9" not in result.stderr
+
+
+def test_explain_of_a_file_nobody_knows_speaks_of_no_explanation(ses, service, tmp_path):
+    service.storage_systems = [storage_system(str(tmp_path))]
+    path = tmp_path / "unknown.bin"
+    path.write_text("x")
+    result = ses("explain", str(path))
+    assert result.exit_code == 5
+    assert "knows no placement" in result.stderr
+    assert "not kept any more" not in result.stderr

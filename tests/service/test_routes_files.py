@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from files_opened import AGENT, announcement, decision, new_ids
+from ses_service.model.policies import Policies
 from ses_service.security.tokens import Role, TokenFile, add_token
 from ses_service.store.database import Database
 from ses_service.store.records import RecordStore
@@ -19,7 +20,7 @@ class Story:
 
     def __init__(self, make_service: Any, site: Any, clock: Any, database: Any = None, **more: Any) -> None:
         if database is not None:
-            more = {"store": RecordStore(database, Writer(database))}
+            more = {**more, "store": RecordStore(database, Writer(database))}
         self.service = make_service(site.equal(3).environment, clock, **more).refresh()
         self.clock = clock
         self.start = clock.time
@@ -196,3 +197,18 @@ def test_a_person_sees_their_own_files_only(make_service: Any, site: Any, clock:
 )
 def test_questions_that_cannot_be_right_are_refused(service: Any, wrong: str) -> None:
     assert service.get(f"/v1/files?{wrong}").status_code == 422
+
+
+def test_a_file_is_known_longer_than_its_explanation(
+    make_service: Any, site: Any, clock: Any, tmp_path: Any
+) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
+    story = Story(make_service, site, clock, database, policies=Policies(max_records=1))
+    old, kept = story.place(2, "alice", "dd", "union/b0")
+    story.end([old], 100)
+    story.end([kept], 100)
+    assert story.service.get(f"/v1/placements/{old}").status_code == 404
+    assert story.service.get(f"/v1/placements/{kept}").status_code == 200
+    assert {one["placement_id"] for one in story.files(user="alice")} == {old, kept}
+    assert story.service.get(f"/v1/files/{old}").get_json()["kinds"]
+    database.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from time import sleep, time
+from time import localtime, sleep, strftime, time
 
 import click
 from rich.console import Console
@@ -39,9 +39,9 @@ def explain(client: ServiceClient, as_json: bool, file: Path, wide: bool) -> Non
 
     A file that was renamed is found, too; where it is not certain that the placement is this
     file's, the answer says so.  Exits with 5 when the service knows no placement of it (the file
-    is outside managed storage, was not created under the library, or long ago), and with 1 when
-    the bytes are not on the chosen element; a file that took the name of the one placed may lie
-    anywhere.
+    is outside managed storage, or was not created under the library) or keeps no explanation any
+    more (what ses files knows is shown then), and with 1 when the bytes are not on the chosen
+    element; a file that took the name of the one placed may lie anywhere.
     """
     path = Path(os.path.realpath(file))
     identity = identify(path)
@@ -53,7 +53,8 @@ def explain(client: ServiceClient, as_json: bool, file: Path, wide: bool) -> Non
         sleep(_ASK_AGAIN_SECONDS)
         found, mismatch = _find(client, path, identity)
     if found is None:
-        raise NotFoundError(_unknown(file, path, lies_in, exists) + mismatch)
+        told = _still_known(client, path) or _unknown(file, path, lies_in, exists) + mismatch
+        raise NotFoundError(told)
     placement = client.placement(found.placement_id)
     received = _received(client, found.placement_id)
     verified = None
@@ -138,6 +139,29 @@ def _unknown(file: Path, path: Path, lies_in: str | None, exists: bool) -> str:
         f"The service knows no placement of {file}: it was not created under the library, the library left "
         f"it to the file system (SES_LOG says why), or its record was not kept.{where}"
     )
+
+
+def _still_known(client: ServiceClient, path: Path) -> str:
+    """Return what the list of files knows of a file whose explanation is not kept; empty for nothing."""
+    name = os.fsencode(path).decode("utf-8", "replace")
+    try:
+        listed = client.files({"path": name, "state": "ended"}, limit=_LOOKED_AT).files
+    except (NotAllowedError, RefusedError):
+        return ""
+    one = next((one for one in listed if one.path == name), None)
+    if one is None:
+        return ""
+    received = _received(client, one.placement_id)
+    told = [] if received is None else verdict_lines(received)
+    who = one.user + (f":{one.application}" if one.application else "")
+    when = "" if one.ended_at is None else strftime(" on %Y-%m-%d at %H:%M", localtime(one.ended_at))
+    return "\n  ".join([
+        f"The explanation of {on_one_line(name)} is not kept any more: the service keeps those of the last "
+        "files that ended (10,000, unless the site sets max_records). Known of the last file of this name:",
+        f"created by   {who}, ended{when}",
+        f"chosen       {one.element}",
+        *(f"received     {line}" for line in told),
+    ])  # fmt: skip
 
 
 def _received(client: ServiceClient, placement_id: str) -> Received | None:
