@@ -27,8 +27,6 @@ SETTLE_SECONDS = 30
 PATIENCE_MS = 5000  # of agent and program: a late answer shall show in p99, not turn into a plain create
 BRANCHES = 4
 MB = 1e6
-# Dozens of files of unknown size that are made at once would make the fast branch seem to lack room.
-SETTINGS = "room_fraction = 0\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +112,7 @@ def chain(agent: Path, programs: Path, scratch: Path, *options: str) -> Iterator
         directory.mkdir()
     agent_socket = scratch / "agent.sock"
     turtle = describe("union", str(union), facts(branches))
-    with (
-        mounted_union(branches, union),
-        service(programs, scratch, turtle, BRANCHES, settings=SETTINGS) as served,
-    ):
+    with mounted_union(branches, union), service(programs, scratch, turtle, BRANCHES) as served:
         command: list[str | Path] = [
             agent,
             "--service",

@@ -75,18 +75,12 @@ def monitor(scratch: Path, count: int) -> Iterator[int]:
 
 @contextmanager
 def service(
-    programs: Path,
-    scratch: Path,
-    turtle: str,
-    count: int,
-    monitor_port: int | None = None,
-    settings: str = "",
+    programs: Path, scratch: Path, turtle: str, count: int, monitor_port: int | None = None
 ) -> Iterator[Served]:
     """The service, once it knows the ``count`` elements of the site in ``turtle``.
 
     ``programs`` is the directory of ``ses-service`` and ``oxigraph``.  Without the port of a monitor none
-    runs: what is measured are decisions on static facts and the ledger.  ``settings`` are lines of the file
-    of --policies.
+    runs: what is measured are decisions on static facts and the ledger.
     """
 
     def ready() -> bool:
@@ -109,10 +103,6 @@ def service(
             "warning",
         ]
         command += ["--kb-url", f"http://127.0.0.1:{store_port}", "--kb-flavour", "oxigraph"]
-        if settings:
-            policies = scratch / "policies.toml"
-            policies.write_text(settings)
-            command += ["--policies", policies]
         if monitor_port is not None:
             command += ["--monitor-url", f"http://127.0.0.1:{monitor_port}"]
         with server(command, scratch / "service.log", ready, READY_SECONDS) as pid:

@@ -13,6 +13,10 @@
 #define STATED (UNKNOWN + 1)
 #define WRITE (offsetof(struct ses_core_offer, write) / sizeof(double))
 
+/* What a file of ours that is being written still takes of ROOM, the size that few such files
+ * exceed: most stay below it, and of what they have written the free bytes tell. */
+#define STILL_TAKEN 0.3
+
 /* States in which an element takes nothing. */
 #define CLOSED ((uint32_t)SES_CORE_INACTIVE | SES_CORE_READ_ONLY | SES_CORE_DRAINING)
 
@@ -42,7 +46,8 @@ struct asked {
   bool averages;
   double bytes;         /* of a file of known size; else 0 */
   double room;          /* that it needs without claims */
-  double tight_room;    /* below which room is tight for a file of unknown size, as is room below */
+  double tight_room;    /* of a file of unknown size: with less, and what others still take, room is
+                           tight, as it is below */
   double room_fraction; /* this part of the element's size */
   uint32_t count;
   struct part parts[SES_CORE_REQUIREMENTS];
@@ -152,7 +157,9 @@ static inline __attribute__((always_inline)) bool judge(const struct ses_core_el
   struct ses_core_offer *offer = &offered.offer;
   offered.values[UNKNOWN] = not_a_number();
   offer_of(element, claims, asked->policy, asked->predict_reads, asked->averages, offer);
-  double tight = larger(larger(0.0, asked->room_fraction * element->size), asked->tight_room);
+  double streams = larger(0.0, element->own) + claims;
+  double of_files = asked->tight_room * (streams * STILL_TAKEN + 1.0);
+  double tight = larger(of_files, larger(asked->room_fraction * element->size, 0.0));
   uint8_t refusal = refusal_of(excluded, element->state);
   uint8_t unmet = 0;
   if (offer->free < asked->room + claims * asked->bytes && refusal == SES_CORE_ACCEPTED)
@@ -184,7 +191,7 @@ static inline __attribute__((always_inline)) bool judge(const struct ses_core_el
   verdict->share = (float)share;
   verdict->refusal = refusal;
   verdict->unmet = unmet;
-  verdict->tight = offer->free < tight * (claims + 1.0);
+  verdict->tight = offer->free < tight;
   verdict->plenty = plenty & !(distance > 0);
   return refusal == SES_CORE_ACCEPTED;
 }

@@ -79,8 +79,8 @@ def judge_row(row: Any, claims: float, excluded: bool, need: Any, policy: Any) -
         least = max(least, need["bytes"]) + claims * need["bytes"]
     else:
         of_size = policy["room_fraction"] * row["size"]
-        wished = [one for one in (of_size, need["room"]) if known(one) and one >= 0]
-        tight = max(wished, default=0.0) * (claims + 1)
+        of_files = need["room"] * (1 + 0.3 * (float(row["own"]) + claims))
+        tight = max((one for one in (of_size, of_files) if known(one) and one >= 0), default=0.0)
     if refusal == Refusal.ACCEPTED and known(free) and free < least:
         refusal = Refusal.NO_ROOM
     missing = [shortfall(one, offer[int(one["kind"])]) for one in requirements]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import core_reference as reference
 import numpy as np
 import pytest
-from core_tables import Question, arbitrary, questions
+from core_tables import GB, Question, arbitrary, questions
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from ses_core import Cause, Refusal
+from ses_core import Cause, Query, Refusal, defaults, need, table
 
 NAMES = ("distance", "share", "refusal", "unmet", "tight", "plenty")
 
@@ -104,6 +104,27 @@ def test_claim_never_makes_an_element_better(question: Question, data: st.DataOb
     assert after["plenty"] <= before["plenty"]
     if before["refusal"] not in (Refusal.ACCEPTED, Refusal.DEGRADED):
         assert after["refusal"] not in (Refusal.ACCEPTED, Refusal.DEGRADED)
+
+
+def tight(*, streams: int, claims: int, room: float = -1.0) -> bool:
+    """Whether a file of unknown size has too little room on an element of 1 TB with 100 GB free."""
+    elements = table(1)
+    elements["size"], elements["free"], elements["own"] = 1e12, 100 * GB, streams
+    query = Query(elements, need(room=room), defaults(), claims=np.array([claims], np.uint32))
+    query.judge()
+    return bool(query.verdicts["tight"][0])
+
+
+@pytest.mark.parametrize(("streams", "claims"), [(16, 0), (0, 16), (9, 7)])
+def test_files_that_are_being_written_count_alike_whether_told_or_claimed(streams: int, claims: int) -> None:
+    """Each takes three tenths of what the next may need: 17 GB are free for each of 5.8, 18 are not."""
+    assert not tight(streams=streams, claims=claims, room=17 * GB)
+    assert tight(streams=streams, claims=claims, room=18 * GB)
+
+
+@pytest.mark.parametrize("room", [-1.0, 0.0, 100e3])
+def test_a_storm_of_small_files_makes_no_element_tight(room: float) -> None:
+    assert not tight(streams=500, claims=500, room=room)
 
 
 @given(arbitrary())

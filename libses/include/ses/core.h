@@ -218,7 +218,7 @@ enum ses_core_refusal {
  *
  * Room: a file of known size B needs max(B, minimum_free) + CLAIMS * B free beyond
  * what is reserved; one of unknown size minimum_free, and room is tight below
- * (CLAIMS + 1) * max(room_fraction * size, ROOM).  What is not known refuses nobody.
+ * max(room_fraction * size, (1 + 0.3 (own + CLAIMS)) * ROOM).  What is not known refuses nobody.
  *
  * The share is the rate that tells two elements of the same distance apart: that
  * of writing, since a file that is created is written first; where reading is

@@ -45,8 +45,8 @@ class _Followed(Policy):
         if opened is not None:
             self._told.ended(now, opened)
 
-    def _placed(self, now: float, file: File, element: int, reserved: float = 0.0) -> None:
-        self._open[file.number] = self._told.opened(now, file, element, reserved)
+    def _placed(self, now: float, file: File, element: int) -> None:
+        self._open[file.number] = self._told.opened(now, file, element)
 
 
 class Ours(_Followed):
@@ -101,7 +101,7 @@ class Ours(_Followed):
         """Choose from the node's table, and claim."""
         room = self._sizes.likely() if self._terms.room else -1.0
         element = max(0, self._tables.choose(now, file, room))
-        self._placed(now, file, element, max(0.0, room))
+        self._placed(now, file, element)
         return element
 
     def observe(self, now: float, sample: Sample) -> None:

@@ -46,7 +46,7 @@ class Terms:
     recency: bool = True  # of equals the least recently used: on busy elements by anybody,
     idle_recency: bool = True  # on idle ones by the node itself, unless few are compared
     recency_of_all: bool = False  # on idle ones by anybody
-    room: bool = True  # sizes of files of before, what open files may take, and a part of the element
+    room: bool = True  # sizes of files of before, and a part of the element
     ended: float | None = None  # part of a stream that counts on after its end, until a sample tells
     equal_share: float | None = None
     equal_others: float | None = None
@@ -102,13 +102,12 @@ class Tables:
         told.advance(now)
         np.take(self._site, self._orders[node], out=records)
         places, ledger = self._places[node], told.ledger
-        own, ended, last, reserved = (records[name] for name in ("own", "ended", "last_placed", "reserved"))
+        own, ended, last = (records[name] for name in ("own", "ended", "last_placed"))
         for change, sign in told.heard_differently(node, file.user, now):
             place = places.get(change.row)
             if place is None:
                 continue
             own[place] += sign * change.streams
-            reserved[place] += sign * change.reserved
             if change.streams < 0:
                 if sign > 0:
                     ended[place] += change.began <= ledger.reference
@@ -224,7 +223,6 @@ class Tables:
         ledger, site = self._told.ledger, self._site
         site["own"][row] = ledger.own[row]
         site["ended"][row] = ledger.ended[row]
-        site["reserved"][row] = ledger.reserved[row]
         site["last_placed"][row] = stamp(ledger.last_placed[row])
 
 

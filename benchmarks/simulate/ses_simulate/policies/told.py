@@ -35,9 +35,8 @@ GOLDEN = 0.6180339887498949
 class Change:
     """A stream more or less on an element, as a node tells it.
 
-    ``began`` is when the file was created, ``happened`` when it was created or seen to be closed;
-    ``reserved`` the bytes by which what is expected to be written changes.  ``ended``, ``last_before`` and
-    ``sample`` are set when the service takes it.
+    ``began`` is when the file was created, ``happened`` when it was created or seen to be closed.
+    ``ended``, ``last_before`` and ``sample`` are set when the service takes it.
     """
 
     file: int
@@ -47,7 +46,6 @@ class Change:
     streams: int
     began: float
     happened: float
-    reserved: float = 0.0
     placed: bool = True
     ended: int = 0
     last_before: float = 0.0
@@ -59,13 +57,12 @@ class Ledger:
     """The service's columns, an item per element.
 
     ``own`` streams of ours, ``ended`` those that were there at the last sample and are not now,
-    ``last_placed`` when the last file was created there, ``reserved`` bytes that open files may still take.
+    ``last_placed`` when the last file was created there.
     """
 
     own: list[float]
     ended: list[float]
     last_placed: list[float]
-    reserved: list[float]
     reference: float = -math.inf
     sample: int = 0
     open_files: dict[int, tuple[float, int]] = field(default_factory=dict)
@@ -89,7 +86,7 @@ class Told:
         self.pace = world.pace / CREATING_PART if world.pace else pace_for(Use.NOW, world.nodes)
         self._seldom = max(self.pace, pace_for(Use.PERHAPS, world.nodes))
         self.within = world.pace or telling_within(world.nodes)
-        self.ledger = Ledger([0.0] * size, [0.0] * size, [0.0] * size, [0.0] * size)
+        self.ledger = Ledger([0.0] * size, [0.0] * size, [0.0] * size)
         self.changed: Callable[[int], object] = lambda _row: None
         self._random = world.random("closes seen")
         self._close_poll = world.close_poll
@@ -117,13 +114,13 @@ class Told:
             one.spoke_at += max(0, math.floor((min(now, until) - one.spoke_at) / pause)) * pause
         return one.spoke_at
 
-    def opened(self, now: float, file: File, row: int, reserved: float = 0.0) -> Change:
+    def opened(self, now: float, file: File, row: int) -> Change:
         """A file was created on a node."""
         node = file.node
         self._rate = self._faded(self._rate, self._rate_at, now) + 1 / RATE_SECONDS
         self._rates[node] = self._faded(self._rates[node], self._rates_at[node], now) + 1 / RATE_SECONDS
         self._rate_at = self._rates_at[node] = now
-        change = Change(file.number, node, file.user, row, 1, now, now, reserved)
+        change = Change(file.number, node, file.user, row, 1, now, now)
         self._tell(change)
         return change
 
@@ -139,9 +136,7 @@ class Told:
 
     def ended(self, now: float, opened: Change) -> None:
         """An agent saw that a stream of its node ended."""
-        self._tell(
-            Change(opened.file, opened.node, opened.user, opened.row, -1, opened.began, now, -opened.reserved)
-        )
+        self._tell(Change(opened.file, opened.node, opened.user, opened.row, -1, opened.began, now))
 
     def unheard(self, node: int, now: float) -> float:
         """Return how many files others created that a node may not have heard of."""
@@ -226,7 +221,6 @@ class Told:
         ledger, row = self.ledger, change.row
         self._untold[change.node].remove(change)
         ledger.own[row] += change.streams
-        ledger.reserved[row] += change.reserved
         change.sample = ledger.sample
         if change.streams > 0:
             change.last_before = ledger.last_placed[row]
