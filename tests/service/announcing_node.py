@@ -24,7 +24,8 @@ class Node:
     """A node's agent that opens and ends files as fast as it is answered.
 
     ``open`` and ``ended`` are what it said in announcements that were answered.  It keeps what it was not
-    told is stored, and says it again to another instance of the service.
+    told is stored, and says it again to another instance of the service; ``forget`` lets it lose that.
+    What it is asked about and does not have open, it ends.
     """
 
     def __init__(self, name: str) -> None:
@@ -65,6 +66,11 @@ class Node:
         """Speak with another service: what is not stored again, and all that is open."""
         self._say(service, [], [])
         self._say(service, [self._known[one] for one in sorted(self.open)], [], complete=True)
+
+    def forget(self, ended: list[str]) -> None:
+        """Close files, and lose what is not stored."""
+        self.open -= set(ended)
+        self._kept.clear()
 
     def settle(self, service: Running) -> None:
         """Go on until all is stored."""
@@ -117,6 +123,9 @@ class Node:
             finally:
                 self._kept += again  # of a service that is gone: for the next
         self._kept = [one for one in self._kept if one[0] > answer["stored"]]
+        asked = {one["placement_id"] for one in answer["open"] or []} - self.open
+        if asked:
+            self._say(service, [], [{"placement_id": one, "reason": "closed"} for one in sorted(asked)])
 
 
 def placements(service: Running, state: str) -> list[str]:

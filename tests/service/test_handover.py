@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from ses_service.ledger import handover
 from ses_service.ledger.ledger import Ledger, Opening
-from ses_service.ledger.placement import EndReason, Placement, PlacementState
+from ses_service.ledger.placement import Claim, EndReason, Placement, PlacementState
 from ses_service.ledger.size_history import SizeKey
 from ses_service.model.columns import element_table
 from ses_service.model.entities import Element, Environment, Subject
@@ -36,18 +37,22 @@ def placed(placement_id: str, *names: str, at: float = 100.0, **more: Any) -> Pl
 
 
 class Service:
-    """A ledger, and what of it is not stored yet."""
+    """A ledger, and what of it is not stored yet.
 
-    def __init__(self, name: str, stored: dict[str, tuple[str, bool]]) -> None:
+    ``stored`` says of each file who carries it, and whether it is open.
+    """
+
+    def __init__(self, name: str, stored: dict[str, tuple[str, bool]], records: int = 10_000) -> None:
         self.name = name * 16
-        self.ledger = Ledger(Policies())
+        self.ledger = Ledger(Policies(max_records=records))
+        self.ledger.left = set()
         table = element_table(Environment(elements=tuple(map(element, NAMES))))
         self.ledger.bind(table, np.full(3, 50.0), 100.0)
         self._changed = self.ledger.follow()
         self._stored = stored
 
-    def hear(self, number: int, incarnation: str = AGENT, now: float = 100.0) -> None:
-        self.ledger.hear(NODE, incarnation, now, now + 30.0, number=number)
+    def hear(self, number: int, incarnation: str = AGENT, now: float = 100.0) -> bool:
+        return self.ledger.hear(NODE, incarnation, now, now + 30.0, number=number)
 
     def open(self, placement_id: str, *names: str) -> None:
         if self.ledger.find(placement_id) is None:
@@ -55,11 +60,27 @@ class Service:
         else:
             self.ledger.open(Opening(placement_id), 100.0, node=NODE)
 
+    def adopt(self, ids: Iterable[str]) -> None:
+        """Take over the stored ones of these that are open."""
+        for placement_id in sorted(ids):
+            if self._stored.get(placement_id, ("", False))[1]:
+                self._stored[placement_id] = (self.name, True)
+                self.ledger.restore(placed(placement_id, NAMES[int(placement_id, 16) % 3]))
+                self.ledger.doubt(placement_id)
+                self.ledger.expect(NODE, 100.0, 1000.0)
+
     def store(self) -> list[str]:
         """Store what changed; return what the other is told."""
+        assert self.ledger.left is not None
+        self.adopt(self.ledger.left)
+        for placement_id in self.ledger.left:
+            self.ledger.of_peers.forget_claim(placement_id, 100.0)
+        self.ledger.left.clear()
         changes = [(one, self.ledger.find(one)) for one in sorted(self._changed)]
         self._changed.clear()
         for placement_id, one in changes:
+            if one is None and self._stored.get(placement_id, ("", False))[0] == self.name:
+                del self._stored[placement_id]
             if one is not None:
                 self._stored[placement_id] = (self.name, one.state is PlacementState.OPEN)
         node = self.ledger.node(NODE)
@@ -250,25 +271,36 @@ def test_what_is_no_notification_is_refused(text: str) -> None:
 
 
 class Handover(RuleBasedStateMachine):
-    """A node opens and ends files and goes from one service to the other, whatever is heard when."""
+    """A node opens and ends files and goes from one service to the other, whatever is heard when.
+
+    A service may be killed and started again at any time.  Its agent says what was not stored to the other
+    service, or has so much to say that it does not know everything any more.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.stored: dict[str, tuple[str, bool]] = {}
-        self.services = [Service("a", self.stored), Service("b", self.stored)]
+        self.services = [Service(name, self.stored, records=2) for name in "ab"]
+        self.killed = 0
         self.told: list[list[str]] = [[], []]  # to each, in order
         self.number = 0
         self.at = 0
         self.files = 0
         self.open: set[str] = set()
+        self.ended: set[str] = set()
 
     def name(self, placement_id: str) -> str:
         return NAMES[int(placement_id, 16) % 3]
 
     def say(self) -> Service:
         self.number += 1
-        self.services[self.at].hear(self.number)
-        return self.services[self.at]
+        service = self.services[self.at]
+        ledger = service.ledger
+        first = service.hear(self.number)
+        for one in ledger.open_on(NODE) if first else ledger.take_doubted(NODE):
+            if one.placement_id not in self.open:
+                ledger.end(one.placement_id, EndReason.CLOSED, 100.0)
+        return service
 
     @rule()
     def another_file(self) -> None:
@@ -282,6 +314,7 @@ class Handover(RuleBasedStateMachine):
     def end(self, data: Any) -> None:
         placement_id = data.draw(st.sampled_from(sorted(self.open)))
         self.open.discard(placement_id)
+        self.ended.add(placement_id)
         self.say().ledger.end(placement_id, EndReason.CLOSED, 100.0)
 
     @rule(data=st.data())
@@ -290,8 +323,35 @@ class Handover(RuleBasedStateMachine):
         service = self.say()
         for placement_id in sorted(self.open):
             service.open(placement_id, self.name(placement_id))
+        service.ledger.end_others(NODE, self.open, 100.0)
         if self.open and data.draw(st.booleans()):  # it is said with the end of one
             self.end(data)
+
+    @rule(data=st.data(), which=st.sampled_from([0, 1]))
+    def kill(self, data: Any, which: int) -> None:
+        killed = self.services[which]
+        self.told[which].clear()
+        if which == self.at:
+            self.go_over(data)
+            if data.draw(st.booleans()):
+                service = self.say()
+                for placement_id in sorted(self.ended):
+                    if service.ledger.find(placement_id) is None:
+                        service.open(placement_id, self.name(placement_id))
+                    service.ledger.end(placement_id, EndReason.CLOSED, 100.0)
+        self.killed += 1
+        begun = self.services[which] = Service(str(self.killed), self.stored, records=2)
+        begun.adopt([one for one, (name, _) in self.stored.items() if name == killed.name])
+        claims = [
+            Claim(one, name, NODE, (self.name(one),), 100.0, None)
+            for one, (name, is_open) in self.stored.items()
+            if is_open and name != begun.name
+        ]
+        begun.ledger.of_peers.keep(claims, 100.0)
+
+    @rule(which=st.sampled_from([0, 1]))
+    def look(self, which: int) -> None:
+        self.services[which].ledger.of_peers.forget({self.services[1 - which].name}, 100.0)
 
     @rule(which=st.sampled_from([0, 1]))
     def store(self, which: int) -> None:
@@ -303,11 +363,13 @@ class Handover(RuleBasedStateMachine):
             self.services[which].take(self.told[which].pop(0))
 
     def teardown(self) -> None:
-        for _ in range(6):  # rounds after which nothing is left to say
+        for _ in range(8):  # rounds after which nothing is left to say
             for which in (0, 1):
                 self.store(which)
                 while self.told[1 - which]:
                     self.take(1 - which)
+                self.look(which)
+            self.say()
         assert not any(one.store() for one in self.services), "they do not answer each other for ever"
         expected = [float(sum(self.name(one) == name for one in self.open)) for name in NAMES]
         for service in self.services:
@@ -321,4 +383,4 @@ class Handover(RuleBasedStateMachine):
 
 
 TestHandover = Handover.TestCase
-TestHandover.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestHandover.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)

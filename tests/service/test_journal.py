@@ -14,6 +14,7 @@ from files_opened import decision, new_ids
 from files_opened import opened as file_opened
 from service_process import until
 from ses_service.http.edge import Edge
+from ses_service.model.policies import Policies
 from ses_service.state.ledger_access import RESTORED_LEASE
 from ses_service.state.state import ServiceState
 from ses_service.store import journal as journal_module
@@ -37,6 +38,7 @@ class Flaky(RecordStore):
         self.away: str | None = None
         self.slow = threading.Event()
         self.slow.set()
+        self.writing = False
         self.transactions = 0
         self.whole = 0
 
@@ -46,7 +48,10 @@ class Flaky(RecordStore):
 
     def write(self, *arguments: Any, **options: Any) -> None:
         self._try()
+        self.writing = True
         self.slow.wait()
+        self.writing = False
+        self._try()
         super().write(*arguments, **options)
         self.transactions += 1
         self.whole += bool(options.get("whole"))
@@ -59,9 +64,9 @@ class Flaky(RecordStore):
 class Stored:
     """A service whose ledger is stored by a journal that can fail."""
 
-    def __init__(self, make_service: Any, site: Any, clock: Any, database: Database) -> None:
+    def __init__(self, make_service: Any, site: Any, clock: Any, database: Database, **config: Any) -> None:
         self.store = Flaky(database)
-        self.service = make_service(site.equal(3).environment, clock, store=self.store).refresh()
+        self.service = make_service(site.equal(3).environment, clock, store=self.store, **config).refresh()
         self.journal: Journal = self.service.runtime.journal
         self.number = 0
 
@@ -316,12 +321,44 @@ def test_a_file_whose_end_was_told_while_the_database_was_away_does_not_stay_ope
     again.store.away = None
     until(lambda: again.journal.status.ok)
     assert again.state.placement(missed).state == "open"
+    assert [one["placement_id"] for one in again.announce()["open"]] == [missed], "its node is asked"
     for _ in range(10):
         clock.time += RESTORED_LEASE / 8
-        again.announce()
+        assert again.announce()["open"] is None, "once"
     assert again.state.placement(missed).end_reason == "expired"
     assert again.state.placement(known).state == "open"
     again.journal.stop()
+
+
+def test_what_ended_while_the_database_was_away_is_stored_though_memory_keeps_less(
+    make_service: Any, site: Any, clock: Any, tmp_path: Path
+) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
+    stored = Stored(make_service, site, clock, database, policies=Policies(max_records=2))
+    ids = stored.open(15)
+    stored.journal.start()
+    stored.announce()
+
+    def end(*some: str) -> None:
+        stored.say(ended=[closed(one, 7) for one in some])
+
+    stored.store.slow.clear()
+    end(*ids[:5])
+    until(lambda: stored.store.writing)
+    end(*ids[5:10])
+    stored.store.away = "disk full"
+    stored.store.slow.set()
+    until(lambda: not stored.journal.status.ok)
+    end(*ids[10:14])
+    stored.store.away = None
+    until(lambda: stored.journal.status.ok)
+    stored.announce()
+    listed = stored.service.get("/v1/files?state=ended").get_json()["files"]
+    assert sorted(one["placement_id"] for one in listed) == sorted(ids[:14])
+    end(ids[14])
+    until(lambda: len(stored.in_database()) == 2)
+    stored.journal.stop()
+    database.close()
 
 
 def test_a_file_on_a_node_that_was_not_heard_yet_waits_for_it(

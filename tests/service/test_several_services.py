@@ -286,6 +286,26 @@ def test_one_is_killed_under_load_and_nothing_is_lost_or_counted_twice(
     speaking(*everybody, holds=counts_what_is_there)
 
 
+def test_files_of_a_service_that_begins_again_end_though_their_node_speaks_with_another(site: Site) -> None:
+    """And though nobody knows of their ends any more."""
+    first, second = site.pair()
+    node = Node("n13")
+    node.announce(first, node.begin(20), [])
+    node.settle(first)
+    files = set(node.open)
+    node.forget(sorted(files)[:15])
+    first.end(signal.SIGKILL)
+    node.move(second)
+    again = site.begin().wait_ready()
+
+    def both_know_what_is_open() -> bool:
+        return all(files.intersection(placements(one, "open")) == node.open for one in (second, again))
+
+    speaking((node, second), holds=both_know_what_is_open)
+    node.announce(second, [], sorted(node.open))
+    speaking((node, second), holds=both_know_what_is_open)
+
+
 def test_who_begins_when_all_others_are_gone_takes_over_what_they_left(site: Site) -> None:
     first, second = site.pair()
     node, other = Node("n11"), Node("n12")

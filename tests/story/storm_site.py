@@ -26,15 +26,13 @@ HELD = 20
 PATIENCE = 120.0  # seconds; only a hang uses this up
 
 STORM = """
-import os, sys, time
+import os, sys
 directory, writer, count, going_on = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
-pause = float(sys.argv[5]) if sys.argv[5:] else 0.0
 number = 0
 while number < count or os.path.exists(going_on):
     with open(f"{directory}/{writer}-{number}", "x") as file:
         file.write(f"{writer}-{number}")
     number += 1
-    time.sleep(pause)
 print(number)
 """
 HOLDER = """

@@ -18,10 +18,7 @@ pytestmark = pytest.mark.root
 FILES = 300
 
 
-@pytest.mark.parametrize("pause", [0.002, pytest.param(0.0, marks=pytest.mark.long)])
-def test_the_agent_goes_over_and_back_and_both_ledgers_stay_true(
-    tmp_path: Path, postgresql: Any, pause: float
-) -> None:
+def test_the_agent_goes_over_and_back_and_both_ledgers_stay_true(tmp_path: Path, postgresql: Any) -> None:
     with running_site(tmp_path, find_parts(), 2, f"--database-url={postgresql.url}") as site:
 
         def both_list(name: str | None) -> bool:
@@ -36,7 +33,7 @@ def test_the_agent_goes_over_and_back_and_both_ledgers_stay_true(
         wait_until(lambda: both_list("before"), "both list what is held")
         going_on = site.work / "going-on"
         going_on.touch()
-        writer = site.program(STORM, "0", str(FILES), str(going_on), str(pause))
+        writer = site.program(STORM, "0", str(FILES), str(going_on))
         for killed in (0, 1):
             so_far = created(site)
             wait_until(lambda so_far=so_far: created(site) > so_far + FILES // 10, "the storm goes on")  # type: ignore[misc]

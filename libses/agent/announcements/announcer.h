@@ -4,8 +4,9 @@
 // Any thread may add; nothing waits.  What was not acknowledged is kept and sent again, which
 // changes nothing the second time.  A service that does not know a placement (it lost its ledger,
 // or is another one) is given what it needs to take it up again; one that was started anew is told
-// everything that is open.  After a start of the agent the service says what it holds open here,
-// and the listener finds out what is left of that.
+// everything that is open.  After a start of the agent, and when it took files over from another
+// service, the service says what it holds open here, and the listener finds out what is left of
+// that.
 //
 // Does NOT find out what is open, decide anything, or keep anything on disk.
 #ifndef SES_AGENT_ANNOUNCER_H

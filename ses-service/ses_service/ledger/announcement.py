@@ -94,8 +94,9 @@ class Taken:
     ``pace``: seconds within which the next sign of life is expected; ``telling``: seconds between two words
     about files; ``back``: seconds over which nodes are to come back that lose the service.  ``unknown``:
     opened, but the ledger does not know it and no origin was given.
-    ``refused``: id and reason.  ``open``: what the ledger held open for the node before an incarnation of
-    its agent that was not heard of before.
+    ``refused``: id and reason.  ``open``: what the agent is to compare with what is open: all that the ledger
+    held open for the node before an incarnation of its agent that was not heard of before, and later what it
+    took over from another service.
     """
 
     pace: float
@@ -135,7 +136,7 @@ def merged(taken: Sequence[Taken]) -> Taken:
         first.back,
         tuple(one for part in taken for one in part.unknown),
         tuple(one for part in taken for one in part.refused),
-        first.open,
+        next((part.open for part in taken if part.open is not None), None),
     )
 
 
@@ -162,7 +163,8 @@ def take(
         said=announcement.version,
         number=announcement.number,
     )
-    held = tuple(ledger.open_on(announcement.node)) if first else None
+    doubted = ledger.take_doubted(announcement.node)
+    held = tuple(ledger.open_on(announcement.node) if first else doubted) or (() if first else None)
     unknown: list[str] = []
     refused: list[tuple[str, str]] = []
     subjects: Subjects = {}

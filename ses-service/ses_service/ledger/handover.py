@@ -2,6 +2,9 @@
 
 What a service stored last is in the database, whoever was right.  So a service that knows better stores its
 own word again: the other hears it, and both come to the same.
+
+A service that is late, or starts and takes up what it finds stored, may tell of files that we know nothing
+of, though their node spoke with us last.  We take these over, and ask the node whether they are open still.
 """
 
 from __future__ import annotations
@@ -41,6 +44,8 @@ def take(word: Notification, ledger: Ledger, now: float) -> None:
         spoke = _spoke(ledger.node(one.node), one, now)
         if own:
             _settle(one, own, spoke, ledger, now)
+        if ledger.left is not None and spoke is Spoke.BEFORE:
+            ledger.left.update(claim.placement_id for claim in one.opened if claim.placement_id not in own)
         if spoke is Spoke.AFTER:
             ledger.forget_node(one.node, now)
 
@@ -59,19 +64,22 @@ def _hand_over(placement_id: str, spoke: Spoke, ledger: Ledger, now: float) -> N
     own = ledger.find(placement_id)
     if own is None:
         return
-    if own.state is PlacementState.ENDED:
-        ledger.store_again(placement_id)  # a file that its node ended stays ended
-    elif spoke is Spoke.AFTER:
-        ledger.release(placement_id, now)
-    elif spoke is Spoke.BEFORE:
+    if spoke is Spoke.BEFORE:
+        ledger.of_peers.forget_claim(placement_id, now)
         ledger.store_again(placement_id)
+    elif ledger.is_ended_by_node(placement_id):
+        ledger.store_again(placement_id)  # and stays ended
+    elif own.state is PlacementState.OPEN and spoke is Spoke.AFTER:
+        ledger.release(placement_id, now)
 
 
 def _spoke(known: Node | None, word: NodeNotification, now: float) -> Spoke:
     if known is None or not known.incarnation:
         return Spoke.AFTER if word.incarnation else Spoke.UNKNOWN
+    if not word.incarnation:  # it expects the node and did not hear it
+        return Spoke.BEFORE
     if known.incarnation != word.incarnation:
-        return Spoke.AFTER if word.incarnation and now - known.heard_at > _QUIET else Spoke.UNKNOWN
+        return Spoke.AFTER if now - known.heard_at > _QUIET else Spoke.UNKNOWN
     if word.number == known.number:
         return Spoke.UNKNOWN
     return Spoke.AFTER if word.number > known.number else Spoke.BEFORE

@@ -34,6 +34,7 @@ from ses_service.ledger.opening import (
     Opening,
     PlacementEndedError,
     UnknownPlacementError,
+    opened_again,
     refuse_strangers,
 )
 from ses_service.ledger.peer_placements import PeerPlacements
@@ -53,6 +54,8 @@ __all__ = [
     "UnknownPlacementError",
 ]
 
+MOST_UNTAKEN = 200_000
+_DROPPED_AT_ONCE = 16
 _SILENT_KEPT = 10_000
 MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
 
@@ -60,11 +63,13 @@ MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
 class Ledger:
     """All placements not ended, and the last ``Policies.max_records`` that ended.
 
+    Of these, more are kept while a follower has not taken them, up to ``MOST_UNTAKEN``.
     ``ended_total`` counts the ends by reason, ``silenced_total`` the nodes that fell silent; ``recent`` says
     what is placed of late, ``readers`` what is read.  ``learn``, if set, is called with a placement when its
     size becomes known, and ``judge`` when it ended, or when what it achieved becomes known.  ``inherited``,
-    if set, collects the ids of files that are open already when their nodes first tell of them, and
-    ``arrived`` the nodes that are heard for the first time; the reader empties them.
+    if set, collects the ids of files that are open already when their nodes first tell of them, ``arrived``
+    the nodes that are heard for the first time, and ``left`` the ids of files that we do not know and another
+    service has open, though their node spoke with us last; the reader empties them.
     """
 
     def __init__(self, policies: Policies) -> None:
@@ -84,6 +89,8 @@ class Ledger:
         self.of_peers = PeerPlacements(self._counter, self.is_own, self.recent)
         self.inherited: set[str] | None = None
         self.arrived: set[str] | None = None
+        self.left: set[str] | None = None
+        self._doubted: defaultdict[str, set[str]] = defaultdict(set)
         self._followers: list[set[str]] = []
         self.ended_total: Counter[EndReason] = Counter()
         self.silenced_total = 0
@@ -172,7 +179,9 @@ class Ledger:
         )
         if before.state is PlacementState.ENDED and not may_return:
             raise PlacementEndedError(f"placement {before.placement_id} ended ({before.end_reason})")
-        opened = self._opened(before, opening, now, node)
+        announced = node is not None and node in self._nodes
+        until = math.inf if announced else now + self._policies.open_lease
+        opened = opened_again(before, opening, now, node, until)
         if before.state is PlacementState.ENDED:
             del self._ended[before.placement_id]
             self._activate(opened)
@@ -280,6 +289,16 @@ class Ledger:
         """Return a node that is heard of or waited for."""
         return self._nodes.get(name)
 
+    def doubt(self, placement_id: str) -> None:
+        """Ask the node of a placement of ours whether it is open there, if it is heard of."""
+        placement = self._active.get(placement_id)
+        if placement is not None and self.hears(node := placement.subject.node or ""):
+            self._doubted[node].add(placement_id)
+
+    def take_doubted(self, name: str) -> list[Placement]:
+        """Return the open placements that a node is to be asked about now; it is asked once."""
+        return [self._active[one] for one in sorted(self._doubted.pop(name, ())) if one in self._active]
+
     def streams(self) -> dict[str, int]:
         """Return how many placements are open on each node that has any."""
         return dict(zip(self._open_on, map(len, self._open_on.values()), strict=True))
@@ -314,6 +333,7 @@ class Ledger:
     def forget_node(self, name: str, now: float) -> None:
         """Forget a node that speaks with another service now, unless something is still open there."""
         self.silent.pop(name, None)
+        self._doubted.pop(name, None)
         if name in self._nodes and name not in self._open_on:
             self.nodes_in_use -= self._nodes.pop(name).in_use
             self.readers.forget(name, now)
@@ -329,9 +349,8 @@ class Ledger:
             self.judge(inherited)
 
     def store_again(self, placement_id: str) -> None:
-        """Let a placement of ours be stored, if there is one, though it did not change."""
-        if self.is_own(placement_id):
-            self._note(placement_id)
+        """Let a placement of ours be stored though it did not change."""
+        self._note(placement_id)
 
     def expire(self, now: float, most: int | None = None) -> int:
         """End every placement whose lease ran out or whose node fell silent; return how many did.
@@ -365,6 +384,7 @@ class Ledger:
                 if len(self.silent) > _SILENT_KEPT:
                     del self.silent[next(iter(self.silent))]
                 del self._nodes[name]
+                self._doubted.pop(name, None)
                 self.nodes_in_use -= node.in_use
                 self.readers.forget(name, now)
                 self.silenced_total += 1
@@ -409,39 +429,9 @@ class Ledger:
         node = placement.subject.node
         self.recent.count(placement.element.storage_system, node, placement.booked_at)
 
-    def _opened(self, before: Placement, opening: Opening, now: float, node: str | None) -> Placement:
-        opened_at = before.opened_at
-        if opened_at is None:
-            # An agent's clock may be wrong; a file is not opened before it was placed, or in the future.
-            opened_at = min(now, max(before.booked_at, opening.opened_at or now))
-        subject = before.subject
-        idle = before.idle if opening.idle is None else opening.idle
-        announced = node is not None and node in self._nodes
-        return replace(
-            before,
-            subject=replace(
-                subject,
-                application=subject.application if opening.application is None else opening.application,
-                job=subject.job if opening.job is None else opening.job,
-                node=node or subject.node,
-            ),
-            state=PlacementState.OPEN,
-            path=before.path if opening.path is None else opening.path,
-            device=before.device if opening.device is None else opening.device,
-            inode=before.inode if opening.inode is None else opening.inode,
-            pid=before.pid if opening.pid is None else opening.pid,
-            opened_at=opened_at,
-            idle=idle,
-            resumed_at=now if before.idle and not idle else before.resumed_at,
-            lease_until=math.inf if announced else now + self._policies.open_lease,
-            ended_at=None,
-            end_reason=None,
-            judgement=None,  # of an end that was none
-        )
-
     def _activate(self, placement: Placement) -> None:
         self._active[placement.placement_id] = placement
-        self.of_peers.settle(placement.placement_id, placement.booked_at)
+        self.of_peers.forget_claim(placement.placement_id, placement.booked_at)
         self._enter(placement)
         if not placement.idle:
             self._counter.begin(placement)
@@ -461,10 +451,14 @@ class Ledger:
             if not index[node]:
                 del index[node]
 
+    def is_ended_by_node(self, placement_id: str) -> bool:
+        """Whether the node of a placement said that it ended."""
+        ended = self._ended.get(placement_id)
+        return ended is not None and ended.end_reason not in MAY_RETURN
+
     def is_own(self, placement_id: str) -> bool:
         """Whether this ledger knows best how a placement stands: not when it ended by itself."""
-        ended = self._ended.get(placement_id)
-        return placement_id in self._active or (ended is not None and ended.end_reason not in MAY_RETURN)
+        return placement_id in self._active or self.is_ended_by_node(placement_id)
 
     def _note(self, placement_id: str) -> None:
         for follower in self._followers:
@@ -495,6 +489,10 @@ class Ledger:
 
     def _keep(self, placement: Placement) -> None:
         self._ended[placement.placement_id] = placement
-        while len(self._ended) > self._policies.max_records:
-            dropped, _ = self._ended.popitem(last=False)
-            self._note(dropped)
+        most = self._policies.max_records
+        for _ in range(min(_DROPPED_AT_ONCE, len(self._ended) - most)):
+            oldest = next(iter(self._ended))
+            if len(self._ended) <= most + MOST_UNTAKEN and any(oldest in one for one in self._followers):
+                return
+            del self._ended[oldest]
+            self._note(oldest)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ses_service.ledger.placement import Placement
+from ses_service.ledger.placement import Placement, PlacementState
 
 
 class LedgerError(Exception):
@@ -64,3 +64,36 @@ def refuse_strangers(placement: Placement, user: str | None, node: str | None) -
         raise NotYoursError(f"placement {placement.placement_id} is another user's")
     if node is not None and subject.node is not None and node != subject.node:
         raise NotYoursError(f"placement {placement.placement_id} is another node's")
+
+
+def opened_again(
+    before: Placement, opening: Opening, now: float, node: str | None, lease_until: float
+) -> Placement:
+    """Return a placement as it stands after ``opening`` at ``now``, as ``node`` says, if one does."""
+    opened_at = before.opened_at
+    if opened_at is None:
+        # An agent's clock may be wrong; a file is not opened before it was placed, or in the future.
+        opened_at = min(now, max(before.booked_at, opening.opened_at or now))
+    subject = before.subject
+    idle = before.idle if opening.idle is None else opening.idle
+    return replace(
+        before,
+        subject=replace(
+            subject,
+            application=subject.application if opening.application is None else opening.application,
+            job=subject.job if opening.job is None else opening.job,
+            node=node or subject.node,
+        ),
+        state=PlacementState.OPEN,
+        path=before.path if opening.path is None else opening.path,
+        device=before.device if opening.device is None else opening.device,
+        inode=before.inode if opening.inode is None else opening.inode,
+        pid=before.pid if opening.pid is None else opening.pid,
+        opened_at=opened_at,
+        idle=idle,
+        resumed_at=now if before.idle and not idle else before.resumed_at,
+        lease_until=lease_until,
+        ended_at=None,
+        end_reason=None,
+        judgement=None,  # of an end that was none
+    )

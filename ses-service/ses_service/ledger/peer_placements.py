@@ -74,13 +74,13 @@ class PeerPlacements:
                 fresh.append(claim)
             else:
                 known.origin = claim.origin
-        if not fresh:
-            return
-        self._counter.placed_all(fresh)
-        self._arrivals.count_all(
-            [(one.elements[0].partition("/")[0], one.node, one.booked_at) for one in fresh]
-        )
         begun = [one for one in fresh if not self._is_own(one.placement_id)]
+        if not begun:
+            return
+        self._counter.placed_all(begun)
+        self._arrivals.count_all(
+            [(one.elements[0].partition("/")[0], one.node, one.booked_at) for one in begun]
+        )
         self._counted.update((one.placement_id, one) for one in begun)
         self._counter.begin_all(begun)
         self.open_on.update([one.node for one in begun])
@@ -99,6 +99,12 @@ class PeerPlacements:
             self._counter.end_all(ended, now)
             for node, number in Counter([one.node for one in ended]).items():
                 self._leave(node, number)
+
+    def forget_claim(self, placement_id: str, now: float) -> None:
+        """Forget a file that is ours: who carries it now gives it up when it hears of us."""
+        claim = self._claims.get(placement_id)
+        if claim is not None:
+            self.drop([placement_id], claim.origin, now)
 
     def keep(self, claims: Collection[Claim], now: float) -> None:
         """Take what is stored of all other services in place of what they told."""

@@ -25,8 +25,8 @@ from ses_service.state.judging import Judge
 
 T = TypeVar("T")
 
-# Seconds an open file counts that a node says nothing of which is heard already: its end may have been told
-# while the database was away.
+# Seconds an open file counts that a node is asked about and says nothing of: its end may have been told to
+# another service, or while the database was away.
 RESTORED_LEASE = 120.0
 _MOST_TO_LEARN = 20_000
 _LEARNED_AT_ONCE = 100
@@ -142,12 +142,13 @@ class LedgerAccess:
             for one in stored:
                 self._ledger.inherit(one)
 
-    def share(self) -> tuple[set[str], set[str]]:
-        """Collect what :meth:`take_learned` returns, the ids for :meth:`inherit`, and nodes first heard."""
+    def share(self) -> tuple[set[str], set[str], set[str]]:
+        """Collect what :meth:`take_learned` returns; give ``inherited``, ``arrived``, ``left``."""
         with self._lock, self._sizes_lock:
             self._sizes.learned = {}
-            self._ledger.inherited, self._ledger.arrived = inherited, arrived = set[str](), set[str]()
-        return inherited, arrived
+            found = set[str](), set[str](), set[str]()
+            self._ledger.inherited, self._ledger.arrived, self._ledger.left = found
+        return found
 
     def take_learned(self) -> dict[SizeKey, deque[float]]:
         """Return the sizes learned since the last call."""
@@ -186,6 +187,15 @@ class LedgerAccess:
         with self._lock, self._sizes_lock:
             changed.update(found)
 
+    def drain_placements(self, changed: set[str], most: int) -> list[tuple[str, Placement | None]]:
+        """Take up to so many ids out of a set of changes; return how these placements stand.
+
+        ``None``: not known any more.
+        """
+        with self._lock:
+            ids = [changed.pop() for _ in range(min(most, len(changed)))]
+            return [(one, self._ledger.find(one)) for one in ids]
+
     def found(self, ids: Iterable[str]) -> list[tuple[str, Placement | None]]:
         """Return how these placements stand; ``None``: not known any more."""
         with self._lock:
@@ -204,13 +214,24 @@ class LedgerAccess:
             return ids, [key for key, _ in self._sizes.entries()]
 
     def restore(self, placements: Iterable[Placement]) -> None:
-        """Take up placements of before a restart, and wait for the nodes where they are open."""
+        """Take up placements of before a restart, and wait for the nodes where they are open.
+
+        Nodes that are heard already are asked about theirs.
+        """
         with self._lock:
             now = self._clock()
             for placement in placements:
-                self._ledger.restore(self._with_an_end(placement, now))
+                if self._ledger.find(placement.placement_id) is None:
+                    self._ledger.restore(self._with_an_end(placement, now))
+                    self._ledger.doubt(placement.placement_id)
             for node in self._ledger.streams():
                 self._ledger.expect(node, now, now + silence_for(LONGEST_PACE))
+
+    def forget_claims(self, ids: Iterable[str]) -> None:
+        """Forget that other services told of these placements."""
+        with self._lock:
+            for one in ids:
+                self._ledger.of_peers.forget_claim(one, self._clock())
 
     def restore_sizes(self, known: Iterable[tuple[SizeKey, Sizes]]) -> None:
         """Take up the history of sizes of before a restart."""

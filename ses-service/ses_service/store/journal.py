@@ -5,9 +5,9 @@ them in one transaction.  Who must know what is stored takes a :meth:`Journal.ma
 :attr:`Journal.stored` later.
 
 A database that fails takes nothing away but memory over a restart: the ledger goes on, the ids of what
-changed are kept, up to ``MOST_WAITING`` of them, and written when the database answers again; if there are
-more, or another service took our placements over meanwhile, everything is written anew.  It is said once in
-the log, in every answer, and by ``/readyz``.
+changed are kept, up to ``MOST_WAITING`` of them, and what ended, and written when the database answers again;
+if there are more, or another service took our placements over meanwhile, everything that is in memory is
+written anew.  It is said once in the log, in every answer, and by ``/readyz``.
 
 A file that is damaged is set aside and a new one begun, with all that is in memory.
 """
@@ -26,7 +26,7 @@ from typing import TypeVar
 
 import structlog
 
-from ses_service.ledger.placement import Placement
+from ses_service.ledger.placement import Placement, PlacementState
 from ses_service.ledger.size_history import KEPT, SizeKey
 from ses_service.state.ledger_access import LedgerAccess
 from ses_service.store import notifications
@@ -95,8 +95,10 @@ class Journal:
         self._changed_sizes = ledger.follow_sizes()
         self._inherited: set[str] | None = None
         self._arrived = set[str]()
+        self._left = set[str]()
         if store.database.shared:
-            self._inherited, self._arrived = ledger.share()
+            self._inherited, self._arrived, self._left = ledger.share()
+        self._unstored: dict[str, Placement] = {}
         self._learned: dict[SizeKey, deque[float]] = {}
         self._gone: list[str] = []
         self._lock = threading.Lock()
@@ -218,7 +220,7 @@ class Journal:
     def _write(self) -> None:
         if self._failed is not None or self._damage is not None:
             self._open()
-        elif self._gone:
+        elif self._gone or self._left:
             self._load(self._gone)
         if self._whole:
             self._write_all()
@@ -255,10 +257,16 @@ class Journal:
         self._loaded = True
 
     def _load(self, gone: list[str] | None) -> None:
-        loaded = self._store.load(gone, self._foreground.give_way)
+        left = self._ledger.drain(self._left)
+        try:
+            loaded = self._store.load(gone, left, self._foreground.give_way)
+        except BaseException:
+            self._ledger.put_back(self._left, left)
+            raise
         self._gone = []
         for part in _parts(loaded.placements, _AT_ONCE):
             self._ledger.restore(part)
+        self._ledger.forget_claims(left)  # what was not open any more
         self._ledger.restore_sizes(loaded.sizes)
         _log.info(
             "ledger read",
@@ -269,23 +277,39 @@ class Journal:
         )
 
     def _write_changes(self) -> None:
-        ids, keys = self._ledger.drain(self._changed), self._ledger.drain(self._changed_sizes)
-        if not ids and not keys and not self._arrived:
+        changes, keys = self._take_changes(), self._ledger.drain(self._changed_sizes)
+        if not changes and not keys and not self._arrived:
             return
         if self._behind_since is None:
             self._behind_since = self._clock()
         try:
-            changes = [one for part in _parts(ids, _AT_ONCE) for one in self._ledger.found(part)]
             self._store.write(
                 changes,
                 self._ledger.sizes_of(keys),
                 told=self._told(changes),
                 between=self._between(len(changes)),
             )
-            self._learned.clear()
         except BaseException:
-            self._keep_for_later(ids, keys)
+            self._keep_for_later(changes, keys)
             raise
+        self._learned.clear()
+        self._ledger.put_back(self._changed, self._unstored)  # the ledger dropped them meanwhile
+        self._unstored.clear()
+
+    def _take_changes(self) -> list[tuple[str, Placement | None]]:
+        """Take what changed; what ended and was dropped before it could be stored is as it stood last."""
+        changes: list[tuple[str, Placement | None]] = []
+        left = len(self._changed)
+        while left > 0 and (part := self._ledger.drain_placements(self._changed, _AT_ONCE)):
+            left -= len(part)
+            changes += part
+        for number, (placement_id, placement) in enumerate(changes):
+            before = self._unstored.get(placement_id)
+            if placement is None:
+                changes[number] = placement_id, before
+            elif before is not None:
+                del self._unstored[placement_id]
+        return changes
 
     def _write_all(self) -> None:
         self._ledger.drain(self._changed)
@@ -301,6 +325,7 @@ class Journal:
         )
         self._whole = False
         self._learned.clear()
+        self._unstored.clear()
 
     def _told(self, changes: list[tuple[str, Placement | None]]) -> list[str]:
         """Return what other services on the database are told of changes, and of sizes learned by now."""
@@ -318,8 +343,13 @@ class Journal:
         urgency = min(_MOST_URGENT, changes / _URGENT)
         return lambda: self._foreground.give_way(urgency)
 
-    def _keep_for_later(self, ids: list[str], keys: list[SizeKey]) -> None:
-        self._ledger.put_back(self._changed, ids)
+    def _keep_for_later(self, changes: list[tuple[str, Placement | None]], keys: list[SizeKey]) -> None:
+        self._unstored.update(
+            (placement_id, one)
+            for placement_id, one in changes
+            if one is not None and one.state is PlacementState.ENDED
+        )
+        self._ledger.put_back(self._changed, [placement_id for placement_id, _ in changes])
         self._ledger.put_back(self._changed_sizes, keys)
 
     def _fail(self, error: Exception) -> None:
@@ -342,6 +372,7 @@ class Journal:
         if self._whole:
             self._ledger.drain(self._changed)
             self._ledger.drain(self._changed_sizes)
+            self._unstored.clear()
 
 
 def _parts(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -11,7 +11,7 @@ from ses_service.store.upsert import Values
 
 SET_ASIDE = "set aside"  # what a writer in another process is asked, besides "open"
 
-TELL, ADOPT = "tell", "adopt"
+TELL, ADOPT, ADOPT_OPEN = "tell", "adopt", "adopt open"
 
 Part: TypeAlias = tuple[str, Sequence[Any]]
 
@@ -34,6 +34,11 @@ def telling(texts: Sequence[str]) -> Part:
 def adopting(services: Sequence[str]) -> Part:
     """Return what takes over the placements of services that are gone."""
     return ADOPT, services
+
+
+def adopting_open(ids: Sequence[str]) -> Part:
+    """Return what takes over these placements where they are open."""
+    return ADOPT_OPEN, ids
 
 
 class Writes(Protocol):

@@ -22,7 +22,7 @@ from ses_service.store import rows
 from ses_service.store.database import Database
 from ses_service.store.files import FileHistory, detail_values, file_values
 from ses_service.store.ownership import living
-from ses_service.store.parts import Writes, adopting, removing, saving, telling
+from ses_service.store.parts import Writes, adopting, adopting_open, removing, saving, telling
 from ses_service.store.rows import Explanation
 from ses_service.store.tables import EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, SERVICE, SIZE_HISTORY
 from ses_service.store.upsert import Values
@@ -79,13 +79,19 @@ class RecordStore:
             others = set(connection.execute(carrying).scalars()) - {self.database.owner}
             return sorted(others - (living(connection, others) if self.database.shared else set()))
 
-    def load(self, gone: Sequence[str] | None = None, between: Callable[[], None] = lambda: None) -> Loaded:
-        """Take over what services left that are gone: these, or all that are.
+    def load(
+        self,
+        gone: Sequence[str] | None = None,
+        left: Sequence[str] = (),
+        between: Callable[[], None] = lambda: None,
+    ) -> Loaded:
+        """Take over what services left that are gone: these, or all that are; and ``left`` where it is open.
 
         Reads all of ours that was not read or written yet, but for explanations.  Raises DatabaseError.
         """
-        if gone := self.gone() if gone is None else gone:
-            self._writer.write([adopting(gone)])
+        gone = self.gone() if gone is None else gone
+        if gone or left:
+            self._writer.write([adopting(gone), adopting_open(left)])
         placements: list[Placement] = []
         unreadable = 0
         order = (PLACEMENT.c.ended_at.is_(None), PLACEMENT.c.ended_at, PLACEMENT.c.placement_id)

@@ -21,13 +21,13 @@ import sqlalchemy as sa
 
 from ses_service.store.database import Database
 from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
-from ses_service.store.parts import ADOPT, SET_ASIDE, TELL, Part
+from ses_service.store.parts import ADOPT, ADOPT_OPEN, SET_ASIDE, TELL, Part
 from ses_service.store.revisions import upgrade
 from ses_service.store.tables import CHANNEL, EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, SERVICE, SIZE_HISTORY
 from ses_service.store.upsert import upsert
 
 _NOTIFY = sa.text("select pg_notify(:channel, text) from unnest(cast(:texts as text[])) as text")
-_REMOVED_AT_ONCE = 500
+_KEYS_AT_ONCE = 500
 _PREDECESSOR = 1.0  # seconds in which the writer of a service that was killed ends
 _LOOK = 0.05
 _NICE = 5  # who answers goes first where there are few processors
@@ -84,6 +84,8 @@ class Writer:
                         connection.execute(_NOTIFY, {"channel": CHANNEL, "texts": list(values)})
                 elif name == ADOPT:
                     self._adopt(connection, values)
+                elif name == ADOPT_OPEN:
+                    self._adopt_open(connection, values)
                 else:
                     self._remove(connection, _SAVED[name.removeprefix("-")][0], values, between)
 
@@ -92,13 +94,19 @@ class Writer:
         theirs = sa.update(PLACEMENT).where(PLACEMENT.c.service.in_(services))
         connection.execute(theirs.values(service=self._database.owner))
 
+    def _adopt_open(self, connection: sa.Connection, ids: Sequence[str]) -> None:
+        for start in range(0, len(ids), _KEYS_AT_ONCE):
+            some = PLACEMENT.c.placement_id.in_(ids[start : start + _KEYS_AT_ONCE])
+            still = sa.update(PLACEMENT).where(some, PLACEMENT.c.ended_at.is_(None))
+            connection.execute(still.values(service=self._database.owner))
+
     def _remove(
         self, connection: sa.Connection, table: sa.Table, keys: Sequence[str], between: Callable[[], None]
     ) -> None:
         (key,) = table.primary_key.columns
-        for start in range(0, len(keys), _REMOVED_AT_ONCE):
+        for start in range(0, len(keys), _KEYS_AT_ONCE):
             between()
-            removed = sa.delete(table).where(key.in_(keys[start : start + _REMOVED_AT_ONCE]))
+            removed = sa.delete(table).where(key.in_(keys[start : start + _KEYS_AT_ONCE]))
             if table is PLACEMENT:  # another service may have taken it over
                 removed = removed.where(PLACEMENT.c.service == self._database.owner)
             connection.execute(removed)

@@ -400,7 +400,8 @@ class AnnouncementTaken(Answer):
     """What came of it.
 
     `instance` is another one with each start of the service.  `unknown`: told without `restore`, and
-    the ledger does not know them.  `open`: given when this agent is heard for the first time.  `needs` are
+    the ledger does not know them.  `open`: what the agent is to say opened or ended of, unless it did: given
+    when this agent is heard for the first time, and of what was taken over from another service.  `needs` are
     those of users of whom the agent has another generation, or none; `tables` those it asked for.
 
     `next_within_seconds`: when to speak again at the latest; `tell_within_seconds`: so soon after
