@@ -75,15 +75,12 @@ class Connection(HttpToolsProtocol):
     _looking = False
     _refused = False
     _reading: _Flow
-
-    @property
-    def intake(self) -> Intake:
-        """What all connections hold together."""
-        return cast(Application, self.config.app).intake
+    intake: Intake  # what all connections hold together
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
         super().connection_made(cast(asyncio.Transport, _UntilClosed(transport)))
+        self.intake = cast(Application, self.config.app).intake
         self.flow = self._reading = _Flow(self.transport)
         self._expect()
 
@@ -191,8 +188,10 @@ class Connection(HttpToolsProtocol):
 
     def _discount(self) -> None:
         """Count what is not held any more no longer."""
-        self.intake.give_back(self._counted - len(self._later))
-        self._counted = len(self._later)
+        held = len(self._later)
+        if self._counted != held:
+            self.intake.give_back(self._counted - held)
+            self._counted = held
 
     def on_message_begin(self) -> None:
         """Note that a request has its time to arrive, if it is not here yet."""

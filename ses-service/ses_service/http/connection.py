@@ -51,10 +51,12 @@ class Connection(LimitedConnection):
     _overloaded = False
     _came = 0.0
     _body = bytearray()  # another one for each request
+    _edge: Edge
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request; at a UNIX socket the kernel says who it is."""
         super().connection_made(transport)
+        self._edge = cast(Edge, self.config.app)
         if self.client is None and (plain := transport.get_extra_info("socket")) is not None:
             local = remote_of(plain.fileno())
             self.client = None if local is None else (local, 0)
@@ -103,10 +105,6 @@ class Connection(LimitedConnection):
             waiting.response_complete = True
             self._leave()
             super().on_message_complete()
-
-    @property
-    def _edge(self) -> Edge:
-        return cast(Edge, self.config.app)
 
     def _asks(self) -> Asked | None:
         """Return what the request asks of the edge, if nothing about it is out of the ordinary."""

@@ -21,7 +21,7 @@ from ses_listen.intake import Intake
 from ses_listen.problems import Answer
 from ses_listen.threads import TOO_MUCH, Receive, Scope, Send, Threads, respond
 
-from ses_service.api import problems
+from ses_service.api import problems, versions
 from ses_service.api.authentication import AUTHENTICATOR, Authenticator
 from ses_service.api.operations import OPERATIONS, Operation
 from ses_service.api.problems import OverloadedProblem, Problem
@@ -38,11 +38,12 @@ REFUSED_AFTER = 0.2
 _THREADS = 4
 _WAITING = 64
 
+# By how they arrive, the headers that say who asks for what, under the names they are asked for by.
 _READ_ONCE = {
-    name.encode(): name
+    name.lower().encode(): name
     for name in (
-        *("authorization", "content-type", "forwarded", "host", "ses-version"),
-        *("x-forwarded-for", "x-acting-user"),
+        *("Authorization", "Content-Type", "Forwarded", "Host", "X-Forwarded-For", "X-Acting-User"),
+        versions.HEADER,
     )
 }
 
@@ -243,12 +244,12 @@ class Edge:
                 if name in headers:
                     return None
                 headers[name] = value.decode("latin-1")
-        media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-        host = headers.get("host")
+        media_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        host = headers.get("Host")
         is_right = operation.model is None or media_type == "application/json"
         if not is_right or host is None or client is None:
             return None
         try:
-            return self._authenticator.principal(lambda name: headers.get(name.lower()), host, client[0])
+            return self._authenticator.principal(headers.get, host, client[0])
         except Problem:
             return None
