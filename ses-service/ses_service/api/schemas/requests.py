@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -17,7 +17,7 @@ from ses_service.knowledge.times import moment
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model import entities
 from ses_service.model.entities import Level, Strictness, Subject
-from ses_service.model.kinds import UnknownKindError, UnknownUnitError
+from ses_service.model.kinds import UnknownUnitError
 
 
 def _is_moment(text: str) -> str:
@@ -27,7 +27,7 @@ def _is_moment(text: str) -> str:
 
 def _kind_of(name: str) -> str:
     """Return the name of a kind that may be spelled in another way."""
-    return vocabulary().metric(name).kind.value
+    return vocabulary().metric(name).described.kind.value
 
 
 KindName = Annotated[str, Field(max_length=63, json_schema_extra=kind_names)]
@@ -49,7 +49,10 @@ Inode = Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]
 Bytes = Annotated[float, Field(ge=0, le=1e24)]
 Bound = Annotated[float, Field(ge=0, le=1e15, examples=[20.0])]
 
+# A list that is not stated; pydantic takes longer to copy a default than to make a list.
+_NONE: Any = Field(default_factory=list, json_schema_extra={"default": []})
 _MAX_BASE = 1e24
+_STRICTNESS = {one.value: one for one in Strictness}
 
 
 class Body(BaseModel):
@@ -87,12 +90,13 @@ class Requirement(Body):
     def _fits_its_kind(self) -> Requirement:
         try:
             made = self.in_base_units
-        except (UnknownKindError, UnknownUnitError) as error:
+        except UnknownUnitError as error:
             raise ValueError(str(error)) from None
         needed, other = ("maximum", "minimum") if made.kind.at_most else ("minimum", "maximum")
-        if needed not in self.model_fields_set or other in self.model_fields_set:
+        stated = self.model_fields_set
+        if needed not in stated or other in stated:
             raise ValueError(f"{self.kind} needs a {needed}, and no {other}")
-        if made.unit not in vocabulary().metric(made.kind).units:
+        if made.unit not in vocabulary().metrics[made.kind].units:
             raise ValueError(f"{made.kind} is not written in {made.unit}")
         if made.bound > _MAX_BASE:
             raise ValueError(f"the {needed} is beyond anything that exists")
@@ -107,12 +111,12 @@ class Requirement(Body):
     @cached_property
     def in_base_units(self) -> entities.Requirement:
         """The requirement in the base unit of its kind; made once."""
-        described = vocabulary().metric(self.kind).described
+        described = vocabulary().metrics[self.kind].described
         return entities.Requirement(
             described.kind,
             described.to_base(self.maximum if described.kind.at_most else self.minimum, self.unit),
             self.weight if "weight" in self.model_fields_set else described.weight,
-            Strictness(self.strictness),
+            _STRICTNESS[self.strictness],
             moment(self.valid_from),
             moment(self.valid_until),
             unit=self.stated_unit or self.unit,
@@ -125,9 +129,9 @@ Requirements = Annotated[list[Requirement], Field(max_length=32)]
 def each_kind_once(requirements: list[Requirement]) -> None:
     """Raise ValueError where a kind is stated twice."""
     kinds = [requirement.kind for requirement in requirements]
-    twice = sorted({kind for kind in kinds if kinds.count(kind) > 1})
-    if twice:
-        raise ValueError(f"{twice[0]} is stated more than once")
+    if len(set(kinds)) < len(kinds):
+        twice = min(kind for kind in kinds if kinds.count(kind) > 1)
+        raise ValueError(f"{twice} is stated more than once")
 
 
 class SubjectIn(Body):
@@ -168,11 +172,11 @@ class SelectionRequest(Body):
 
     subject: SubjectIn
     storage_system: Text | None = None
-    requirements: Requirements = []
+    requirements: Requirements = _NONE
     profile: ProfileName | None = None
     draft: DraftIn | None = None
     expected_bytes: Bytes | None = None
-    exclude: Annotated[list[ElementId], Field(max_length=1000)] = []
+    exclude: Annotated[list[ElementId], Field(max_length=1000)] = _NONE
     limit: Annotated[int, Field(ge=0, le=100_000)] = 10
     stripe_count: Annotated[int, Field(ge=1, le=2000)] | None = None
     path: Annotated[str, Field(min_length=1, max_length=8192)] | None = None
