@@ -108,7 +108,7 @@ def requirement(one: Requirement) -> Json:
         _bound_name(kind): round(one.bound / kind.size, PLACES),
         "unit": kind.unit,
         "weight": one.weight,
-        "strictness": one.strictness.value,
+        "strictness": str(one.strictness),
     }
     if one.unit and one.unit != kind.unit:
         made["stated_unit"] = one.unit
@@ -124,7 +124,7 @@ def resolved(many: Iterable[ResolvedRequirement]) -> list[Json]:
     return [
         {
             **requirement(one.requirement),
-            "level": one.level.value,
+            "level": str(one.level),
             "level_name": one.level_name,
             **({} if one.profile is None else {"profile": one.profile}),
         }
@@ -215,7 +215,7 @@ def candidates(many: Iterable[Candidate], backends: dict[str, str]) -> list[Json
             "free_gb": None if one.free is None else _in_units(one.free, GB),
             "predicted": predictions(one.predicted),
             "age_seconds": one.age if one.age is None else round(one.age, 3),
-            "basis": one.basis.value,
+            "basis": str(one.basis),
         }
         for one in many
     ]

@@ -44,7 +44,9 @@ def offers(view: View, rows: Codes) -> list[Offered]:
     if not len(rows):
         return []
     found = view.rows.query.predict(rows).tolist()
-    return [Offered(*[None if value != value else value for value in one]) for one in found]
+    told = [None if value != value else value for one in found for value in one]
+    each = len(found[0])
+    return [Offered(*told[at : at + each]) for at in range(0, len(told), each)]
 
 
 def candidates(
@@ -61,20 +63,22 @@ def candidates(
         elements["own"][order].tolist(),
         strict=True,
     )
-    return tuple(
+    described = view.table.elements
+    found = [
         Candidate(
             rank,
-            view.table.elements[row],
+            described[row],
             distance,
             offered.read,
             offered.write,
             offered.free,
-            predictions(question.requirements, offered, view.table.elements[row]),
-            known(age),
+            predictions(question.requirements, offered, described[row]),
+            None if age != age else age,
             Basis.MONITOR if busy == busy else Basis.LEDGER if own else Basis.STATIC,
         )
         for rank, (row, offered, distance, age, busy, own) in enumerate(columns, 1)
-    )
+    ]
+    return tuple(found)
 
 
 def refusals(

@@ -7,7 +7,7 @@ of the sizes that files like it had.  Its generation is a digest of all that; wh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -28,19 +28,18 @@ from ses_service.model.entities import (
     Subject,
     with_home_vo,
 )
-from ses_service.model.kinds import PREDICTED
 
 MOST_REQUIREMENTS = int(ses_core.NEED["requirements"].shape[0])
 MOST_APPLICATIONS = 63  # of a user; a node has room for one more, the user's default
 
 _HOLDS = 1.0  # seconds for which what was read of the sizes of a user's files holds
 _STEPS = 4.0  # of a doubling, to which room is rounded up: a generation does not change with each file
-_CODES: dict[Kind, ses_core.Kind] = {
-    Kind.CURRENT_READ_RATE: ses_core.Kind.CURRENT_READ,
-    Kind.AVERAGE_READ_RATE: ses_core.Kind.AVERAGE_READ,
-    Kind.CURRENT_WRITE_RATE: ses_core.Kind.CURRENT_WRITE,
-    Kind.AVERAGE_WRITE_RATE: ses_core.Kind.AVERAGE_WRITE,
-    Kind.FREE_CAPACITY: ses_core.Kind.FREE,
+_CODES: dict[Kind, int] = {
+    Kind.CURRENT_READ_RATE: int(ses_core.Kind.CURRENT_READ),
+    Kind.AVERAGE_READ_RATE: int(ses_core.Kind.AVERAGE_READ),
+    Kind.CURRENT_WRITE_RATE: int(ses_core.Kind.CURRENT_WRITE),
+    Kind.AVERAGE_WRITE_RATE: int(ses_core.Kind.AVERAGE_WRITE),
+    Kind.FREE_CAPACITY: int(ses_core.Kind.FREE),
 }
 
 Rooms = Callable[[str], Mapping[str, float]]
@@ -58,13 +57,14 @@ class UserNeeds:
 
 def code_of(kind: Kind, stated: tuple[str, ...]) -> int:
     """Return the number the core knows a kind by; one of which nothing is known where it is not stated."""
-    if kind in PREDICTED:
-        return int(_CODES[kind])
+    predicted = _CODES.get(kind)
+    if predicted is not None:
+        return predicted
     return int(ses_core.Kind.STATED_FIRST) + (stated.index(kind) if kind in stated else STATED)
 
 
 def need_of(
-    requirements: Iterable[Requirement],
+    requirements: Sequence[Requirement],
     stated: tuple[str, ...],
     *,
     size: float | None = None,
@@ -73,7 +73,7 @@ def need_of(
 ) -> Records:
     """Return what one file needs as the core takes it."""
     return ses_core.need(
-        *(
+        *[
             (
                 code_of(one.kind, stated),
                 one.strictness is Strictness.HARD,
@@ -81,8 +81,8 @@ def need_of(
                 one.bound,
                 one.weight,
             )
-            for one in list(requirements)[:MOST_REQUIREMENTS]
-        ),
+            for one in requirements[:MOST_REQUIREMENTS]
+        ],
         size=-1.0 if size is None else size,
         room=-1.0 if room is None else room,
         stripes=stripes or 0,
@@ -136,7 +136,7 @@ class Needs:
             subject = with_home_vo(Subject(user, application), self._home_vo)
             resolved = resolve(subject, (), self._sets, now)[:MOST_REQUIREMENTS]
             room = max(rooms.values(), default=None) if application is None else rooms.get(application)
-            needs.append(need_of((one.requirement for one in resolved), self._stated, room=room))
+            needs.append(need_of([one.requirement for one in resolved], self._stated, room=room))
             entries.append(
                 {
                     "user": user,

@@ -35,9 +35,9 @@ class Question:
     stripe_count: int | None = None
 
     @property
-    def wanted(self) -> tuple[Requirement, ...]:
+    def wanted(self) -> list[Requirement]:
         """The requirements without the levels they came from."""
-        return tuple(resolved.requirement for resolved in self.requirements)
+        return [resolved.requirement for resolved in self.requirements]
 
 
 @dataclass(eq=False, slots=True)

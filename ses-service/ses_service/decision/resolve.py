@@ -39,14 +39,14 @@ def application_name(user: str, application: str) -> str:
     return f"{user}:{application}"
 
 
-def levels_of(subject: Subject) -> Iterator[tuple[Level, str]]:
-    """Yield the level and name of each set that applies, most particular first."""
+def levels_of(subject: Subject) -> list[tuple[Level, str]]:
+    """Return the level and name of each set that applies, most particular first."""
+    levels = [(Level.USER, subject.user), (Level.SITE, SITE_NAME)]
     if subject.application is not None:
-        yield Level.APPLICATION, application_name(subject.user, subject.application)
-    yield Level.USER, subject.user
+        levels.insert(0, (Level.APPLICATION, application_name(subject.user, subject.application)))
     if subject.vo is not None:
-        yield Level.VO, subject.vo
-    yield Level.SITE, SITE_NAME
+        levels.insert(-1, (Level.VO, subject.vo))
+    return levels
 
 
 def resolve(
@@ -69,7 +69,7 @@ def resolve(
         _take(found, one.requirements, now, one.level, one.name)
         if one.profile is not None:
             _take(found, one.profile.requirements, now, one.level, one.name, one.profile.name)
-    return tuple(found[kind] for kind in in_order(found))
+    return tuple(map(found.__getitem__, in_order(found)))
 
 
 def _take(

@@ -167,11 +167,11 @@ def predictions(
         kind, bound = one.requirement.kind, one.requirement.bound
         name = _PREDICTED_AS.get(kind)
         value = dict(element.stated).get(kind) if name is None else getattr(offered, name)
-        found.append(Prediction(kind, value, bound, shortfall(value, bound, at_most=kind.at_most)))
+        found.append(Prediction(kind, value, bound, shortfall(value, bound, kind.at_most)))
     return tuple(found)
 
 
-def shortfall(value: float | None, bound: float, *, at_most: bool) -> float:
+def shortfall(value: float | None, bound: float, at_most: bool) -> float:
     """Return how much of a bound is missed, 0 to 1; see ``struct ses_core_verdict``."""
     if bound <= 0 and not at_most:
         return 0.0

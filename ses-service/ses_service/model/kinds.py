@@ -6,7 +6,7 @@ whose values the load model predicts are named here, because it computes each in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -93,10 +93,12 @@ PREDICTED = (
 """The kinds of the QStorMan paper (section 4.1), in its order: the load model predicts them."""
 
 
-def in_order(kinds: Mapping[Kind, object]) -> Iterator[Kind]:
-    """Yield the kinds of a mapping: the predicted ones as above, then the others by name."""
-    yield from (kind for kind in PREDICTED if kind in kinds)
-    yield from sorted(kind for kind in kinds if kind not in PREDICTED)
+def in_order(kinds: Mapping[Kind, object]) -> list[Kind]:
+    """Return the kinds of a mapping: the predicted ones as above, then the others by name."""
+    predicted = [kind for kind in PREDICTED if kind in kinds]
+    if len(predicted) == len(kinds):
+        return predicted
+    return predicted + sorted(kind for kind in kinds if kind not in PREDICTED)
 
 
 class UnknownKindError(ValueError):
