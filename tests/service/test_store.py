@@ -124,7 +124,13 @@ def test_a_database_of_a_later_service_is_refused(database: Database) -> None:
 
 @pytest.mark.parametrize(
     "given_one",
-    [placement(1), FULL, placement(2, subject=Subject("bob")), placement(3, state=PlacementState.OPEN)],
+    [
+        placement(1),
+        FULL,
+        placement(2, subject=Subject("bob")),
+        placement(3, state=PlacementState.OPEN),
+        placement(4, subject=Subject("NULL", ""), path='/u/{"a", \\b}\n%s\\"', expected_bytes=1e-320),
+    ],
 )
 def test_what_is_written_is_read_again(store: RecordStore, given_one: Placement) -> None:
     store.write(written(given_one))
