@@ -104,7 +104,9 @@ Options parse_options(int argc, char **argv) {
   app.add_option("--state-dir", options.state_dir,
                  "Where the agent keeps what it knows of the\n"
                  "storage, to place files before any service\n"
-                 "answers.  [default: /var/lib/ses for root, else\n"
+                 "answers, and what it could not tell one before\n"
+                 "it was stopped.\n"
+                 "[default: /var/lib/ses for root, else\n"
                  "$XDG_STATE_HOME/ses or ~/.local/state/ses]")
       ->option_text("DIRECTORY");
   app.add_option("--answer-ms", answer_ms,

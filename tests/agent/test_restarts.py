@@ -96,35 +96,6 @@ def test_restarted_service_is_told_everything_that_is_open(
     wait_until(lambda: not service.open_now(), "all are ended")
 
 
-def test_stopped_agent_says_that_files_the_service_has_not_heard_of_stay_without_a_record(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
-) -> None:
-    first = start(service.url)
-    first.wait_for("service found")
-    files = {}
-
-    def create(name: str) -> str:
-        conversation = first.ask(device)
-        files[name] = conversation.create(tmp_path / name)
-        return conversation.answer.placement
-
-    heard = create("heard")
-    wait_until(lambda: service.opened(heard), "the service hears of it")
-    service.kill()
-    first.wait_for("lost")
-    unheard = create("unheard")
-    for fd in files.values():
-        os.close(fd)
-    first.wait_for(f"placement {heard} of uid {os.getuid()} ended")
-    first.wait_for(f"placement {unheard} of uid {os.getuid()} ended")
-    assert first.stop() == 0
-    assert first.says("reports were not sent; files that the service has not heard of stay without a record")
-    service.revive()
-    start(service.url)
-    service.wait_for_end(heard)
-    assert not service.opened(unheard)
-
-
 def test_next_service_is_used_when_the_first_fails(
     start: Callable[..., Agent], service: ServiceDouble, other: ServiceDouble, device: int, tmp_path: Path
 ) -> None:

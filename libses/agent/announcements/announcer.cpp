@@ -42,11 +42,18 @@ bool moved_data(EndReason reason) {
   return reason == EndReason::kClosed || reason == EndReason::kExited;
 }
 
+// The service answers, and would refuse this request at any time.
+bool is_refused(const Reply &reply) {
+  return reply.status >= 400 && reply.status != 401 && reply.status != 403 && reply.status != 429 &&
+         reply.status != 503;
+}
+
 } // namespace
 
 Announcer::Announcer(Service service)
     : service_(service), client_(service.services, service.token, service.trust),
-      incarnation_(random_digits()), batch_limit_(kLargestBatch) {
+      incarnation_(random_digits()), unsent_(service.saved.directory()),
+      batch_limit_(kLargestBatch) {
   for (const auto &[uid, needs] : service.saved.needs().users) {
     generation_of_[uid] = needs->generation;
   }
@@ -70,11 +77,7 @@ void Announcer::stop(std::chrono::milliseconds limit) {
   wake_.notify_all();
   if (thread_.joinable()) {
     thread_.join();
-    if (const size_t waiting = backlog_.waiting(); waiting > 0) {
-      spdlog::warn("{} reports were not sent; files that the service has not heard of stay without "
-                   "a record",
-                   waiting);
-    }
+    keep_unsent();
   }
 }
 
@@ -194,6 +197,8 @@ void Announcer::work() {
     }
     if (!service_.health.available()) {
       wake_.wait_for(lock, kLookAgain);
+    } else if (!stopping_ && !unsent_.empty() && !instance_.empty() && not_before_ <= now) {
+      tell_unsent(lock);
     } else if (const auto next = next_send(); next > now) {
       wake_.wait_until(lock, next);
     } else {
@@ -261,6 +266,68 @@ void Announcer::send(Lock &lock, Batch batch) {
   settle(lock, std::move(batch), std::move(*parsed), now);
 }
 
+// Of what an agent before this one could not tell, the first.
+void Announcer::tell_unsent(Lock &lock) {
+  Announcement head;
+  head.incarnation = incarnation_;
+  head.number = ++number_;
+  head.busy = service_.exchange.busy();
+  head.in_use = head.busy && Clock::now() - used_at_ < kUsedFor;
+  lock.unlock();
+  const Reply reply =
+      client_.request("POST", announcement_path(service_.node), unsent_.first(head));
+  lock.lock();
+  const bool done = reply.status == 200, hopeless = is_refused(reply) || reply.timed_out;
+  if (!done && (!hopeless || ++unsent_attempts_ < kMostAttempts)) {
+    not_before_ = Clock::now() + part_of(kAfterFault, 0, random_);
+    if (const std::string cause = failure_of(reply); !cause.empty()) {
+      service_.health.failed(cause, reply);
+    }
+    return;
+  }
+  if (!done) {
+    spdlog::warn("the service does not take what ended before the last start, which is dropped: "
+                 "HTTP {} {}",
+                 reply.status, problem_detail(reply.body));
+  }
+  unsent_attempts_ = 0;
+  unsent_.drop_first();
+}
+
+// What ended and is not known to be stored.
+void Announcer::keep_unsent() {
+  const size_t waiting = backlog_.waiting();
+  backlog_.say_again();
+  std::vector<Batch> batches;
+  std::set<uint64_t> ended;
+  for (Batch batch = backlog_.take(kLargestBatch); batch.size() > 0;
+       batch = backlog_.take(kLargestBatch)) {
+    for (const auto &ending : batch.ended) {
+      ended.insert(ending.file.placement_id);
+    }
+    batches.push_back(std::move(batch));
+  }
+  for (Batch &batch : batches) {
+    std::erase_if(batch.opened,
+                  [&](const auto &one) { return !ended.contains(one.file.placement_id); });
+    for (auto &opening : batch.opened) {
+      opening.restore = opening.file.origin != nullptr;
+    }
+    if (batch.size() > 0) {
+      unsent_.add(announcement_of(batch, {}));
+    }
+  }
+  const std::string why = unsent_.keep();
+  if (!why.empty()) {
+    spdlog::warn("what ended is not kept for the next start, and stays without a record: {}; see "
+                 "--state-dir",
+                 why);
+  } else if (waiting > 0) {
+    spdlog::info("{} reports were not sent; the next start tells those of files that ended",
+                 waiting);
+  }
+}
+
 // None: it is no answer to an announcement.
 std::optional<AnnouncementReply> Announcer::read(const Reply &reply) {
   auto read = reply.status == 200 ? quiet_.read(reply.body) : std::nullopt;
@@ -311,9 +378,7 @@ void Announcer::failed(Batch batch, const Reply &reply) {
     backlog_.drop(batch);
     return;
   }
-  const bool broken_by_it = reply.status >= 400 && reply.status != 401 && reply.status != 403 &&
-                            reply.status != 429 && reply.status != 503;
-  if (!broken_by_it || size == 0) {
+  if (!is_refused(reply) || size == 0) {
     backlog_.put_back(std::move(batch));
     if (reply.timed_out && size > 1) { // perhaps there is too much of it
       batch_limit_ = size / 2;

@@ -25,6 +25,7 @@
 #include "announcements/announcement.h"
 #include "announcements/announcement_backlog.h"
 #include "announcements/quiet_answer.h"
+#include "announcements/unsent.h"
 #include "node/identity.h"
 #include "node/idle_files.h"
 #include "service/client.h"
@@ -79,7 +80,8 @@ public:
   [[nodiscard]] bool overloaded_by(uid_t uid) const;
   // The pace the service asks for.
   [[nodiscard]] std::chrono::milliseconds pace() const;
-  // Sends what waits, until it is all sent, the service fails, or LIMIT has passed.
+  // Sends what waits, until it is all sent, the service fails, or LIMIT has passed; keeps the rest
+  // of what ended for the next start.
   void stop(std::chrono::milliseconds limit);
 
 private:
@@ -93,6 +95,8 @@ private:
   void send(Lock &lock, Batch batch);
   [[nodiscard]] std::optional<AnnouncementReply> read(const Reply &reply);
   [[nodiscard]] Announcement announcement_of(const Batch &batch, const std::vector<uid_t> &users);
+  void tell_unsent(Lock &lock);
+  void keep_unsent();
   void failed(Batch batch, const Reply &reply);
   void settle(Lock &lock, Batch batch, AnnouncementReply reply, Clock::time_point asked_at);
   void pass_on(const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at);
@@ -108,6 +112,8 @@ private:
   Listeners listeners_;
   const std::string incarnation_;
   uint64_t number_ = 0; // of the last announcement
+  Unsent unsent_;
+  unsigned unsent_attempts_ = 0; // of its first
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

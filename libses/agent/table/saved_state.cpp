@@ -1,16 +1,11 @@
 #include "table/saved_state.h"
 
-#include <fcntl.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <optional>
 #include <utility>
 
-#include "node/unique_fd.h"
+#include "node/own_file.h"
 #include "service/json.h"
 
 namespace ses::agent {
@@ -22,43 +17,11 @@ constexpr size_t kLargestFile = 8u << 20;
 constexpr size_t kMostUsers = 4096;
 constexpr const char *kFile = "/agent.json";
 
-std::string read_own(const std::string &path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  struct stat status {};
-  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
-      status.st_uid != geteuid() || (status.st_mode & 022) != 0 ||
-      static_cast<size_t>(status.st_size) > kLargestFile) {
-    return "";
-  }
-  std::string text(static_cast<size_t>(status.st_size), '\0');
-  const ssize_t length = read(file.get(), text.data(), text.size());
-  text.resize(length > 0 ? static_cast<size_t>(length) : 0);
-  return text;
-}
-
-// To another file first; returns an empty string, or why it is not written.
-std::string write_own(const std::string &directory, const std::string &text) {
-  const std::string path = directory + kFile, other = path + ".tmp";
-  if (mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) {
-    return directory + ": " + std::strerror(errno);
-  }
-  unlink(other.c_str());
-  const UniqueFd file(
-      open(other.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      rename(other.c_str(), path.c_str()) != 0) {
-    const std::string why = path + ": " + std::strerror(errno);
-    unlink(other.c_str());
-    return why;
-  }
-  return "";
-}
-
 } // namespace
 
 SavedState::SavedState(std::string directory) : directory_(std::move(directory)) {
   try {
-    const json object = json::parse(read_own(directory_ + kFile));
+    const json object = json::parse(read_own(directory_ + kFile, kLargestFile));
     systems_ = text_field(object, "systems");
     tables_ = object.value("tables", decltype(tables_){});
     needs_ = object.value("needs", decltype(needs_){});
@@ -137,7 +100,7 @@ void SavedState::save(std::chrono::seconds least) {
     saved_at_ = now;
     text = text_of({{"systems", systems_}, {"tables", tables_}, {"needs", needs_}});
   }
-  const std::string why = write_own(directory_, text);
+  const std::string why = write_own(directory_, kFile, text);
   if (!why.empty() && !std::exchange(said_not_saved_, true)) {
     spdlog::warn("what the agent knows of the storage is not saved for its next start: {}; see "
                  "--state-dir",

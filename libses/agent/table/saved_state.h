@@ -31,6 +31,7 @@ class SavedState {
 public:
   // Reads DIRECTORY/agent.json; the directory is made when missing.
   explicit SavedState(std::string directory);
+  [[nodiscard]] const std::string &directory() const { return directory_; }
 
   // The answer to GET /v1/storage-systems; empty: not known.
   [[nodiscard]] std::string systems() const;

@@ -1,0 +1,109 @@
+"""What ended while no service answered, or was not stored, is told by the next agent of the node."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import program_side as side
+import pytest
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+
+@pytest.fixture
+def state(base: Path) -> Path:
+    return base / "state"
+
+
+@pytest.fixture
+def begin(start: Callable[..., Agent], service: ServiceDouble, state: Path) -> Callable[..., Agent]:
+    return lambda *options: start(service.url, "--state-dir", str(state), *options)
+
+
+def written(agent: Agent, device: int, path: Path, content: bytes) -> str:
+    """Place a file, write it, close it, and wait until the agent knows that."""
+    conversation = agent.ask(device)
+    assert conversation.answer.status == side.PLACE
+    descriptor = conversation.create(path)
+    os.write(descriptor, content)
+    os.close(descriptor)
+    placement: str = conversation.answer.placement
+    agent.wait_for(f"placement {placement} of uid {os.geteuid()} ended: closed")
+    return placement
+
+
+def stopped_without_a_service(
+    begin: Callable[..., Agent], service: ServiceDouble, device: int, mount: Path
+) -> tuple[str, str]:
+    """An agent that was stopped: the placements of a file that ended meanwhile, and of one open still."""
+    agent = begin()
+    agent.wait_for("union has")
+    agent.ask(device).close()
+    service.kill()
+    placement = written(agent, device, mount / "ended", b"12345")
+    kept = agent.ask(device)
+    kept.create(mount / "open")
+    assert agent.stop() == 0
+    service.revive()
+    return placement, kept.answer.placement
+
+
+def test_a_file_that_ended_without_a_service_is_told_after_the_restart_with_how_it_was_placed(
+    begin: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path, state: Path
+) -> None:
+    ended, still_open = stopped_without_a_service(begin, service, device, tmp_path)
+    begin()
+    service.wait_for_end(ended)
+    assert service.restored(ended)
+    assert [one["bytes_written"] for one in service.ended(ended)] == [5]
+    wait_until(lambda: not (state / "unsent").exists(), "nothing is kept that was told")
+    assert service.ended(still_open) == []
+
+
+def test_what_is_kept_belongs_to_the_agent_alone(
+    begin: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path, state: Path
+) -> None:
+    stopped_without_a_service(begin, service, device, tmp_path)
+    assert (state / "unsent").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_is_kept_lasts_until_a_service_takes_it(
+    begin: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    ended, _ = stopped_without_a_service(begin, service, device, tmp_path)
+    service.kill()
+    assert begin().stop() == 0
+    service.revive()
+    begin()
+    service.wait_for_end(ended)
+
+
+def test_an_agent_that_can_keep_nothing_says_what_is_lost(
+    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    agent = start(service.url, "--state-dir", "/proc/none")
+    agent.wait_for("union has")
+    service.kill()
+    written(agent, device, tmp_path / "ended", b"1")
+    assert agent.stop() == 0
+    assert agent.says("what ended is not kept for the next start, and stays without a record: /proc/none")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]\n{}\nnull\n", b"\xff\n" * 9])
+def test_a_file_that_is_none_changes_nothing(
+    begin: Callable[..., Agent],
+    service: ServiceDouble,
+    device: int,
+    tmp_path: Path,
+    state: Path,
+    content: bytes,
+) -> None:
+    state.mkdir(mode=0o755)
+    (state / "unsent").write_bytes(content)
+    (state / "unsent").chmod(0o600)
+    agent = begin()
+    agent.wait_for("union has")
+    service.wait_for_end(written(agent, device, tmp_path / "file", b"1"))
