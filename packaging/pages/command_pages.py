@@ -26,9 +26,10 @@ or nothing is left to choose from. |
 | 127 | what runs a program | There is no such program. |
 | 128 and the number of a signal | all | The signal ended it, or the program that it ran; 130 is Ctrl-C. |
 
-A program is run by `ses-run`, `ses-supervisor`, `ses profile`, `ses run-near`, `ses map-near` and
-`ses advise`; all but the last exit with its status. `ses-copy` and `ses-migrate` exit with 1 when a file does
-not exist, and go on with the others. Services exit with 2 when a file that an option names does not exist.
+A program is run by `ses-run`, `ses-supervisor`, `ses profile`, `ses run-near` and `ses advise`; all but
+the last exit with its status. `ses map-near` exits with the highest of its tasks, and with 1 when it gives
+one up. `ses-copy` and `ses-migrate` exit with 1 when a file does not exist, and go on with the others.
+Services exit with 2 when a file that an option names does not exist.
 """
 _known: set[str] = set()  # names of commands, shown as code
 _ALWAYS = ("--help", "--version")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from selection_service_double import element, problem
 
@@ -61,6 +63,12 @@ def test_a_program_that_cannot_be_run_has_the_status_that_shells_give(
     named = [str(data) if one == "FILE" else one for one in command]
     result = ses(*named, "--", program, "{}")
     assert result.exit_code == status, result.output
+
+
+def test_a_program_of_the_product_that_is_not_installed_is_no_program_either(ses, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda _program: None)
+    for command in ("copy", "migrate"):
+        assert ses(command, "a", "b").exit_code == 127
 
 
 @pytest.mark.parametrize(

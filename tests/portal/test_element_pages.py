@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from ses_client.answers.elements import History, Step
-from ses_client.errors import UnavailableError
+from ses_client.errors import RefusedError, UnavailableError
 from ses_webface.storage.pictures import load_of
 
 B1 = "/storage/union/b1"
@@ -130,3 +130,14 @@ def test_a_change_that_cannot_be_made_is_not_said_to_be(root, site) -> None:
     answer = root.post(f"{B1}/drain", {"confirmed": "yes"}, page=f"{B1}/change")
     assert answer.status_code == 503
     assert "Nothing was changed. The selection service cannot be reached." in text_of(answer)
+
+
+def test_a_question_that_the_service_refuses_is_the_askers_fault(root, site) -> None:
+    def refuse(*_: object) -> None:
+        raise RefusedError("It cannot be right.", 422, (("query.tier", "has a NUL"),), "invalid-request")
+
+    site.acting = lambda _person: site
+    site.element = refuse
+    answer = root.get(B1)
+    assert answer.status_code == 400
+    assert "tier: has a NUL." in text_of(answer)

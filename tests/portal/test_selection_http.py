@@ -15,7 +15,14 @@ from ses_client.address import ServiceAddress
 from ses_client.answers.element_groups import Chosen
 from ses_client.answers.requirements import Requirement, Subject
 from ses_client.client import ServiceClient
-from ses_client.errors import ConflictError, NotAllowedError, NotFoundError, RefusedError, UnavailableError
+from ses_client.errors import (
+    ConflictError,
+    NotAllowedError,
+    NotFoundError,
+    RefusedError,
+    UnavailableError,
+    UsageError,
+)
 
 SET = {
     "level": "user",
@@ -242,6 +249,14 @@ def test_redirects_are_not_followed(server: Server) -> None:
     assert len(server.asked) == 1
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b"])
+def test_a_name_that_cannot_be_a_part_of_a_path_is_never_sent(server: Server, name: str) -> None:
+    client = ServiceClient(ServiceAddress(server.url, None))
+    for ask in (client.placement, client.revoke_token, lambda name: client.requirement_set("user", name)):
+        with pytest.raises(UsageError, match="cannot be a name"):
+            ask(name)
+
+
 def test_questions_go_where_the_contract_says(server: Server) -> None:
     client = _client(server)
     calls: list[tuple[Callable[[], object], str, str]] = [
@@ -279,7 +294,7 @@ def test_questions_go_where_the_contract_says(server: Server) -> None:
             "GET",
             "/v1/report?vo=m&since=5.0",
         ),
-        (lambda: client.placement("../x"), "GET", "/v1/placements/..%2Fx"),
+        (lambda: client.placement("a b?%"), "GET", "/v1/placements/a%20b%3F%25"),
         (client.check, "GET", "/healthz"),
     ]
     server.answer = server.say(404, {})

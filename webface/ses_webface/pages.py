@@ -11,7 +11,7 @@ from flask import Flask, g, render_template, request
 from flask_wtf.csrf import CSRFError  # type: ignore[import-untyped]
 from markupsafe import Markup
 from ses_client.answers.requirements import Requirement
-from ses_client.errors import NotFoundError, SesError, UnavailableError
+from ses_client.errors import NotFoundError, RefusedError, SesError, UnavailableError, UsageError
 from werkzeug.exceptions import HTTPException
 
 from ses_webface.moments import in_words, phase, read_moment
@@ -186,6 +186,8 @@ def _selection_error(error: SesError) -> tuple[str, int]:
         if isinstance(error, UnavailableError)
         else "This did not work"
     )
+    if isinstance(error, UsageError) or (isinstance(error, RefusedError) and error.status == 422):
+        return _page(400, title, error.told)
     return _page(503 if isinstance(error, UnavailableError) else 502, title, str(error))
 
 

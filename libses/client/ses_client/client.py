@@ -24,6 +24,7 @@ from ses_client.answers.selections import Placement, Selection, placements_of
 from ses_client.answers.tokens import MadeToken, PersonalTokens
 from ses_client.answers.vocabulary import Expansion, Vocabulary
 from ses_client.connection import Connection, Observer
+from ses_client.errors import UsageError
 
 T = TypeVar("T")
 
@@ -168,7 +169,7 @@ class ServiceClient:
 
     def node_calibration(self, node: str) -> NodeCalibration:
         """Return what a node was measured to give; raises NotFoundError where it was not calibrated."""
-        return self._ask("GET", f"/v1/nodes/{quote(node, safe='')}/calibration", NodeCalibration.of)
+        return self._ask("GET", f"/v1/nodes/{_segment(node)}/calibration", NodeCalibration.of)
 
     def placements(self, **wanted: str | int | None) -> tuple[Placement, ...]:
         """Return placement records, newest first, without candidates and refusals."""
@@ -176,7 +177,7 @@ class ServiceClient:
 
     def placement(self, placement_id: str) -> Placement:
         """Return one placement record with its explanation."""
-        return self._ask("GET", f"/v1/placements/{quote(placement_id, safe='')}", Placement.of)
+        return self._ask("GET", f"/v1/placements/{_segment(placement_id)}", Placement.of)
 
     def files(self, wanted: Mapping[str, object], *, after: str | None = None, limit: int = 50) -> FilePage:
         """Return some files, at most 1000; ``after`` is ``next`` of the page before."""
@@ -184,7 +185,7 @@ class ServiceClient:
 
     def file(self, placement_id: str) -> Received:
         """Return what one file received, kind by kind and over time."""
-        return self._ask("GET", f"/v1/files/{quote(placement_id, safe='')}", Received.of)
+        return self._ask("GET", f"/v1/files/{_segment(placement_id)}", Received.of)
 
     def report(self, wanted: Mapping[str, object]) -> Report:
         """Return how often what was required was met, in sums of files that ended."""
@@ -241,7 +242,7 @@ class ServiceClient:
 
     def knowledge(self, part: str, after: str) -> KnowledgePage:
         """Return a page of the knowledge base: of the site or of the requirements, after a subject."""
-        path = f"/v1/knowledge/{quote(part, safe='')}"
+        path = f"/v1/knowledge/{_segment(part)}"
         return self._ask("GET", path, KnowledgePage.of, fields={"after": after}, timeout_seconds=self._long)
 
     def import_knowledge(self, what: JSON) -> JSON:
@@ -276,7 +277,7 @@ class ServiceClient:
 
     def revoke_token(self, name: str) -> PersonalTokens:
         """Revoke a personal token; raises NotFoundError where there is none of that name."""
-        path = f"/v1/tokens/{quote(name, safe='')}/revoke"
+        path = f"/v1/tokens/{_segment(name)}/revoke"
         return self._ask("POST", path, PersonalTokens.of, body={}, writes=True)
 
     def tell_accounts(self, homes: Mapping[str, str]) -> None:
@@ -304,13 +305,20 @@ def _question(subject: Subject, requirements: Iterable[Requirement], **more: Any
     return {"subject": subject.as_json(), "requirements": [one.as_json() for one in requirements], **more}
 
 
+def _segment(name: str) -> str:
+    """Return a name as a part of a path; raises UsageError for one that no path can have as a part."""
+    if name in ("", ".", "..") or "/" in name:
+        raise UsageError(f"{name!r} cannot be a name here: it is empty, dots only, or has a '/'.")
+    return quote(name, safe="")
+
+
 def _set_path(level: str, name: str) -> str:
-    return f"/v1/requirements/{quote(level, safe='')}/{quote(name, safe='')}"
+    return f"/v1/requirements/{_segment(level)}/{_segment(name)}"
 
 
 def _element_path(element: str) -> str:
     system, _, name = element.partition("/")
-    return f"/v1/elements/{quote(system, safe='')}/{quote(name, safe='')}"
+    return f"/v1/elements/{_segment(system)}/{_segment(name)}"
 
 
 def _as_it_is(data: JSON) -> JSON:

@@ -130,11 +130,12 @@ class ConflictError(RefusedError):
 def _place(location: str) -> str:
     """Return where a request is wrong as whoever typed it would say: ``requirement 1, unit``."""
     named: list[str] = []
-    if location.partition(".")[0] not in ("json", "query", "path"):
+    where, _, inside = location.partition(".")
+    if where not in ("json", "query", "path"):
         return location
-    for part in location.split("."):
+    for part in inside.split("."):
         if part.isdecimal() and named:
             named[-1] = f"{named[-1].removesuffix('s')} {int(part) + 1}"
-        elif named or part not in ("json", "query", "path", "body"):
+        elif part and (named or part != "body"):
             named.append(part)
     return ", ".join(named)

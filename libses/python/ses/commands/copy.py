@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import click
-from ses_client.errors import NotFoundError
+from ses_client.errors import NoProgramError
 
 _AS_IT_IS = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
 
@@ -37,7 +37,7 @@ def _become(program: str, arguments: tuple[str, ...]) -> None:
     beside = Path(sys.argv[0]).resolve().with_name(program)
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which(program)
     if found is None:
-        raise NotFoundError(
+        raise NoProgramError(
             f"{program} is not installed: install the package ses-copy, or what make native built."
         )
     os.execv(found, [program, *arguments])

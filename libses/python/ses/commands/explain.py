@@ -17,7 +17,7 @@ from ses_client.errors import NotAllowedError, NotFoundError, RefusedError
 from ses.basepath import basepath, same_directory
 from ses.commands.decision import show_candidates, show_refused, show_requirements
 from ses.commands.examples import examples
-from ses.commands.options import service_command, wide_option
+from ses.commands.options import FileName, service_command, wide_option
 from ses.evidence import CLOCKS_SECONDS, Match, judge
 from ses.files import verdict_lines
 from ses.identity import FileIdentity, identify
@@ -31,7 +31,7 @@ _OR_CLOCKS = f"or the clocks of node and service are more than {CLOCKS_SECONDS:g
 
 
 @click.command(epilog=examples("ses explain /srv/union/alice/output.dat"))
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FileName())
 @wide_option
 @service_command
 def explain(client: ServiceClient, as_json: bool, file: Path, wide: bool) -> None:

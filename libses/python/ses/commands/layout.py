@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from ses.commands.examples import examples
-from ses.commands.options import json_option
+from ses.commands.options import FileName, json_option
 from ses.file_layout import layout_of
 from ses.output import console, line, print_json, table
 
 
 @click.command(epilog=examples("ses layout /lustre/alice/output.dat"))
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FileName())
 @json_option
 def layout(file: Path, as_json: bool) -> None:
     """Show on which OSTs, pools and components (or which branch of a union) FILE lies.

@@ -12,11 +12,24 @@ from typing import Any, TypeVar
 import click
 from ses_client.address import DEFAULT_URL
 from ses_client.client import ServiceClient
-from ses_client.errors import NotFoundError
+from ses_client.errors import NotFoundError, UsageError
 
 from ses.settings import SERVICE_SOCKET, service_address
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class FileName(click.Path):
+    """The name of a file, which may be gone; an empty one is none, and no other name of the directory."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; raises UsageError."""
+        if value == "":
+            raise UsageError("An empty text is no name of a file.")
+        return super().convert(value, param, ctx)
 
 
 class Existing(click.Path):

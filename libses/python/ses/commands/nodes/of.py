@@ -9,14 +9,14 @@ from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError
 
 from ses.commands.examples import examples
-from ses.commands.options import current_user, service_command
+from ses.commands.options import FileName, current_user, service_command
 from ses.near.execution.executors import usual
 from ses.near.placing import Site, own_names
 from ses.output import console, line, print_json
 
 
 @click.command(epilog=examples("ses nodes of /srv/union/alice/output.dat"))
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FileName())
 @click.option("--address", is_flag=True,
               help="For programs: here, slurm:NODE or ssh:NODE, as libses-offload takes it.")  # fmt: skip
 @service_command

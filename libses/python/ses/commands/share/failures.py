@@ -28,4 +28,4 @@ def told() -> Iterator[None]:
         step = ""
         if error.errno == errno.ENOSPC:
             step = "The region is full; or, of a region: the node has no segment left for it (ipcs -m)."
-        raise failure(f"{error.filename}: {error.strerror}.", step) from error
+        raise failure(f"{error.filename!r}: {error.strerror}.", step) from error
