@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from selection_service_double import element
 from ses.setup import writing
+from ses_client.errors import RefusedError
 from test_files import MISSED
 
 NOT_UTF8 = os.fsdecode(b"\xff")
@@ -31,6 +32,13 @@ NOT_UTF8 = os.fsdecode(b"\xff")
         (("report", "--element", "b1"), "Write its storage system and its name"),
         (("requirements", "set", "user", "a", "--kind", "free", "--minimum", "2GB", "--weight", "nan"),
          "too large, or is none"),
+        (("requirements", "get", "user", ""), "'' cannot be a name here"),
+        (("requirements", "get", "user", ".."), "'..' cannot be a name here"),
+        (("requirements", "set", "user", "a/b", "write>=5MB/s"), "'a/b' cannot be a name here"),
+        (("token", "revoke", "a/b"), "'a/b' cannot be a name here"),
+        (("explain", ""), "An empty text is no name of a file"),
+        (("layout", ""), "An empty text is no name of a file"),
+        (("nodes", "of", ""), "An empty text is no name of a file"),
     ],
 )  # fmt: skip
 def test_numbers_and_names_that_cannot_be_are_said_and_never_sent(ses, service, typed, said):
@@ -44,6 +52,28 @@ def test_a_name_that_is_no_utf8_is_asked_for_as_the_agent_tells_it(ses, service)
     service.files = [MISSED]
     assert ses("files", "--path", f"/data/{NOT_UTF8}").exit_code == 0
     assert service.asked["path"] == "/data/\ufffd"
+
+
+def test_a_fault_is_told_with_the_name_of_what_is_wrong_even_where_that_is_path():
+    refused = RefusedError("The request is wrong.", 422, (("query.path", "too short"),), "invalid-request")
+    assert refused.told == "path: too short."
+
+
+def test_a_profile_that_cannot_be_written_is_told_before_the_program_runs(ses, tmp_path):
+    ran = tmp_path / "ran"
+    result = ses("profile", "--output", str(tmp_path / "no" / "profile.json"), "--", "touch", str(ran))
+    assert result.exit_code == 5
+    assert str(tmp_path / "no") in result.stderr
+    assert not ran.exists()
+
+
+def test_a_profile_is_shown_even_when_it_cannot_be_written(ses, tmp_path):
+    result = ses("profile", "--output", str(tmp_path), "--", "true")
+    assert result.exit_code != 0
+    full = ses("profile", "--output", "/dev/full", "--", "true")
+    assert full.exit_code == 1
+    assert "true: " in full.stderr
+    assert "cannot be written to /dev/full" in full.stderr
 
 
 def test_json_of_a_name_that_is_no_utf8_is_json(ses, union):

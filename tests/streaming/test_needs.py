@@ -13,7 +13,7 @@ from ses.profiling.darshan import of_text, read_log
 from ses.profiling.needs import implied
 from ses.profiling.result import FileUse, Phase, ProgramProfile
 from ses.profiling.turtle import turtle_of
-from ses_client.errors import SesError, UsageError
+from ses_client.errors import NotFoundError, SesError, UsageError
 from ses_service.knowledge.terms import ontology_directory
 from ses_service.knowledge.vocabulary import OWN_FILES, read_vocabulary
 
@@ -148,5 +148,5 @@ def test_a_real_log_is_read_by_the_library_of_darshan_util(
 def test_a_text_that_is_no_log_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no run time"):
         of_text("# darshan log version: 3.10\n", "short")
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(NotFoundError, match="There is no file"):
         read_log(tmp_path / "none")

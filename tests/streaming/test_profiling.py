@@ -17,7 +17,7 @@ from ses.profiling.phases import Totals, phases
 from ses.profiling.proc import Look, Moved, OpenFile, ProcessLook, look_at, parse_call, parse_io, parse_stat
 from ses.profiling.result import FileUse
 from ses.profiling.run import profile
-from ses_client.errors import UsageError
+from ses_client.errors import NoProgramError
 
 MB = 10**6
 READ, WRITE = os.O_RDONLY, os.O_WRONLY
@@ -296,7 +296,7 @@ def test_a_pipe_that_is_closed_ends_a_program_as_ever() -> None:
 
 
 def test_a_program_that_is_not_there_is_told() -> None:
-    with pytest.raises(UsageError, match="cannot be started: No such file"):
+    with pytest.raises(NoProgramError, match="There is no program"):
         profile(["/nonexistent/program"])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 from ses_client.client import ServiceClient
-from ses_client.errors import UsageError
+from ses_client.errors import NotFoundError, SesError, UsageError
 
 from ses.commands.examples import examples
 from ses.commands.options import service_command
@@ -72,20 +72,22 @@ def profile(
     """
     if bool(program) == (darshan is not None):
         raise UsageError("Give a program, like: ses profile -- tar cf out.tar in; or --darshan LOG.")
+    if output is not None and not output.parent.is_dir():
+        raise NotFoundError(f"There is no directory {output.parent} to write {output.name} into.")
     found, status = run_and_watch(program, calls) if darshan is None else (read_log(darshan), 0)
     needs = implied(found, margin)
     told = {**found.as_json(), "requirements": listed(needs)}
-    if output is not None:
-        write_json(output, told)
     if turtle is not None:
         click.echo(turtle_of(turtle, needs, found))
     elif as_json:
         print_json(told)
     else:
         _show(console(sys.stderr if program else sys.stdout), found, needs)
+    if output is not None:
+        write_json(output, told)
     if save is not None:
         if not needs:
-            raise UsageError("The program moved too little to require anything; nothing was stored.")
+            raise SesError("The program moved too little to require anything; nothing was stored.")
         store(client, save, [one.requirement for one in needs], _about(found))
     raise SystemExit(status)
 

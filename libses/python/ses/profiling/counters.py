@@ -11,6 +11,7 @@ kernel adds up anyway (page faults, context switches: getrusage(2)) is not asked
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import struct
 from contextlib import suppress
@@ -78,7 +79,9 @@ def _opened(kind: int, config: int) -> tuple[int, str]:
     struct.pack_into("Q", attributes, 40, _INHERIT_AT_EXEC | (1 << 5 if kind == _HARDWARE else 0))
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = libc.syscall(_NUMBER, attributes, 0, -1, -1, 1 << 3)  # this process; close-on-exec
-    return descriptor, os.strerror(ctypes.get_errno()) if descriptor < 0 else ""
+    number = ctypes.get_errno()
+    why = "this machine has no such counter" if number == errno.ENOENT else os.strerror(number)
+    return descriptor, why if descriptor < 0 else ""
 
 
 def _tracepoint(function: str) -> int | None:

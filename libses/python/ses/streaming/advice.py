@@ -113,15 +113,21 @@ def advice(found: Forecast, others: Sequence[Forecast], work: Work) -> str:
     return f"The {found.binding} binds: use more nodes, not more stripes."
 
 
+def _whole(rate: float) -> str:
+    return f"{rate:.3g}" if rate < 1000 else f"{rate:.0f}"
+
+
 def fitting(found: Forecast) -> str:
     """Return how many such programs fit there, with the arithmetic, in one sentence."""
     where = found.elements[0] if len(found.elements) == 1 else f"{len(found.elements)} stripes"
     storage, alone = found.allowed[Resource.DISK] / 1e6, found.alone / 1e6
     if math.isinf(alone):
-        return f"{where}: one such program takes all of the {storage:.3g} MB/s that storage gives."
+        return f"{where}: one such program takes all of the {_whole(storage)} MB/s that storage gives."
     if alone > storage:
-        return f"{where}: one could move {alone:.3g} MB/s, storage gives {storage:.3g}: 1 fills it."
-    return f"{where}: storage {storage:.3g} MB/s / {alone:.3g} MB/s of one = {found.together} at once."
+        return f"{where}: one could move {_whole(alone)} MB/s, storage gives {_whole(storage)}: 1 fills it."
+    return (
+        f"{where}: storage {_whole(storage)} MB/s / {_whole(alone)} MB/s of one = {found.together} at once."
+    )
 
 
 def fitting_on_all(found: Sequence[Forecast]) -> str:
