@@ -255,6 +255,32 @@ def test_a_database_emptied_meanwhile_gets_everything(stored: Stored) -> None:
     assert set(ids) < set(stored.in_database())
 
 
+def test_what_changes_while_others_are_taken_is_written_once(
+    stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = stored.state.ledger
+    drain, write, taken, written = ledger.drain_placements, stored.store.write, [], []
+
+    def drain_and_change(changed: set[str], most: int) -> list[tuple[str, Any]]:
+        found = drain(changed, most if not taken else 3)
+        if found and not taken:
+            ledger.put_back(changed, [one for one, _ in found])
+        taken.extend(one for one, _ in found)
+        return found
+
+    def noted(changes: Any, *arguments: Any, **options: Any) -> None:
+        written.extend(one for one, _ in changes)
+        write(changes, *arguments, **options)
+
+    monkeypatch.setattr(journal_module, "_AT_ONCE", 1)
+    monkeypatch.setattr(ledger, "drain_placements", drain_and_change)
+    monkeypatch.setattr(stored.store, "write", noted)
+    ids = stored.open(3)
+    until(lambda: set(ids) <= set(stored.in_database()))
+    assert len(taken) == 4, "one was taken again"
+    assert sorted(written) == sorted(ids)
+
+
 def test_a_failure_is_logged_once(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     log = CapturingLogger()  # where a log goes belongs to the whole process, and other tests set it
     monkeypatch.setattr(journal_module, "_log", log)

@@ -297,19 +297,23 @@ class Journal:
         self._unstored.clear()
 
     def _take_changes(self) -> list[tuple[str, Placement | None]]:
-        """Take what changed; what ended and was dropped before it could be stored is as it stood last."""
-        changes: list[tuple[str, Placement | None]] = []
+        """Take what changed; what ended and was dropped before it could be stored is as it stood last.
+
+        Each placement comes once, however often it changes while others are taken: a statement must not have
+        a row twice.
+        """
+        changes: dict[str, Placement | None] = {}
         left = len(self._changed)
         while left > 0 and (part := self._ledger.drain_placements(self._changed, _AT_ONCE)):
             left -= len(part)
-            changes += part
-        for number, (placement_id, placement) in enumerate(changes):
-            before = self._unstored.get(placement_id)
-            if placement is None:
-                changes[number] = placement_id, before
-            elif before is not None:
-                del self._unstored[placement_id]
-        return changes
+            for placement_id, placement in part:
+                before = self._unstored.pop(placement_id, None)
+                if placement is None:
+                    before = before or changes.get(placement_id)
+                    if before is not None and before.state is PlacementState.ENDED:
+                        self._unstored[placement_id] = placement = before
+                changes[placement_id] = placement
+        return list(changes.items())
 
     def _write_all(self) -> None:
         self._ledger.drain(self._changed)
