@@ -13,8 +13,9 @@
 #define STATED (UNKNOWN + 1)
 #define WRITE (offsetof(struct ses_core_offer, write) / sizeof(double))
 
-/* What a file of ours that is being written still takes of ROOM, the size that few such files
- * exceed: most stay below it, and of what they have written the free bytes tell. */
+/* What a file of ours that is being written still takes, as a part of ROOM, the size that few such
+ * files exceed.  Free bytes tell of what is written.  Of sizes that fall off exponentially, what is
+ * left is the mean, however much was written, and one in twenty exceeds three times the mean. */
 #define STILL_TAKEN 0.3
 
 /* States in which an element takes nothing. */
