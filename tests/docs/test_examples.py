@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 import pytest
+from ses.commands.options import Existing
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ("ses", "ses-service", "smed-monitor", "ses-webface")
@@ -59,7 +60,8 @@ def test_every_command_has_examples_of_itself() -> None:
 def test_a_command_takes_its_examples(name: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[str] = []
     monkeypatch.setattr(click.Command, "invoke", lambda _self, context: called.append(context.command_path))
-    monkeypatch.setattr(click.Path, "convert", lambda _self, value, _parameter, _context: Path(value))
+    for kind in (click.Path, Existing):
+        monkeypatch.setattr(kind, "convert", lambda _self, value, _parameter, _context: Path(value))
     monkeypatch.setenv("COLUMNS", "80")
     program, *words = shlex.split(re.sub(r" [<>]\S+$", "", line))
     loaded(program).main(words, prog_name=program, standalone_mode=False)

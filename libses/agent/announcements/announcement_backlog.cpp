@@ -152,6 +152,27 @@ std::optional<AnnouncementBacklog::Batch> AnnouncementBacklog::take_all(size_t m
   return batch;
 }
 
+std::vector<AnnouncementBacklog::Batch> AnnouncementBacklog::take_ended(size_t most) {
+  say_again();
+  std::vector<Batch> batches;
+  std::unordered_set<uint64_t> ended;
+  for (Batch batch = take(most); batch.size() > 0; batch = take(most)) {
+    for (const Ending &ending : batch.ended) {
+      ended.insert(ending.file.placement_id);
+    }
+    batches.push_back(std::move(batch));
+  }
+  for (Batch &batch : batches) {
+    std::erase_if(batch.opened,
+                  [&](const Opening &one) { return !ended.contains(one.file.placement_id); });
+    for (Opening &opening : batch.opened) {
+      opening.restore = opening.file.origin != nullptr;
+    }
+  }
+  std::erase_if(batches, [](const Batch &batch) { return batch.size() == 0; });
+  return batches;
+}
+
 void AnnouncementBacklog::tell_all_again() {
   for (auto &[id, open] : open_) {
     open.opening.restore = true;

@@ -48,6 +48,9 @@ public:
   // Everything that is open, as a complete list, and everything else that waits.  None when that is
   // more than MOST.
   [[nodiscard]] std::optional<Batch> take_all(size_t most);
+  // Everything that ended and is not known to be stored, in batches of at most MOST, with how it
+  // came about.  Nothing else that waits is kept.
+  [[nodiscard]] std::vector<Batch> take_ended(size_t most);
   // Everything that is open has to be told once more, with how it came about.
   void tell_all_again();
 

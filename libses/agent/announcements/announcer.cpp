@@ -297,25 +297,8 @@ void Announcer::tell_unsent(Lock &lock) {
 // What ended and is not known to be stored.
 void Announcer::keep_unsent() {
   const size_t waiting = backlog_.waiting();
-  backlog_.say_again();
-  std::vector<Batch> batches;
-  std::set<uint64_t> ended;
-  for (Batch batch = backlog_.take(kLargestBatch); batch.size() > 0;
-       batch = backlog_.take(kLargestBatch)) {
-    for (const auto &ending : batch.ended) {
-      ended.insert(ending.file.placement_id);
-    }
-    batches.push_back(std::move(batch));
-  }
-  for (Batch &batch : batches) {
-    std::erase_if(batch.opened,
-                  [&](const auto &one) { return !ended.contains(one.file.placement_id); });
-    for (auto &opening : batch.opened) {
-      opening.restore = opening.file.origin != nullptr;
-    }
-    if (batch.size() > 0) {
-      unsent_.add(announcement_of(batch, {}));
-    }
+  for (const Batch &batch : backlog_.take_ended(kLargestBatch)) {
+    unsent_.add(announcement_of(batch, {}));
   }
   const std::string why = unsent_.keep();
   if (!why.empty()) {
