@@ -83,7 +83,7 @@ def test_a_manager_sees_the_people_of_their_vo_and_changes_nobody(root, signed_i
     parts.accounts.add("mia", PASSWORD, vo="physics", is_manager=True)
     parts.accounts.add("pat", PASSWORD, vo="physics")
     mia = signed_in("mia", PASSWORD)
-    page = text_of(mia.get("/people"))
+    page = mia.seen(mia.get("/people"))
     assert "pat" in page
     assert "bob" not in page
     assert "/requirements/vo/physics" in page

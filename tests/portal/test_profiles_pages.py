@@ -83,7 +83,8 @@ def test_a_default_speaks_for_programs_without_a_profile_of_their_own(alice, use
 
 def test_files_of_others_are_not_counted(signed_in, used) -> None:
     used.replace_requirements("site", "default", (), profile="alice:simulate", revision=0)
-    text = signed_in("bob").get(PAGE).text
+    bob = signed_in("bob")
+    text = bob.seen(bob.get(PAGE))
     assert "No file of yours has ended under it yet." in text
     assert "471" not in text
 

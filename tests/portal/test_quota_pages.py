@@ -56,7 +56,7 @@ def test_an_administrator_sees_all_and_what_is_used_up_soon(root, limited) -> No
 
 
 def test_others_see_their_own(alice, limited) -> None:
-    page = text_of(alice.get("/quotas"))
+    page = alice.seen(alice.get("/quotas"))
     assert ("user alice" in page, "bob" in page, "1 quota" in page) == (True, False, True)
     outlook = text_of(alice.get("/storage")).partition('aria-label="Quota outlook">')[2]
     assert "alice" in outlook.partition("</section>")[0]

@@ -469,7 +469,7 @@ def test_a_set_is_copied_to_another_application_and_saved_there_only_when_asked(
 def test_nothing_is_copied_from_a_set_one_may_not_see(alice, site, source: str) -> None:
     _state(site, "user", "bob", Requirement("current-write-rate", 77, "MB/s"))
     _state(site, "application", "bob:dd", Requirement("current-write-rate", 77, "MB/s"))
-    page = alice.get(f"/requirements/application/alice:tar?copied={source}").get_data(as_text=True)
+    page = alice.seen(alice.get(f"/requirements/application/alice:tar?copied={source}"))
     assert "77" not in page.split("<main")[1]
     assert "Filled in" not in page
 

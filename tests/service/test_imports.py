@@ -23,6 +23,7 @@ LAYERS = (
 PURE = ("model", "ledger", "decision")
 ALLOWED = {
     "__future__",
+    "bisect",
     "collections",
     "collections.abc",
     "dataclasses",
