@@ -118,7 +118,10 @@ class _Group(LoadedWhenCalled):
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Run as the whole of a process."""
         _until_a_command_runs_ctrl_c_ends_the_process()
-        return self.main(*args, **options)
+        try:
+            return self.main(*args, **options)
+        finally:
+            _ctrl_c_is_an_exception()  # also where no command ran, as for --help
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run, and say in a sentence when standard output takes no more, or the working directory is gone.
