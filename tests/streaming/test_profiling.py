@@ -260,6 +260,35 @@ def test_a_signal_is_the_programs_while_it_runs() -> None:
     assert profile(["sh", "-c", told])[1] == 9
 
 
+def test_a_signal_that_comes_while_the_program_begins_is_the_programs_whichever_thread_gets_it() -> None:
+    told = """
+import os, signal, threading, time
+from ses.profiling.run import profile
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+begin = os.posix_spawnp
+def begun(*command, **more):
+    pid = begin(*command, **more)
+    os.kill(os.getpid(), signal.SIGTERM)
+    return pid
+os.posix_spawnp = begun
+print(profile(["sleep", "60"])[1])
+"""
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"{128 + signal.SIGTERM}\n")
+
+
+def test_a_program_under_nohup_goes_on_when_its_terminal_is_gone() -> None:
+    told = 'trap \'\' HUP; exec "$0" -c "$1"'
+    program = """
+import os, signal
+from ses.profiling.run import profile
+print(profile(["sh", "-c", "kill -HUP $PPID; kill -HUP $$; exit 7"])[1])
+"""
+    command = ["sh", "-c", told, sys.executable, program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "7\n")
+
+
 def test_sums_are_exact_and_the_status_is_the_programs(tmp_path: Path) -> None:
     (tmp_path / "source").write_bytes(bytes(20_000_000))
     script = f"cat {tmp_path}/source > {tmp_path}/a; cat {tmp_path}/a > {tmp_path}/b; exit 7"

@@ -40,27 +40,27 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
     ``calls``: count its metadata operations, too.  Raises NoProgramError, CannotRunError.
     """
     inherited = _inherited()
-    late: list[int] = []
+    running: int | None = None
+    unsent: list[int] = []  # signals that came before there was a program, or when it had ended
+
+    def forward(number: int, _frame: object) -> None:
+        if running is None:
+            unsent.append(number)
+        else:
+            _forward(running, number, unsent)
+
     counters = Counters(calls)
     began, cpu_before = time.monotonic(), _children_cpu()
-    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)  # until there is who to send it to
+    heard = [one for one in _FORWARDED if signal.getsignal(one) is not signal.SIG_IGN]  # by nohup
+    handlers = {one: signal.signal(one, forward) for one in heard}
     try:
-        pid = os.posix_spawnp(
-            command[0], list(command), os.environ, setsigmask=unblocked, setsigdef=_IGNORED_BY_PYTHON
-        )
-    except OSError as error:
-        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
-        counters.close()
-        if isinstance(error, FileNotFoundError):
-            raise NoProgramError(f"There is no program {command[0]}.") from None
-        raise CannotRunError(f"{command[0]} cannot be run: {error.strerror}.") from None
-    running = os.pidfd_open(pid)
-    handlers = {
-        one: signal.signal(one, lambda number, _frame: _forward(running, number, late)) for one in _FORWARDED
-    }
-    handlers[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both
-    signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
-    try:
+        pid = _begun(command)
+        running = os.pidfd_open(pid)
+        # The terminal sends it to both.
+        handlers[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        early, unsent[:] = unsent[:], []
+        for number in early:
+            _forward(running, number, unsent)
         attribution, totals = Attribution(inherited), [Totals(began, 0, 0, 0.0)]
         _watch(pid, running, attribution, totals)
         ended = time.monotonic()
@@ -71,8 +71,9 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
         counters.close()
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        os.close(running)
-        for one in late:
+        if running is not None:
+            os.close(running)
+        for one in unsent:
             signal.raise_signal(one)
     cpu = _children_cpu() - cpu_before
     endless_read, endless_written = attribution.endless
@@ -146,6 +147,16 @@ def _totals(look: Look, attribution: Attribution) -> Totals:
 def _children_cpu() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def _begun(command: Sequence[str]) -> int:
+    """Start a program; return its process.  Raises NoProgramError, CannotRunError."""
+    try:
+        return os.posix_spawnp(command[0], list(command), os.environ, setsigdef=_IGNORED_BY_PYTHON)
+    except FileNotFoundError:
+        raise NoProgramError(f"There is no program {command[0]}.") from None
+    except OSError as error:
+        raise CannotRunError(f"{command[0]} cannot be run: {error.strerror}.") from None
 
 
 def _forward(running: int, number: int, late: list[int]) -> None:
