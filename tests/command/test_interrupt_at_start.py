@@ -32,6 +32,15 @@ def test_while_the_command_line_is_read() -> None:
     assert ended_by_the_signal(run(f"from ses.cli import main\n{reads}main.make_context = read\nmain()"))
 
 
+def test_a_process_that_called_the_command_keeps_the_exception_of_python() -> None:
+    program = (
+        "import signal\nfrom ses.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    )
+    assert run(program).stdout.endswith("\nTrue\n")
+
+
 def test_whoever_imports_the_command_keeps_the_exception_of_python() -> None:
     program = "import signal, ses.cli; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
     assert run(program).stdout == "True\n"

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
+from ses import ctrl_c_at_start  # first: it acts while the others are loaded
+
+# isort: split
+import errno
+import os
 import signal
-from contextlib import suppress
+import sys
+from pathlib import Path
+from typing import Any
 
-_INTERRUPTED = signal.default_int_handler
+import click
 
-
-def _until_a_command_runs_ctrl_c_ends_the_process() -> None:
-    """Let no traceback come of Ctrl-C where nothing can be undone yet, as while modules are loaded."""
-    with suppress(ValueError):  # another thread than the main one
-        if signal.getsignal(signal.SIGINT) is _INTERRUPTED:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def _ctrl_c_is_an_exception() -> None:
-    with suppress(ValueError):
-        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-            signal.signal(signal.SIGINT, _INTERRUPTED)
-
-
-_until_a_command_runs_ctrl_c_ends_the_process()
-
-import errno  # noqa: E402
-import os  # noqa: E402
-import sys  # noqa: E402
-from pathlib import Path  # noqa: E402
-from typing import Any  # noqa: E402
-
-import click  # noqa: E402
-
-from ses.commands.groups import LoadedWhenCalled  # noqa: E402
+from ses.commands.groups import LoadedWhenCalled
 
 # Each command: its module in ses.commands, and the first sentence of its help.
 _COMMANDS = {
@@ -117,11 +100,11 @@ def _speak_utf8(stream: Any) -> None:
 class _Group(LoadedWhenCalled):
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Run as the whole of a process."""
-        _until_a_command_runs_ctrl_c_ends_the_process()
+        ctrl_c_at_start.ends_the_process()
         try:
             return self.main(*args, **options)
         finally:
-            _ctrl_c_is_an_exception()  # also where no command ran, as for --help
+            ctrl_c_at_start.is_an_exception()  # also where no command ran, as for --help
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run, and say in a sentence when standard output takes no more, or the working directory is gone.
@@ -154,7 +137,7 @@ class _Group(LoadedWhenCalled):
         from ses_client.errors import SesError
 
         try:
-            _ctrl_c_is_an_exception()
+            ctrl_c_at_start.is_an_exception()
             return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo(err=True)  # behind ^C
@@ -188,4 +171,4 @@ def main() -> None:
     """
 
 
-_ctrl_c_is_an_exception()  # whoever only imports this keeps what they had
+ctrl_c_at_start.is_an_exception()  # whoever only imports this keeps what they had
