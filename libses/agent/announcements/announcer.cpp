@@ -42,7 +42,7 @@ bool moved_data(EndReason reason) {
   return reason == EndReason::kClosed || reason == EndReason::kExited;
 }
 
-// The service answers, and would refuse this request at any time.
+// The service answers, and refuses this request or breaks at it.
 bool is_refused(const Reply &reply) {
   return reply.status >= 400 && reply.status != 401 && reply.status != 403 && reply.status != 429 &&
          reply.status != 503;

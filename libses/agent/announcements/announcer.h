@@ -8,7 +8,7 @@
 // service, the service says what it holds open here, and the listener finds out what is left of
 // that.
 //
-// Does NOT find out what is open, decide anything, or keep anything on disk.
+// Does NOT find out what is open, or decide anything.  What it keeps on disk is unsent.h's.
 #ifndef SES_AGENT_ANNOUNCER_H
 #define SES_AGENT_ANNOUNCER_H
 

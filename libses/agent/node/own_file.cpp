@@ -35,6 +35,9 @@ std::string write_own(const std::string &directory, const std::string &name,
   unlink(other.c_str());
   const UniqueFd file(
       open(other.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (file) {
+    errno = ENOSPC; // of a write that is cut short
+  }
   if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
       rename(other.c_str(), path.c_str()) != 0) {
     const std::string why = path + ": " + std::strerror(errno);
