@@ -44,9 +44,7 @@ def offers(view: View, rows: Codes) -> list[Offered]:
     if not len(rows):
         return []
     found = view.rows.query.predict(rows).tolist()
-    told = [None if value != value else value for one in found for value in one]
-    each = len(found[0])
-    return [Offered(*told[at : at + each]) for at in range(0, len(told), each)]
+    return [Offered(*[None if value != value else value for value in one]) for one in found]
 
 
 def candidates(

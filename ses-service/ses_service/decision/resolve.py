@@ -41,11 +41,13 @@ def application_name(user: str, application: str) -> str:
 
 def levels_of(subject: Subject) -> list[tuple[Level, str]]:
     """Return the level and name of each set that applies, most particular first."""
-    levels = [(Level.USER, subject.user), (Level.SITE, SITE_NAME)]
+    levels = []
     if subject.application is not None:
-        levels.insert(0, (Level.APPLICATION, application_name(subject.user, subject.application)))
+        levels.append((Level.APPLICATION, application_name(subject.user, subject.application)))
+    levels.append((Level.USER, subject.user))
     if subject.vo is not None:
-        levels.insert(-1, (Level.VO, subject.vo))
+        levels.append((Level.VO, subject.vo))
+    levels.append((Level.SITE, SITE_NAME))
     return levels
 
 
@@ -69,7 +71,7 @@ def resolve(
         _take(found, one.requirements, now, one.level, one.name)
         if one.profile is not None:
             _take(found, one.profile.requirements, now, one.level, one.name, one.profile.name)
-    return tuple(map(found.__getitem__, in_order(found)))
+    return tuple([found[kind] for kind in in_order(found)])
 
 
 def _take(

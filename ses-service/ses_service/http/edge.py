@@ -237,19 +237,19 @@ class Edge:
             long_ones.count -= 1
 
     def _caller(self, operation: Operation, raw: Headers, client: tuple[str, int] | None) -> Principal | None:
-        headers: dict[str, str] = {}
+        headers: dict[str, str | None] = dict.fromkeys(_READ_ONCE.values())
         for raw_name, value in raw:
             name = _READ_ONCE.get(raw_name)
             if name is not None:
-                if name in headers:
+                if headers[name] is not None:
                     return None
                 headers[name] = value.decode("latin-1")
-        media_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        host = headers.get("Host")
+        media_type = (headers["Content-Type"] or "").partition(";")[0].strip().lower()
+        host = headers["Host"]
         is_right = operation.model is None or media_type == "application/json"
         if not is_right or host is None or client is None:
             return None
         try:
-            return self._authenticator.principal(headers.get, host, client[0])
+            return self._authenticator.principal(headers.__getitem__, host, client[0])
         except Problem:
             return None

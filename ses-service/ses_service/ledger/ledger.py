@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 MOST_UNTAKEN = 200_000
-_DROPPED_AT_ONCE = 16
+_DROPPED_AT_ONCE = 16  # so that no end waits for the many that were kept meanwhile
 _SILENT_KEPT = 10_000
 MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
 
