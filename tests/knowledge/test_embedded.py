@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -46,6 +47,28 @@ def test_data_outlive_a_restart(tmp_path: Path) -> None:
         assert [found.name for found in KnowledgeBase(second.start()).requirement_sets()] == ["alice"]
     finally:
         second.stop()
+
+
+def test_what_was_acknowledged_is_on_the_disk(tmp_path: Path) -> None:
+    """After a power loss all that is there is what was written with fsync: not the store's log."""
+    embedded = EmbeddedStore(tmp_path / "live")
+    store = embedded.start()
+    try:
+        store_requirement(KnowledgeBase(store))
+        store.put_graph("urn:one", "<urn:a> <urn:b> <urn:c> .")
+        store.put_graph("urn:one", "<urn:a> <urn:b> <urn:d> .")
+        shutil.copytree(
+            tmp_path / "live/data", tmp_path / "later/data", ignore=shutil.ignore_patterns("*.log")
+        )
+    finally:
+        embedded.stop()
+    after = EmbeddedStore(tmp_path / "later")
+    try:
+        found = after.start()
+        assert [one.name for one in KnowledgeBase(found).requirement_sets()] == ["alice"]
+        assert found.select("SELECT ?o WHERE { GRAPH <urn:one> { ?s ?p ?o } }") == [{"o": "urn:d"}]
+    finally:
+        after.stop()
 
 
 def test_a_large_graph_is_put_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
 """The embedded store: a process of ours with the data in the state directory, started and watched.
 
 It listens on a UNIX socket that only the user of the service can reach (``embedded_server.py``), and ends
-with this process. It does not fsync every update: a crash of the machine, not of the process, may lose the
-last ones.
+with this process. What it acknowledged is on the disk.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/query":
             self._answer(lambda: self._query(text.decode()))
         elif path == "/update":
-            self._answer(lambda: self._update(text.decode()))
+            self._answer(lambda: self._update(text.decode()), changes=True)
         else:
             self._say(404, b"no such path")
 
@@ -103,7 +103,9 @@ class Handler(BaseHTTPRequestHandler):
             self._say(404, b"no such path")
             return
         graph = parse_qs(asked.query).get("graph")
-        self._answer(lambda: self._replace_graph(graph[0], body) if graph else self._replace_all(body))
+        self._answer(
+            lambda: self._replace_graph(graph[0], body) if graph else self._replace_all(body), changes=True
+        )
 
     def _query(self, text: str) -> bytes:
         found = self.server.store.query(text, use_default_graph_as_union=True)
@@ -144,10 +146,13 @@ class Handler(BaseHTTPRequestHandler):
         self.server.store.update(f"DROP ALL ; INSERT DATA {{\n{said}\n}}")
         return b""
 
-    def _answer(self, act: Callable[[], bytes]) -> None:
+    def _answer(self, act: Callable[[], bytes], *, changes: bool = False) -> None:
+        """Say what came of an act; a change is on the disk before anybody hears of it."""
         self.server.costs.begin(2.0 * self._seconds())
         try:
             status, body = 200, act()
+            if changes:
+                self.server.store.flush()
         except (SyntaxError, ValueError) as error:
             status, body = 400, str(error).encode()
         except Exception as error:
