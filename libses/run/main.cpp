@@ -2,6 +2,7 @@
 //
 // Does NOT stay: the program has this process, its descriptors, its signals and its exit status.
 // Whatever is wrong with placing is said on standard error, and the program runs all the same.
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -32,7 +33,8 @@ Finding look(const Options &options) {
   finding.library = library.entry;
   finding.no_library = library.why;
   finding.supervised = options.supervise;
-  if (finding.reach == Reach::kLibrary && options.supervise) {
+  finding.filtered = prctl(PR_GET_SECCOMP) > 0;
+  if (finding.reach == Reach::kLibrary && (options.supervise || finding.filtered)) {
     finding.reach = Reach::kSupervisor;
   } else if (finding.reach == Reach::kLibrary && library.entry.empty()) {
     finding.reach = Reach::kNothing;
