@@ -67,8 +67,10 @@ def test_a_program_that_cannot_be_run_has_the_status_that_shells_give(
 
 def test_a_program_of_the_product_that_is_not_installed_is_no_program_either(ses, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda _program: None)
-    for command in ("copy", "migrate"):
-        assert ses(command, "a", "b").exit_code == 127
+    for command, package in (("copy", "ses-copy"), ("migrate", "ses-copy"), ("run", "libses-wrapper")):
+        result = ses(command, "a", "b")
+        assert result.exit_code == 127
+        assert f"install the package {package}" in result.output
 
 
 @pytest.mark.parametrize(

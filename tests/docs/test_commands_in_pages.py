@@ -17,7 +17,7 @@ PAGES = [
     if page.parent not in MADE
 ]
 EVERYWHERE = {"--help", "--version"}
-BECOMES = {"ses copy": "ses-copy", "ses migrate": "ses-migrate"}
+BECOMES = {"ses copy": "ses-copy", "ses migrate": "ses-migrate", "ses run": "ses-run"}
 
 
 def _known() -> dict[str, set[str]]:

@@ -17,7 +17,7 @@ from ses.commands.options import Existing
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ("ses", "ses-service", "smed-monitor", "ses-webface")
-BECOME_OTHERS = ("ses copy", "ses migrate")
+BECOME_OTHERS = ("ses copy", "ses migrate", "ses run")
 COMPILED = {"ses-run": "run", "ses-copy": "copy", "ses-migrate": "copy"}
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -192,3 +193,13 @@ def test_library_whose_path_cannot_be_preloaded_is_not(ses_run: Path, tmp_path: 
     done = run(ses_run, "--library", library, "printenv", "LD_PRELOAD")
     assert (done.returncode, done.stdout) == (1, "")
     assert "a space or colon is in it" in done.stderr
+
+
+def test_ses_run_is_this_program_and_leaves_signals_as_they_are(ses_run: Path) -> None:
+    ses = Path(sys.executable).with_name("ses")
+    show = ["grep", "-E", "^Sig(Blk|Ign|Cgt)", "/proc/self/status"]
+    path = f"{ses_run.parent}:{os.environ['PATH']}"
+    done = run(ses, "run", "--application", "weather", *show, PATH=path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, run(*show).stdout, "")
+    named = run(ses, "run", "--application", "weather", "printenv", "SES_APPLICATION", PATH=path)
+    assert named.stdout == "weather\n"

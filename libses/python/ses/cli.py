@@ -66,9 +66,10 @@ _COMMANDS = {
         "advise.forecast",
         "Predict how long PROGRAM would take on each element, and what limits it there.",
     ),
-    "copy": ("copy", "Copy files and directories, each file to where it is served best."),
+    "run": ("become", "Run an unmodified program such that the files it creates are placed."),
+    "copy": ("become", "Copy files and directories, each file to where it is served best."),
     "migrate": (
-        "copy",
+        "become",
         "Move the bytes of files to where they are served best now, under the names they have.",
     ),
     "login": ("login", "Keep your personal token, and the service it is for, for this and later commands."),
