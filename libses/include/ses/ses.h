@@ -34,6 +34,10 @@
  * The library does not write, close, move or remove anything after the create,
  * and does not change a file that existed before, beyond what the flags ask.
  *
+ * For C89 and C++98 and later, where there is <stdint.h>; for C++17 there is
+ * ses/ses.hpp.  Link with ses::ses (CMake, find_package(ses)) or
+ * `pkg-config --libs ses`.
+ *
  * ABI: functions and numbers are only ever added.  A policy is opaque, so that
  * it can grow; ses_result has room to grow in `reserved`.
  */
@@ -61,7 +65,7 @@ typedef enum ses_requirement_kind {
   SES_AVERAGE_READ_RATE = 2,  /* the same, judged over the monitor's long window */
   SES_CURRENT_WRITE_RATE = 3, /* what one stream that starts now would write */
   SES_AVERAGE_WRITE_RATE = 4,
-  SES_FREE_CAPACITY = 5, /* free space that is not yet promised to other files */
+  SES_FREE_CAPACITY = 5 /* free space that is not yet promised to other files */
 } ses_requirement_kind;
 
 /* Everything a call of this library can say.  0 is success; the numbers never change. */
@@ -88,7 +92,7 @@ typedef enum ses_status {
   SES_NOT_PLACED_STEP_FAILED = 26, /* a step failed and was undone: see ses_result.place_errno */
 
   /* Nothing was created. */
-  SES_CREATE_FAILED = 40, /* open(2) failed: see ses_result.create_errno */
+  SES_CREATE_FAILED = 40 /* open(2) failed: see ses_result.create_errno */
 } ses_status;
 
 #define SES_RATE_MAX 1e12     /* MB/s; a larger minimum can only be a mistake */
@@ -177,7 +181,7 @@ SES_API ses_status ses_policy_set_application(ses_policy *policy, const char *ap
 typedef enum ses_chooser {
   SES_CHOSEN_BY_NOBODY = 0,  /* the file was not placed */
   SES_CHOSEN_BY_PROGRAM = 1, /* this library, from the node's candidate table: nobody was asked */
-  SES_CHOSEN_BY_AGENT = 2,   /* the node's agent, when it was asked */
+  SES_CHOSEN_BY_AGENT = 2    /* the node's agent, when it was asked */
 } ses_chooser;
 
 /*
@@ -296,7 +300,7 @@ SES_API SES_MUST_CHECK int ses_find_nodes(const ses_policy *policy, const char *
 enum ses_load_state {
   SES_LOAD_REFUSES = 1,  /* it is full, switched off, read-only, draining, or not reachable */
   SES_LOAD_DEGRADED = 2, /* it takes files if no other element can */
-  SES_LOAD_SCARCE = 4,   /* of a tier that is spared where others do as well */
+  SES_LOAD_SCARCE = 4    /* of a tier that is spared where others do as well */
 };
 
 /* How loaded one element is.  64 bytes, part of the ABI.  NaN: not known. */

@@ -91,7 +91,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 #define SES_SHARE_NAME_MAX 64 /* of a region or an item, with the NUL: A-Z a-z 0-9 . _ - */
-#define SES_SHARE_BYTES_MAX ((uint64_t)1 << 40) /* of a region */
+#define SES_SHARE_BYTES_MAX (UINT64_C(1) << 40) /* of a region */
 #define SES_SHARE_ITEMS_MAX 65536u              /* of a region */
 #define SES_SHARE_VERSIONS_MAX 1024u            /* kept of an item */
 
@@ -104,7 +104,7 @@ enum ses_share_model {
   SES_SHARE_STRICT = 2,
   SES_SHARE_DELTA = 3,
   SES_SHARE_TEMPORAL = 4,
-  SES_SHARE_NULL = 5,
+  SES_SHARE_NULL = 5
 };
 
 /* How a region is made; zeros are the defaults. */

@@ -38,7 +38,7 @@ typedef enum ses_stream_resource {
   SES_STREAM_IO_BUS = 1,
   SES_STREAM_MEMORY_BUS = 2,
   SES_STREAM_PROCESSOR = 3,
-  SES_STREAM_LINK = 4,
+  SES_STREAM_LINK = 4
 } ses_stream_resource;
 
 #define SES_STREAM_RESOURCES 5

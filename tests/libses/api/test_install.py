@@ -78,25 +78,30 @@ def test_a_program_that_asked_pkg_config_works_also_after_the_prefix_has_moved(
     assert (said["placed"], said["reason"]) == ("0", NOT_MANAGED)
 
 
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wundef", "-Werror"]
+C_HEADERS = ["ses/ses.h", "ses/stream.h", "ses/share.h", "ses/protocol.h"]
+
+
 @pytest.mark.parametrize(
-    ("compiler", "header"),
+    ("compiler", "headers"),
     [
-        ("cc -std=c99", "ses/ses.h"),
-        ("c++ -std=c++17", "ses/ses.h"),
-        ("c++ -std=c++17", "ses/ses.hpp"),
-        ("cc -std=c99", "ses/stream.h"),
-        ("c++ -std=c++17", "ses/stream.h"),
-        ("cc -std=c99", "ses/protocol.h"),
-        ("c++ -std=c++17", "ses/protocol.h"),
+        ("cc -std=c89", C_HEADERS[:3]),
+        ("cc -std=c99 -Wstrict-prototypes", C_HEADERS),
+        ("cc -std=c2x", C_HEADERS),
+        ("c++ -std=c++98", C_HEADERS[:3]),
+        ("c++ -std=c++17 -Wold-style-cast", [*C_HEADERS, "ses/ses.hpp", "ses/share.hpp"]),
+        ("c++ -std=c++17 -fno-exceptions -fno-rtti", ["ses/ses.hpp"]),
+        ("c++ -std=c++23 -Wold-style-cast", [*C_HEADERS, "ses/ses.hpp", "ses/share.hpp"]),
     ],
+    ids=lambda one: one if isinstance(one, str) else "",
 )
-def test_every_installed_header_stands_alone(
-    installed: Path, tmp_path: Path, compiler: str, header: str
+def test_every_installed_header_stands_alone_in_silence(
+    installed: Path, tmp_path: Path, compiler: str, headers: list[str]
 ) -> None:
-    source = tmp_path / ("alone.cpp" if "++" in compiler else "alone.c")
-    source.write_text(f"#include <{header}>\n#include <{header}>\nint main(void) {{ return 0; }}\n")
-    flags = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{installed}/include"]
-    run([*compiler.split(), *flags, "-c", source], tmp_path)
+    for header in headers:
+        source = tmp_path / ("alone.cpp" if "++" in compiler else "alone.c")
+        source.write_text(f"#include <{header}>\n#include <{header}>\nint main(void) {{ return 0; }}\n")
+        run([*compiler.split(), *STRICT, f"-I{installed}/include", "-c", source], tmp_path)
 
 
 def test_an_older_standard_is_told_in_one_clear_error(installed: Path, tmp_path: Path) -> None:
