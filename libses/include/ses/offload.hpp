@@ -16,7 +16,8 @@
  *     }
  *
  * Header only, over the C interface in ses/offload.h, which says in full what each call does,
- * its limits, threads and failures; only that is ABI.  Link with `pkg-config --libs ses-offload`.
+ * its limits, threads and failures; only that is ABI.  Link with ses::offload
+ * (CMake, find_package(ses-offload)) or `pkg-config --libs ses-offload`.
  *
  * A function takes and returns values: numbers, std::string, std::vector, std::pair, std::tuple,
  * and structures whose members are listed:

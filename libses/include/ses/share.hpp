@@ -11,7 +11,8 @@
  *     { std::lock_guard held(best); ... }            // get, change and put as one step
  *
  * Header only, over the C interface in ses/share.h, which says in full what each call does, the
- * coherence models and the limits; only that is ABI.  Link with `pkg-config --libs ses-share`.
+ * coherence models and the limits; only that is ABI.  Link with ses::share
+ * (CMake, find_package(ses-share)) or `pkg-config --libs ses-share`.
  *
  * A value is of a type that can be copied byte by byte.  What fails throws std::system_error with
  * the error number of ses/share.h; but for the answers that a caller must expect, which are empty.
@@ -106,7 +107,9 @@ public:
   void unlock() { detail::check(ses_share_unlock(item_.get()), "unlock"); }
 
   /* For everybody; this one can only be destroyed then. */
-  void free() { detail::check(ses_share_free(item_.release()), "free"); }
+  void free() {
+    detail::check(ses_share_free(item_.release()), "free");
+  }
 
   [[nodiscard]] ses_share_item *c() const noexcept { return item_.get(); }
 

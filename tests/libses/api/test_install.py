@@ -7,9 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from stranger_programs import answers, run
+from stranger_programs import answers, build_with_cmake, run
 
 STRANGER = Path(__file__).parents[1] / "stranger"
+ROOT = Path(__file__).parents[3]
 NOT_MANAGED = "21"
 
 
@@ -102,6 +103,56 @@ def test_every_installed_header_stands_alone_in_silence(
         source = tmp_path / ("alone.cpp" if "++" in compiler else "alone.c")
         source.write_text(f"#include <{header}>\n#include <{header}>\nint main(void) {{ return 0; }}\n")
         run([*compiler.split(), *STRICT, f"-I{installed}/include", "-c", source], tmp_path)
+
+
+OTHER_PROJECT = """
+cmake_minimum_required(VERSION 3.16)
+project(other LANGUAGES CXX)
+find_package({package} 0.1 REQUIRED)
+add_executable(program {source})
+target_compile_features(program PRIVATE cxx_std_17)
+target_link_libraries(program PRIVATE {target})
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "component", "target", "source"),
+    [
+        ("ses-share", "api", "ses::share", "tests/share/values.cpp"),
+        ("ses-offload", "offload", "ses::offload", "tests/offload/values.cpp"),
+    ],
+)
+def test_the_other_libraries_are_found_by_cmake(
+    build: Path, tmp_path: Path, package: str, component: str, target: str, source: str
+) -> None:
+    """Each without libses: they are packages of their own."""
+    prefix = tmp_path / "prefix"
+    run(["cmake", "--install", build, "--component", component, "--prefix", prefix])
+    for of_another in (path for path in prefix.rglob("cmake/*") if path.name != package):
+        shutil.rmtree(of_another)
+    text = OTHER_PROJECT.format(package=package, target=target, source=ROOT / source)
+    (tmp_path / "CMakeLists.txt").write_text(text)
+    assert (build_with_cmake(tmp_path, tmp_path / "built", prefix) / "program").exists()
+
+
+TAKES_IT_IN = """
+cmake_minimum_required(VERSION 3.16)
+project(own LANGUAGES C CXX)
+add_subdirectory({libses} qstorman EXCLUDE_FROM_ALL)
+add_executable(figure3 {figure})
+target_compile_features(figure3 PRIVATE cxx_std_17)
+target_link_libraries(figure3 PRIVATE ses::ses)
+"""
+
+
+def test_a_project_takes_the_library_in_from_its_sources(tmp_path: Path) -> None:
+    """The library alone: nothing is looked for that only the agent needs."""
+    text = TAKES_IT_IN.format(libses=ROOT / "libses", figure=ROOT / "examples/figure3.cpp")
+    (tmp_path / "CMakeLists.txt").write_text(text)
+    run(["cmake", "-S", tmp_path, "-B", tmp_path / "built", "-G", "Ninja"])
+    run(["cmake", "--build", tmp_path / "built"])
+    assert not list((tmp_path / "built").rglob("ses-agent*"))
+    assert run([tmp_path / "built/figure3"], tmp_path).startswith("fileName.dat was not placed: ")
 
 
 def test_an_older_standard_is_told_in_one_clear_error(installed: Path, tmp_path: Path) -> None:
