@@ -54,5 +54,12 @@ int main(int, char **argv) {
   } catch (const std::system_error &error) {
     expect(error.code().value() == EBADF, "for everybody");
   }
+  for (int again = 0; again < 2; again++)
+    try {
+      seen.free();
+      expect(false, "it cannot be freed again");
+    } catch (const std::system_error &error) {
+      expect(error.code().value() == EBADF, "and what could not be freed is still an item");
+    }
   std::puts("all as promised");
 }

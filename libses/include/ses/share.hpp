@@ -108,7 +108,8 @@ public:
 
   /* For everybody; this one can only be destroyed then. */
   void free() {
-    detail::check(ses_share_free(item_.release()), "free");
+    detail::check(ses_share_free(item_.get()), "free");
+    (void)item_.release();
   }
 
   [[nodiscard]] ses_share_item *c() const noexcept { return item_.get(); }
