@@ -36,7 +36,8 @@
  *
  * For C89 and C++98 and later, where there is <stdint.h>; for C++17 there is
  * ses/ses.hpp.  Link with ses::ses (CMake, find_package(ses)) or
- * `pkg-config --libs ses`.
+ * `pkg-config --libs ses`.  Once loaded the library stays in the process:
+ * dlclose() does not unload it.
  *
  * ABI: functions and numbers are only ever added.  A policy is opaque, so that
  * it can grow; ses_result has room to grow in `reserved`.

@@ -59,8 +59,10 @@ inline std::string_view describe(Status status) noexcept { return ses_strerror(s
  * Setters return SES_OK, or a SES_REFUSED_* and leave the policy as it was.
  * Their answers may be ignored, as in Figure 3: status() keeps the first
  * refusal, and so does the Result of a create.
- * When memory is short at construction, the policy stays empty and every
- * setter returns SES_REFUSED_NO_POLICY.
+ * When memory is short at construction or copy, there is no policy: every
+ * setter, status() and the Result of a create say SES_REFUSED_NO_POLICY, and
+ * files are created as the portal says.  So it is with one that was moved
+ * from, until another is assigned to it.
  */
 class StoragePolicy {
 public:
@@ -68,7 +70,6 @@ public:
   ~StoragePolicy() { ses_policy_free(policy_); }
 
   StoragePolicy(const StoragePolicy &other) noexcept : policy_(ses_policy_copy(other.policy_)) {}
-  /* A policy moved from may only be assigned to or destroyed. */
   StoragePolicy(StoragePolicy &&other) noexcept : policy_(std::exchange(other.policy_, nullptr)) {}
   StoragePolicy &operator=(StoragePolicy other) noexcept {
     std::swap(policy_, other.policy_);
@@ -256,7 +257,7 @@ public:
   /* The same, with the account of it in RESULT; lastResult() is left alone. */
   [[nodiscard]] int createFile(const char *name, const StoragePolicy *policy, Result &result,
                                mode_t mode = defaultMode) const noexcept {
-    return ses_create(name, mode, policy ? policy->handle() : nullptr, result.handle());
+    return createFileAt(AT_FDCWD, name, O_RDWR | O_TRUNC, policy, result, mode);
   }
   [[nodiscard]] int createFile(const std::string &name, const StoragePolicy *policy, Result &result,
                                mode_t mode = defaultMode) const noexcept {
@@ -267,8 +268,17 @@ public:
   [[nodiscard]] int createFileAt(int directory, const char *name, int flags,
                                  const StoragePolicy *policy, Result &result,
                                  mode_t mode = defaultMode) const noexcept {
-    return ses_create_at(directory, name, flags, mode, policy ? policy->handle() : nullptr,
-                         result.handle());
+    const int descriptor = ses_create_at(directory, name, flags, mode,
+                                         policy ? policy->handle() : nullptr, result.handle());
+    if (policy != nullptr && policy->handle() == nullptr) {
+      result.handle()->policy_status = SES_REFUSED_NO_POLICY;
+    }
+    return descriptor;
+  }
+  [[nodiscard]] int createFileAt(int directory, const std::string &name, int flags,
+                                 const StoragePolicy *policy, Result &result,
+                                 mode_t mode = defaultMode) const noexcept {
+    return createFileAt(directory, name.c_str(), flags, policy, result, mode);
   }
 
   /* Where a file lies on Lustre now. */

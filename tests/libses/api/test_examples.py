@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from stranger_programs import build_with_cmake
 
@@ -135,6 +136,24 @@ def test_create_placed_refuses_a_rate_nobody_can_mean(examples: Path, tmp_path: 
     assert not (tmp_path / "copy").exists()
 
 
+def test_the_checkpoint_in_fortran_is_written_where_it_was_placed(union: Union, examples: Path) -> None:
+    union.agent.choose = lambda _: 2
+    assert union.run(examples / "checkpoint", "state.bin", "80", library=False).stdout == (
+        "state.bin is on union/b3\n"
+    )
+    assert union.copies(union.path / "state.bin") == [2]
+    assert np.fromfile(union.path / "state.bin").tolist() == [1.0] * 1000
+    (ask,) = union.agent.asks
+    assert ask.requirements == ((3, False, 80.0, 1.0),)
+    refused = union.run(examples / "checkpoint", "other.bin", "-1", library=False, check=False)
+    assert (refused.returncode, refused.stdout) == (
+        2,
+        "-1: the value is negative, or the weight is not above 0\n",
+    )
+    missing = union.run(examples / "checkpoint", "missing/state.bin", "1", library=False, check=False)
+    assert (missing.returncode, missing.stdout) == (1, "missing/state.bin: No such file or directory\n")
+
+
 def test_what_binds_tells_the_rates_of_the_paper_s_formulas(examples: Path) -> None:
     def told(nodes: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -148,7 +167,7 @@ def test_what_binds_tells_the_rates_of_the_paper_s_formulas(examples: Path) -> N
 def test_every_example_is_in_the_readme_and_back() -> None:
     named = set(
         re.findall(
-            r"`([a-z0-9_]+\.(?:cpp|c|py|ipynb|json|txt))`",
+            r"`([a-z0-9_]+\.(?:cpp|c|f90|py|ipynb|json|txt))`",
             (EXAMPLES / "README.md").read_text(),
             re.IGNORECASE,
         )
