@@ -107,12 +107,23 @@ def test_what_the_program_needs_is_part_of_the_question(
     assert {one["kind"] for one in asked["requirements"]} == {"current-read-rate", "current-write-rate"}
 
 
+def test_a_run_that_failed_is_told_as_such(ses: Ses, kept: str) -> None:
+    result = ses("advise", "--", "sh", "-c", "exit 7")
+    assert "sh ended with status 7: what follows is of that run." in result.stderr
+    assert result.exit_code == 0
+
+
 def test_without_an_element_or_a_profile_it_says_so(
     ses: Ses, kept: str, tmp_path: Path, service: SelectionServiceDouble
 ) -> None:
     service.selection["candidates"] = []
     assert ses("advise", "--profile", kept).exit_code == 5
     (tmp_path / "no.json").write_text("{}")
+    for wrong in ("[]", "{}", "no JSON"):
+        (tmp_path / "wrong.json").write_text(wrong)
+        result = ses("advise", "--profile", str(tmp_path / "wrong.json"))
+        assert result.exit_code == 2
+        assert "is not what ses profile --output writes" in result.stderr
     result = ses("advise", "--profile", str(tmp_path / "no.json"))
     assert result.exit_code == 2
     assert "not what ses profile --output writes" in result.stderr

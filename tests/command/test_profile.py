@@ -26,6 +26,12 @@ def test_a_program_runs_as_ever_and_its_profile_is_told_beside_it(ses: Ses, tmp_
     assert (tmp_path / "a").stat().st_size == 5_000_000
 
 
+def test_a_profile_of_names_that_are_no_utf8_is_kept(ses: Ses, tmp_path: Path) -> None:
+    result = ses("profile", "--output", str(tmp_path / "p.json"), "--", "true", "\udcff")
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "p.json").read_text())["command"] == ["true", "\udcff"]
+
+
 def test_options_behind_the_program_are_the_programs(ses: Ses) -> None:
     assert ses("profile", "sh", "-c", "exit 4").exit_code == 4
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,17 @@ import pytest
 from ses.profiling.attribution import Attribution
 from ses.profiling.counters import Counters
 from ses.profiling.phases import Totals, phases
-from ses.profiling.proc import Look, Moved, OpenFile, ProcessLook, look_at, parse_call, parse_io, parse_stat
+from ses.profiling.proc import (
+    Look,
+    Moved,
+    OpenFile,
+    ProcessLook,
+    look_at,
+    parse_call,
+    parse_io,
+    parse_stat,
+    running_on,
+)
 from ses.profiling.result import FileUse
 from ses.profiling.run import profile
 from ses_client.errors import NoProgramError
@@ -194,6 +205,41 @@ def test_a_look_finds_the_files_of_a_program_and_of_its_children(tmp_path: Path)
         assert uses[str(tmp_path / "out")].written_bytes == pytest.approx(3_000_000, abs=10)  # b"x", too
         assert uses[str(source)] == FileUse(str(source), 1_000_000, 0, "sequential")
         assert len(look.processes) == 2
+
+
+def test_what_goes_on_after_the_program_is_counted_until_then(tmp_path: Path) -> None:
+    program = (
+        "import os, sys\n"
+        "if os.fork() == 0:\n"
+        "    out = open(sys.argv[1], 'wb', buffering=0); out.write(bytes(3_000_000))\n"
+        "    print('ready', flush=True); sys.stdin.read(); os._exit(0)\n"
+        "os.wait()\n"
+    )
+    with talking(program, tmp_path / "out") as (running, look):
+        os.kill(running.pid, signal.SIGKILL)
+        running.wait()
+        (left,) = running_on(look, running.pid)
+        assert left.moved.written_bytes == pytest.approx(3_000_000, abs=10)
+
+
+def test_what_goes_on_after_the_program_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = [ProcessLook(Moved(5 * MB, 7 * MB, 3, 4), 100.0, {})]
+    monkeypatch.setattr("ses.profiling.run.running_on", lambda *_: left)
+    found, _ = profile(["true"])
+    assert (found.read_bytes // MB, found.written_bytes, found.cpu_seconds // 1) == (5, 7 * MB, 100)
+    assert found.notes[0] == (
+        "1 process that it started went on after its end; what was moved then is not counted"
+    )
+
+
+def test_files_in_memory_are_files() -> None:
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
+        program = (
+            "import sys; out = open(sys.argv[1], 'wb'); print('ready', flush=True); sys.stdin.readline()"
+        )
+        with talking(program, file.name) as (_, look):
+            (process,) = look.processes.values()
+            assert file.name in {one.path for one in process.files.values()}
 
 
 def test_a_look_finds_the_devices_that_give_and_take_any_number_of_bytes() -> None:

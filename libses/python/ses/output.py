@@ -129,7 +129,8 @@ def write_json(file: Path, data: Any) -> None:
         print_json(data)
         return
     try:
-        file.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        # A byte of a name that is no UTF-8 becomes an escape that JSON has, as on standard output.
+        file.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", "utf-8", "backslashreplace")
     except OSError as error:
         raise SesError(f"The results cannot be written to {file}: {error.strerror}.") from error
 

@@ -15,6 +15,7 @@ _TICK = os.sysconf("SC_CLK_TCK")
 ENDLESS_SOURCE, ENDLESS_SINK = "/dev/zero", "/dev/null"
 _STANDARD_ERROR = 2
 _NOT_FILES = ("/dev/", "/proc/", "/sys/", "/memfd:", "/anon_hugepage")
+_FILES = "/dev/shm/"
 # x86-64 numbers of pread64 and pwrite64
 _AT_OFFSET = {"17", "18"} if os.uname().machine == "x86_64" else set[str]()
 
@@ -141,6 +142,19 @@ def look_at(root: int) -> Look:
     return Look(time.monotonic(), found)
 
 
+def running_on(look: Look, ended: int) -> list[ProcessLook]:
+    """Look again at those processes that go on after the first one, ``ended``, has ended."""
+    found = (_process(pid) for pid in look.processes if pid != ended and _runs(pid))
+    return [one for one in found if one is not None]
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return _read(f"/proc/{pid}/stat").rpartition(") ")[2][:1] not in ("Z", "X")
+    except OSError:
+        return False
+
+
 def _read(path: str) -> str:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -186,7 +200,7 @@ def _process(pid: int) -> ProcessLook | None:
     for number in numbers:
         try:
             path = os.readlink(f"/proc/{pid}/fd/{number}")  # noqa: PTH115 (twice as fast)
-            if not path.startswith("/") or path.startswith(_NOT_FILES):
+            if not path.startswith("/") or (path.startswith(_NOT_FILES) and not path.startswith(_FILES)):
                 streams.add(path)
                 if path in (ENDLESS_SOURCE, ENDLESS_SINK) and int(number) != _STANDARD_ERROR:
                     one = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))

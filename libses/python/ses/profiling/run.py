@@ -22,7 +22,16 @@ from ses_client.errors import CannotRunError, NoProgramError
 from ses.profiling.attribution import Attribution
 from ses.profiling.counters import Counters
 from ses.profiling.phases import Totals, phases
-from ses.profiling.proc import ENDLESS_SINK, ENDLESS_SOURCE, Look, Moved, look_at, moved_by
+from ses.profiling.proc import (
+    ENDLESS_SINK,
+    ENDLESS_SOURCE,
+    Look,
+    Moved,
+    ProcessLook,
+    look_at,
+    moved_by,
+    running_on,
+)
 from ses.profiling.result import ProgramProfile
 
 SHORTEST_SECONDS = 0.02
@@ -62,9 +71,11 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
         for number in early:
             _forward(running, number, unsent)
         attribution, totals = Attribution(inherited), [Totals(began, 0, 0, 0.0)]
-        _watch(pid, running, attribution, totals)
+        left = _watch(pid, running, attribution, totals)
         ended = time.monotonic()
         moved = moved_by(pid)
+        for one in left:
+            moved = moved.plus(one.moved)
         counted = counters.read()
         _, status, used = os.wait4(pid, 0)
     finally:
@@ -73,9 +84,9 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
             signal.signal(number, handler)
         if running is not None:
             os.close(running)
-        for one in unsent:
-            signal.raise_signal(one)
-    cpu = _children_cpu() - cpu_before
+        for number in unsent:
+            signal.raise_signal(number)
+    cpu = _children_cpu() - cpu_before + sum(one.cpu_seconds for one in left)
     endless_read, endless_written = attribution.endless
     moved = moved.without(endless_read, endless_written)
     totals.append(Totals(ended, moved.read_bytes, moved.written_bytes, cpu))
@@ -103,7 +114,11 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
         },
     )
     exited = os.waitstatus_to_exitcode(status)
-    notes = [*_endless_notes(attribution.endless), *_notes(found, counters.refused, calls)]
+    notes = [
+        *_endless_notes(attribution.endless),
+        *_left_notes(len(left)),
+        *_notes(found, counters.refused, calls),
+    ]
     return replace(found, notes=tuple(notes)), 128 - exited if exited < 0 else exited
 
 
@@ -116,9 +131,12 @@ def _inherited() -> dict[int, str]:
     return found
 
 
-def _watch(pid: int, running: int, attribution: Attribution, totals: list[Totals]) -> None:
-    """Look until the program (``running`` is its pidfd) has ended; leave it to be waited for."""
-    pause, last = SHORTEST_SECONDS, 0.0
+def _watch(pid: int, running: int, attribution: Attribution, totals: list[Totals]) -> list[ProcessLook]:
+    """Look until the program (``running`` is its pidfd) has ended; leave it to be waited for.
+
+    Returns the processes that go on.
+    """
+    pause, last, look = SHORTEST_SECONDS, 0.0, Look(0.0, {})
     while not _has_ended(running, pause):
         used = time.thread_time()
         look = look_at(pid)
@@ -130,6 +148,7 @@ def _watch(pid: int, running: int, attribution: Attribution, totals: list[Totals
         used = time.thread_time() - used
         pause, last = max(pause, min(used, last) / _SHARE), used  # one slow look changes nothing
     attribution.add(look_at(pid))
+    return running_on(look, pid)
 
 
 def _has_ended(running: int, within: float) -> bool:
@@ -171,6 +190,13 @@ def _endless_notes(endless: tuple[int, int]) -> list[str]:
     told = ((endless[0], f"read from {ENDLESS_SOURCE}"), (endless[1], f"written to {ENDLESS_SINK}"))
     large = [(moved / 1e6, what) for moved, what in told if moved >= 1e6]
     return [f"{mega:.0f} MB {what} are not counted: it is no storage" for mega, what in large]
+
+
+def _left_notes(count: int) -> list[str]:
+    if not count:
+        return []
+    several = "1 process" if count == 1 else f"{count} processes"
+    return [f"{several} that it started went on after its end; what was moved then is not counted"]
 
 
 def _notes(found: ProgramProfile, refused: dict[str, str], calls: bool) -> list[str]:

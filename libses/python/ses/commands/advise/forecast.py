@@ -92,7 +92,9 @@ def advise(
         return
     stated = Link(_rate(link), stated=True) if link else None
     stored = _stored(client, kept) if kept is not None and not Path(kept).exists() else None
-    found = _profile(program, kept, darshan) if stored is None else _as_run(stored)
+    found, status = _profile(program, kept, darshan) if stored is None else (_as_run(stored), 0)
+    if status:
+        click.echo(f"{program[0]} ended with status {status}: what follows is of that run.", err=True)
     needs = [one.requirement for one in implied(found)] if stored is None else stored.requirements
     if found.read_bytes + found.written_bytes <= 0:
         raise UsageError("The program moved no byte: storage is nothing to it.")
@@ -159,14 +161,15 @@ def _as_run(stored: Profile) -> ProgramProfile:
     )
 
 
-def _profile(program: tuple[str, ...], kept: str | None, darshan: Path | None) -> ProgramProfile:
+def _profile(program: tuple[str, ...], kept: str | None, darshan: Path | None) -> tuple[ProgramProfile, int]:
+    """Return what a run did, and its exit status where the program is run now."""
     if darshan is not None:
-        return read_log(darshan)
+        return read_log(darshan), 0
     if kept is None:
-        return run_and_watch(program)[0]
+        return run_and_watch(program)
     try:
-        return from_json(json.loads(Path(kept).read_text("utf-8")))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return from_json(json.loads(Path(kept).read_text("utf-8"))), 0
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{kept} is not what ses profile --output writes: {error}.") from None
 
 
