@@ -1,6 +1,7 @@
 """ses-migrate: files change their element under the names they have, and none that is in use."""
 
 import os
+import stat
 import subprocess
 import time
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mergerfs_union import Union
+from mergerfs_union import NOBODY, Union
 
 Migrate = Callable[..., dict[str, Any]]
 
@@ -122,3 +123,19 @@ def test_directories_are_named_with_what_to_do(union: Union, migrate: Migrate) -
     (union.path / "directory").mkdir()
     report = migrate(union.path / "directory", status=1)
     assert "find DIRECTORY -type f -exec ses-migrate {} +" in report["failures"][0]
+
+
+def test_a_file_whose_owner_or_group_would_change_stays(built: Path, union: Union, lying: Path) -> None:
+    union.agent.choose = lambda _: 1
+    union.path.chmod(0o777)
+    lying.chmod(0o664)
+    for owner, said in ((0, "belongs to another user"), (NOBODY, "owner and group cannot be kept")):
+        os.chown(lying, owner, 0)
+        person = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        command = [*person, built / "ses-migrate", "--assume-unused", lying]
+        done = union.run(*command, library=False, check=False)
+        assert (done.returncode, said in done.stderr) == (1, True), done.stderr
+        assert (lying.stat().st_uid, lying.stat().st_gid) == (owner, 0)
+        assert stat.S_IMODE(lying.stat().st_mode) == 0o664
+        assert union.copies(lying) == [0]
+        assert not list(union.path.glob(".ses-[pr]*"))

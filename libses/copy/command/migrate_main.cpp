@@ -23,10 +23,10 @@ have.
 Each file is copied to the place that would be chosen for it if it were created
 now; then the copy takes its name. It stays where it is when no place is chosen,
 when it lies there already, when a program of this node has it open or opens or
-changes it meanwhile, and when it has further names (hard links). Programs on
-other nodes are not seen: migrate what they do not use. The copy is on the
-device before it takes the name; owner, mode, times, extended attributes, ACLs
-and holes are kept.
+changes it meanwhile, when it has further names (hard links), and when owner,
+group or an attribute could not be kept. Programs on other nodes are not seen:
+migrate what they do not use. The copy is on the device before it takes the
+name; owner, mode, times, extended attributes, ACLs and holes are kept.
 
 Options:
   --require TEXT       What the files need, such as "write>=300MB/s free>=2TB"

@@ -43,6 +43,9 @@ void check(const Lease &lease, const std::string &path, bool assume_unused) {
   if (lease.is_refused()) {
     throw Failure(path, "is in use: a program of this node has it open");
   }
+  if (lease.error() == EACCES) {
+    throw Failure(path, "belongs to another user: only its owner and root can migrate it");
+  }
   if (!lease.is_held() && !assume_unused) {
     throw Failure(path, std::string("its file system does not tell whether it is in use (") +
                             std::strerror(lease.error()) +
