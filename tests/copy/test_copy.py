@@ -32,6 +32,7 @@ def tree(root: Path) -> None:
     (deep / "link").symlink_to("../data")
     (deep / "broken").symlink_to("/nowhere/at all")
     os.mkfifo(deep / "fifo", 0o640)
+    subprocess.run(["setfacl", "-m", "u:nobody:rw,g::-", deep / "fifo"], check=True)
     (deep / "program").write_text("#!/bin/sh\n")
     (deep / "program").chmod(0o4755)
     (deep / "shut").write_text("nobody reads this")

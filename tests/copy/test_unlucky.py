@@ -1,6 +1,7 @@
 """ses-copy where somebody is careless or means harm: what is said, what is kept, what is never touched."""
 
 import os
+import signal
 import stat
 import subprocess
 import time
@@ -185,3 +186,98 @@ def test_a_copy_goes_on_once_there_is_room(tmp_path: Path, copy: Copy) -> None:
         assert {one.name for one in (small / "from").iterdir()} == {"0", "1", "2", "again"}
         assert (small / "from/0").stat().st_ino == (small / "from/again").stat().st_ino
         assert stat.S_IMODE((small / "from").stat().st_mode) == 0o750
+
+
+@pytest.mark.parametrize("options", [(), ("--resume",)], ids=["whole", "resumed"])
+def test_of_two_copies_to_one_target_the_second_is_refused(
+    built: Path, tmp_path: Path, copy: Copy, options: tuple[str, ...]
+) -> None:
+    """strace stops the first one when it has written 1 MiB of two, until the second has ended."""
+    (tmp_path / "first").write_bytes(b"1" * 2 * MIB)
+    (tmp_path / "second").write_bytes(b"2" * 2 * MIB)
+    stopping = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pwrite64"]
+    stopping += ["-e", "inject=pwrite64:signal=SIGSTOP:when=1"]
+    command = [*stopping, built / "ses-copy", "--way", "read-write", "--jobs", "1", "first", "to"]
+    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    partial = tmp_path / ".ses-partial.to"
+    until = time.monotonic() + 60
+    while not (partial.exists() and partial.stat().st_size == MIB):
+        assert time.monotonic() < until, "nothing is copied"
+        time.sleep(0.005)
+    try:
+        report = copy(*options, "second", "to", status=1)
+        assert "to: is the target of another copy that is running" in report["failures"]
+        assert not (tmp_path / "to").exists()
+    finally:
+        stopped = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+        os.kill(int(stopped[0]), signal.SIGCONT)
+    assert running.communicate(timeout=60) == (None, "")
+    assert (tmp_path / "to").read_bytes() == b"1" * 2 * MIB
+    assert copy(*options, "second", "to")["files"] == 1
+    assert (tmp_path / "to").read_bytes() == b"2" * 2 * MIB
+
+
+def test_of_two_sources_of_one_name_the_first_is_copied(tmp_path: Path, copy: Copy) -> None:
+    for name in ("run1", "run2", "to"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "output").write_text(name)
+    report = copy("run1/output", "run2/output/", "to", status=1)
+    assert report["failures"] == ["run2/output/: is not copied, as run1/output gets the same name in to"]
+    assert (tmp_path / "to/output").read_text() == "run1"
+
+
+@pytest.mark.parametrize("kind", ["symlink", "link", "mknodat"])
+def test_what_is_there_stays_where_a_link_cannot_be_made(kind: str, built: Path, tmp_path: Path) -> None:
+    for name in ("from", "to/from"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "file").write_text(name)
+    made = tmp_path / "from/made"
+    if kind == "symlink":
+        made.symlink_to("file")
+    elif kind == "link":
+        os.link(tmp_path / "from/file", made)
+    else:
+        os.mkfifo(made)
+    there = tmp_path / "to/from" / ("made" if kind != "link" else "file")
+    there.write_text("what was there")
+    (tmp_path / "to/from/made").write_text("what was there")
+    refused = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={kind}"]
+    command = [*refused, "-e", f"inject={kind}:error=ENOSPC", built / "ses-copy", "from", "to"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "No space left on device" in done.stderr
+    assert "what was there" in {one.read_text() for one in (tmp_path / "to/from").iterdir()}
+    done = subprocess.run(command[len(refused) + 2 :], cwd=tmp_path, check=False, timeout=60)
+    assert done.returncode == 0
+    assert sorted(one.name for one in (tmp_path / "to/from").iterdir()) == ["file", "made"]
+    assert stat.S_IFMT((tmp_path / "to/from/made").lstat().st_mode) == stat.S_IFMT(made.lstat().st_mode)
+
+
+def test_directories_are_entered_deeper_than_files_may_be_open(built: Path, tmp_path: Path) -> None:
+    deep = tmp_path / "from" / "/".join(["d"] * 100)
+    deep.mkdir(parents=True)
+    (deep / "file").write_text("bytes")
+    command = ["prlimit", "--nofile=40", built / "ses-copy", "from", "to"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    assert (tmp_path / "to" / deep.relative_to(tmp_path / "from") / "file").read_text() == "bytes"
+
+
+def test_a_copy_under_nohup_goes_on_when_its_terminal_is_gone(built: Path, tmp_path: Path) -> None:
+    (tmp_path / "from").write_text("bytes")
+    hung_up = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pwrite64"]
+    hung_up += ["-e", "inject=pwrite64:signal=SIGHUP"]
+    command = ["nohup", *hung_up, built / "ses-copy", "--way", "read-write", "from", "to"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0
+    assert (tmp_path / "to").read_text() == "bytes"
+
+
+def test_what_is_said_to_a_closed_stream_is_in_no_file(built: Path, tmp_path: Path) -> None:
+    """strace lets an attribute get lost, which is said while the copy is open."""
+    (tmp_path / "from").write_text("bytes")
+    os.setxattr(tmp_path / "from", "user.note", b"lost")
+    refused = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsetxattr"]
+    refused += ["-e", "inject=fsetxattr:error=ENOSPC"]
+    command = [*refused, "sh", "-c", 'exec "$0" from to >&- 2>&-', built / "ses-copy"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
+    assert (tmp_path / "to").read_text() == "bytes"

@@ -25,7 +25,10 @@ void listen_for_signals() {
   struct sigaction action {};
   action.sa_handler = ask_to_stop;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    sigaction(signal, &action, nullptr);
+    struct sigaction before {};
+    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) { // by nohup
+      sigaction(signal, &action, nullptr);
+    }
   }
   // Sent to who holds a lease that others wait for; the lease itself is looked at.
   std::signal(SIGIO, SIG_IGN);

@@ -6,7 +6,8 @@
 
 namespace ses::copy {
 
-// From now on the signals ask to stop; the second one ends the program at once.
+// From now on the signals ask to stop, but for those that are ignored already; the second one ends
+// the program at once.
 void listen_for_signals();
 
 // True: copies end at their next step.

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <climits>
@@ -10,6 +9,7 @@
 
 #include "file/failure.h"
 #include "file/metadata.h"
+#include "file/partial.h"
 #include "system/descriptor.h"
 
 namespace ses::copy {
@@ -59,6 +59,26 @@ bool lies_in(std::string path, const struct stat &directory) {
   }
 }
 
+// Lets MAKE give a path to something, and that path be TARGET; what has that name is replaced in
+// one step.  False, with errno: it is as it was.
+template <typename Make> bool made_at(const std::string &target, Make make) {
+  if (make(target)) {
+    return true;
+  }
+  if (errno != EEXIST) {
+    return false;
+  }
+  const std::string partial = partial_path(target);
+  if ((unlink(partial.c_str()) != 0 && errno != ENOENT) || !make(partial)) {
+    return false;
+  }
+  const bool done = rename(partial.c_str(), target.c_str()) == 0;
+  const int error = errno;
+  unlink(partial.c_str()); // rename(2) leaves it where both are names of one file
+  errno = error;
+  return done;
+}
+
 // A file replaces what has its name, but no device: cp would write to it, and nobody wants it gone.
 void refuse_special(const std::string &target, mode_t there) {
   struct stat meant {};
@@ -94,11 +114,15 @@ void Tree::walk(const std::vector<std::string> &sources, const std::string &targ
       throw Failure(source, "is not copied into itself (" + target + ")");
     }
   }
+  std::map<std::string, std::string> named;
   for (const std::string &source : sources) {
     const std::string name = last_name(source);
     if (name.empty() || name == "." || name == "..") {
       // What is inside goes into the target itself, as with cp.
       visit(source, named_);
+    } else if (const auto [first, is_first] = named.emplace(name, source); !is_first) {
+      report_.failure(source + ": is not copied, as " + first->second + " gets the same name in " +
+                      target);
     } else {
       visit(without_slashes(source), is_directory ? joined(target, name) : named_);
     }
@@ -128,13 +152,13 @@ void Tree::visit(const std::string &source, const std::string &target, bool in_a
       report_.skipped(target, "there already");
       return;
     }
+    if (exists && S_ISREG(from.st_mode)) {
+      refuse_special(target, there.st_mode);
+    }
     if (from.st_nlink > 1 && is_later_name(target, from)) {
       return;
     }
     if (S_ISREG(from.st_mode)) {
-      if (exists) {
-        refuse_special(target, there.st_mode);
-      }
       take_(source, target, from,
             in_a_fresh_one ? Name::kFresh
             : exists       ? Name::kTaken
@@ -164,6 +188,13 @@ void Tree::enter(const std::string &source, const std::string &target, const str
     }
   }
   directories_.push_back({source, target, from});
+  for (const std::string &name : names_in(source)) {
+    visit(joined(source, name), joined(target, name), is_fresh);
+  }
+}
+
+// All at once: a directory that stays open while those in it are walked takes a descriptor.
+std::vector<std::string> Tree::names_in(const std::string &source) {
   const std::unique_ptr<DIR, CloseDirectory> open(opendir(source.c_str()));
   if (open == nullptr) {
     throw failed(source, "cannot be read");
@@ -179,9 +210,7 @@ void Tree::enter(const std::string &source, const std::string &target, const str
   if (errno != 0) {
     report_.failure(failed(source, "cannot be read to its end").what());
   }
-  for (const std::string &name : names) {
-    visit(joined(source, name), joined(target, name), is_fresh);
-  }
+  return names;
 }
 
 int Tree::link_flag(const std::string &target) const {
@@ -203,7 +232,7 @@ void Tree::link(const std::string &source, const std::string &target, const stru
     throw failed(source, "cannot be read");
   }
   to[size] = '\0';
-  if ((unlink(target.c_str()) != 0 && errno != ENOENT) || symlink(to, target.c_str()) != 0) {
+  if (!made_at(target, [&to](const std::string &path) { return symlink(to, path.c_str()) == 0; })) {
     throw failed(target, "cannot be made a symbolic link");
   }
   if (const std::string lost = keep_link_metadata(target, from); !lost.empty()) {
@@ -217,22 +246,25 @@ void Tree::special(const std::string &source, const std::string &target, const s
     report_.warning(source + ": a socket is not copied");
     return;
   }
-  if ((unlink(target.c_str()) != 0 && errno != ENOENT) ||
-      mknod(target.c_str(), (from.st_mode & S_IFMT) | 0600, from.st_rdev) != 0) {
+  if (!made_at(target, [&from](const std::string &path) {
+        return mknod(path.c_str(), (from.st_mode & S_IFMT) | 0600, from.st_rdev) == 0;
+      })) {
     throw failed(target, "cannot be made a special file");
   }
-  lremovexattr(target.c_str(), "system.posix_acl_access"); // what the directory handed on
-  chmod(target.c_str(), from.st_mode & 07777);
-  if (const std::string lost = keep_link_metadata(target, from); !lost.empty()) {
-    report_.warning(target + ": not kept: " + lost);
+  for (const std::string &lost :
+       {keep_link_metadata(target, from), keep_special_mode(source, target, from)}) {
+    if (!lost.empty()) {
+      report_.warning(target + ": not kept: " + lost);
+    }
   }
   report_.made_other();
 }
 
 void Tree::finish() {
   for (const auto &[first, later] : later_names_) {
-    if ((unlink(later.c_str()) != 0 && errno != ENOENT) ||
-        ::link(first.c_str(), later.c_str()) != 0) {
+    if (!made_at(later, [&first](const std::string &path) {
+          return ::link(first.c_str(), path.c_str()) == 0;
+        })) {
       report_.failure(failed(later, "cannot be made a further name of " + first).what());
     } else {
       report_.made_other();

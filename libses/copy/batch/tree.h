@@ -43,6 +43,7 @@ private:
   // IN_A_FRESH_ONE: the directory of TARGET was made just now, so that nothing is in it.
   void visit(const std::string &source, const std::string &target, bool in_a_fresh_one = false);
   void enter(const std::string &source, const std::string &target, const struct stat &from);
+  std::vector<std::string> names_in(const std::string &source);
   void link(const std::string &source, const std::string &target, const struct stat &from);
   void special(const std::string &source, const std::string &target, const struct stat &from);
   // Only the target that was asked for may be a symbolic link: to others than root inside, a link

@@ -1,5 +1,6 @@
 #include "command/options.h"
 
+#include <fcntl.h>
 #include <getopt.h>
 #include <unistd.h>
 
@@ -101,6 +102,15 @@ bool take(const Program &program, Options &options, int which) {
   }
 }
 
+// Those that are closed would be the next files that are opened, with what is said in them.
+void open_standard_streams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) < 0) {
+      open("/dev/null", O_RDWR); // as the lowest that is free
+    }
+  }
+}
+
 off_t available_memory() {
   std::ifstream file("/proc/meminfo");
   for (std::string word; file >> word;) {
@@ -121,6 +131,7 @@ int misuse(const Program &program, const std::string &what) {
 }
 
 std::optional<Options> parse_options(const Program &program, int argc, char **argv, int &status) {
+  open_standard_streams();
   Options options;
   options.copy.direct_from = available_memory() / 4;
   options.jobs = std::clamp(std::thread::hardware_concurrency(), 2U, 8U);

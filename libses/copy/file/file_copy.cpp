@@ -110,23 +110,37 @@ void FileCopy::refuse_same_file() const {
   }
 }
 
+// Of two copies to one target the first would give it its name while the other writes to it.
+void FileCopy::refuse_shared(int fd) const {
+  if (fd >= 0 && !is_ours_alone(fd)) {
+    throw Failure(target_, "is the target of another copy that is running");
+  }
+}
+
 // The file without a byte; what an earlier copy left under its name is removed.
 Descriptor FileCopy::create_whole(ses_result &result) const {
   auto file = create_placed(partial_, from_.st_size, options_.needs.get(), result);
-  if (!file && errno == EEXIST && unlink(partial_.c_str()) == 0) {
-    file = create_placed(partial_, from_.st_size, options_.needs.get(), result);
+  if (!file && errno == EEXIST) {
+    const Descriptor left_over = open_left_over(partial_, O_RDWR);
+    refuse_shared(left_over.get());
+    if (unlink(partial_.c_str()) == 0) {
+      file = create_placed(partial_, from_.st_size, options_.needs.get(), result);
+    }
   }
+  refuse_shared(file.get());
   return file;
 }
 
 void FileCopy::create(Name name) {
   if (options_.resume) {
     out_ = open_left_over(partial_, O_RDWR);
+    refuse_shared(out_.get());
     there_ = out_ ? bytes_there(out_.get(), from_) : 0;
     if (there_ > 0 && ftruncate(out_.get(), there_) == 0) {
       result_.not_placed = "begun by an earlier copy";
     } else {
       there_ = 0;
+      out_ = Descriptor();
     }
   }
   const std::string directory = directory_of(target_);
@@ -314,6 +328,17 @@ void FileCopy::verify() {
   }
 }
 
+// A file that is replaced would not be what it was.
+void FileCopy::refuse_loss() const {
+  struct stat now {};
+  if (fstat(out_.get(), &now) != 0 || now.st_uid != from_.st_uid || now.st_gid != from_.st_gid) {
+    throw Failure(source_, "its owner and group cannot be kept; it stays where it is");
+  }
+  if (!result_.lost.empty()) {
+    throw Failure(source_, "cannot be kept as it is (" + result_.lost + "); it stays where it is");
+  }
+}
+
 // What has the name by now is replaced at once.
 bool FileCopy::take_name() {
   if (nameless_) {
@@ -344,6 +369,9 @@ Copied FileCopy::finish() {
     verify();
   }
   result_.lost = keep_metadata(in_.get(), out_.get(), from_, made_);
+  if (options_.replace) {
+    refuse_loss();
+  }
   if (options_.sync && fsync(out_.get()) != 0) {
     throw failed(target_, "cannot be brought to the device");
   }

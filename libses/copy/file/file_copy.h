@@ -80,6 +80,7 @@ public:
 private:
   void refuse_same_file() const;
   void refuse_same_place() const;
+  void refuse_shared(int fd) const;
   void create(Name name);
   [[nodiscard]] Descriptor create_whole(ses_result &result) const;
   void plan();
@@ -88,6 +89,7 @@ private:
   Way next_way(Way tried, int error);
   void note(std::size_t number);
   void verify();
+  void refuse_loss() const;
   [[nodiscard]] bool take_name();
 
   const std::string source_;

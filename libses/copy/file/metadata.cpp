@@ -164,4 +164,21 @@ std::string keep_link_metadata(const std::string &path, const struct stat &sourc
   return lost;
 }
 
+std::string keep_special_mode(const std::string &source, const std::string &target,
+                              const struct stat &from) {
+  lremovexattr(target.c_str(), kAccessList.data()); // what the directory handed on
+  std::vector<char> list(XATTR_SIZE_MAX);
+  const ssize_t size = lgetxattr(source.c_str(), kAccessList.data(), list.data(), list.size());
+  if (size <= 0) {
+    chmod(target.c_str(), from.st_mode & 07777);
+    return "";
+  }
+  chmod(target.c_str(), from.st_mode & 07707); // the group's bits are the most that the list gives
+  if (lsetxattr(target.c_str(), kAccessList.data(), list.data(), static_cast<std::size_t>(size),
+                0) != 0) {
+    return std::string("attribute ") + kAccessList.data() + ": " + std::strerror(errno);
+  }
+  return "";
+}
+
 } // namespace ses::copy

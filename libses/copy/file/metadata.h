@@ -19,6 +19,11 @@ std::string keep_metadata(int in, int out, const struct stat &source, const stru
 // The same of a symbolic link, which has neither mode nor attributes that a user sets.
 std::string keep_link_metadata(const std::string &path, const struct stat &source);
 
+// Gives the special file TARGET the mode and the access list of SOURCE, by their paths: opening one
+// may wake who waits for it.  Returns what could not be kept, else "".
+std::string keep_special_mode(const std::string &source, const std::string &target,
+                              const struct stat &from);
+
 } // namespace ses::copy
 
 #endif // SES_COPY_METADATA_H

@@ -1,8 +1,10 @@
 #include "file/partial.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/xattr.h>
 
+#include <cerrno>
 #include <cinttypes>
 #include <climits>
 #include <cstdio>
@@ -73,6 +75,12 @@ void note_bytes(int fd, const struct stat &source, off_t bytes) {
 }
 
 void forget_bytes(int fd) { fremovexattr(fd, kAttribute); }
+
+bool is_ours_alone(int fd) {
+  struct stat found {};
+  return (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && fstat(fd, &found) == 0 &&
+         found.st_nlink > 0; // another may have removed it before it was locked
+}
 
 Descriptor open_left_over(const std::string &partial, int flags) {
   Descriptor file(open(partial.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));

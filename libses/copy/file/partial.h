@@ -29,6 +29,10 @@ void note_bytes(int fd, const struct stat &source, off_t bytes);
 // Takes the note away.
 void forget_bytes(int fd);
 
+// True: FD has its name, and nobody else copies into it until it is closed (flock(2)); also where
+// the file system has no locks.
+bool is_ours_alone(int fd);
+
 // A file with this name that this user left there and nobody else can have prepared; else none.
 Descriptor open_left_over(const std::string &partial, int flags);
 
