@@ -111,8 +111,9 @@ def test_an_element_is_added_changed_removed_and_put_back(site):
         (("drain", "nowhere/b1"), "no storage system nowhere", 5),
         (("elements", "set", "union/b1"), "Nothing to set", 2),
         (("elements", "set", "union/b1", "--read", "50"), "is not a quantity", 2),
-        (("elements", "set", "union/b1", "--read", "50MB"), "is not a rate", 2),
-        (("elements", "set", "union/b1", "--capacity", "5TB/s"), "is not a size", 2),
+        (("elements", "set", "union/b1", "--read", "50MB"), "did you mean 50MB/s?", 2),
+        (("elements", "set", "union/b1", "--capacity", "5TB/s"), "did you mean 5TB?", 2),
+        (("elements", "set", "union/b1", "--write", "800Mb/s"), "did you mean 100MB/s?", 2),
         (("elements", "add", "union/b 9", "--server", "s", "--target", "t"), "name", 2),
     ],
 )  # fmt: skip

@@ -230,7 +230,7 @@ def test_a_file_that_has_another_name_there_is_read_by_that_name(near, text, tmp
     [
         (["/etc/hostname"], "what is to be run is missing"),
         (["/etc/hostname", "--", "cat"], "no {}"),
-        (["--link-rate", "5 bananas", "/etc/hostname", "--", "cat", "{}"], "no positive rate"),
+        (["--link-rate", "1Gb", "/etc/hostname", "--", "cat", "{}"], "did you mean 0.125gb/s?"),
         (["--path-map", "a=b", "/etc/hostname", "--", "cat", "{}"], "two absolute directories"),
     ],
 )

@@ -8,19 +8,14 @@ from ses_client.answers.requirements import Subject
 from ses_client.answers.selections import Selection
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_NOT_FOUND
-from ses_client.units import meant
 
+from ses.commands.amounts import Size
 from ses.commands.decision import show_candidates, show_refused, show_requirements
 from ses.commands.elements.effects import element_id
 from ses.commands.examples import examples
 from ses.commands.options import service_command, subject_options, wide_option
 from ses.output import console, line, print_json
-from ses.quantities import make_requirement, quantity, requirements_in
-
-_BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "PB": 10**15,
-          "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}  # fmt: skip
-
-_MOST_BYTES = 2**63 - 1
+from ses.quantities import make_requirement, requirements_in
 
 
 @click.command(
@@ -39,7 +34,7 @@ _MOST_BYTES = 2**63 - 1
 @click.option("--system", help="Only this storage system.")
 @click.option("--profile", help="Requirements of this profile, for kinds not given here.")
 @click.option("--exclude", multiple=True, metavar="ELEMENT", help="Not this element; may be repeated.")
-@click.option("--size", metavar="SIZE", help="Size the file will have, like 500MB.")
+@click.option("--size", type=Size(zero=True), metavar="SIZE", help="Size the file will have, like 500MB.")
 @click.option("--limit", type=click.IntRange(0, 10_000), default=10, show_default=True, help="Ranks; 0: all.")
 @wide_option
 @service_command
@@ -54,7 +49,7 @@ def rank(
     system: str | None,
     profile: str | None,
     exclude: tuple[str, ...],
-    size: str | None,
+    size: int | None,
     limit: int,
     wide: bool,
     **kinds: str | None,
@@ -75,7 +70,7 @@ def rank(
         explicit,
         storage_system=system,
         profile=profile,
-        expected_bytes=None if size is None else bytes_of(size),
+        expected_bytes=size,
         exclude=[element_id(one) for one in exclude],
         limit=limit,
     )
@@ -85,18 +80,6 @@ def rank(
         _show(console(wide=wide), selection, f"{user}{f':{application}' if application else ''}")
     if not selection.candidates:
         raise SystemExit(EXIT_NOT_FOUND)
-
-
-def bytes_of(size: str) -> int:
-    """Return the bytes of a size as typed, like ``500MB``."""
-    value, unit = quantity(size)
-    if unit not in _BYTES:
-        near = meant(f"{value:.15g}", unit, _BYTES)
-        hint = f"; did you mean {near}?" if near else ""
-        raise click.BadParameter(f"unit {unit!r} is none of {', '.join(_BYTES)}{hint}", param_hint="--size")
-    if value * _BYTES[unit] > _MOST_BYTES:
-        raise click.BadParameter(f"{size!r} is more than a file can have", param_hint="--size")
-    return round(value * _BYTES[unit])
 
 
 def _show(out: Console, selection: Selection, who: str) -> None:

@@ -17,6 +17,7 @@ from ses_client.errors import EXIT_NOT_FOUND, NotFoundError, SesError, UsageErro
 
 from ses.api.library import LibraryError, library
 from ses.commands.advise.last import compare
+from ses.commands.amounts import LinkRate
 from ses.commands.examples import examples
 from ses.commands.options import service_command, subject_options
 from ses.last_forecast import Kept, keep
@@ -27,10 +28,7 @@ from ses.profiling.needs import implied
 from ses.profiling.phases import BOTH
 from ses.profiling.result import Phase, ProgramProfile, from_json
 from ses.profiling.run import profile as run_and_watch
-from ses.quantities import quantity
 from ses.streaming.advice import Forecast, Place, Work, advice, fitting, fitting_on_all, forecasts
-
-_RATES = {"MB/s": 1e6, "GB/s": 1e9, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
 
 
 @click.command(
@@ -49,7 +47,7 @@ _RATES = {"MB/s": 1e6, "GB/s": 1e9, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
 )  # fmt: skip
 @click.option("--system", help="Only this storage system.")
 @click.option(
-    "--link", metavar="RATE",
+    "--link", type=LinkRate(), metavar="RATE",
     help="What the link of the node carries, like 12.5GB/s.  [default: what ses calibrate --node measured of "
     "this node, else what the site says of its class]",
 )  # fmt: skip
@@ -68,7 +66,7 @@ def advise(
     kept: str | None,
     darshan: Path | None,
     system: str | None,
-    link: str | None,
+    link: float | None,
     in_turn: bool,
     last: bool,
     job: str | None,
@@ -90,7 +88,7 @@ def advise(
     if last:
         compare(client, as_json, application, job)
         return
-    stated = Link(_rate(link), stated=True) if link else None
+    stated = None if link is None else Link(link, stated=True)
     stored = _stored(client, kept) if kept is not None and not Path(kept).exists() else None
     found, status = _profile(program, kept, darshan) if stored is None else (_as_run(stored), 0)
     if status:
@@ -175,13 +173,6 @@ def _profile(program: tuple[str, ...], kept: str | None, darshan: Path | None) -
 
 def _work(found: ProgramProfile, in_turn: bool) -> Work:
     return Work(found.read_bytes, found.written_bytes, found.cpu_seconds, float(found.cores), not in_turn)
-
-
-def _rate(text: str) -> float:
-    value, unit = quantity(text)
-    if unit not in _RATES or value <= 0:
-        raise UsageError(f"{text!r} is no rate of a link: write one of {', '.join(_RATES)}.")
-    return value * _RATES[unit]
 
 
 def _facts(one: Forecast) -> dict[str, Any]:

@@ -11,17 +11,13 @@ import click
 from ses_client.client import ServiceClient
 from ses_client.errors import UsageError
 
+from ses.commands.amounts import LinkRate, Rate, Size
 from ses.commands.options import current_user
-from ses.commands.rank import bytes_of
 from ses.near.execution.executors import EXECUTORS
 from ses.near.placing import Site
 from ses.near.price import Prices
-from ses.quantities import quantity
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-_PER_SECOND = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "kbit/s": 125.0, "Mbit/s": 125e3,
-               "Gbit/s": 125e6, "MiB/s": float(1 << 20), "GiB/s": float(1 << 30)}  # fmt: skip
-
 
 _PROGRAM = "ses.near.program"
 
@@ -44,37 +40,6 @@ def program() -> tuple[str, ...]:
     if "{}" not in found:
         raise UsageError("The command has no {}: write it where the names of the files belong.")
     return found
-
-
-class Rate(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
-    """A rate such as ``100MB/s`` or ``1Gbit/s``, in bytes per second."""
-
-    name = "rate"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return bytes per second."""
-        if isinstance(value, float):
-            return value
-        amount, unit = quantity(value)
-        if unit not in _PER_SECOND or amount <= 0:
-            self.fail(f"{value!r} is no positive rate in {', '.join(_PER_SECOND)}.", param, ctx)
-        return amount * _PER_SECOND[unit]
-
-
-class Size(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
-    """A size such as ``700MB``, in bytes."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return bytes."""
-        try:
-            found = value if isinstance(value, int) else bytes_of(value)
-        except click.BadParameter as error:
-            self.fail(error.message, param, ctx)
-        if found <= 0:
-            self.fail(f"{value!r} is no positive size.", param, ctx)
-        return found
 
 
 class Words(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
@@ -129,7 +94,7 @@ def execution_options(command: Command) -> Command:
                      help="Try the program on the first 16 MB when nothing is known of it."),
         click.option("--clients", type=click.IntRange(1), metavar="N",
                      help="Programs that use the link of a node with data at once. [the site's open files]"),
-        click.option("--link-rate", type=Rate(), metavar="RATE",
+        click.option("--link-rate", type=LinkRate(), metavar="RATE",
                      help="What that link carries, like 1Gbit/s. [what the site says]"),
         click.option("--disk-rate", type=Rate(), metavar="RATE",
                      help="At which rate the files are read there, like 500MB/s. [what the site says]"),

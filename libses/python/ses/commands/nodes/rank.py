@@ -10,10 +10,10 @@ from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_NOT_FOUND
 
 from ses.columns import Column
+from ses.commands.amounts import Size
 from ses.commands.decision import show_requirements
 from ses.commands.examples import examples
 from ses.commands.options import service_command, subject_options, wide_option
-from ses.commands.rank import bytes_of
 from ses.output import console, line, number, print_json, table
 from ses.quantities import requirements_in
 
@@ -32,7 +32,7 @@ from ses.quantities import requirements_in
 @click.option("--exclude", metavar="NODES", help="Not these nodes.")
 @click.option("--system", help="Only for files on this storage system.")
 @click.option("--profile", help="Requirements of this profile, for kinds not given here.")
-@click.option("--size", metavar="SIZE", help="Size a file will have, like 500MB.")
+@click.option("--size", type=Size(zero=True), metavar="SIZE", help="Size a file will have, like 500MB.")
 @click.option("--limit", type=click.IntRange(0, 100_000), default=10, show_default=True,
               help="Ranks; 0: all.")  # fmt: skip
 @click.option("--lines", is_flag=True,
@@ -51,7 +51,7 @@ def rank(
     exclude: str | None,
     system: str | None,
     profile: str | None,
-    size: str | None,
+    size: int | None,
     limit: int,
     lines: bool,
     wide: bool,
@@ -72,7 +72,7 @@ def rank(
         exclude=exclude,
         storage_system=system,
         profile=profile,
-        expected_bytes=None if size is None else bytes_of(size),
+        expected_bytes=size,
         limit=limit,
     )
     if as_json:
