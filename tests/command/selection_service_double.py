@@ -170,6 +170,7 @@ class SelectionServiceDouble:
                 "subject": {"user": query["user"][0]},
                 "requirements": self.selection["requirements"],
                 "passed_over": self.passed_over,
+                "notes": self.selection["notes"],
             }
         level, name = path.split("/")[3:5]
         return self._requirements(method, level, unquote(name), body, headers)

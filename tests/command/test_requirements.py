@@ -118,6 +118,12 @@ def test_effective_names_the_level_of_each_requirement(ses, service):
     assert "vo materials" in text
 
 
+def test_effective_shows_what_the_service_notes_of_the_question(ses, service):
+    service.selection["notes"] = ["Neither the site nor a requirement set has a VO nope."]
+    text = ses("requirements", "effective", "--vo", "nope").output
+    assert text.endswith("Note: Neither the site nor a requirement set has a VO nope.\n")
+
+
 def test_effective_says_what_does_not_count_and_why(ses, service):
     hidden = requirement("free-capacity", 2.0, "GB", level="site", level_name="default")
     service.passed_over = [{**hidden, "reason": "hidden by the requirement of user alice"}]

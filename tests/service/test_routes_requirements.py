@@ -37,6 +37,24 @@ def test_a_saved_set_is_stored_and_used_at_once(service: Service, clock: Any) ->
     assert service.get("/v1/requirements/effective?user=alice&application=").get_json()["requirements"] == []
 
 
+def test_a_vo_that_there_is_not_is_said_by_whatever_is_asked_for_it(service: Service) -> None:
+    service.put("/v1/requirements/vo/materials", SET)
+
+    def notes(vo: str) -> list[list[str]]:
+        ask = {"subject": {"user": "alice", "vo": vo}}
+        answers = (
+            service.get(f"/v1/requirements/effective?user=alice&vo={vo}"),
+            service.post("/v1/selections", ask),
+            service.post("/v1/nodes/selections", ask),
+        )
+        return [[note for note in one.get_json()["notes"] if " VO " in note] for one in answers]
+
+    near = "Neither the site nor a requirement set has a VO material: did you mean materials?"
+    assert notes("material") == [[near]] * 3
+    assert notes("nope") == [["Neither the site nor a requirement set has a VO nope."]] * 3
+    assert notes("materials") == [[]] * 3
+
+
 def test_an_empty_list_removes_a_set(service: Service) -> None:
     service.put("/v1/requirements/user/alice", SET)
     assert service.put("/v1/requirements/user/alice", {"requirements": []}).status_code == 200

@@ -59,7 +59,8 @@ def select(now: Runtime, who: Principal, body: SelectionRequest) -> Reply:
         who.must_speak_for(body.subject.node)
     must_ask_for(who, body.subject.user, body.subject.vo, now.state.environment.home_vo)
     decision = now.state.select(_asked(now, body))
-    return render.reply(render.selection(decision, now.notes(), backends(now)))
+    notes = [*now.notes_on(body.subject.vo), *now.notes()]
+    return render.reply(render.selection(decision, notes, backends(now)))
 
 
 def select_nodes(now: Runtime, who: Principal, body: NodeSelectionRequest) -> Reply:
@@ -68,7 +69,8 @@ def select_nodes(now: Runtime, who: Principal, body: NodeSelectionRequest) -> Re
         who.must_speak_for(body.subject.node)
     must_ask_for(who, body.subject.user, body.subject.vo, now.state.environment.home_vo)
     decision = now.state.select_nodes(_task(now, body), body.shape())
-    return render.reply(render_nodes.node_selection(decision, now.notes()))
+    notes = [*now.notes_on(body.subject.vo), *now.notes()]
+    return render.reply(render_nodes.node_selection(decision, notes))
 
 
 def storage_systems(now: Runtime, _who: Principal) -> Reply:

@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 
 from flask import Flask, current_app
@@ -182,6 +183,15 @@ class Runtime:
         journal = [] if self.journal is None else self.journal.notes()
         members = [] if self.members is None else self.members.notes()
         return [*self.keeper.notes(now), *self.observer.notes(now), *journal, *members]
+
+    def notes_on(self, vo: str | None) -> list[str]:
+        """Return what a person who names an organisation should know of it: that there is none."""
+        known = None if vo is None else self._organisations()
+        if vo is None or known is None or vo in known:
+            return []
+        near = get_close_matches(vo, sorted(known), 1)
+        hint = f": did you mean {near[0]}?" if near else "."
+        return [f"Neither the site nor a requirement set has a VO {vo}{hint}"]
 
     def _take_observations(self, seen: Seen) -> None:
         self.state.take_observations(seen.observations, self.foreground.give_way, seen.window)

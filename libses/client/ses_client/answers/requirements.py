@@ -111,3 +111,4 @@ class Effective(Answer):
     requirements: tuple[Requirement, ...]
     passed_over: tuple[PassedOver, ...] = ()
     vo_from: str | None = None
+    notes: tuple[str, ...] = ()

@@ -82,10 +82,11 @@ def effective(query_data: EffectiveQuery) -> Response:
 
     `vo_from` says by what the user belongs to the VO: `request`, `site description`, a POSIX or LDAP group,
     the claim of a token, or `portal account`.  `passed_over` is what is stated for the subject, too, and does
-    not count: a more particular level says something else, or it is not its time.  A user's token: of that
-    user only, and of the VO they belong to.
+    not count: a more particular level says something else, or it is not its time.  `notes` say when there is
+    no such VO as the request names.  A user's token: of that user only, and of the VO they belong to.
     """
-    state = runtime().state
+    running = runtime()
+    state = running.state
     asked = Subject(query_data.user, query_data.application or None, query_data.vo or None)
     homes = state.environment.home_vo
     must_ask_for(caller(), asked.user, asked.vo, homes)
@@ -99,6 +100,7 @@ def effective(query_data: EffectiveQuery) -> Response:
             "vo_from": "request" if asked.vo is not None else home and home.source,
             "requirements": render.resolved(applying),
             "passed_over": render.passed_over(passed_over(subject, sets, now), now),
+            "notes": running.notes_on(asked.vo),
         }
     )
 

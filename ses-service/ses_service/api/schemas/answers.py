@@ -370,6 +370,7 @@ class EffectiveRequirements(Answer):
     vo_from: str | None
     requirements: list[ResolvedRequirement]
     passed_over: list[PassedOver]
+    notes: list[str]
 
 
 class Health(Answer):

@@ -76,6 +76,8 @@ def effective(
         line(out, "Stated, too, and not counting:")
         rows = [[written(one.requirement), origin(one.requirement), one.reason] for one in found.passed_over]
         table(out, ("requirement", "from", "because"), rows)
+    for note in found.notes:
+        line(out, f"Note: {note}", "yellow")
 
 
 @requirements.command(
