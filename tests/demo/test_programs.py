@@ -68,6 +68,15 @@ def test_programs_that_run_together_each_write_their_file(tmp_path):
 
 
 def test_a_program_that_fails_is_named_with_its_last_words(tmp_path):
-    broken = Program("broken", "root", "x", lambda _: [["sh", "-c", "echo sorry >&2; exit 3"]])
-    with Interrupts() as interrupts, pytest.raises(DemoError, match="broken as root failed: sorry"):
+    words = "echo 1 >&2; echo ld: no room >&2; echo collect2: ld failed >&2; echo sorry >&2; exit 3"
+    broken = Program("broken", "root", "x", lambda _: [["sh", "-c", words]])
+    said = "broken as root failed: ld: no room / collect2: ld failed / sorry$"
+    with Interrupts() as interrupts, pytest.raises(DemoError, match=said):
         run(broken, tmp_path, {}, interrupts)
+
+
+def test_programs_keep_what_is_temporary_where_the_demonstration_does(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", "/somewhere")
+    tells = Program("tells", "root", "where", lambda file: [["sh", "-c", f'printf %s "$TMPDIR" >{file}']])
+    with Interrupts() as interrupts:
+        assert run(tells, tmp_path, {}, interrupts).path.read_text() == "/somewhere"

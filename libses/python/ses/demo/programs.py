@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import gettempdir
 
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
@@ -21,6 +22,7 @@ from ses.demo.tools import tool
 NOBODY = "nobody"
 USERS = ("root", NOBODY, "daemon", "games")  # every Debian has these accounts
 _LIMIT_SECONDS = 120.0
+_SAID = 3  # lines of a program that failed: compilers name the cause before they give up
 _MIB = 1 << 20
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -151,7 +153,7 @@ def _one(
     with subprocess.Popen(
         argv,
         cwd=directory,
-        env={"PATH": _PATH, "LC_ALL": "C", "HOME": "/", **environment},
+        env={"PATH": _PATH, "LC_ALL": "C", "HOME": "/", "TMPDIR": gettempdir(), **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -164,8 +166,8 @@ def _one(
             raise
     if process.returncode != 0:
         lines = words.decode("utf-8", "replace").strip().splitlines()
-        last = lines[-1] if lines else f"status {process.returncode}"
-        raise DemoError(f"{program.title} as {program.user} failed: {last}")
+        said = " / ".join(lines[-_SAID:]) if lines else f"status {process.returncode}"
+        raise DemoError(f"{program.title} as {program.user} failed: {said}")
 
 
 def _words(process: subprocess.Popen[bytes], interrupts: Interrupts) -> bytes:

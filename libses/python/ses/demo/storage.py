@@ -18,10 +18,11 @@ from ses.demo.faults import DemoError
 from ses.demo.mounts import mount_type, unmount
 from ses.demo.throttle import find_throttle
 from ses.demo.tools import tool
+from ses.demo.work import need_room
 
 CREATE_POLICY = "pfrd"  # mergerfs's present default: a random branch, weighted by free space
 _SHARED_MEMORY = Path("/dev/shm")
-_ROOM_MB = 1500  # for the images in memory; they are sparse
+_ROOM_MB = 1500  # for the images; they are sparse
 
 Progress = Callable[[str], None]
 
@@ -74,7 +75,7 @@ def set_up(
 def _branches(
     work: Path, undo: ExitStack, progress: Progress, plans: tuple[BranchPlan, ...], notes: list[str]
 ) -> tuple[Branch, ...]:
-    images = _image_directory(work, undo)
+    images = _image_directory(work, undo, min(_ROOM_MB, sum(plan.free for plan in plans)))
     made: list[Branch] = []
     with ExitStack() as attempt:
         for plan in plans:
@@ -94,11 +95,16 @@ def _branches(
     return tuple(Branch(plan, work / plan.name) for plan in plans)
 
 
-def _image_directory(work: Path, undo: ExitStack) -> Path:
-    """Memory when there is room: other users of the disk then cannot disturb the speeds."""
+def _image_directory(work: Path, undo: ExitStack, megabytes: int) -> Path:
+    """Memory when there is room: other users of the disk then cannot disturb the speeds.
+
+    Raises DemoError where the disk has no room either.
+    """
     directory = work / "images"
-    if _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > _ROOM_MB * MEGABYTE:
+    if _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > megabytes * MEGABYTE:
         directory = _SHARED_MEMORY / work.name
+    else:
+        need_room(work, megabytes)
     undo.callback(_remove_directory, directory)
     directory.mkdir(mode=0o700)
     return directory

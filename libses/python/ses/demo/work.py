@@ -12,6 +12,7 @@ from pathlib import Path
 from ses.demo.faults import DemoError
 
 _LONGEST = 70  # a socket's path has 108 bytes
+_ROOM_MB = 200  # inputs of programs, databases and logs
 _PATIENCE_SECONDS = 5.0
 
 
@@ -25,13 +26,27 @@ def need_root(what: str, command: str) -> None:
 
 
 def work_directory(undo: ExitStack, prefix: str) -> Path:
-    """Make a directory every user can reach; raises DemoError when its path is too long for a socket."""
+    """Make a directory every user can reach.
+
+    Raises DemoError when its path is too long for a socket, or its file system too full.
+    """
     work = Path(tempfile.mkdtemp(prefix=prefix))
     undo.callback(_remove, work)
     work.chmod(0o755)
+    need_room(work, _ROOM_MB)
     if len(str(work)) > _LONGEST:
         raise DemoError(f"The path {work} is too long for a socket in it. Set TMPDIR to a shorter one.")
     return work
+
+
+def need_room(directory: Path, megabytes: int) -> None:
+    """Raise DemoError where less is free."""
+    free = shutil.disk_usage(directory).free // 1_000_000
+    if free < megabytes:
+        raise DemoError(
+            f"{directory.parent} has {free} MB free, and {megabytes} MB are needed. "
+            "Set TMPDIR to a directory with more room."
+        )
 
 
 def _remove(work: Path) -> None:
