@@ -136,3 +136,11 @@ def test_units_of_one_machine_start_after_those_they_ask_and_wait_for_none_in_va
         "ses-share-agent": {"munge.service"},
     }
     assert not any(needs.values())
+
+
+def test_no_unit_that_is_to_run_always_gives_up() -> None:
+    """By default systemd starts nothing a sixth time in ten seconds: a port taken for a moment is enough."""
+    units = [one.read_text() for one in (ROOT / "packaging" / "systemd").glob("*.service")]
+    always = [one for one in units if "\nRestart=always\n" in one]
+    assert len(always) == 5
+    assert all("\nStartLimitIntervalSec=0\n" in one.partition("[Service]")[0] for one in always)
