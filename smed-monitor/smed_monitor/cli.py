@@ -5,6 +5,9 @@ What a command needs is imported when it runs: help comes at once.
 
 from __future__ import annotations
 
+from ses_listen import ctrl_c  # first: it acts while the others are loaded
+
+# isort: split
 import os
 import sys
 import time
@@ -13,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 from ses_listen.options import listen_option, log_level_option, tls_options
+from ses_listen.program import Program
 
 if TYPE_CHECKING:
     from smed_monitor.config.settings import ElementSettings, Settings
@@ -46,7 +50,7 @@ site_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Program)
 @click.version_option(
     package_name="qstorman-smed-monitor", prog_name="smed-monitor", message="%(prog)s %(version)s"
 )
@@ -78,6 +82,7 @@ def serve(
     log_level: str,
 ) -> None:
     """Scrape and answer until SIGTERM."""
+    ctrl_c.ends_the_process()
     from ses_listen.logs import log_to_stderr
     from ses_listen.server import ListenError
     from ses_listen.tls import MEND, TlsError, files_of, is_local
@@ -189,3 +194,6 @@ def _settings(path: Path, site: Path | None) -> Settings:
     except SettingsError as error:
         click.echo(str(error), err=True)
         sys.exit(2)
+
+
+ctrl_c.is_an_exception()  # whoever only imports this keeps what they had

@@ -1,4 +1,4 @@
-"""Ctrl-C while the command is still being loaded ends it at once: shells say 130, and nothing is printed."""
+"""Ctrl-C while a program is still being loaded ends it at once: shells say 130, and nothing is printed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 INTERRUPT = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
+MONITOR = """
+[[target]]
+name = "here"
+collector = "statvfs"
+paths = ["/"]
+
+[[element]]
+id = "a/b"
+target = "here"
+mount_point = "/"
+"""
+SERVICES = ("ses_service.commands.main", "smed_monitor.cli", "ses_webface.cli")
+each_program = pytest.mark.parametrize("module", ["ses.cli", *SERVICES])
+each_service = pytest.mark.parametrize("module", SERVICES)
 
 
 def run(program: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -22,25 +38,48 @@ def ended_by_the_signal(done: subprocess.CompletedProcess[str]) -> bool:
     return (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
-def test_while_modules_are_loaded(tmp_path: Path) -> None:
+@each_program
+def test_while_modules_are_loaded(module: str, tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text(INTERRUPT)
-    assert ended_by_the_signal(run("from ses.cli import main", PYTHONPATH=str(tmp_path)))
+    assert ended_by_the_signal(run(f"from {module} import main", PYTHONPATH=str(tmp_path)))
 
 
-def test_while_the_command_line_is_read() -> None:
+@each_program
+def test_while_the_command_line_is_read(module: str) -> None:
     reads = f"def read(*_words, **_more):\n    {INTERRUPT}\n"
-    assert ended_by_the_signal(run(f"from ses.cli import main\n{reads}main.make_context = read\nmain()"))
+    assert ended_by_the_signal(run(f"from {module} import main\n{reads}main.make_context = read\nmain()"))
 
 
-def test_a_process_that_called_the_command_keeps_the_exception_of_python() -> None:
+@each_service
+def test_while_a_service_starts(module: str, tmp_path: Path) -> None:
+    (tmp_path / "smed.toml").write_text(MONITOR)
+    words = ["serve", "--state-dir", str(tmp_path / "state")]
+    if module.startswith("smed_monitor"):
+        words += ["--config", str(tmp_path / "smed.toml")]
+    starts = (
+        f"import ses_listen.tls\ndef starts(*_files):\n    {INTERRUPT}\nses_listen.tls.files_of = starts\n"
+    )
+    assert ended_by_the_signal(run(f"{starts}from {module} import main\nmain({words!r})"))
+
+
+@each_service
+def test_a_command_that_may_have_something_to_undo_ends_with_130_and_no_word(module: str) -> None:
+    works = f"def works():\n    try:\n        {INTERRUPT}\n    finally:\n        print('undone')\n"
+    done = run(f"from {module} import main\n{works}main.command('works')(works)\nmain(['works'])")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "undone\n", "\n")
+
+
+@each_program
+def test_a_process_that_called_the_command_keeps_the_exception_of_python(module: str) -> None:
     program = (
-        "import signal\nfrom ses.cli import main\n"
+        f"import signal\nfrom {module} import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
     )
     assert run(program).stdout.endswith("\nTrue\n")
 
 
-def test_whoever_imports_the_command_keeps_the_exception_of_python() -> None:
-    program = "import signal, ses.cli; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+@each_program
+def test_whoever_imports_the_command_keeps_the_exception_of_python(module: str) -> None:
+    program = f"import signal, {module}; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
     assert run(program).stdout == "True\n"

@@ -5,6 +5,9 @@ What a command needs is imported when it runs: help comes at once.
 
 from __future__ import annotations
 
+from ses_listen import ctrl_c  # first: it acts while the others are loaded
+
+# isort: split
 import json
 import sys
 import time
@@ -16,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from ses_listen.options import listen_option, log_level_option, tls_options
+from ses_listen.program import Program
 
 from ses_webface.settings import Settings, default_state_dir, prepare_state_dir
 
@@ -76,7 +80,7 @@ def _sessions(state_dir: Path, database_url: str | None) -> SessionService:
     return SessionService(_database(state_dir, database_url), time.time)
 
 
-class _Group(click.Group):
+class _Group(Program):
     """Shows the portal's own errors as one line, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -158,6 +162,7 @@ def serve(
     log_level: str,
 ) -> None:
     """Serve the portal; brings its database up to date first."""
+    ctrl_c.ends_the_process()
     from ses_listen.logs import log_to_stderr
     from ses_listen.tls import MEND, TlsError, files_of, is_local
 
@@ -334,3 +339,6 @@ def _password(from_stdin: bool) -> str:
     if from_stdin:
         return sys.stdin.readline().rstrip("\r\n")
     return str(click.prompt("Password", hide_input=True, confirmation_prompt=True))
+
+
+ctrl_c.is_an_exception()  # whoever only imports this keeps what they had

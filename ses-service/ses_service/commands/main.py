@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from ses_listen import ctrl_c  # first: it acts while the others are loaded
+
+# isort: split
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 from ses_listen.options import listen_option, log_level_option, tls_options
+from ses_listen.program import Program
 
 from ses_service.commands.backup import accept_smaller_site, backup, restore
 from ses_service.commands.repair_ledger import repair_ledger
@@ -17,7 +21,7 @@ from ses_service.commands.tokens import token
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.group()
+@click.group(cls=Program)
 @click.version_option(
     package_name="qstorman-ses-service", prog_name="ses-service", message="%(prog)s %(version)s"
 )
@@ -113,6 +117,7 @@ def main() -> None:
 @log_level_option
 def serve(**options: Any) -> None:
     """Serve until SIGTERM or SIGINT."""
+    ctrl_c.ends_the_process()
     from ses_service.commands.serving import serve as run
 
     run(**options)
@@ -134,6 +139,8 @@ main.add_command(backup)
 main.add_command(restore)
 main.add_command(accept_smaller_site)
 main.add_command(repair_ledger)
+
+ctrl_c.is_an_exception()  # whoever only imports this keeps what they had
 
 if __name__ == "__main__":
     sys.exit(main())
