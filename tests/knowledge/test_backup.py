@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,23 @@ def test_the_embedded_store_is_backed_up_by_command(union_site: str, tmp_path: P
         again.stop()
 
 
+@pytest.mark.root
+def test_what_root_restores_for_a_service_that_is_stopped_belongs_to_the_service(
+    union_site: str, tmp_path: Path
+) -> None:
+    state, path = tmp_path / "state", tmp_path / "backup.nq"
+    embedded = EmbeddedStore(state / "knowledge")
+    fill(embedded.start(), union_site)
+    embedded.stop()
+    assert run("backup", "--state-dir", state, path).exit_code == 0
+    shutil.rmtree(state / "knowledge")
+    shutil.chown(state, 65534, 65534)
+    assert run("restore", "--state-dir", state, path).exit_code == 0
+    made = [one.stat() for one in (state / "knowledge").rglob("*")]
+    assert made
+    assert {(one.st_uid, one.st_gid) for one in made} == {(65534, 65534)}
+
+
 def test_fuseki_is_backed_up_by_command_with_its_password_only(
     fuseki: Fuseki, union_site: str, tmp_path: Path
 ) -> None:
@@ -117,3 +135,29 @@ def test_which_store_must_be_said(tmp_path: Path) -> None:
     done = run("backup", tmp_path / "backup.nq")
     assert done.exit_code == 2
     assert "--state-dir DIR, or --kb-url URL" in done.output
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        (["backup", "backup.nq"], "knowledge/data"),
+        (["accept-smaller-site"], "site.json"),
+        (["repair-ledger"], "ledger.db"),
+    ],
+)
+def test_a_folder_that_is_no_services_is_refused_and_nothing_is_made_there(
+    tmp_path: Path, command: list[str], kept: str
+) -> None:
+    folder = tmp_path / "qstorman"
+    (folder / "service" / kept).mkdir(parents=True)
+    done = run(*command, "--state-dir", folder)
+    assert done.exit_code == 1
+    assert f"did you mean {folder / 'service'}?" in done.output
+    assert [one.name for one in folder.iterdir()] == ["service"]
+
+
+def test_a_backup_that_cannot_be_written_leaves_nothing(store: HttpStore, tmp_path: Path) -> None:
+    (tmp_path / "backup.nq").mkdir()
+    with pytest.raises(OSError, match="Is a directory"):
+        back_up(store, tmp_path / "backup.nq")
+    assert [one.name for one in tmp_path.iterdir()] == ["backup.nq"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from pathlib import Path
@@ -15,6 +17,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from ports import free_port
+from ses_webface import settings
 from ses_webface.accounts.services import AccountService
 from ses_webface.accounts.sessions import SessionService
 from ses_webface.cli import main
@@ -53,6 +56,27 @@ def test_accounts_are_added_listed_changed_and_removed(run) -> None:
     assert run("account", "password", "alice", "--password-stdin", stdin="another secret\n")[0] == 0
     assert run("account", "remove", "alice")[0] == 0
     assert "alice" not in run("account", "list")[1]
+
+
+@pytest.mark.root
+def test_what_root_makes_belongs_to_who_serves() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.chown(folder, 65534, 65534)
+        subprocess.run(
+            [*COMMAND, "account", "add", "alice", "--password-stdin", "--state-dir", folder],
+            input=b"correct horse\n", check=True,
+        )  # fmt: skip
+        assert {one.stat().st_uid for one in Path(folder).rglob("*")} == {65534}
+
+
+def test_root_means_the_state_directory_of_the_unit_where_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(settings, "_OF_THE_UNIT", tmp_path)
+    assert settings.default_state_dir() == tmp_path
+    monkeypatch.setattr(settings, "_OF_THE_UNIT", tmp_path / "none")
+    assert settings.default_state_dir() == Path("/var/lib/ses-webface")
 
 
 def test_sessions_are_listed_and_ended(run, tmp_path: Path) -> None:

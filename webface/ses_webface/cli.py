@@ -40,8 +40,10 @@ def _database_options(command: Command) -> Command:
             default=default_state_dir,
             envvar="SES_WEBFACE_STATE_DIR",
             show_envvar=True,
-            show_default="/var/lib/ses-webface, or ~/.local/state/ses-webface",
-            help="Where the secret key and, by default, the database lie.",
+            show_default="/var/lib/qstorman/webface, if it is there, else /var/lib/ses-webface; for others "
+            "than root ~/.local/state/ses-webface",
+            help="Where the secret key and, by default, the database lie.  Called by root, all commands but "
+            "serve act as its owner.",
         ),
         click.option(
             "--database-url",
@@ -61,11 +63,20 @@ def _url(state_dir: Path, database_url: str | None) -> str:
 
 
 def _database(state_dir: Path, database_url: str | None) -> Database:
-    from ses_webface.database import Database
-
-    found = Database(_url(state_dir, database_url))
+    found = _as_served(state_dir, database_url)
     found.upgrade()
     return found
+
+
+def _as_served(state_dir: Path, database_url: str | None) -> Database:
+    """Return the database as the user who serves has it; root becomes that user."""
+    from ses_listen.owner import become_owner_of
+
+    from ses_webface.database import Database
+
+    url = _url(state_dir, database_url)
+    become_owner_of(state_dir)
+    return Database(url)
 
 
 def _accounts(state_dir: Path, database_url: str | None) -> AccountService:
@@ -222,9 +233,7 @@ def database() -> None:
 @_database_options
 def upgrade(state_dir: Path, database_url: str | None) -> None:
     """Bring the tables up to this version."""
-    from ses_webface.database import Database
-
-    before, after = Database(_url(state_dir, database_url)).upgrade()
+    before, after = _as_served(state_dir, database_url).upgrade()
     click.echo(f"{before or 'empty'} -> {after}" if before != after else f"{after}: nothing to do")
 
 

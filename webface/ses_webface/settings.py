@@ -35,10 +35,13 @@ class Settings:
     oidc_secret_file: Path | None = None
 
 
+_OF_THE_UNIT = Path("/var/lib/qstorman/webface")
+
+
 def default_state_dir() -> Path:
-    """Return /var/lib/ses-webface for root, a folder under XDG_STATE_HOME for anybody else."""
+    """Return the unit's folder, if there is one, else /var/lib/ses-webface; for others than root theirs."""
     if os.geteuid() == 0:
-        return Path("/var/lib/ses-webface")
+        return _OF_THE_UNIT if _OF_THE_UNIT.is_dir() else Path("/var/lib/ses-webface")
     home = os.environ.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
     return Path(home) / "ses-webface"
 

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from ses_listen.owner import give_to_owner_of
+
+from ses_service.commands.state_dir import must_hold
 
 if TYPE_CHECKING:
     from ses_service.knowledge import HttpStore
@@ -56,6 +59,8 @@ def backup(file: Path, **which: Any) -> None:
     """
     from ses_service.knowledge.exchange.backup import back_up
 
+    if which["state_dir"] is not None:
+        must_hold(which["state_dir"], "knowledge/data")
     with _opened(**which) as store:
         click.echo(f"{back_up(store, file)} statements written to {file}")
 
@@ -96,6 +101,7 @@ def accept_smaller_site(state_dir: Path) -> None:
     """
     from ses_service.knowledge.shrinking import Acceptance
 
+    must_hold(state_dir, "knowledge", "site.json")
     try:
         Acceptance(state_dir).give()
     except OSError as error:
@@ -127,5 +133,6 @@ def _opened(
     except (KnowledgeBaseError, OSError) as error:
         raise click.ClickException(str(error)) from None
     finally:
-        if embedded is not None:
+        if embedded is not None and state_dir is not None:
             embedded.stop()
+            give_to_owner_of(state_dir, state_dir / "knowledge")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from ses_listen.owner import become_owner_of
+
+from ses_service.commands.state_dir import must_hold
 
 if TYPE_CHECKING:
     from ses_service.store.salvage import Salvaged
@@ -35,7 +37,9 @@ def repair_ledger(state_dir: Path, database_url: str | None) -> None:
     from ses_service.store.set_aside import repaired
     from ses_service.store.writer import Writer
 
-    _become_owner_of(state_dir)
+    if database_url is None:
+        must_hold(state_dir, "ledger.db*")
+    become_owner_of(state_dir)
     try:
         database = Database(database_url or sqlite_url(state_dir / "ledger.db"))
     except DatabaseUrlError as error:
@@ -65,15 +69,6 @@ def _open(writer: Writer) -> None:
     except DatabaseDamagedError:
         writer.set_aside()
         writer.open()
-
-
-def _become_owner_of(folder: Path) -> None:
-    """Let root make no file that the service could not write afterwards."""
-    found = folder.stat()
-    if os.geteuid() == 0 and found.st_uid != 0:
-        os.setgroups([])
-        os.setgid(found.st_gid)
-        os.setuid(found.st_uid)
 
 
 def _tell(file: Path, found: dict[str, Salvaged], added: dict[str, int], kept: Path) -> None:

@@ -23,11 +23,15 @@ def back_up(store: HttpStore, path: Path) -> int:
     """
     quads = store.dump()
     part = path.with_name(f"{path.name}.part")
-    with open(part, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-        file.write(quads + _END)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    try:
+        with open(part, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.write(quads + _END)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
     return sum(1 for line in quads.splitlines() if line.strip())
 
 

@@ -1,0 +1,19 @@
+"""Whether a folder is the one a service keeps its state in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+def must_hold(folder: Path, *patterns: str) -> None:
+    """Raise ClickException for a folder with no file of these names: no service keeps its state there."""
+    if not _holds(folder, patterns):
+        below = sorted(one for one in folder.iterdir() if one.is_dir() and _holds(one, patterns))
+        hint = f"; did you mean {below[0]}?" if below else ": --state-dir is that of ses-service serve"
+        raise click.ClickException(f"{folder} has no {' or '.join(patterns)}{hint}")
+
+
+def _holds(folder: Path, patterns: tuple[str, ...]) -> bool:
+    return any(True for pattern in patterns for _ in folder.glob(pattern))
