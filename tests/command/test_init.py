@@ -93,6 +93,21 @@ def test_secrets_are_closed_and_the_certificate_has_every_name(made: Path) -> No
     assert "DNS:store1, IP Address:127.0.0.1" in names
 
 
+def test_who_serves_can_read_it_whatever_the_umask_of_who_wrote_it(ses, storage: str, tmp_path: Path) -> None:
+    directory = tmp_path / "deep" / "etc"
+    before = os.umask(0o077)
+    try:
+        ses.json("init", str(directory), "--storage", storage, "--host", "store1", "--node", "n1")
+    finally:
+        os.umask(before)
+    here = directory / "qstorman"
+    folders = [directory.parent, directory, here, here / "tls", here / "node", directory / "default"]
+    assert {stat.S_IMODE(one.stat().st_mode) for one in folders} == {0o755}
+    files = [here / "site.ttl", here / "smed.toml", here / "tls/ca.pem", here / "tls/store1.pem"]
+    assert {stat.S_IMODE(one.stat().st_mode) for one in files} == {0o644}
+    assert stat.S_IMODE((here / "tokens").stat().st_mode) == 0o700
+
+
 def test_nothing_is_overwritten(ses, made: Path, storage: str) -> None:
     before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
     (made / "default/ses-service").unlink()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 
@@ -44,6 +45,22 @@ def test_what_is_exported_can_be_imported_and_changes_nothing(kb, tmp_path):
         assert done(kb("kb", "import", mode, str(file))) == "Nothing changes.\n"
     assert exported(kb) == file.read_text()
     assert done(kb("kb", "validate", str(file))).endswith("nothing wrong\n")
+
+
+@pytest.mark.root
+def test_a_file_that_is_exported_anew_stays_its_owners_and_as_open_as_it_was(kb, tmp_path):
+    file = tmp_path / "site.ttl"
+    file.write_text("")
+    file.chmod(0o640)
+    os.chown(file, 65534, 65534)
+    before = os.umask(0o077)
+    try:
+        done(kb("kb", "export", "--site", "-o", str(file)))
+    finally:
+        os.umask(before)
+    found = file.stat()
+    assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (65534, 65534, 0o640)
+    assert file.read_text()
 
 
 def test_parts_and_formats_of_an_export(kb, tmp_path):

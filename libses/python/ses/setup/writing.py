@@ -56,7 +56,7 @@ def write(answers: Answers) -> None:
     here, service = answers.here, _service()
     try:
         for path, text in texts(answers).items():
-            path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            _make_open(path.parent)
             _create(path, text, 0o644)
         (here / "tokens").mkdir(mode=0o700)
     except OSError as error:
@@ -70,6 +70,14 @@ def write(answers: Answers) -> None:
     if os.geteuid() == 0:
         with suppress(KeyError):  # there is no such user where the services run as somebody else
             os.chown(tokens, pwd.getpwnam(_SERVICE_USER).pw_uid, -1)
+
+
+def _make_open(folder: Path) -> None:
+    """Make a folder, and those above it, that the services' user passes, whatever the umask."""
+    if not folder.exists():
+        _make_open(folder.parent)
+        folder.mkdir()
+        folder.chmod(0o755)
 
 
 def _create(path: Path, text: str, mode: int) -> None:

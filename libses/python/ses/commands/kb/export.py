@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -88,6 +90,11 @@ def _write(path: Path, text: str) -> None:
     try:
         try:
             beside.write_text(text, "utf-8")
+            if path.exists():  # services read it, whatever the umask here is
+                found = path.stat()
+                with suppress(PermissionError):
+                    os.chown(beside, found.st_uid, found.st_gid)
+                beside.chmod(stat.S_IMODE(found.st_mode))
             beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)
