@@ -39,7 +39,7 @@ def test_status_says_what_a_ready_service_does_without(ses, service):
     service.checks = [{"name": "monitor", "ok": False, "detail": "cannot be reached"}]
     result = ses("status")
     assert result.exit_code == 0
-    assert "ready, but without monitor" in result.output
+    assert "ready, but not ok: monitor" in result.output
     assert ses.json("status")["degraded"] is True
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from ses_service.feeds.monitor_reader import Observer
 from ses_service.feeds.site_reader import EnvironmentKeeper
 from ses_service.members.updater import Members
 from ses_service.model.policies import described
+from ses_service.security.certificates import end_of
 from ses_service.state.state import NoEnvironmentError, ServiceState
 from ses_service.store.journal import Journal
 from ses_service.store.peers import Peers
 
 _REMEMBERED = 600.0  # seconds since a node told of more files than it may
+_TO_RENEW = 30 * 86400.0  # seconds before its certificate ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """The parts of a service that are asked; ``journal``, ``others`` and ``members`` may be absent."""
+    """The parts of a service that are asked; from ``journal`` to ``certificate`` they may be absent.
+
+    ``wall`` is the clock by which the certificate ends.
+    """
 
     state: ServiceState
     keeper: EnvironmentKeeper
@@ -34,6 +41,8 @@ class Readiness:
     journal: Journal | None
     others: Peers | None
     members: Members | None
+    certificate: Path | None
+    wall: Callable[[], float]
 
     def checks(self) -> list[Check]:
         """Return how each part is; the service is ready when that named ``site`` is ok."""
@@ -59,12 +68,26 @@ class Readiness:
         if self.others is not None:
             heard = self.others.fault or f"{self.others.heard} run"
             found.append(Check("other-services", ok=not self.others.fault, detail=heard))
+        if self.certificate is not None:
+            found.append(self._certificate(self.certificate))
         found.append(self._nodes())
         if self.members is not None:
             found += [
                 Check(str(one["name"]), bool(one["ok"]), str(one["detail"])) for one in self.members.checks()
             ]
         return found
+
+    def _certificate(self, path: Path) -> Check:
+        try:
+            end = end_of(path)
+        except (OSError, ValueError) as error:
+            return Check("certificate", ok=False, detail=f"{path}: {error}")
+        left = end.timestamp() - self.wall()
+        detail = f"{path} ends on {end:%Y-%m-%d}"
+        if left > _TO_RENEW:
+            return Check("certificate", ok=True, detail=detail)
+        detail += f": renew it (ses-service tls init {path.parent} HOST); then nodes refuse this service"
+        return Check("certificate", ok=False, detail=detail)
 
     def _nodes(self) -> Check:
         refusals = self.state.ledger.totals().refusals

@@ -139,8 +139,16 @@ class Runtime:
             if self.journal is None or config.store is None or not config.store.database.shared
             else Peers(ledger, config.store, self.journal, config.clock)
         )
+        own = config.trust.own
         self.readiness = Readiness(
-            self.state, self.keeper, self.observer, self.journal, self.others, self.members
+            self.state,
+            self.keeper,
+            self.observer,
+            self.journal,
+            self.others,
+            self.members,
+            None if own is None else own.certificate,
+            config.wall or config.clock,
         )
         self.metrics = Metrics(self.readiness)
         self._housekeeping = Loop("housekeeping", self._expire)

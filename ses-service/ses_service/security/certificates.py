@@ -27,7 +27,9 @@ def make_certificates(
     Returns the file and the names of each.  The authority is made when the directory has none.  Keys belong
     to ``uid``; -1: to the caller.  Raises OSError and ValueError.
     """
-    directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+    if not directory.exists():
+        directory.mkdir(parents=True)
+        directory.chmod(0o755)  # whatever the umask: who serves passes it
     ca, ca_key = _authority(directory)
     made = [
         _certificate(directory, names, days, ca, ca_key)
@@ -36,6 +38,11 @@ def make_certificates(
     for path, _ in made:
         os.chown(key_of(path), uid, -1)
     return made
+
+
+def end_of(certificate: Path) -> datetime.datetime:
+    """Return when the first of the certificates in a file ends.  Raises OSError and ValueError."""
+    return min(one.not_valid_after_utc for one in x509.load_pem_x509_certificates(certificate.read_bytes()))
 
 
 def key_of(certificate: Path) -> Path:
@@ -84,6 +91,9 @@ def _certificate(
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host[:64])])
     usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
+    days = min(days, (ca.not_valid_after_utc - datetime.datetime.now(datetime.UTC)).days)
+    if days < 1:
+        raise ValueError("the authority in ca.pem ends: move ca.pem and ca-key.pem away, and call this again")
     builder = (
         _builder(subject, ca.subject, key, days)
         .add_extension(x509.SubjectAlternativeName([_name(one) for one in names]), critical=False)

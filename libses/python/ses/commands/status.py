@@ -19,7 +19,7 @@ def status(client: ServiceClient, as_json: bool) -> None:
 
     Exits with 1 when it is not ready, which means that the site was never read.  A service that is ready,
     but does without something (knowledge base, monitor, database), still decides, with what it last read;
-    the first line names what is away, and --json has "degraded".  What to do about it: ses doctor.
+    the first line names what is not ok, and --json has "degraded".  What to do about it: ses doctor.
     """
     readiness = client.readiness()
     ready, checks = readiness.ready, readiness.checks
@@ -49,7 +49,7 @@ def _show(url: str, ready: bool, checks: tuple[ReadyCheck, ...], inventory: Inve
     if not ready:
         line(out, f"{url}: NOT ready", "red")
     elif lacking:
-        line(out, f"{url}: ready, but without {', '.join(lacking)}", "yellow")
+        line(out, f"{url}: ready, but not ok: {', '.join(lacking)}", "yellow")
     else:
         line(out, f"{url}: ready", "green")
     rows = [[one.name, "ok" if one.ok else "NOT ok", one.detail] for one in checks]
