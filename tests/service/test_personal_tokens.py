@@ -120,7 +120,9 @@ def test_token_ends_in_time_and_its_name_is_free_then(people: People) -> None:
     people.clock.time += 2 * DAY - 1
     assert people.call(token, "GET", "/v1/elements").status_code == 200
     people.clock.time += 1
-    assert people.call(token, "GET", "/v1/elements").status_code == 401
+    refused = people.call(token, "GET", "/v1/elements")
+    assert refused.status_code == 401
+    assert "The token 'laptop' ended on " in refused.get_json()["detail"]
     assert people.names() == ["laptop"], "it is listed, so that its owner sees why"
     assert people.call(people.token(), "GET", "/v1/elements").status_code == 200
     assert people.names() == ["laptop"]

@@ -8,6 +8,7 @@ import pwd
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import lru_cache, wraps
 from typing import ParamSpec, TypeVar
 
@@ -91,6 +92,13 @@ class Authenticator:
         if found is None and self._signed is not None and token.count(".") == _DOTS:
             return _signed_in(self._signed, token.strip())
         if found is None:
+            ended = self._personal.ended(token.strip()) if self._personal else None
+            if ended is not None:
+                when = datetime.fromtimestamp(ended.ends, UTC)
+                raise UnauthenticatedProblem(
+                    f"The token {ended.name!r} ended on {when:%Y-%m-%d}; make another in the portal (your "
+                    "account, Tokens), and keep it by: ses login"
+                )
             raise UnauthenticatedProblem("The token is not known; ask an administrator for one.")
         if found.role in (Role.PORTAL, Role.ADMIN):
             return Principal(found.name, found.role, acting)

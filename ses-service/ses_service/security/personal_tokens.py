@@ -118,6 +118,12 @@ class PersonalTokens:
                     self._write(self._tokens)
             return found
 
+    def ended(self, token: str) -> PersonalToken | None:
+        """Return what is kept of a token that was valid once."""
+        with self._lock:
+            found = self._tokens.get(_digest(token))
+            return None if found is None or found.ends > self._clock() else found
+
     def _keep(self, tokens: dict[str, PersonalToken]) -> None:
         self._write(tokens)
         self._tokens = tokens
