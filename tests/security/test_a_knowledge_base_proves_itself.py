@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from click import ClickException
 from click.testing import CliRunner
 from service_process import Running
 from ses_service.commands.main import main
@@ -84,6 +85,7 @@ def test_one_that_cannot_prove_itself_is_asked_nothing(store_with_tls: str, tmp_
 def test_no_password_goes_over_the_network_in_clear_text(tmp_path: Path, command: list[str]) -> None:
     password = tmp_path / "password"
     password.write_text("writer:a secret\n")
+    password.chmod(0o600)
     own = [f"--state-dir={tmp_path / 'state'}", "--trust-loopback"] if command == ["serve"] else []
     told = ["--kb-url=http://192.0.2.1:3030/kb", f"--kb-credentials-file={password}"]
     done = CliRunner().invoke(main, [*command, *own, *told])
@@ -98,4 +100,13 @@ def test_no_password_goes_over_the_network_in_clear_text(tmp_path: Path, command
 def test_a_password_goes_where_nobody_overhears_it(tmp_path: Path, where: str) -> None:
     password = tmp_path / "password"
     password.write_text("writer:a secret\n")
+    password.chmod(0o600)
     assert store_at(where, "fuseki", password, Trust()).url == f"{where}/sparql"
+
+
+def test_a_password_that_others_may_read_is_refused_with_the_next_step(tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("writer:a secret\n")
+    password.chmod(0o640)
+    with pytest.raises(ClickException, match=f"run: chmod 600 {password}"):
+        store_at("https://kb.example.org/kb", "fuseki", password, Trust())

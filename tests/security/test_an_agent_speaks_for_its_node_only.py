@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -133,7 +134,10 @@ def test_two_tokens_of_a_node_are_valid_until_one_is_revoked(guarded: Guarded) -
     guarded.tokens.write_text("# the nodes\n" + guarded.tokens.read_text("utf-8"), "utf-8")
     guarded.of["again"] = made(guarded.tokens, "--role=node", "--node=n17")
     assert [guarded.say(who, "n17", {})[0] for who in ("n17", "again")] == [200, 200]
-    listed = CliRunner().invoke(main, ["token", "list", f"--tokens={guarded.tokens}"]).output
+    listing = ["token", "list", f"--tokens={guarded.tokens}"]
+    listed = CliRunner().invoke(main, listing).output
+    told = json.loads(CliRunner().invoke(main, [*listing, "--json"]).output)
+    assert {"name": "agent-n17-2", "role": "node", "user": None, "node": "n17"} in told
     assert "agent-n17\tnode\tn17\n" in listed
     assert "agent-n17-2\tnode\tn17\n" in listed
     revoke = ["token", "revoke", f"--tokens={guarded.tokens}"]

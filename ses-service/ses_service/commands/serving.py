@@ -14,6 +14,7 @@ from ses_listen.server import Listener, ListenError
 from ses_listen.tls import MEND, FollowedTls, TlsError, files_of, is_local
 
 from ses_service.api.app import create_app
+from ses_service.commands.secret_files import secret_line
 from ses_service.commands.store_at import store_at
 from ses_service.http.server import serve as serve_http
 from ses_service.knowledge import (
@@ -85,7 +86,8 @@ def serve(
         sessions = None
         if munge:
             sessions = Sessions(Munge(munge_socket), session_key(state_dir / "session-key"), time.time)
-        url, password = database_url or sqlite_url(state_dir / "ledger.db"), _secret(database_password_file)
+        url = database_url or sqlite_url(state_dir / "ledger.db")
+        password = None if database_password_file is None else secret_line(database_password_file)
         database = Database(url, password)
         writer = WriterProcess(url, password, database.owner)
         mapping = None if members is None else read_mapping(members)
@@ -203,12 +205,3 @@ def _store(
         except KnowledgeBaseError as error:
             raise click.ClickException(f"the embedded knowledge base cannot be used: {error}") from None
     return store_at(url, flavour, credentials_file, trust)
-
-
-def _secret(path: Path | None) -> str | None:
-    """Return the one line of a file that only its owner may read."""
-    if path is None:
-        return None
-    if path.stat().st_mode & 0o077:
-        raise click.ClickException(f"{path} is readable by others than its owner; run: chmod 600 {path}")
-    return path.read_text("utf-8").strip()

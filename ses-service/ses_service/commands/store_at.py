@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import click
 from ses_listen.tls import TlsError, is_local
 
+from ses_service.commands.secret_files import secret_line
 from ses_service.knowledge import HttpStore
 from ses_service.security.trust import Trust
 
@@ -39,7 +40,7 @@ def _account(path: Path | None) -> tuple[str, str] | None:
     """Return user and password of a file that holds one line USER:PASSWORD."""
     if path is None:
         return None
-    user, colon, password = path.read_text("utf-8").strip().partition(":")
+    user, colon, password = secret_line(path).partition(":")
     if not colon or not user:
         raise click.ClickException(f"{path} must hold one line USER:PASSWORD")
     return user, password

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from itertools import chain, count
 from pathlib import Path
@@ -95,8 +96,16 @@ def new_tokens(tokens: Path, directory: Path, nodes: tuple[str, ...]) -> None:
 
 @token.command("list", epilog="\b\nExample:\n  ses-service token list --tokens /etc/qstorman/tokens.toml")
 @_tokens
-def list_tokens(tokens: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_tokens(tokens: Path, as_json: bool) -> None:
     """List name, role, and user or node of each token."""
+    if as_json:
+        told = [
+            {"name": one.name, "role": one.role, "user": one.user, "node": one.node}
+            for one in tokens_of(tokens)
+        ]
+        click.echo(json.dumps(told))
+        return
     for one in tokens_of(tokens):
         whose = one.user or one.node or ("bound to no node" if one.role is Role.NODE else "")
         click.echo(f"{one.name}\t{one.role}\t{whose}".rstrip())
