@@ -115,6 +115,24 @@ def test_a_killed_server_is_started_again_with_its_data(tmp_path: Path) -> None:
     assert not is_running(store.pid)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_for_all_processes_of_a_unit_or_a_terminal_leaves_its_end_to_the_service(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    store = EmbeddedStore(tmp_path)
+    client = store.start()
+    before = store.pid
+    assert before
+    try:
+        os.kill(before, number)
+        for _ in range(3):
+            client.select("SELECT * WHERE {} LIMIT 1")
+        assert store.pid == before
+    finally:
+        store.stop()
+    assert not is_running(before)
+
+
 def test_a_server_that_hangs_is_killed_and_started_again(tmp_path: Path) -> None:
     store = EmbeddedStore(tmp_path, patience=1.0)
     knowledge = KnowledgeBase(store.start())

@@ -109,12 +109,8 @@ class EmbeddedStore:
         with self._guard:
             self._stopping.set()
         if self._process is not None and self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(10)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            self._process.kill()  # what it acknowledged is kept
+            self._process.wait()
         if self._watcher.is_alive():
             self._watcher.join(5)
         if self._lock is not None:
@@ -205,7 +201,8 @@ class EmbeddedStore:
 
 
 def _die_with_parent() -> None:
-    # The server must not outlive a service that was killed. A terminal's Ctrl-C is for the service,
-    # which ends the server in its own order.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The server must not outlive a service that was killed. A terminal's Ctrl-C, and the SIGTERM that systemd
+    # sends to all processes of a unit, are for the service, which ends the server in its own order.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, signal.SIG_IGN)
