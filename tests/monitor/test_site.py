@@ -84,7 +84,7 @@ def test_a_target_the_settings_do_not_have_is_told(found: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("this is no Turtle", "is not Turtle"),
+        ("this is no Turtle", "line 1: is not Turtle: "),
         (
             PREFIX + ':f qsm:name "fs" ; qsm:observedAt "n1" .\n'
             ':o a qsm:ObjectStorageTarget ; qsm:name "o" ; qsm:elementOf :f ; qsm:target "flash" .\n',

@@ -180,3 +180,8 @@ def test_a_token_others_can_read_stops_the_start(tmp_path: Path) -> None:
     )
     assert result.exit_code == 1
     assert "chmod 600" in result.output
+
+
+def test_an_address_of_no_service_is_refused(run) -> None:
+    code, said = run("serve", "--service-url", "htp://store1:8630")
+    assert (code, "begins with http:// or https:// or unix:/" in said) == (2, True)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from ses_listen.options import listen_option, log_level_option, tls_options
+from ses_listen.options import address, listen_option, log_level_option, tls_options
 from ses_listen.program import Program
 
 from ses_webface.settings import Settings, default_state_dir, prepare_state_dir
@@ -120,6 +120,7 @@ def main() -> None:
 @tls_options
 @click.option(
     "--service-url",
+    callback=address("http://", "https://", "unix:/"),
     default="http://127.0.0.1:8630",
     show_default=True,
     help="The selection service: https, unix: and the path of its socket, or http on this machine; to one "

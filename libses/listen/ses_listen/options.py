@@ -40,6 +40,17 @@ def _host_and_port(_context: click.Context, _option: click.Parameter, value: str
     return value
 
 
+def address(*begins: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    """Return the callback of an option whose value is an address that begins with one of these."""
+
+    def checked(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+        if value is not None and not any(value.startswith(one) and value != one for one in begins):
+            raise click.BadParameter(f"{value!r} is no address: it begins with {' or '.join(begins)}")
+        return value
+
+    return checked
+
+
 def tls_options(command: Command) -> Command:
     """Add the options whose values :func:`ses_listen.tls.files_of` takes."""
     for option in (

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from ses_listen.options import address
 from ses_listen.owner import give_to_owner_of
 
 from ses_service.commands.state_dir import must_hold
@@ -21,7 +22,11 @@ _OPTIONS = (
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         help="Folder of the service whose embedded knowledge base it is; the service may be running.",
     ),
-    click.option("--kb-url", help="Knowledge base that is not embedded."),
+    click.option(
+        "--kb-url",
+        callback=address("http://", "https://"),
+        help="Knowledge base that is not embedded.",
+    ),
     click.option(
         "--kb-flavour",
         type=click.Choice(["fuseki", "oxigraph"]),

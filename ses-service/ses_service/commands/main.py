@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from ses_listen.options import listen_option, log_level_option, tls_options
+from ses_listen.options import address, listen_option, log_level_option, tls_options
 from ses_listen.program import Program
 
 from ses_service.commands.backup import accept_smaller_site, backup, restore
@@ -19,6 +19,9 @@ from ses_service.commands.tls import tls
 from ses_service.commands.tokens import token
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+_web_address = address("http://", "https://")
 
 
 @click.group(cls=Program)
@@ -51,8 +54,10 @@ def main() -> None:
     required=True,
     help="Folder for the ledger's database and the embedded knowledge base; made when missing.",
 )
-@click.option("--monitor-url", help="Where smed-monitor serves; without it static facts decide.")
-@click.option("--kb-url", help="Knowledge base to use instead of the embedded one.")
+@click.option(
+    "--monitor-url", callback=_web_address, help="Where smed-monitor serves; without it static facts decide."
+)
+@click.option("--kb-url", callback=_web_address, help="Knowledge base to use instead of the embedded one.")
 @click.option(
     "--kb-flavour",
     type=click.Choice(["fuseki", "oxigraph"]),

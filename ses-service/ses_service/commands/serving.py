@@ -102,9 +102,10 @@ def serve(
         ListenError,
         TlsError,
         PersonalTokenFileError,
-        OSError,
     ) as error:
         raise click.ClickException(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from None
     if munge_socket is not None and not munge:
         raise click.UsageError("--munge-socket: give --munge too")
     signed_in = mapping is not None and mapping.oidc is not None

@@ -238,7 +238,7 @@ def load(
     if not settings.elements and not settings.rules:
         raise SettingsError(
             f"{path}: element: is required, unless there is a [[rule]] or a description (--site) that has "
-            "elements with qsm:observedAt"
+            "elements with qsm:observedAt (ses kb validate says what is wrong in one)"
         )
     return settings
 

@@ -19,6 +19,7 @@ from typing import Literal, Protocol
 from pydantic import ValidationError
 from rdflib import Graph, Namespace, URIRef
 from rdflib.namespace import RDF
+from rdflib.plugins.parsers.notation3 import BadSyntax
 from rdflib.term import Node
 
 from smed_monitor.config.settings import ElementSettings, Target
@@ -46,6 +47,8 @@ def described(
         graph = Graph().parse(data=path.read_text("utf-8").replace(_FORMER, _PRESENT), format="turtle")
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+    except BadSyntax as error:
+        raise SettingsError(f"{path}: line {error.lines + 1}: is not Turtle: {error._why}") from error
     except Exception as error:  # the parser lets several kinds out on malformed texts
         raise SettingsError(f"{path}: is not Turtle: {str(error).splitlines()[0]}") from error
     site = _Site(graph)
