@@ -273,8 +273,14 @@ def test_retries_slow_down(seen: Seen, monitor: Monitor) -> None:
 
 def test_an_address_nobody_serves_is_an_error_with_words(monitor: Monitor) -> None:
     monitor.stop()
-    with pytest.raises(MonitorError, match="does not answer"):
+    with pytest.raises(MonitorError, match=r"does not answer: connection refused$"):
         MonitorClient(monitor.url, wait=0.2, patience=0.3).observations(None, lambda: NOW)
+
+
+def test_a_monitor_that_ends_while_it_is_asked_is_said_to_have_hung_up(monitor: Monitor, seen: Seen) -> None:
+    monitor.act = lambda request: request.connection.close()
+    seen.observer.step()
+    assert seen.observer.status.detail == "the monitor does not answer: the connection was closed"
 
 
 def test_the_thread_reads_by_itself_and_stops_promptly(monitor: Monitor) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import urllib3
 
-from ses_service.feeds.monitor_reader import MonitorError
+from ses_service.feeds.monitor_reader import MonitorError, words_of
 from ses_service.security.trust import Trust
 
 
@@ -23,7 +23,7 @@ def answer_of(url: str, trust: Trust, seconds: float, most: int) -> bytes | None
         finally:
             answer.close()
     except urllib3.exceptions.HTTPError as error:
-        raise MonitorError(f"the monitor does not answer: {error}") from None
+        raise MonitorError(f"the monitor does not answer: {words_of(error)}") from None
     finally:
         pool.clear()
     if answer.status == 404:

@@ -147,7 +147,7 @@ class MonitorClient:
         try:
             response = self._pool.request("GET", url, timeout=timeout, preload_content=False, redirect=False)
         except urllib3.exceptions.HTTPError as error:
-            raise MonitorError(f"the monitor does not answer: {_words(error)}") from None
+            raise MonitorError(f"the monitor does not answer: {words_of(error)}") from None
         try:
             if response.status != 200:
                 raise MonitorError(f"the monitor answered with status {response.status}")
@@ -161,14 +161,21 @@ class MonitorClient:
                     raise MonitorError(f"the monitor's answer took more than {limit:g} s")
             return bytes(body)
         except urllib3.exceptions.HTTPError as error:
-            raise MonitorError(f"the monitor's answer broke off: {_words(error)}") from None
+            raise MonitorError(f"the monitor's answer broke off: {words_of(error)}") from None
         finally:
             response.close()
 
 
-def _words(error: Exception) -> str:
+def words_of(error: urllib3.exceptions.HTTPError) -> str:
+    """Return what a call that failed can be told as."""
+    causes = (error.__cause__, *error.args)
+    cause = next((one for one in causes if isinstance(one, OSError) and one.strerror), None)
+    if isinstance(error, urllib3.exceptions.NewConnectionError) and cause is not None:
+        return str(cause.strerror).lower()
     if isinstance(error, urllib3.exceptions.TimeoutError):
         return "no answer in time"
+    if isinstance(error, urllib3.exceptions.ProtocolError):
+        return "the connection was closed" if cause is None else str(cause.strerror).lower()
     return str(error).partition(": ")[2] or str(error)
 
 
