@@ -262,6 +262,19 @@ def test_directories_are_entered_deeper_than_files_may_be_open(built: Path, tmp_
     assert (tmp_path / "to" / deep.relative_to(tmp_path / "from") / "file").read_text() == "bytes"
 
 
+@needs_root
+def test_a_directory_that_cannot_be_read_is_named(built: Path, tmp_path: Path) -> None:
+    (tmp_path / "from/shut").mkdir(parents=True)
+    (tmp_path / "from/file").write_text("bytes")
+    (tmp_path / "from/shut").chmod(0)
+    weak = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", built / "ses-copy", "from", "to"]
+    done = subprocess.run(weak, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert (tmp_path / "to/file").read_text() == "bytes"
+    assert "ses-copy: from/shut: cannot be read: Permission denied" in done.stderr
+    assert "to/shut: not kept: from/shut: cannot be opened: Permission denied" in done.stderr
+
+
 def test_a_copy_under_nohup_goes_on_when_its_terminal_is_gone(built: Path, tmp_path: Path) -> None:
     (tmp_path / "from").write_text("bytes")
     hung_up = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pwrite64"]

@@ -275,9 +275,10 @@ void Tree::finish() {
     const int no_link = link_flag(made->target) != 0 ? O_NOFOLLOW : 0;
     const Descriptor out(open(made->target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | no_link));
     struct stat there {};
-    const std::string lost = in && out && fstat(out.get(), &there) == 0
-                                 ? keep_metadata(in.get(), out.get(), made->from, there)
-                                 : failed(made->target, "cannot be opened").what();
+    const std::string lost =
+        in && out && fstat(out.get(), &there) == 0
+            ? keep_metadata(in.get(), out.get(), made->from, there)
+            : failed(in ? made->target : made->source, "cannot be opened").what();
     if (!lost.empty()) {
       report_.warning(made->target + ": not kept: " + lost);
     }
