@@ -39,16 +39,21 @@ def process(
     written: int = 0,
     streams: tuple[str, ...] = (),
     endless: dict[int, str] | None = None,
+    pipes: dict[int, str] | None = None,
     **files: tuple[int, int],
 ) -> ProcessLook:
-    """A process that moved so much, with descriptors NAME=(position, flags) from 3 on."""
+    """A process that moved so much, with descriptors NAME=(position, flags) from 3 on.
+
+    Pipe 0 is read, others are written.
+    """
     opened = {
         fd: OpenFile(f"/{name}", position, flags)
         for fd, (name, (position, flags)) in enumerate(files.items(), 3)
     }
     devices = {fd: OpenFile(path, 0, os.O_RDWR) for fd, path in (endless or {}).items()}
-    other = frozenset([*streams, *(one.path for one in devices.values())])
-    return ProcessLook(Moved(read, written), 0.0, opened, other, devices)
+    ends = {fd: OpenFile(path, 0, WRITE if fd else READ) for fd, path in (pipes or {}).items()}
+    other = frozenset([*streams, *(one.path for one in (*devices.values(), *ends.values()))])
+    return ProcessLook(Moved(read, written), 0.0, opened, other, devices, None, ends)
 
 
 def attributed(*looks: ProcessLook | dict[int, ProcessLook]) -> dict[str, FileUse]:
@@ -124,6 +129,48 @@ def test_bytes_of_endless_devices_are_told_apart(
     looks: tuple[ProcessLook | dict[int, ProcessLook], ...], endless: tuple[int, int]
 ) -> None:
     assert added(*looks).endless == endless
+
+
+INTO, OUT_OF = {1: "pipe:[1]"}, {0: "pipe:[1]"}
+
+
+def test_what_goes_through_a_pipe_between_two_processes_is_no_storage() -> None:
+    """One copies a file into a pipe, the other from there into two files."""
+    found = added(
+        {1: process(pipes=INTO, a=(0, READ)), 2: process(pipes=OUT_OF, b=(0, WRITE), c=(0, WRITE))},
+        {
+            1: process(9 * MB, 9 * MB, pipes=INTO, a=(9 * MB, READ)),
+            2: process(8 * MB, 16 * MB, pipes=OUT_OF, b=(8 * MB, WRITE), c=(8 * MB, WRITE)),
+        },
+    )
+    assert found.piped == 8 * MB
+    assert found.no_storage == (8 * MB, 8 * MB)
+    assert [(one.path, one.read_bytes, one.written_bytes) for one in found.files()] == [
+        ("/a", 9 * MB, 0), ("/b", 0, 8 * MB), ("/c", 0, 8 * MB),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (process(pipes=OUT_OF, a=(0, READ)), process(9 * MB, pipes=OUT_OF, a=(0, READ))),
+        (process(pipes=OUT_OF, a=(0, READ)), process(9 * MB, pipes=OUT_OF)),
+        (process(pipes={0: "pipe:[0]"}), process(9 * MB, pipes={0: "pipe:[0]"})),
+        (process(), process(9 * MB)),
+    ],
+    ids=["a file may have been read", "a file was read", "as its input", "without a pipe"],
+)
+def test_what_may_be_of_a_file_counts(before: ProcessLook, after: ProcessLook) -> None:
+    found = Attribution(inherited={0: "pipe:[0]"})
+    found.add(Look(0.0, {1: process(pipes=INTO), 2: before}))
+    found.add(Look(1.0, {1: process(0, 9 * MB, pipes=INTO), 2: after}))
+    assert found.no_storage == (0, 0)
+
+
+def test_a_look_finds_pipes() -> None:
+    with talking("import sys; print('ready', flush=True); sys.stdin.readline()") as (_, look):
+        (process,) = look.processes.values()
+        assert [process.pipes[fd].writes for fd in (0, 1)] == [False, True]
 
 
 def test_the_output_a_program_was_started_with_gets_no_rest() -> None:
@@ -276,12 +323,15 @@ def test_bytes_of_endless_devices_are_seen() -> None:
 def test_what_is_no_storage_counts_in_no_sum_and_no_phase(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ses.profiling.run.moved_by", lambda _: Moved(10 * MB, 8 * MB))
     monkeypatch.setattr(Attribution, "endless", (9 * MB, 8 * MB))
+    monkeypatch.setattr(Attribution, "no_storage", (9 * MB, 8 * MB))
+    monkeypatch.setattr(Attribution, "piped", 2 * MB)
     found, _ = profile(["true"])
     assert (found.read_bytes, found.written_bytes) == (1 * MB, 0)
     assert sum(one.read_bytes for one in found.phases) == 1 * MB
-    assert found.notes[:2] == (
+    assert found.notes[:3] == (
         "9 MB read from /dev/zero are not counted: it is no storage",
         "8 MB written to /dev/null are not counted: it is no storage",
+        "2 MB written to pipes and read from them by its own processes are not counted: it is no storage",
     )
 
 

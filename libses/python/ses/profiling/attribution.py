@@ -5,7 +5,8 @@ belong to which file.  A descriptor whose position advanced moved that much.  Wh
 one file whose position jumped, that is read or written at given offsets (pread), that was closed since the
 last look, or that just stays open: the first of these that there is, if it is a single file; else to none.
 Where no file of the first three kinds is there but an endless device (/dev/zero, /dev/null) is open, it
-belongs to that.
+belongs to that.  Where no file is there but those whose position advanced, and a pipe is open, it went
+through the pipe.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Attribution:
         self._last: dict[int, ProcessLook] = {}
         self._streams: tuple[list[int], list[int]] = ([], [])
         self._endless = [0, 0]
+        self._piped = [0, 0]
         self.most_open = 0
         self.most_processes = 0
 
@@ -71,6 +73,20 @@ class Attribution:
         read, written = self._endless
         return read, written
 
+    @property
+    def piped(self) -> int:
+        """How many bytes went through pipes between the processes: were written by one and read by another.
+
+        Small files that are open for less than the time between two looks may count on one side only.
+        """
+        return min(self._piped)
+
+    @property
+    def no_storage(self) -> tuple[int, int]:
+        """How many of the bytes read, and written, are none of storage."""
+        read, written = self._endless
+        return read + self.piped, written + self.piped
+
     def streams(self) -> tuple[float, float]:
         """Return how many files were read, and written, at the same time, on average while any was."""
         read, written = (sum(one) / len(one) if one else 1.0 for one in self._streams)
@@ -92,12 +108,14 @@ class Attribution:
         ]
         ended = [one for fd, one in before.files.items() if _is_gone(fd, now, one)]
         endless = {*self._endless_ways(before), *self._endless_ways(now)}
+        piped = {*self._piped_ways(before), *self._piped_ways(now)}
         for child in [*gone]:  # a child that was waited for has its bytes in its parent's
             counted = (child.moved.read_bytes, child.moved.written_bytes)
             if any(counted) and all(more >= less for more, less in zip(left, counted, strict=True)):
                 left = [more - less for more, less in zip(left, counted, strict=True)]
                 ended += child.files.values()
                 endless |= {*self._endless_ways(child)}
+                piped |= {*self._piped_ways(child)}
                 gone.remove(child)
         jumped = [one for fd, one in now.files.items() if self._advance(fd, one, before, left)]
         at_offset = []
@@ -106,10 +124,18 @@ class Attribution:
             self._at_offset(at_offset[0].path, now.offset[1])
         streams = now.streams - self._inherited - {"/dev/null"}
         standing = [one for fd, one in now.files.items() if before.files.get(fd) == one and not streams]
+        still = [
+            one
+            for fd, one in now.files.items()
+            if one.position == _start(fd, one, before) and one.path not in self._inherited
+        ]
         for way in (0, 1):
             files = (jumped, at_offset, ended)
-            if way in endless and not any(way in _ways(one) for several in files for one in several):
+            taken = any(way in _ways(one) for several in files for one in several)
+            if way in endless and not taken:
                 self._endless[way] += max(0, left[way])
+            elif way in piped and not taken and not any(way in _ways(one) for one in still):
+                self._piped[way] += max(0, left[way])
             else:
                 self._rest(way, left[way], (*files, standing))
 
@@ -119,11 +145,15 @@ class Attribution:
             if self._descriptors.get(fd) != one.path:
                 yield 0 if one.path == ENDLESS_SOURCE else 1
 
+    def _piped_ways(self, look: ProcessLook) -> Iterator[int]:
+        """Yield 0 where a pipe can be read that the program was not started with, 1 where one is written."""
+        for one in look.pipes.values():
+            if one.path not in self._inherited:
+                yield from _ways(one)
+
     def _advance(self, fd: int, one: OpenFile, before: ProcessLook, left: list[int]) -> bool:
         """Count by how much its position advanced; return whether it jumped instead."""
-        last = before.files.get(fd)
-        start = last.position if last is not None and last.path == one.path else 0
-        step = one.position - start
+        step = one.position - _start(fd, one, before)
         if step == 0:
             return False
         known = self._files.setdefault(one.path, _File())
@@ -155,6 +185,12 @@ class Attribution:
                 path, _ = able.popitem()
                 self._files.setdefault(path, _File()).moved[way] += left
             break
+
+
+def _start(fd: int, one: OpenFile, before: ProcessLook) -> int:
+    """Return where the position of a file was at the last look."""
+    last = before.files.get(fd)
+    return last.position if last is not None and last.path == one.path else 0
 
 
 def _ways(one: OpenFile) -> Iterator[int]:

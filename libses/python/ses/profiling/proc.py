@@ -16,6 +16,7 @@ ENDLESS_SOURCE, ENDLESS_SINK = "/dev/zero", "/dev/null"
 _STANDARD_ERROR = 2
 _NOT_FILES = ("/dev/", "/proc/", "/sys/", "/memfd:", "/anon_hugepage")
 _FILES = "/dev/shm/"
+_PIPE = "pipe:["
 # x86-64 numbers of pread64 and pwrite64
 _AT_OFFSET = {"17", "18"} if os.uname().machine == "x86_64" else set[str]()
 
@@ -75,7 +76,8 @@ class ProcessLook:
     """One process at one moment.
 
     ``streams``: what is open and no regular file; ``endless``: those of them that give or take any number of
-    bytes (/dev/zero that can be read, /dev/null that can be written), but for standard error.
+    bytes (/dev/zero that can be read, /dev/null that can be written), but for standard error; ``pipes``:
+    those that are pipes.
     ``offset``: the descriptor and the offset of a pread or pwrite that had not ended.
     """
 
@@ -85,6 +87,7 @@ class ProcessLook:
     streams: frozenset[str] = frozenset()
     endless: dict[int, OpenFile] = field(default_factory=dict)
     offset: tuple[int, int] | None = None
+    pipes: dict[int, OpenFile] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +196,7 @@ def _process(pid: int) -> ProcessLook | None:
     files: dict[int, OpenFile] = {}
     streams: set[str] = set()
     endless: dict[int, OpenFile] = {}
+    pipes: dict[int, OpenFile] = {}
     try:
         numbers = _names(f"/proc/{pid}/fd")
     except OSError:
@@ -206,6 +210,8 @@ def _process(pid: int) -> ProcessLook | None:
                     one = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
                     if one.reads if path == ENDLESS_SOURCE else one.writes:
                         endless[int(number)] = one
+                elif path.startswith(_PIPE):
+                    pipes[int(number)] = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
                 continue
             one = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
             if not one.flags & os.O_DIRECTORY:
@@ -216,4 +222,4 @@ def _process(pid: int) -> ProcessLook | None:
         offset = parse_call(_read(f"/proc/{pid}/syscall"))
     except (OSError, ValueError):
         offset = None
-    return ProcessLook(moved, cpu, files, frozenset(streams), endless, offset)
+    return ProcessLook(moved, cpu, files, frozenset(streams), endless, offset, pipes)

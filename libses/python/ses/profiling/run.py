@@ -87,8 +87,7 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
         for number in unsent:
             signal.raise_signal(number)
     cpu = _children_cpu() - cpu_before + sum(one.cpu_seconds for one in left)
-    endless_read, endless_written = attribution.endless
-    moved = moved.without(endless_read, endless_written)
+    moved = moved.without(*attribution.no_storage)
     totals.append(Totals(ended, moved.read_bytes, moved.written_bytes, cpu))
     read_streams, write_streams = attribution.streams()
     found = ProgramProfile(
@@ -115,7 +114,7 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
     )
     exited = os.waitstatus_to_exitcode(status)
     notes = [
-        *_endless_notes(attribution.endless),
+        *_no_storage_notes(attribution.endless, attribution.piped),
         *_left_notes(len(left)),
         *_notes(found, counters.refused, calls),
     ]
@@ -159,7 +158,7 @@ def _totals(look: Look, attribution: Attribution) -> Totals:
     moved, cpu = Moved(), 0.0
     for one in look.processes.values():
         moved, cpu = moved.plus(one.moved), cpu + one.cpu_seconds
-    moved = moved.without(*attribution.endless)
+    moved = moved.without(*attribution.no_storage)
     return Totals(look.at, moved.read_bytes, moved.written_bytes, cpu)
 
 
@@ -186,8 +185,12 @@ def _forward(running: int, number: int, late: list[int]) -> None:
         signal.pidfd_send_signal(running, number)
 
 
-def _endless_notes(endless: tuple[int, int]) -> list[str]:
-    told = ((endless[0], f"read from {ENDLESS_SOURCE}"), (endless[1], f"written to {ENDLESS_SINK}"))
+def _no_storage_notes(endless: tuple[int, int], piped: int) -> list[str]:
+    told = (
+        (endless[0], f"read from {ENDLESS_SOURCE}"),
+        (endless[1], f"written to {ENDLESS_SINK}"),
+        (piped, "written to pipes and read from them by its own processes"),
+    )
     large = [(moved / 1e6, what) for moved, what in told if moved >= 1e6]
     return [f"{mega:.0f} MB {what} are not counted: it is no storage" for mega, what in large]
 
