@@ -109,6 +109,10 @@ static bool copy(ses_loads *loads, const struct ses_table_system *system, ses_lo
 }
 
 int ses_loads_read(ses_loads *loads, ses_load *rows, unsigned room, double *age_seconds) {
+  if (!loads) {
+    errno = EINVAL;
+    return -1;
+  }
   const struct ses_table_system *system = system_of(loads);
   loads->count = 0;
   if (!system) {
@@ -124,5 +128,5 @@ int ses_loads_read(ses_loads *loads, ses_load *rows, unsigned room, double *age_
 }
 
 const char *ses_loads_element(const ses_loads *loads, unsigned row) {
-  return row < loads->count ? loads->elements[row] : NULL;
+  return loads && row < loads->count ? loads->elements[row] : NULL;
 }

@@ -54,7 +54,7 @@ int main(int, char **argv) {
   } catch (const std::system_error &error) {
     expect(error.code().value() == EBADF, "for everybody");
   }
-  for (int again = 0; again < 2; again++)
+  for (int time = 0; time < 2; time++)
     try {
       seen.free();
       expect(false, "it cannot be freed again");

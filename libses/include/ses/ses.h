@@ -335,8 +335,8 @@ SES_API void ses_loads_close(ses_loads *loads);
  * Copy the loads as they are at one moment into ROWS, at most ROOM of them.  AGE_SECONDS,
  * unless NULL, takes how long ago the service told them.  Returns how many elements there
  * are, or -1 with errno: ENODEV the agent is gone or describes the system no
- * more, EAGAIN the table was being written each time it was looked at.  Makes no
- * system call while the agent runs; one thread at a time.
+ * more, EAGAIN the table was being written each time it was looked at, EINVAL LOADS is
+ * NULL.  Makes no system call while the agent runs; one thread at a time.
  */
 SES_API SES_MUST_CHECK int ses_loads_read(ses_loads *loads, ses_load *rows, unsigned room,
                                           double *age_seconds);

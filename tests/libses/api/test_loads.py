@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import json
 import os
 import subprocess
@@ -100,6 +102,15 @@ def test_directory_elsewhere_and_absent_agent_are_said(
     assert loads(build, tmp_path, tmp_path / "absent") == 2
     table.close()
     assert loads(build, tmp_path, tmp_path) == 19
+
+
+def test_an_open_that_was_not_checked_is_an_error_and_no_crash(build: Path) -> None:
+    library = ctypes.CDLL(str(build / "libses.so"), use_errno=True)
+    library.ses_loads_element.restype = ctypes.c_void_p
+    assert library.ses_loads_read(None, None, 0, None) == -1
+    assert ctypes.get_errno() == errno.EINVAL
+    assert library.ses_loads_element(None, 0) is None
+    library.ses_loads_close(None)
 
 
 def test_rows_are_of_one_moment_while_the_table_is_written(
