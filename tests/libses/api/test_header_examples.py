@@ -41,3 +41,11 @@ def test_every_public_header_shows_an_example() -> None:
         *("claims.h", "core.h", "offload_coding.hpp", "protocol.h", "rules.h", "segment.h"),
         *("sequence.h", "table.h"),
     }
+
+
+def test_the_pages_of_the_interface_have_every_public_header() -> None:
+    """`make docs` writes them; doxygen itself is not run."""
+    settings = (HEADERS.parent / "Doxyfile").read_text()
+    read = re.search(r"^INPUT (?:.*\\\n)*.*", settings, re.MULTILINE)
+    assert read
+    assert set(re.findall(r"ses/(\w+\.h(?:pp)?)\b", read[0])) == set(AROUND)
