@@ -107,10 +107,18 @@ def test_what_the_program_needs_is_part_of_the_question(
     assert {one["kind"] for one in asked["requirements"]} == {"current-read-rate", "current-write-rate"}
 
 
-def test_a_run_that_failed_is_told_as_such(ses: Ses, kept: str) -> None:
-    result = ses("advise", "--", "sh", "-c", "exit 7")
+@pytest.mark.usefixtures("kept")
+def test_a_run_that_failed_is_told_as_such(ses: Ses, tmp_path: Path) -> None:
+    result = ses("advise", "--", "sh", "-c", f"head -c 2000000 /dev/zero > {tmp_path}/a; exit 7")
     assert "sh ended with status 7: what follows is of that run." in result.stderr
     assert result.exit_code == 0
+
+
+@pytest.mark.usefixtures("kept")
+def test_of_a_program_that_moves_nearly_nothing_no_forecast_is_made(ses: Ses) -> None:
+    result = ses("advise", "--", "true")
+    assert result.exit_code == 2
+    assert "The program moved 0.0 MB: too little for storage to matter to it." in result.stderr
 
 
 def test_without_an_element_or_a_profile_it_says_so(

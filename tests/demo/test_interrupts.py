@@ -44,3 +44,13 @@ def test_handlers_are_put_back():
     with Interrupts():
         assert signal.getsignal(signal.SIGINT) != before
     assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_what_nohup_ignores_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Interrupts() as interrupts:
+            os.kill(os.getpid(), signal.SIGHUP)
+            interrupts.check()
+    finally:
+        signal.signal(signal.SIGHUP, before)

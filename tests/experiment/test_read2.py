@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from array import array
 from pathlib import Path
 
@@ -42,6 +44,20 @@ def test_each_path_is_run_at_each_rate_and_nothing_stays(tmp_path: Path) -> None
     }
     assert all(one["rate"] > 0 and one["cpu_per_byte"] >= 0 for one in told["lines"])
     assert told["cpu_seconds_per_gb"].keys() == set(ARMS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_stays_when_it_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> Run:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return Run(NOTHING, 0.0, 1.0, 1.0)
+
+    monkeypatch.setattr("ses.experiment.read2._run", stopped)
+    result = CliRunner().invoke(
+        main, ["experiment", "read2", "--size", "2", "--directory", str(tmp_path), "--allowed", "100"]
+    )
+    assert result.exit_code == 128 + signal.SIGTERM, result.output
+    assert "Stopped; everything that was made is removed again." in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -27,6 +27,8 @@ def test_the_processor_binds_one_that_computes_much() -> None:
     assert (found.binding, found.seconds, found.together) == (Resource.PROCESSOR, pytest.approx(40.0), 2)
     assert forecast(Work(1000 * MB, 500 * MB, 40.0, cores=4), [SLOW]).seconds == pytest.approx(20.0)
     assert "processor binds" in advice(found, [found, forecast(work, [FAST])], work)
+    assert "more than 1 core," in advice(found, [found], work)
+    assert "more than 4 cores," in advice(found, [found], Work(1000 * MB, 500 * MB, 40.0, cores=4))
 
 
 def test_how_many_fit_is_told_with_its_arithmetic() -> None:

@@ -20,7 +20,10 @@ _PAUSE_SECONDS = 0.05
 
 
 class Interrupts:
-    """Catches the signals that ask a program to stop while it is entered.  Main thread only."""
+    """Catches the signals that ask a program to stop while it is entered.  Main thread only.
+
+    A signal that was ignored stays so, as under nohup.
+    """
 
     def __init__(self) -> None:
         self._received: int | None = None
@@ -29,7 +32,8 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         for number in _SIGNALS:
-            self._before[number] = signal.signal(number, self._note)
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._note)
         return self
 
     def __exit__(

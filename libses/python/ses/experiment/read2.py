@@ -18,7 +18,7 @@ import socket
 import statistics
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +48,7 @@ class Line:
     cpu_per_byte: float
 
 
-def compare(file: Path, size: int, rates: Sequence[float], rounds: int) -> Iterator[Run]:
+def compare(file: Path, size: int, rates: Sequence[float], rounds: int) -> Generator[Run, None, None]:
     """Run every arm at every rate, in turns; ``file`` is made with ``size`` bytes and taken away again."""
     blocks = max(1, size // BLOCK_BYTES)
     with file.open("xb") as made:

@@ -106,9 +106,10 @@ def advice(found: Forecast, others: Sequence[Forecast], work: Work) -> str:
     if found.binding is Resource.DISK:
         return "Storage binds, and no other element is faster now: move fewer bytes, or run later."
     if found.binding is Resource.PROCESSOR:
+        cores = "1 core" if work.cores == 1 else f"{work.cores:.0f} cores"
         return (
-            f"The processor binds: other storage changes little; use more than {work.cores:.0f} cores, or "
-            "fewer and larger calls."
+            f"The processor binds: other storage changes little; use more than {cores}, or fewer and larger "
+            "calls."
         )
     return f"The {found.binding} binds: use more nodes, not more stripes."
 

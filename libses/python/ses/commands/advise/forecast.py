@@ -24,7 +24,7 @@ from ses.last_forecast import Kept, keep
 from ses.output import console, line, number, print_json, table
 from ses.own_link import Link, own_link
 from ses.profiling.darshan import read_log
-from ses.profiling.needs import implied
+from ses.profiling.needs import LEAST_BYTES, implied
 from ses.profiling.phases import BOTH
 from ses.profiling.result import Phase, ProgramProfile, from_json
 from ses.profiling.run import profile as run_and_watch
@@ -94,8 +94,9 @@ def advise(
     if status:
         click.echo(f"{program[0]} ended with status {status}: what follows is of that run.", err=True)
     needs = [one.requirement for one in implied(found)] if stored is None else stored.requirements
-    if found.read_bytes + found.written_bytes <= 0:
-        raise UsageError("The program moved no byte: storage is nothing to it.")
+    moved = found.read_bytes + found.written_bytes
+    if moved < LEAST_BYTES:
+        raise UsageError(f"The program moved {moved / 1e6:.1f} MB: too little for storage to matter to it.")
     candidates = client.select(
         Subject(user, application, vo), needs, storage_system=system, limit=0
     ).candidates

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
-import sys
 import tempfile
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,11 +13,11 @@ import click
 from ses_client.errors import SesError
 
 from ses.commands.examples import examples
-from ses.commands.experiment.options import Numbers
+from ses.commands.experiment.options import Numbers, run
 from ses.commands.options import Existing, json_option
+from ses.demo.interrupts import Interrupts
 from ses.experiment.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Run, compare, cost, lines
 from ses.output import console, line, number, print_json, table
-from ses.progress import Progress
 
 
 @click.command(epilog=examples("ses experiment read2 --allowed 100,400"))
@@ -47,11 +48,16 @@ def read2(
     rates = [float(one) * 1e6 for one in allowed] + [0.0]
     file = (directory or Path(tempfile.gettempdir())) / f".ses-read2-{secrets.token_hex(8)}"
     runs: list[Run] = []
-    try:
-        with Progress(console(sys.stderr)) as progress:
-            for one in compare(file, megabytes * 2**20, rates, rounds):
+
+    def measure(interrupts: Interrupts, step: Callable[[str], None]) -> None:
+        with closing(compare(file, megabytes * 2**20, rates, rounds)) as measured:
+            for one in measured:
                 runs.append(one)
-                progress.step(f"{one.arm}, {_allowed(one.allowed)}: {one.rate / 1e6:.0f} MB/s")
+                step(f"{one.arm}, {_allowed(one.allowed)}: {one.rate / 1e6:.0f} MB/s")
+                interrupts.check()
+
+    try:
+        run(measure)
     except OSError as error:
         raise SesError(f"The experiment broke off: {error}.") from None
     found = lines(runs)
