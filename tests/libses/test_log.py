@@ -40,7 +40,7 @@ def test_each_create_is_told_with_its_reason(union: Union, tmp_path: Path) -> No
         "file.tmp: plain: excluded",
         f"{tmp_path}/elsewhere: plain: not on a storage system that the site describes",
         "bad?name: placed on union/b1, chosen by the agent, distance 0.000",
-        "late: plain: the agent could not decide",
+        "late: plain: no element is left (ses rank says why), or the agent lacks data",
         "alone: plain: no candidate table to choose from, and no agent to ask",
     ]
     assert log.stat().st_mode & 0o7777 == 0o600

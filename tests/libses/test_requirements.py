@@ -59,6 +59,13 @@ def test_a_need_of_one_run_may_have_a_weight(union: Union, probes: Path) -> None
     assert [one[1::2] for one in ask.requirements] == [(False, 1.0), (True, 2.5), (False, 3.0)]
 
 
+def test_what_is_understood_is_not_said_to_be_ignored(union: Union, probes: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    create(union, probes, SES_REQUIRE="write>=5MB/s free>=1GB!", SES_LOG=str(log))
+    assert "placed" in log.read_text()
+    assert "SES_REQUIRE" not in log.read_text()
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -189,7 +189,7 @@ static const char *reason(enum ses_place_status status) {
   case SES_PLACE_NO_ANSWER:
     return "plain: the agent did not answer in time";
   case SES_PLACE_NO_DECISION:
-    return "plain: the agent could not decide";
+    return "plain: no element is left (ses rank says why), or the agent lacks data";
   case SES_PLACE_UNSUITED:
     return "plain: flags, mode or directory that only the original call serves";
   case SES_PLACE_EXCLUDED:

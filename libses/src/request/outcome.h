@@ -15,7 +15,7 @@ enum ses_place_status {
   SES_PLACE_NOT_MANAGED, /* not on a storage system we know */
   SES_PLACE_NO_AGENT,    /* no agent, or the breaker is open */
   SES_PLACE_NO_ANSWER,   /* the agent did not answer in time, or with rubbish */
-  SES_PLACE_NO_DECISION, /* the agent could not decide */
+  SES_PLACE_NO_DECISION, /* no element is left, or the agent lacks data */
   SES_PLACE_UNSUITED,    /* flags, mode or directory that only the original call serves exactly */
   SES_PLACE_EXCLUDED,    /* by the site's rules or this run's */
   SES_PLACE_FAILED,      /* a step failed (error): undone, or, with a descriptor returned, the file

@@ -121,7 +121,7 @@ static void read_requirements(const char *text) {
     return;
   int count = ses_require_parse(text, settings.require, &wrong);
   settings.require_count = count > 0 ? (unsigned)count : 0;
-  settings.require_wrong = wrong;
+  settings.require_wrong = count < 0 ? wrong : NULL;
 }
 
 /* Before other constructors here.  Not from its arguments: musl calls constructors without any. */
