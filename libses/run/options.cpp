@@ -76,8 +76,8 @@ enum Option {
   kCheck,
   kJson,
   kVerbose,
-  kHelpOption,
-  kVersion
+  kVersion,
+  kHelpOption = 'h' // short, too, as of ses
 };
 
 constexpr option kOptions[] = {
@@ -96,8 +96,10 @@ constexpr option kOptions[] = {
     {nullptr, 0, nullptr, 0},
 };
 
+constexpr const char *kTry = "Try 'ses-run --help'.\n";
+
 bool wrong(const char *message) {
-  std::fprintf(stderr, "ses-run: %s\nTry 'ses-run --help'.\n", message);
+  std::fprintf(stderr, "ses-run: %s\n%s", message, kTry);
   return false;
 }
 
@@ -151,6 +153,7 @@ bool take(Options &options, int which) {
     options.verbose = true;
     return true;
   default: // getopt_long() has said what is wrong
+    std::fputs(kTry, stderr);
     return false;
   }
 }
@@ -161,9 +164,9 @@ std::optional<Options> parse_options(int argc, char **argv, int &status) {
   Options options;
   status = kMisuse;
   int which = 0;
-  while ((which = getopt_long(argc, argv, "+", kOptions, nullptr)) != -1) {
+  while ((which = getopt_long(argc, argv, "+h", kOptions, nullptr)) != -1) {
     if (which == kHelpOption || which == kVersion) {
-      std::fputs(which == kHelpOption ? kHelp : "ses-run " SES_RUN_VERSION "\n", stdout);
+      std::fputs(which == kVersion ? "ses-run " SES_RUN_VERSION "\n" : kHelp, stdout);
       status = std::fflush(stdout) == 0 ? 0 : kMisuse;
       return std::nullopt;
     }

@@ -140,6 +140,14 @@ def test_mistakes_on_the_command_line_end_with_125(ses_run: Path, mistake: list[
     assert done.returncode == 125
     assert done.stdout == ""
     assert done.stderr.startswith(("ses-run: ", str(ses_run)))
+    assert done.stderr.endswith("Try 'ses-run --help'.\n")
+
+
+def test_help_is_asked_for_as_of_ses(ses_run: Path) -> None:
+    for asked in ("-h", "--help"):
+        done = run(ses_run, asked)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("Usage: ses-run ")
 
 
 @pytest.mark.parametrize(
