@@ -165,3 +165,11 @@ def test_the_service_says_whether_sentence_or_value_is_wrong(
     asked = {"sentence": sentence, "values": values}
     answer = client.post("/v1/workloads/expansions", json=asked, **ADMIN)
     assert [one["location"] for one in answer.get_json()["errors"]] == [location]
+
+
+def test_the_vocabulary_tells_sentences_that_are_understood(client: Any) -> None:
+    told = client.get("/v1/vocabulary", **ADMIN).get_json()["workloads"]
+    assert len(told) >= 3
+    for one in told:
+        answer = client.post("/v1/workloads/expansions", json={"sentence": one["example"]}, **ADMIN)
+        assert answer.get_json()["workload"] == one["workload"]

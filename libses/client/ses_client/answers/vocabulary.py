@@ -80,11 +80,21 @@ class Profile(Part):
 
 
 @dataclass(frozen=True, slots=True)
+class Workload(Part):
+    """A kind of sentence about a program; ``example`` is one of its sentences."""
+
+    name: Annotated[str, At("workload")]
+    definition: str
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
 class Vocabulary(Answer):
-    """Kinds in the order of the service, profiles by name."""
+    """Kinds in the order of the service, profiles and workloads by name; older services tell no workloads."""
 
     kinds: tuple[Kind, ...] = ()
     profiles: tuple[Profile, ...] = ()
+    workloads: tuple[Workload, ...] = ()
 
     def kind(self, name: str) -> Kind | None:
         """Return a kind, None for one that is not described."""

@@ -21,7 +21,7 @@ blueprint = APIBlueprint("vocabulary", __name__, tag="vocabulary")
 @blueprint.output(VocabularyOut)
 @blueprint.doc(responses=failures())
 def vocabulary() -> Response:
-    """List the kinds of requirement and the profiles there are
+    """List the kinds of requirement, the profiles and the sentences about programs there are
 
     Profiles of the vocabulary come first, then those people stored.  Everybody may read and take up all.
     """
@@ -31,5 +31,9 @@ def vocabulary() -> Response:
         {
             "kinds": [render.kind(one.described) for one in known.metrics.values()],
             "profiles": [render.profile(one) for one in profiles.values()],
+            "workloads": [
+                {"workload": one.name, "definition": one.definition, "example": one.example}
+                for one in sorted(known.workloads.values(), key=lambda one: one.name)
+            ],
         }
     )

@@ -40,8 +40,17 @@ class ProfileOut(Answer):
     modified_by: str | None
 
 
+class WorkloadOut(Answer):
+    """What a program does, as a sentence with quantities; `example` is one that is understood."""
+
+    workload: str
+    definition: str
+    example: str
+
+
 class VocabularyOut(Answer):
-    """Kinds in the order of answers, profiles by name."""
+    """Kinds in the order of answers, profiles and workloads by name."""
 
     kinds: list[KindOut]
     profiles: list[ProfileOut]
+    workloads: list[WorkloadOut]
