@@ -16,6 +16,7 @@ PAGES = [
     for page in sorted([ROOT / "README.md", *ROOT.glob("*/README.md"), *(ROOT / "docs").rglob("*.md")])
     if page.parent not in MADE
 ]
+PAGES += sorted((ROOT / "webface/ses_webface/templates").rglob("*.html"))
 EVERYWHERE = {"--help", "--version"}
 BECOMES = {"ses copy": "ses-copy", "ses migrate": "ses-migrate", "ses run": "ses-run"}
 
@@ -75,7 +76,17 @@ def _name(command: list[str]) -> str:
     return next((one for one in names if one in KNOWN or one in GROUPS), command[0])
 
 
-IN_PAGES = [(page, command) for page in PAGES for command in _in_page(page)]
+def _in_template(page: Path) -> Iterator[list[str]]:
+    """Yield every command of ours that a page of the portal shows."""
+    for span in re.findall(r"<code>(ses[^<]*)</code>|\"(ses [^\"]+)\"\)", page.read_text("utf-8")):
+        yield from _commands(re.sub(r"\{\{.*?\}\}", "NAME", "".join(span)))
+
+
+IN_PAGES = [
+    (page, command)
+    for page in PAGES
+    for command in (_in_template(page) if page.suffix == ".html" else _in_page(page))
+]
 
 
 def test_commands_are_found() -> None:

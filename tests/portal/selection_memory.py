@@ -30,11 +30,11 @@ from ses_client.answers.requirements import (
 from ses_client.answers.selections import Candidate, Placement, Prediction, Refusal, Selection
 from ses_client.answers.vocabulary import Kind, Vocabulary
 from ses_client.client import ServiceClient
-from ses_client.errors import ConflictError, NotFoundError, UnavailableError
+from ses_client.errors import ConflictError, NotFoundError, UnreachableError
 from ses_webface.moments import applies, phase
 from ses_webface.quantities import to_canonical
 from tokens_memory import TokensInMemory
-from workloads_memory import WorkloadsInMemory
+from workloads_memory import WORKLOADS, WorkloadsInMemory
 
 _RATE = (("kB/s", 1e-3), ("MB/s", 1.0), ("MiB/s", 1.048576), ("GB/s", 1e3), ("GiB/s", 1073.741824))
 _SPACE = (("MB", 1e-3), ("GB", 1.0), ("GiB", 1.073741824), ("TB", 1e3), ("TiB", 1099.511627776))
@@ -74,7 +74,7 @@ class InMemorySelectionService(
         self._acting: dict[str, str] = {}
         self.home_vo = dict(home_vo or {})
         self.records = list(placements)
-        self.words = Vocabulary(KINDS)
+        self.words = Vocabulary(KINDS, workloads=WORKLOADS)
         self.down: str | None = None
         self.acted_for: list[str] = []
         self.told: list[dict[str, str]] = []
@@ -246,7 +246,7 @@ class InMemorySelectionService(
     def check(self) -> None:
         """See ServiceClient."""
         if self.down is not None:
-            raise UnavailableError(self.down)
+            raise UnreachableError(self.down)
 
     def _canonical(self, requirement: Requirement) -> Requirement:
         kind = self.words.kind(requirement.kind)

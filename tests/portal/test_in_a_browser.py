@@ -13,7 +13,7 @@ PAGES = (
     "/requirements", "/requirements/user/alice", "/requirements/site/default", "/storage",
     "/storage/union/b1", "/files", "/files/summary", "/files/0000000000000001", "/account",
     "/account/tokens", "/requirements/applied", "/profiles", "/profiles/alice:simulate",
-    "/history", "/history/1", "/history/1/undo", "/nothing",
+    "/history", "/history/1", "/history/1/undo", "/help", "/nothing",
 )  # fmt: skip
 OF_ADMINISTRATORS = (
     "/storage", "/storage/union/b1/change", "/storage/union/b3/change", "/storage/add", "/people", "/health",
@@ -174,7 +174,7 @@ def test_everything_works_without_script(full_site, served, open_window) -> None
     window = open_window(java_script_enabled=False)
     page = window.page
     window.sign_in(served, "alice", PASSWORD)
-    page.get_by_label("Another application").fill("tar")
+    page.get_by_label("For one application").fill("tar")
     page.get_by_role("button", name="Add").click()
     page.get_by_label("At least").nth(0).fill("95")
     page.get_by_role("button", name="Show the ranking").click()

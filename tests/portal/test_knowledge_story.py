@@ -118,7 +118,7 @@ def test_two_administrators_at_once_lose_nothing(stack: Stack, open_window) -> N
     _save(root.page)
     boss.page.fill(field, "22")
     boss.page.get_by_role("button", name="Save", exact=True).click()
-    expect(boss.page.get_by_role("alert")).to_contain_text("root saved this set")
+    expect(boss.page.get_by_role("alert")).to_contain_text("root saved these requirements")
     expect(boss.page.locator(".versions")).to_contain_text("11\u00a0MB/s")
     expect(boss.page.locator(field)).to_have_value("22")
 
@@ -176,7 +176,7 @@ def test_no_text_of_the_knowledge_base_becomes_markup(stack: Stack, open_window)
     raised: list[str] = []
     page.on("dialog", lambda dialog: (raised.append(dialog.message), dialog.dismiss()))
     window.sign_in(stack.portal, "nobody", PASSWORD)
-    page.get_by_label("Another application").fill(BAD)
+    page.get_by_label("For one application").fill(BAD)
     page.get_by_role("button", name="Add").click()
     page.get_by_label("What the programs do").select_option("mean")
     page.locator("#kind_revision-bound").fill("3")

@@ -117,3 +117,14 @@ def test_somebody_is_signed_out_and_removed(root, signed_in, parts) -> None:
     root.post("/people/root/remove", {}, page="/people/root")
     assert parts.accounts.named("root") is not None
     assert root.get("/people/nobody").status_code == 404
+
+
+def test_of_many_people_the_first_are_listed_and_others_are_found(root, parts, monkeypatch) -> None:
+    monkeypatch.setattr("ses_webface.accounts.administration.MOST_LISTED", 2)
+    parts.accounts.add("zoe", PASSWORD, vo="physics")
+    page = text_of(root.get("/people"))
+    assert "The first 2 of 4." in page
+    assert "/people/zoe" not in page
+    for part in ("ZO", "phys"):
+        assert "/people/zoe" in text_of(root.get(f"/people?part={part}"))
+    assert "No account fits." in text_of(root.get("/people?part=nobody"))

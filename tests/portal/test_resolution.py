@@ -71,5 +71,8 @@ def test_only_administrators_look_at_others(alice, site, signed_in) -> None:
 
 
 @pytest.mark.parametrize("query", ["application=a/b", "user=a:b", "application=" + "x" * 300])
-def test_names_that_cannot_be_are_not_found(alice, query: str) -> None:
-    assert alice.get(f"/requirements/applied?{query}").status_code == 404
+def test_names_that_cannot_be_are_said_and_kept(signed_in, query: str) -> None:
+    answer = signed_in("root").get(f"/requirements/applied?{query}")
+    assert answer.status_code == 422
+    assert "Write a short name without a slash or a colon" in answer.text
+    assert f'value="{query.partition("=")[2]}"' in answer.text

@@ -120,9 +120,11 @@ def test_a_sentence_becomes_a_saved_requirement_in_a_browser(site, served, open_
     page = window.page
     window.sign_in(served, "alice", "correct horse battery")
     page.goto(served + PAGE)
+    page.get_by_role("button", name=f"Take it {CHECKPOINT}").click()
+    expect(page.get_by_label("Sentence about the program")).to_have_value(CHECKPOINT)
+    page.get_by_text("Other than usual values").click()
     page.get_by_label("Values the sentence does not name").fill("share = 10 %")
-    page.get_by_label("Sentence about the program").fill(CHECKPOINT)
-    page.get_by_role("button", name="Work out the bounds").click()
+    page.get_by_role("button", name="Work out the numbers").click()
     told = page.locator(".expansion")
     expect(told).to_be_focused()
     expect(told).to_contain_text("4 TB / 512 / (30 min * 10 %)")

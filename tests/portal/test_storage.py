@@ -167,3 +167,15 @@ def test_elements_that_are_full_soon_are_named_first(alice, site, make_element) 
     page = " ".join(alice.get("/storage/union/b2").get_data(as_text=True).split())
     assert "Full in 12 days</b>, at the pace of the last weeks: 5 GB a day." in page
     assert "Space outlook" not in alice.get("/storage?tier=none").get_data(as_text=True)
+
+
+def test_an_element_is_found_by_its_name(alice, site, make_element) -> None:
+    assert 'id="find"' not in alice.get("/storage").text, "few are found by looking"
+    site.places = [make_element(f"b{number}", 50.0) for number in range(1, 60)]
+    assert 'id="find"' in alice.get("/storage").text
+    for name in ("b57", "union/b57", " b57 "):
+        assert alice.get("/storage", query_string={"find": name}).location == "/storage/union/b57"
+    missed = alice.get("/storage?find=b99")
+    assert missed.status_code == 200
+    assert "There is no element “b99”" in missed.text
+    assert 'value="b99"' in missed.text

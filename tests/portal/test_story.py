@@ -64,7 +64,7 @@ def test_a_requirement_typed_in_the_portal_decides_where_files_go(stack: Stack, 
     page = window.page
     window.sign_in(stack.portal, "nobody", PASSWORD)
 
-    page.get_by_label("Another application").fill("dd")
+    page.get_by_label("For one application").fill("dd")
     page.get_by_role("button", name="Add").click()
     ranking = page.locator("#ranking")
     everything = ranking.locator(".candidates > li")

@@ -26,6 +26,16 @@ def test_what_people_write_stays(text: str) -> None:
     assert visible(text) == text
 
 
+def test_a_name_from_the_right_does_not_reorder_its_path(
+    site: InMemorySelectionService,
+    signed_in: Callable[[str], Any],
+    make_placement: Callable[..., Placement],
+) -> None:
+    site.records.append(make_placement(3, "bob", path="/union/שלום/1.bin"))
+    text = signed_in("bob").get(f"/files/{3:016x}").get_data(as_text=True)
+    assert "/<wbr>union/<wbr><bdi>שלום</bdi>/<wbr>1.bin" in text
+
+
 def test_no_page_shows_a_name_reversed(
     site: InMemorySelectionService,
     signed_in: Callable[[str], Any],

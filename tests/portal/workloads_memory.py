@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ses_client.answers.requirements import Requirement
-from ses_client.answers.vocabulary import Derived, Expansion, Parameter
+from ses_client.answers.vocabulary import Derived, Expansion, Parameter, Workload
 from ses_client.errors import RefusedError
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.knowledge.workloads import WorkloadError, expand
+
+WORKLOADS = tuple(
+    Workload(one.name, one.definition, one.example)
+    for one in sorted(vocabulary().workloads.values(), key=lambda one: one.name)
+)
 
 
 class WorkloadsInMemory:

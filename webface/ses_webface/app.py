@@ -11,6 +11,7 @@ from ses_client.client import ServiceClient
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.wrappers import Response as BaseResponse
 
+from ses_webface import help as help_page
 from ses_webface import pages, probes
 from ses_webface.accounts import administration, tokens, welcome
 from ses_webface.accounts import views as accounts
@@ -86,6 +87,7 @@ def create_app(
         history,
         health,
         quotas,
+        help_page,
     )
     for feature in features:
         app.register_blueprint(feature.blueprint)

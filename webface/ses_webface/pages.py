@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import structlog
-from flask import Flask, g, render_template, request
+from flask import Flask, g, redirect, render_template, request
 from flask_wtf.csrf import CSRFError  # type: ignore[import-untyped]
 from markupsafe import Markup
 from ses_client.answers.requirements import Requirement
@@ -21,6 +21,7 @@ from ses_webface.requirements.forms import bound_of, field_of
 from ses_webface.shortfalls import missed_of, misses
 from ses_webface.storage.services import full_in_words
 from ses_webface.visible import in_page, visible
+from ses_webface.web_security import keep_draft
 
 log = structlog.get_logger(__name__)
 
@@ -127,8 +128,14 @@ def in_order(items: Iterable[Any]) -> list[Any]:
 
 
 def breakable(path: str) -> Markup:
-    """Return a path, escaped, that may be broken after each slash."""
-    return Markup("/<wbr>").join(visible(path).split("/"))
+    """Return a path, escaped, that may be broken after each slash.
+
+    Each part is read in its own direction: a name written from the right does not reorder those around it.
+    """
+    parts = visible(path).split("/")
+    return Markup("/<wbr>").join(
+        one if one.isascii() else Markup("<bdi>{}</bdi>").format(one) for one in parts
+    )
 
 
 def set_title(level: str, name: str) -> str:
@@ -161,7 +168,9 @@ def _page(status: int, title: str, sentence: str) -> tuple[str, int]:
     return render_template(template, title=title, sentence=sentence, status=status), status
 
 
-def _form_too_old(_error: CSRFError) -> tuple[str, int]:
+def _form_too_old(_error: CSRFError) -> Any:
+    if not request.headers.get("HX-Request") and keep_draft():
+        return redirect(request.path, 303)
     return _page(
         400,
         "This form is too old",

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from flask import current_app, g, request
 from ses_client.answers.vocabulary import Vocabulary
 from ses_client.client import ServiceClient
-from ses_client.errors import SesError, UnavailableError
+from ses_client.errors import SesError, UnavailableError, UnreachableError
 
 from ses_webface.accounts.links import LinkService
 from ses_webface.accounts.oidc import OidcSignIn
@@ -62,6 +62,17 @@ def service() -> ServiceClient:
     return portal().selection.acting(person().name)
 
 
+def note_away(error: SesError) -> None:
+    """Remember for the rest of this request that the service cannot be reached, if this error says so."""
+    if isinstance(error, UnreachableError):
+        g.away = error
+
+
+def away() -> SesError | None:
+    """Return why the service could not be reached earlier in this request: nobody waits for it again."""
+    return cast("SesError | None", g.get("away"))
+
+
 def words() -> Vocabulary:
     """Return the vocabulary, read once per request: the last one known while the service is away."""
     if "vocabulary" not in g:
@@ -70,6 +81,7 @@ def words() -> Vocabulary:
             known.vocabulary = service().vocabulary()
         except SesError as error:
             g.vocabulary_problem = error
+            note_away(error)
         g.vocabulary = known.vocabulary
     return cast(Vocabulary, g.vocabulary)
 

@@ -36,6 +36,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _MAX_DRAFT = 2000  # bytes as the cookie packs them, of the 4 KiB browsers keep
+_TAKE_DRAFTS = ("requirements.submit", "element_changes.add_submit")
 View = TypeVar("View", bound=Callable[..., Any])
 
 
@@ -129,20 +130,35 @@ def _know_person() -> BaseResponse | tuple[str, int] | None:
     if request.headers.get("HX-Request"):
         return render_template("signed_out_fragment.html"), 401
     if request.method == "POST":
-        _keep_draft()
-    wanted = request.full_path.rstrip("?") if request.method == "GET" else request.path
-    return redirect(url_for("accounts.sign_in", next=wanted), 303)
+        keep_draft()
+    return redirect(url_for("accounts.sign_in", next=_page_wanted()), 303)
 
 
-def _keep_draft() -> None:
-    """Carry what was typed over the sign-in, when the form came from a page of this portal."""
-    if request.headers.get("Origin") != request.host_url.rstrip("/"):
-        return
+def keep_draft() -> bool:
+    """Carry what was typed over a sign-in; tells whether it is kept.
+
+    Kept is what came from a page of this portal, where the page at its address takes it again.
+    """
+    if request.endpoint not in _TAKE_DRAFTS or request.headers.get("Origin") != request.host_url.rstrip("/"):
+        return False
     fields = [
         (name, value) for name, value in request.form.items(multi=True) if value and name != "csrf_token"
     ]
-    if len(zlib.compress(json.dumps(fields).encode())) <= _MAX_DRAFT:
-        session["draft"] = {"path": request.path, "fields": fields}
+    if len(zlib.compress(json.dumps(fields).encode())) > _MAX_DRAFT:
+        return False
+    session["draft"] = {"path": request.path, "fields": fields}
+    return True
+
+
+def _page_wanted() -> str:
+    """Return the page that was asked for; for a form without a page at its address, the one it was on."""
+    if request.method == "GET":
+        return request.full_path.rstrip("?")
+    here = current_app.create_url_adapter(request)
+    if here is not None and "GET" in here.allowed_methods():
+        return request.path
+    on = urlsplit(request.referrer or "")
+    return on.path if on.netloc == request.host else url_for("home")
 
 
 def _add_headers(response: Response) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import structlog
-from flask import Blueprint, abort, flash, redirect, render_template, url_for
+from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from ses_client.answers.requirements import Subject
 from ses_client.errors import SesError
 from werkzeug.wrappers import Response
@@ -18,6 +18,8 @@ from ses_webface.portal import person, portal, service
 blueprint = Blueprint("people", __name__, url_prefix="/people")
 log = structlog.get_logger(__name__)
 Page = str | tuple[str, int] | Response
+
+MOST_LISTED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,8 @@ def _list_page(form: PersonForm, made: tuple[str, str] | None = None) -> str:
     if not who.is_admin and not who.managed_vo:
         abort(403)
     seen = [one for one in portal().accounts.everybody() if who.is_admin or one.vo == who.managed_vo]
+    part = (request.args.get("part") or "").strip()
+    found = [one for one in seen if part.lower() in f"{one.name} {one.vo or ''}".lower()]
     names = sorted({one.vo for one in seen if one.vo})
     organisations = [
         Organisation(
@@ -150,8 +154,9 @@ def _list_page(form: PersonForm, made: tuple[str, str] | None = None) -> str:
         for name in names
     ]
     return render_template(
-        "accounts/people.html", form=form, people=seen, organisations=organisations, made=made
-    )
+        "accounts/people.html", form=form, people=found[:MOST_LISTED], found=len(found), total=len(seen),
+        part=part, organisations=organisations, made=made,
+    )  # fmt: skip
 
 
 def _person_page(who: Person, form: PersonForm, made: str = "") -> str:

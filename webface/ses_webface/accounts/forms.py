@@ -26,6 +26,7 @@ ROLES = (
     ("manager", "manager: edits those of their VO, too"),
     ("admin", "administrator: edits all, and the site"),
 )
+_PASSWORD_RULE = f"At least {MIN_PASSWORD} characters."
 SCOPES = (("all", "do everything you may do"), ("read", "read only"))
 
 
@@ -47,6 +48,7 @@ class PasswordForm(FlaskForm):  # type: ignore[misc]
             InputRequired("Enter a new password."),
             Length(MIN_PASSWORD, MAX_PASSWORD, f"Use at least {MIN_PASSWORD} characters."),
         ],
+        description=_PASSWORD_RULE,
     )
     again = PasswordField("New password, again", [EqualTo("password", "The two do not match.")])
 
@@ -61,6 +63,7 @@ class WelcomeForm(FlaskForm):  # type: ignore[misc]
             InputRequired("Enter a password."),
             Length(MIN_PASSWORD, MAX_PASSWORD, f"Use at least {MIN_PASSWORD} characters."),
         ],
+        description=_PASSWORD_RULE,
     )
     again = PasswordField("Password, again", [EqualTo("password", "The two do not match.")])
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.metadata import version
+from typing import TypeVar
 
 from flask import Blueprint, abort, render_template
-from ses_client.answers.element_groups import Exporters
 from ses_client.answers.elements import Readiness
 from ses_client.errors import SesError
 
-from ses_webface.health.services import MOST_NODES, Fleet, configuration_of, fleet_of, parts_of
-from ses_webface.portal import person, service
+from ses_webface.health.services import MOST_NODES, configuration_of, fleet_of, parts_of
+from ses_webface.portal import away, note_away, person, service
 
 blueprint = Blueprint("health", __name__, url_prefix="/health")
+T = TypeVar("T")
 
 
 @blueprint.get("")
@@ -21,7 +23,9 @@ def overview() -> str:
     if not person().is_admin:
         abort(403)
     problems: list[str] = []
-    readiness, shown, fleet = _readiness(problems), _exporters(problems), _fleet(problems)
+    readiness = _told(service().readiness, problems) or Readiness(ready=False, checks=())
+    shown = _told(service().exporters, problems)
+    fleet = _told(lambda: fleet_of(service().nodes(), service().node_classes()), problems)
     return render_template(
         "health/overview.html",
         parts=parts_of(readiness, shown, version("qstorman-webface")),
@@ -34,25 +38,13 @@ def overview() -> str:
     )
 
 
-def _readiness(problems: list[str]) -> Readiness:
-    try:
-        return service().readiness()
-    except SesError as error:
-        problems.append(str(error))
-        return Readiness(ready=False, checks=())
-
-
-def _exporters(problems: list[str]) -> Exporters | None:
-    try:
-        return service().exporters()
-    except SesError as error:
-        problems.append(str(error))
+def _told(question: Callable[[], T], problems: list[str]) -> T | None:
+    """Return the answer; None where there is none, with the reason among ``problems``."""
+    if away():
         return None
-
-
-def _fleet(problems: list[str]) -> Fleet | None:
     try:
-        return fleet_of(service().nodes(), service().node_classes())
+        return question()
     except SesError as error:
+        note_away(error)
         problems.append(str(error))
         return None

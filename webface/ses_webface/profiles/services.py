@@ -14,6 +14,7 @@ from ses_webface.accounts.people import Person
 
 MOST_SETS = 10
 """Of one profile: each is a question to the service."""
+OTHERS = "Of other people"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,16 @@ class Use:
     applications: tuple[Sum, ...] = ()
     jobs: tuple[Sum, ...] = ()
     causes: tuple[tuple[str, int], ...] = ()
+
+
+def by_owner(profiles: Iterable[Profile], person: Person) -> list[tuple[str, list[Profile]]]:
+    """Return profiles by whose they are: of the site, the person's own, of VOs, of others."""
+    found: dict[str, list[Profile]] = {"Of the site": [], "Yours": [], "Of VOs": [], OTHERS: []}
+    for one in profiles:
+        owner, colon, _name = one.name.partition(":")
+        whose = "Of VOs" if owner.startswith("%") else "Yours" if owner == person.name else OTHERS
+        found[whose if colon else "Of the site"].append(one)
+    return [(whose, those) for whose, those in found.items() if those]
 
 
 def takers(service: ServiceClient, person: Person) -> dict[str, list[RequirementSet]]:

@@ -6,7 +6,7 @@ from flask import Blueprint, abort, render_template
 from ses_client.answers.files import cause_words
 
 from ses_webface.portal import person, service, vocabulary, words
-from ses_webface.profiles.services import takers, uses
+from ses_webface.profiles.services import OTHERS, by_owner, takers, uses
 
 blueprint = Blueprint("profiles", __name__, url_prefix="/profiles")
 
@@ -14,8 +14,10 @@ blueprint = Blueprint("profiles", __name__, url_prefix="/profiles")
 @blueprint.get("")
 def overview() -> str:
     """List the profiles, with the sets of the reader's that take each up."""
-    found = vocabulary().profiles
-    return render_template("profiles/overview.html", profiles=found, takers=takers(service(), person()))
+    found = by_owner(vocabulary().profiles, person())
+    return render_template(
+        "profiles/overview.html", profiles=found, others=OTHERS, takers=takers(service(), person())
+    )
 
 
 @blueprint.get("/<name>")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
@@ -182,22 +183,39 @@ def save(
 ) -> RequirementSet:
     """Save what was typed over ``typed.revision``.
 
-    Keeps requirements of kinds that were not ``shown``, and times that look in ``zone`` as they did.
+    Keeps requirements of kinds that were not ``shown``, and times that look in ``zone`` as they did.  What is
+    saved already, as by a form that is sent twice, is not saved again.
 
-    Raises ConflictError, with nothing written, when somebody saved in between.
+    Raises ConflictError, with nothing written, when somebody saved something else in between.
     """
     current = service.requirement_set(typed.level, typed.name)
-    if current.revision != typed.revision:
-        raise ConflictError(f"The set is at revision {current.revision}.", 412)
     hidden = tuple(item for item in current.requirements if item.kind not in shown)
     stored = {item.kind: item for item in current.requirements}
     timed = tuple(_with_exact_times(stored.get(item.kind), item, zone) for item in typed.requirements)
+    if current.revision != typed.revision:
+        if _is_saved(current, timed + hidden, typed.profile):
+            return current
+        raise ConflictError(f"The set is at revision {current.revision}.", 412)
     return service.replace_requirements(
         typed.level,
         typed.name,
         timed + hidden,
         profile=typed.profile,
         revision=typed.revision,
+    )
+
+
+def _is_saved(current: RequirementSet, wanted: tuple[Requirement, ...], profile: str | None) -> bool:
+    """Tell whether a set states just this; bounds may come back with a few digits less."""
+    stored = {item.kind: item for item in current.requirements}
+    return (
+        current.profile == profile
+        and stored.keys() == {item.kind for item in wanted}
+        and all(
+            math.isclose(item.bound, stored[item.kind].bound, rel_tol=1e-6)
+            and replace(item, bound=0.0) == replace(stored[item.kind], bound=0.0)
+            for item in wanted
+        )
     )
 
 

@@ -15,15 +15,19 @@ from werkzeug.wrappers import Response
 
 from ses_webface.moments import applies
 from ses_webface.pages import set_title
-from ses_webface.portal import person, portal, service, vocabulary, words, zone
+from ses_webface.portal import away, note_away, person, portal, service, vocabulary, words, zone
+from ses_webface.profiles.services import OTHERS, by_owner
 from ses_webface.requirements import sentences, services
 from ses_webface.requirements.forms import STRICTNESS, RequirementsForm, form_data, form_for
 from ses_webface.requirements.use import examples, left_out
+from ses_webface.requirements.worth import Worth, worth
 from ses_webface.web_security import take_draft
 
 blueprint = Blueprint("requirements", __name__, url_prefix="/requirements")
 log = structlog.get_logger(__name__)
 Page = str | tuple[str, int] | Response
+
+_NO_NAME = "Write a short name without a slash or a colon, for example dd."
 
 
 @blueprint.get("")
@@ -42,15 +46,18 @@ def applied() -> Page:
     who = person()
     user = (request.args.get("user") or "").strip() or who.name
     application = (request.args.get("application") or "").strip() or None
-    if not services.is_name("user", user) or (
-        application and not services.is_name("application", f"{user}:{application}")
-    ):
-        abort(404)
     if user != who.name and not who.is_admin:
         abort(403)
-    subject = Subject(user, application)
-    found = services.resolution(service(), subject, vocabulary())
-    return render_template("requirements/applied.html", found=found, may_read=_may_read)
+    subject, fault = Subject(user, application), ""
+    if not services.is_name("user", user):
+        fault = f"“{user[:100]}” is no name of a user. {_NO_NAME}"
+    elif application and not services.is_name("application", f"{user}:{application}"):
+        fault = f"“{application[:100]}” is no name of a program. {_NO_NAME}"
+    found = (
+        services.Resolution(subject, ()) if fault else services.resolution(service(), subject, vocabulary())
+    )
+    page = render_template("requirements/applied.html", found=found, fault=fault, may_read=_may_read)
+    return page, 422 if fault else 200
 
 
 @blueprint.get("/open")
@@ -60,7 +67,10 @@ def open_set() -> Page:
     typed = (request.args.get("name") or "").strip()
     name = f"{person().name}:{typed}" if level == "application" else typed
     if level not in ("application", "vo") or not services.is_name(level, name):
-        flash("Write a name without a slash, for example dd.", "error")
+        flash(
+            f"“{typed[:100]}” is no name of a {'program' if level == 'application' else 'VO'}. {_NO_NAME}",
+            "error",
+        )
         return redirect(url_for("requirements.overview"), 303)
     return redirect(url_for("requirements.edit", level=level, name=name), 303)
 
@@ -77,7 +87,7 @@ def edit(level: str, name: str) -> Page:
     if kept is not None:
         form = _form()(formdata=MultiDict(kept))
         form.read()
-        flash("You were signed out while saving. What you typed is below; nothing was saved yet.", "error")
+        flash("You signed in again meanwhile: nothing was saved yet. What you typed is below.", "error")
     elif copied := _to_copy(level, name):
         form = _form_of(replace(copied, revision=stored.revision))
         flash(f"Filled in from {set_title(copied.level, copied.name)}. Nothing is saved yet.")
@@ -93,7 +103,7 @@ def copy(level: str, name: str) -> Page:
     to = f"{person().name}:{typed}"
     _require_name(level, name)
     if not services.is_name("application", to):
-        flash("Write a name without a slash, for example dd.", "error")
+        flash(f"“{typed[:100]}” is no name of a program. {_NO_NAME}", "error")
         return redirect(url_for("requirements.edit", level=level, name=name), 303)
     return redirect(url_for("requirements.edit", level="application", name=to, copied=f"{level}/{name}"), 303)
 
@@ -124,6 +134,7 @@ def submit(level: str, name: str) -> Page:
         problem = "; ".join([str(error), *rest]) if rest or not error.problems else None
         return _edit_page(level, name, form, None, problem=problem and f"Not saved: {problem}", status=422)
     except SesError as error:
+        note_away(error)
         log.warning("requirements not saved", account=who.name, level=level, name=name, problem=str(error))
         problem = f"Not saved: {error} What you typed is still here; try again in a moment."
         return _edit_page(level, name, form, None, problem=problem, status=503)
@@ -191,6 +202,8 @@ def _form_of(stored: RequirementSet) -> RequirementsForm:
 
 def _ranking(level: str, name: str, form: RequirementsForm, typed: tuple[Requirement, ...]) -> dict[str, Any]:
     edited = RequirementSet(level, name, typed, profile=form.chosen_profile())
+    if problem := away():
+        return {"preview": None, "preview_problem": str(problem)}
     try:
         ranking = services.preview(service(), edited, portal().clock())
     except SesError as error:
@@ -198,18 +211,19 @@ def _ranking(level: str, name: str, form: RequirementsForm, typed: tuple[Require
     return {"preview": ranking, "preview_problem": None}
 
 
-def _profiles(chosen: str | None) -> list[Profile]:
-    """Return the profiles to choose from, with the one that is chosen even when it is not described."""
+def _profiles(chosen: str | None) -> list[tuple[str, list[Profile]]]:
+    """Return the profiles to choose from, by whose they are, and the chosen one in any case."""
     known = list(words().profiles)
     if chosen and words().profile(chosen) is None:
         known.append(Profile(chosen, chosen, "", ()))
-    return known
+    return by_owner(known, person())
 
 
 def _inherited(level: str, name: str) -> dict[str, Any]:
     try:
-        return services.inherited(service(), level, name)
-    except SesError:
+        return {} if away() else services.inherited(service(), level, name)
+    except SesError as error:
+        note_away(error)
         return {}
 
 
@@ -227,6 +241,7 @@ def _edit_page(
     typed = form.read_sound_rows()
     page = render_template(
         "requirements/edit.html",
+        worth=_worth(stored),
         level=level,
         name=name,
         form=form,
@@ -235,18 +250,29 @@ def _edit_page(
         problem=problem,
         theirs=theirs,
         expansion=expansion,
+        workloads=words().workloads,
         max_sentence=sentences.MAX_SENTENCE,
         max_values=sentences.MAX_VALUES,
         editable=services.may_edit(person(), level, name),
         inherited=_inherited(level, name),
         strictness=STRICTNESS,
         profiles=_profiles(form.chosen_profile()),
+        others=OTHERS,
         chosen=words().profile(form.chosen_profile()),
         examples=examples(asked := _asked(stored), words()),
         left_out=left_out(asked),
         **_ranking(level, name, form, typed),
     )
     return page, status
+
+
+def _worth(stored: RequirementSet | None) -> Worth | None:
+    """Return what the person's files got under a stored set; None where nobody knows."""
+    try:
+        return worth(service(), person(), stored, zone()) if stored and not away() else None
+    except SesError as error:
+        note_away(error)
+        return None
 
 
 def _asked(stored: RequirementSet | None) -> tuple[Requirement, ...]:
@@ -263,6 +289,7 @@ def _expansion_page(level: str, name: str, form: RequirementsForm) -> Page:
     try:
         found = sentences.expand_into(form, service())
     except SesError as error:
+        note_away(error)
         problem = f"Not worked out: {error} What you typed is still here; try again in a moment."
         return _edit_page(level, name, form, None, problem=problem, status=503)
     return _edit_page(level, name, form, None, expansion=found, status=200 if found else 422)

@@ -15,6 +15,7 @@ from ses_webface.history.wording import edited_properties, subject_words
 from ses_webface.portal import person, service, vocabulary, zone
 from ses_webface.storage import forms
 from ses_webface.storage.views import find
+from ses_webface.web_security import take_draft
 
 blueprint = Blueprint("element_changes", __name__, url_prefix="/storage")
 log = structlog.get_logger(__name__)
@@ -64,9 +65,12 @@ def change(system: str, name: str, what: str) -> Page:
 
 @blueprint.get("/add")
 def add() -> Page:
-    """Show the form for a further element."""
+    """Show the form for a further element, with what was typed before one had to sign in again."""
     _administrators_only()
-    return _add_page({})
+    kept = take_draft(request.path)
+    if kept is not None:
+        flash("You signed in again meanwhile: nothing was added yet. What you typed is below.", "error")
+    return _add_page(dict(kept or ()))
 
 
 @blueprint.post("/add")
@@ -119,7 +123,7 @@ def _shown_or_made(what: str, name: str, how: JSON, fields: Mapping[str, str]) -
     try:
         made = service().add_element(sent) if what == "add" else calls[what](name, sent)
     except (RefusedError, NotFoundError) as error:
-        return _preview(what, name, fields, problem=getattr(error, "told", str(error))), 422
+        return _refused(what, name, fields, getattr(error, "told", str(error))), 422
     except SesError as error:
         log.warning("element not changed", element=name, what=what, problem=str(error))
         return _preview(what, name, fields, problem=str(error)), 503
@@ -131,6 +135,20 @@ def _shown_or_made(what: str, name: str, how: JSON, fields: Mapping[str, str]) -
     if number:
         return redirect(url_for("history.change", number=number), 303)
     return redirect(url_for("storage.overview"), 303)
+
+
+def _refused(what: str, name: str, fields: Mapping[str, str], said: str) -> str:
+    """Return the form as it was typed with what the service says of it; a page where nothing was typed."""
+    problem = {"": f"Nothing was changed. {said}"}
+    if what == "add":
+        return _add_page(fields, problem)
+    if what in ("drain", "set"):
+        try:
+            _storage, element = find(name)
+        except NotFoundError:
+            return _preview(what, name, fields, problem=said)
+        return _edit_page(element, {**forms.stated(element), **fields}, problem)
+    return _preview(what, name, fields, problem=said)
 
 
 def _preview(

@@ -41,6 +41,7 @@ class StorageForm(FlaskForm):  # type: ignore[misc]
     server = StringField("Server")
     pool = StringField("Pool")
     page = IntegerField("Page", default=1)
+    find = StringField("Element")
 
     def question(self) -> Question:
         """Return what is asked for; what cannot be is left out."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from flask import Blueprint, render_template, request, url_for
+from flask import Blueprint, redirect, render_template, request, url_for
 from ses_client.answers.changes import Change
 from ses_client.answers.element_groups import ElementGroups
 from ses_client.answers.elements import Element, History, Inventory
 from ses_client.answers.quotas import QuotaPage
-from ses_client.errors import SesError
+from ses_client.errors import NotFoundError, RefusedError, SesError, UsageError
+from werkzeug.wrappers import Response
 
 from ses_webface.portal import person, service
 from ses_webface.quotas.views import SOON_DAYS
@@ -31,14 +33,19 @@ from ses_webface.storage.services import (
 blueprint = Blueprint("storage", __name__, url_prefix="/storage")
 _CHANGES = 5
 _QUOTAS = 8
+_FEW = 40
+"""Elements that are found by looking."""
 
 
 @blueprint.get("")
-def overview() -> str:
-    """Show all elements; only the part that changes when the page asks for that part."""
+def overview() -> str | Response:
+    """Show all elements, or the one named; only the part that changes when the page asks for it."""
     form = StorageForm(request.args)
     asked = form.question()
     found = _groups(asked)
+    sought = (form.find.data or "").strip()
+    if (there := _named(sought, found.systems)) is not None:
+        return redirect(there, 303)
     page, _pages = page_of(found, asked)
     if page != asked.page:
         asked = replace(asked, page=page)
@@ -58,8 +65,20 @@ def overview() -> str:
 
     return render_template(
         template, form=form, map=shown, found=found, asked=asked, measures=MEASURES, address=address,
-        dimensions=tuple(BY), quotas=None if in_part else _quotas(),
+        dimensions=tuple(BY), quotas=None if in_part else _quotas(), sought=sought, few=_FEW,
     )  # fmt: skip
+
+
+def _named(sought: str, systems: Sequence[str]) -> str | None:
+    """Return the address of the element of this name, of any storage system where none is named."""
+    for system in systems if sought else ():
+        name = sought.removeprefix(f"{system}/")
+        try:
+            service().element(f"{system}/{name}")
+        except (NotFoundError, RefusedError, UsageError):
+            continue
+        return url_for("storage.element", system=system, name=name)
+    return None
 
 
 def _quotas() -> QuotaPage | None:

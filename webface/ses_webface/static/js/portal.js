@@ -12,6 +12,15 @@ for (const select of document.querySelectorAll("[data-submit-on-change]")) {
   select.addEventListener("change", () => select.form.requestSubmit());
 }
 
+/* A sentence that is shown can be taken, to be changed. */
+for (const example of document.querySelectorAll("[data-sentence]")) {
+  example.addEventListener("click", () => {
+    const sentence = document.getElementById("sentence");
+    sentence.value = example.dataset.sentence;
+    sentence.focus();
+  });
+}
+
 /* A message that must be read first takes the focus. */
 document.querySelector("[data-focus]")?.focus();
 
@@ -25,14 +34,41 @@ for (const part of document.querySelectorAll("[data-refresh-seconds]")) {
   }, 1000 * Number(part.dataset.refreshSeconds));
 }
 
-/* The portal itself does not answer: say so where the ranking would be, keep what was typed. */
+/* The portal itself does not answer: say so where the ranking would be, or above the map as it was. */
 document.addEventListener("htmx:sendError", (event) => {
+  const part = event.detail.target;
+  const refreshed = "refreshSeconds" in part.dataset;
   const message = document.createElement("p");
-  message.className = "notice bad";
+  message.className = "notice bad unanswered";
   message.setAttribute("role", "alert");
-  message.textContent = "The portal does not answer. What you typed is still here.";
-  event.detail.target.replaceChildren(message);
+  message.textContent = "The portal does not answer. "
+    + (refreshed ? "What it said last is shown; it is asked again." : "What you typed is still here.");
+  if (!refreshed) part.replaceChildren(message);
+  else if (!part.querySelector(".unanswered")) part.prepend(message);
 });
+
+/* Tables that were scrolled sideways stay so when their part is made anew. */
+let scrolled = [];
+const tablesOf = (event) => event.detail.target.querySelectorAll(".table-scroll");
+document.addEventListener("htmx:beforeSwap", (event) => {
+  scrolled = [...tablesOf(event)].map((table) => table.scrollLeft);
+});
+document.addEventListener("htmx:afterSwap", (event) => {
+  tablesOf(event).forEach((table, place) => { table.scrollLeft = scrolled[place] ?? 0; });
+});
+
+/* A form is sent once, however often its button is pressed; the button shows that it was. */
+for (const form of document.querySelectorAll("form[method=post]")) {
+  form.addEventListener("submit", (event) => {
+    if (form.dataset.sent) return event.preventDefault();
+    form.dataset.sent = "yes";
+    event.submitter?.setAttribute("aria-busy", "true");
+    window.setTimeout(() => {
+      delete form.dataset.sent;
+      event.submitter?.removeAttribute("aria-busy");
+    }, 10_000);
+  });
+}
 
 /* Leaving a form with unsaved changes asks first. */
 for (const form of document.querySelectorAll("form[data-keep]")) {

@@ -1,0 +1,40 @@
+"""Pages of large sites stay short: the worst, the nearest and one's own are shown, and the rest is counted."""
+
+from __future__ import annotations
+
+from ses_client.answers.requirements import Requirement, Subject
+from ses_client.answers.vocabulary import Profile, Vocabulary
+
+ASKED = (Requirement("current-write-rate", 50.0, "MB/s"),)
+
+
+def test_refused_elements_are_counted_by_reason_beyond_the_first(alice, site, make_element) -> None:
+    site.places = [make_element(f"b{number}", 10.0) for number in range(1000)]
+    fields = {"kind_current_write_rate-bound": "50", "kind_current_write_rate-unit": "MB/s"}
+    fields["kind_current_write_rate-strictness"] = "hard"
+    text = alice.post("/requirements/user/alice/preview", fields, page="/account").text
+    assert text.count("below the hard minimum") == 20
+    assert "And more: 980 hard requirement." in text
+
+
+def test_a_summary_shows_the_worst_of_many_jobs(alice, site, make_placement, make_received) -> None:
+    for number in range(10, 70):
+        record = make_placement(number, "alice", subject=Subject("alice", "dd", None))
+        site.records.append(record)
+        site.got[record.placement_id] = make_received(record)
+        site.jobs[record.placement_id] = str(number)
+    text = alice.get("/files/summary").text
+    assert text.count('href="/files?job=') == 50
+    assert "The worst 50 of 61." in text, "and those of no job"
+
+
+def test_ones_own_profiles_come_before_those_of_others(alice, site) -> None:
+    names = ("bob:x", "alice:simulate", "%materials:shared", "checkpoint")
+    profiles = tuple(Profile(name, name, "", ASKED) for name in names)
+    site.words = Vocabulary(site.words.kinds, profiles)
+    ordered = ["checkpoint", "alice:simulate", "%materials:shared", "bob:x"]
+    for page in ("/profiles", "/requirements/user/alice"):
+        text = alice.get(page).text.partition("<main")[2]
+        places = [text.index(f">{name}<") for name in ordered]
+        assert places == sorted(places), page
+    assert text.count("<optgroup") == 4

@@ -1,0 +1,55 @@
+"""What a requirement set was worth: what the files that it speaks for got since it is as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from ses_client.answers.files import Sum
+from ses_client.answers.requirements import RequirementSet
+from ses_client.client import ServiceClient
+
+from ses_webface.accounts.people import Person
+from ses_webface.moments import to_field
+from ses_webface.requirements.services import may_edit
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """``filters`` are those of the pages that list the same files; ``advice`` is the service's."""
+
+    total: Sum
+    filters: dict[str, str]
+    advice: tuple[str, ...] = ()
+
+
+def worth(service: ServiceClient, person: Person, stored: RequirementSet, zone: ZoneInfo) -> Worth | None:
+    """Return what a person's files got under a set of their own; None for other sets and unsaved ones.
+
+    A default speaks for the programs without a set of their own.
+    """
+    if stored.level not in ("application", "user") or stored.modified_at is None:
+        return None
+    if not may_edit(person, stored.level, stored.name) or not (stored.requirements or stored.profile):
+        return None
+    since = stored.modified_at
+    filters = {"whose": "mine", "since": to_field(datetime.fromtimestamp(since, UTC).isoformat(), zone)}
+    application = stored.name.partition(":")[2]
+    wanted = {"user": person.name, "application": application or None, "since": since}
+    found = service.report(wanted)
+    if application:
+        return Worth(found.total, {**filters, "application": application}, found.advice)
+    sets = service.requirement_sets(person.name).sets
+    named = {one.name.partition(":")[2] for one in sets if one.level == "application"}
+    return Worth(_together([one for one in found.applications if one.name not in named]), filters)
+
+
+def _together(sums: Sequence[Sum]) -> Sum:
+    met, nearly, missed, cannot_say = (
+        sum(getattr(one, name) for one in sums) for name in ("met", "nearly", "missed", "cannot_say")
+    )
+    judged = met + nearly + missed
+    files = sum(one.files for one in sums)
+    return Sum("", files, met, nearly, missed, cannot_say, met / judged if judged else None, 0.0)
