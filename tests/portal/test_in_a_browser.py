@@ -248,3 +248,20 @@ def test_the_map_keeps_itself_fresh_until_told_not_to(full_site, served, open_wi
     page.clock.run_for(20_000)
     assert asked == []
     expect(page.locator(".tile .number").first).to_have_text("12\u00a0MB/s")
+
+
+def test_a_page_prints_whole_and_without_what_is_only_pressed(full_site, served, open_window) -> None:
+    window = open_window(viewport={"width": 794, "height": 1123}, color_scheme="dark")  # A4
+    page = window.page
+    window.sign_in(served, "alice", PASSWORD)
+    page.emulate_media(media="print")
+    for path in ("/files", "/files/summary", "/requirements", "/requirements/user/alice", "/storage"):
+        page.goto(served + path)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        for pressed in ("nav[aria-label=Main]", ".filters", ".toolbar", ".actions", ".pages", "form.inline"):
+            for one in page.locator(pressed).all():
+                expect(one).to_be_hidden()
+        beyond = page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth")
+        assert beyond <= 0, path
+        paper = page.evaluate("() => getComputedStyle(document.querySelector('.card')).backgroundColor")
+        assert paper == "rgb(255, 255, 255)", path

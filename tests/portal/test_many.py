@@ -1,4 +1,4 @@
-"""Pages of large sites stay short: the worst, the nearest and one's own are shown, and the rest is counted."""
+"""Pages of large sites stay short: the worst and one's own are shown, and the rest is counted."""
 
 from __future__ import annotations
 
