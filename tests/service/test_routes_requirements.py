@@ -37,6 +37,22 @@ def test_a_saved_set_is_stored_and_used_at_once(service: Service, clock: Any) ->
     assert service.get("/v1/requirements/effective?user=alice&application=").get_json()["requirements"] == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "number", "unit", "bound"),
+    [
+        ("free-capacity", 1.5, "TiB", 1649.267441664),
+        ("current-write-rate", 7, "MiB/s", 7.340032),
+        ("current-write-rate", 4e-7, "MB/s", 4e-7),
+    ],
+)
+def test_a_bound_comes_back_as_exact_as_it_was_stated(
+    service: Service, kind: str, number: float, unit: str, bound: float
+) -> None:
+    stated = {"requirements": [{"kind": kind, "minimum": number, "unit": unit}]}
+    answer = service.put("/v1/requirements/user/alice", stated)
+    assert [one["minimum"] for one in answer.get_json()["requirements"]] == [bound]
+
+
 def test_a_vo_that_there_is_not_is_said_by_whatever_is_asked_for_it(service: Service) -> None:
     service.put("/v1/requirements/vo/materials", SET)
 

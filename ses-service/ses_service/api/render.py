@@ -105,7 +105,7 @@ def requirement(one: Requirement) -> Json:
     kind = one.kind
     made: Json = {
         "kind": kind,
-        _bound_name(kind): round(one.bound / kind.size, PLACES),
+        _bound_name(kind): float(format(one.bound / kind.size, ".15g")),  # 1.5 GiB is that again for a client
         "unit": kind.unit,
         "weight": one.weight,
         "strictness": str(one.strictness),
