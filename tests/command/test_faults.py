@@ -173,6 +173,17 @@ def test_a_closed_standard_output_takes_nothing_and_fails_nothing(alone):
     assert (result.returncode, result.stderr) == (0, "")
 
 
+def test_from_a_closed_standard_input_nothing_is_read(alone):
+    result = alone('"$0" "$@" <&-', "kb", "validate", "-")
+    assert (result.returncode, result.stderr) == (1, "")
+    assert "it says nothing" in result.stdout
+
+
+def test_what_would_go_to_a_closed_standard_error_goes_nowhere_else(alone):
+    result = alone('"$0" "$@" 2>&-', "profile", "--", "true")
+    assert (result.returncode, result.stdout) == (0, "")
+
+
 def test_a_working_directory_that_is_gone_is_told_in_a_sentence(alone, tmp_path):
     result = alone('mkdir "$1"; cd "$1"; rmdir "$1"; "$0" explain file', str(tmp_path / "gone"))
     assert result.returncode == 1

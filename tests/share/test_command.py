@@ -62,6 +62,7 @@ def test_what_is_wrong_is_said_with_the_next_step(ses: Callable[..., Result], re
         (("get", region.name, "empty"), 5, "Nothing has been put"),
         (("create", region.name), 1, "already"),
         (("create", "other", "--mode", "9"), 2, "octal"),
+        (("create", "other", "--mode", "0400"), 2, "does not let its owner read and write"),
         (("create", "a b"), 2, "A-Z a-z 0-9"),
         (("remove", "no-such"), 5, "ses share list"),
     ):

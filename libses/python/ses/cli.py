@@ -110,10 +110,11 @@ class _Group(LoadedWhenCalled):
     def main(self, *args: Any, **options: Any) -> Any:
         """Run, and say in a sentence when standard output takes no more, or the working directory is gone.
 
-        Where standard output is closed nothing is shown.
+        From a standard stream that is closed nothing is read, and nothing is shown on it.
         """
-        if sys.stdout is None:
-            sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # as long as the process
+        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+            if getattr(sys, name) is None:
+                setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # as long as the process
         _speak_utf8(sys.stdout)
         try:
             try:
