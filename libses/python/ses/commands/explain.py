@@ -137,8 +137,8 @@ def _unknown(file: Path, path: Path, lies_in: str | None, exists: bool) -> str:
     where = f" Its bytes are in {lies_in}." if lies_in else ""
     return (
         f"The service knows no placement of {file}: it was not created under the library, the library left "
-        "it to the file system (no element met a hard need, say: ses rank shows that, and SES_LOG says why), or "
-        f"its record was not kept.{where}"
+        "it to the file system (no element met a hard need, say, which ses rank shows; SES_LOG says why), "
+        f"or its record was not kept.{where}"
     )
 
 
