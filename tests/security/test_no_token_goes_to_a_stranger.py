@@ -4,6 +4,7 @@ machine by the user who listens.  Whoever takes the place of a stopped service h
 
 from __future__ import annotations
 
+import datetime
 import ipaddress
 import os
 import shutil
@@ -12,6 +13,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -24,6 +26,7 @@ from ses_client.address import ServiceAddress
 from ses_client.client import ServiceClient
 from ses_client.errors import NotAllowedError, UnavailableError
 from ses_service.commands.main import main as service_command
+from ses_service.security import certificates
 from thief import Thief
 
 ROOT = Path(__file__).parents[2]
@@ -262,27 +265,53 @@ def test_agent_command_and_portal_speak_https_to_who_is_proven(
     ServiceClient(ServiceAddress(site.service.url, Path(file), site.ca)).check()
 
 
-@pytest.mark.parametrize("wrong", ["authority", "name"])
-def test_a_certificate_of_another_authority_or_name_is_refused(
-    wrong: str, agents: Any, site: Site, tmp_path: Path
+class LongAgo(datetime.datetime):
+    """The time when a certificate was made that ended since."""
+
+    @classmethod
+    def now(cls, tz: datetime.tzinfo | None = None) -> Any:
+        return datetime.datetime.now(tz) - datetime.timedelta(days=1000)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "by_the_agent", "by_ses"),
+    [
+        ("authority", "is of an authority that --service-ca does not hold", "Name the authority"),
+        ("name", "is for another name", "Call the service by a name"),
+        ("end", "has expired, or the clock here is wrong", "Renew it on the service's machine"),
+    ],
+)
+def test_a_certificate_of_another_authority_or_name_or_that_ended_is_refused_with_the_cause(
+    wrong: str,
+    by_the_agent: str,
+    by_ses: str,
+    agents: Any,
+    site: Site,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     file = str(token_file(tmp_path, site.token))
     ca = site.other_ca if wrong == "authority" else site.ca
     url = site.service.url
-    if wrong == "name":
-        run("tls", "init", str(site.folder / "tls"), "elsewhere")
+    if wrong != "authority":
+        name = "elsewhere"
+        if wrong == "end":
+            clock = SimpleNamespace(datetime=LongAgo, UTC=datetime.UTC, timedelta=datetime.timedelta)
+            monkeypatch.setattr(certificates, "datetime", clock)
+            name = "elsewhere,localhost,127.0.0.1"
+        run("tls", "init", str(site.folder / "tls"), name)
         for kind in (".pem", "-key.pem"):
             shutil.copy(site.folder / "tls" / f"here{kind}", tmp_path / f"kept{kind}")
             shutil.copy(site.folder / "tls" / f"elsewhere{kind}", site.folder / "tls" / f"here{kind}")
     try:
         agent = agents("--service", url, "--token-file", file, "--service-ca", str(ca))
-        agent.wait_for("its certificate is for another name, or of an authority")
+        agent.wait_for(f"its certificate {by_the_agent}")
         status, said = ses("elements", "--url", url, "--token-file", file, "--service-ca", str(ca))
-        assert (status, "not proven" in said) == (4, True), said
+        assert (status, "not proven" in said, by_ses in said) == (4, True, True), said
         with pytest.raises(UnavailableError, match="not proven by its certificate"):
             ServiceClient(ServiceAddress(url, Path(file), ca)).check()
     finally:
-        if wrong == "name":
+        if wrong != "authority":
             for kind in (".pem", "-key.pem"):
                 shutil.copy(tmp_path / f"kept{kind}", site.folder / "tls" / f"here{kind}")
 

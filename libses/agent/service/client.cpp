@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <httplib.h>
 #include <netinet/in.h>
+#include <openssl/x509_vfy.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -73,10 +74,29 @@ bool split_authority(const std::string &authority, std::string &host, int &port)
   return !host.empty() && port > 0 && port < 65536;
 }
 
-std::string words_of(httplib::Error error) {
-  if (error == httplib::Error::SSLServerVerification) {
-    return "its certificate is for another name, or of an authority that --service-ca does not "
-           "hold";
+// VERIFIED is what OpenSSL says of the certificate, apart from its name.
+std::string words_of_certificate(long verified) {
+  switch (verified) {
+  case X509_V_OK:
+    return "its certificate is for another name";
+  case X509_V_ERR_CERT_HAS_EXPIRED:
+    return "its certificate has expired, or the clock here is wrong";
+  case X509_V_ERR_CERT_NOT_YET_VALID:
+    return "its certificate is not valid yet, or the clock here is wrong";
+  case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+  case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+  case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+  case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    return "its certificate is of an authority that --service-ca does not hold";
+  default:
+    return std::string("its certificate is refused: ") + X509_verify_cert_error_string(verified);
+  }
+}
+
+std::string words_of(httplib::Error error, const httplib::ClientImpl &client) {
+  const auto *encrypted = dynamic_cast<const httplib::SSLClient *>(&client);
+  if (error == httplib::Error::SSLServerVerification && encrypted != nullptr) {
+    return words_of_certificate(encrypted->get_openssl_verify_result());
   }
   return "HTTP: " + httplib::to_string(error);
 }
@@ -324,7 +344,7 @@ Reply ServiceClient::send_once(const std::string &method, const std::string &pat
     reply.nobody_there = result.error() == httplib::Error::Connection;
     reply.error = reply.timed_out ? "no reply within " + std::to_string(time_out_.count()) + " ms"
                   : !unproven_.empty() ? unproven_
-                                       : words_of(result.error());
+                                       : words_of(result.error(), *http_);
     reply.body.clear();
     return reply;
   }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -214,10 +215,8 @@ class Connection:
         if self._shows_address and not refused and not (silent and self.address.url.startswith("http:")):
             self._say_other_scheme(error)
         if isinstance(error, urllib3.exceptions.SSLError):
-            raise NotAllowedError(
-                f"{self._called} is not proven by its certificate: {error}.",
-                "Name the authority that signed it with --service-ca or SES_SERVICE_CA.",
-            ) from error
+            why, step = _certificate_fault(error)
+            raise NotAllowedError(f"{self._called} is not proven by its certificate: {why}.", step) from error
         if silent:
             raise UnreachableError(
                 f"{self._called} did not answer within {_since(began)}.",
@@ -253,6 +252,13 @@ def _text(value: object) -> str:
     return str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
+_NAME_THE_AUTHORITY = "Name the authority that signed it with --service-ca or SES_SERVICE_CA."
+_STEPS = {  # by what OpenSSL says of a certificate
+    9: "It is not valid yet: compare the clocks of both machines.",
+    10: "Renew it on the service's machine (ses-service tls init), or set the clock of this one right.",
+    62: "Call the service by a name that it has, or make one with this name: ses-service tls init.",
+    64: "Call the service by a name that it has, or make one with this address: ses-service tls init.",
+}
 _CAUSES = (
     "Connection refused",
     "Name or service not known",
@@ -266,6 +272,15 @@ _CAUSES = (
 
 def _since(moment: float) -> str:
     return f"{time.monotonic() - moment:.1f} s"
+
+
+def _certificate_fault(error: Exception) -> tuple[str, str]:
+    """Return what is wrong with a certificate, and what to do about it."""
+    cause = error.args[0] if error.args else None
+    if not isinstance(cause, ssl.SSLCertVerificationError):
+        return str(error), _NAME_THE_AUTHORITY
+    step = _STEPS.get(cause.verify_code, _NAME_THE_AUTHORITY)
+    return f"certificate verify failed: {cause.verify_message.rstrip('.')}", step
 
 
 def _cause(error: Exception) -> str:

@@ -39,7 +39,7 @@ def check_readiness(client: ServiceClient) -> tuple[bool, list[Finding]]:
     try:
         readiness = client.readiness()
     except SesError as error:
-        return False, [fault(SERVICE, error.told, mend)]
+        return False, [fault(SERVICE, str(error), error.step or mend)]
     checks, url = readiness.checks, client.address.url
     if readiness.ready:
         lacking = [one for one in checks if not one.ok and one.name not in _LOOKED_AT_BELOW]
