@@ -146,7 +146,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
     return kCannotStart;
   }
   Systems systems;
-  ServiceHealth health(services);
+  ServiceHealth health(services, options.socket_path + ".service");
   SavedState saved(options.state_dir);
   if (auto known = parse_storage_systems(saved.systems())) {
     systems.describe(std::move(*known));

@@ -56,8 +56,12 @@ def test_answer_that_cannot_be_used_mends_itself(
     agent = start(service.url, "--answer-ms", "200")
     assert status_of(agent, device) == side.UNAVAILABLE
     agent.wait_for("lost (")
+    told = Path(f"{agent.socket}.service")
+    wait_until(lambda: told.read_text().startswith(f"lost {service.url} "), "it says so beside its socket")
+    assert told.stat().st_mode & 0o777 == 0o644, "ses doctor of any user reads it"
     service.instead = as_usual
     wait_until_placed(agent, device)
+    wait_until(lambda: told.read_text() == f"reached {service.url}\n", "it says so")
     agent.wait_for("service found again")
 
 

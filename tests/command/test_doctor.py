@@ -166,6 +166,21 @@ def test_an_agent_that_is_offline(examine, socket_path, status, expected):
     assert "--service" in text
 
 
+def test_an_agent_that_lost_its_service_while_it_still_answers_from_what_it_knew(examine, socket_path):
+    told = socket_path.with_name("agent.sock.service")
+    told.write_text("lost https://store1:8630 it refuses this node: HTTP 401 The token is not known.\n")
+    with listening(socket_path, answer(PLACE, "union/b1")):
+        text = said(examine(), "agent to service")
+    assert "not reach https://store1:8630: it refuses this node: HTTP 401 The token is not known. " in text
+    assert "--token-file" in text
+
+
+def test_an_agent_that_reaches_its_service(examine, socket_path):
+    socket_path.with_name("agent.sock.service").write_text("reached https://store1:8630\n")
+    with listening(socket_path, answer(PLACE, "union/b1")):
+        assert "the agent reaches https://store1:8630" in said(examine(), "agent to service", "ok")
+
+
 def test_a_service_that_is_down(examine, dead_url):
     checks = examine("--url", dead_url)
     assert f"at {dead_url} cannot be reached" in said(checks, "service")

@@ -27,15 +27,16 @@ std::string read_own(const std::string &path, size_t most) {
 }
 
 std::string write_own(const std::string &directory, const std::string &name,
-                      const std::string &text) {
+                      const std::string &text, mode_t mode) {
   const std::string path = directory + name, other = path + ".tmp";
   if (mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) {
     return directory + ": " + std::strerror(errno);
   }
   unlink(other.c_str());
   const UniqueFd file(
-      open(other.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+      open(other.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (file) {
+    (void)fchmod(file.get(), mode);
     errno = ENOSPC; // of a write that is cut short
   }
   if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||

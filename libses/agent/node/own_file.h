@@ -1,6 +1,8 @@
-// Small files that the agent keeps for its next start.
+// Small files of the agent: for its next start, and for ses doctor.
 #ifndef SES_AGENT_OWN_FILE_H
 #define SES_AGENT_OWN_FILE_H
+
+#include <sys/types.h>
 
 #include <cstddef>
 #include <string>
@@ -12,7 +14,7 @@ namespace ses::agent {
 [[nodiscard]] std::string read_own(const std::string &path, size_t most);
 // To another file first; makes the DIRECTORY.  Returns nothing, or why it is not written.
 [[nodiscard]] std::string write_own(const std::string &directory, const std::string &name,
-                                    const std::string &text);
+                                    const std::string &text, mode_t mode = 0600);
 
 } // namespace ses::agent
 

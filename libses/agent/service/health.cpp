@@ -2,10 +2,12 @@
 
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "node/own_file.h"
 #include "service/messages.h"
 
 namespace ses::agent {
@@ -24,9 +26,18 @@ Clock::duration seconds(double number) {
 
 } // namespace
 
-ServiceHealth::ServiceHealth(Services &services)
-    : services_(services), failure_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      looked_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), states_(services.size()) {}
+ServiceHealth::ServiceHealth(Services &services, std::string told)
+    : services_(services), told_(std::move(told)), failure_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      looked_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), states_(services.size()) {
+  unlink(told_.c_str()); // of an agent before
+}
+
+ServiceHealth::~ServiceHealth() { unlink(told_.c_str()); }
+
+void ServiceHealth::tell(const std::string &text) const {
+  const size_t name = told_.rfind('/') + 1;
+  (void)write_own(name == 0 ? "." : told_.substr(0, name), told_.substr(name), text + "\n", 0644);
+}
 
 void ServiceHealth::look_is_over() {
   if (std::exchange(looking_, false)) {
@@ -64,6 +75,7 @@ bool ServiceHealth::answered() {
   look_is_over();
   available_since_ = Clock::now();
   const std::string &url = services_.at(services_.current()).url;
+  tell("reached " + url);
   if (std::exchange(states_[services_.current()].said_lost, false)) {
     spdlog::info("service found again at {}", url);
   } else {
@@ -94,6 +106,7 @@ void ServiceHealth::failed(const std::string &cause, const Reply &reply) {
     if (was_available && now - available_since_ > kSteady) {
       state.failures = 0;
     }
+    tell("lost " + url + " " + cause);
     if (was_available || !std::exchange(state.said_lost, true)) {
       state.said_lost = true;
       spdlog::warn("service at {} lost ({}); programs go on without it until it is back", url,

@@ -31,7 +31,11 @@ using Clock = std::chrono::steady_clock;
 
 class ServiceHealth {
 public:
-  explicit ServiceHealth(Services &services);
+  // TOLD is a file that says, for ses doctor: "reached URL", or "lost URL CAUSE".
+  ServiceHealth(Services &services, std::string told);
+  ~ServiceHealth();
+  ServiceHealth(const ServiceHealth &) = delete;
+  ServiceHealth &operator=(const ServiceHealth &) = delete;
 
   [[nodiscard]] bool available() const { return available_.load(std::memory_order_relaxed); }
 
@@ -63,8 +67,10 @@ private:
   };
 
   void look_is_over(); // mutex_ is held
+  void tell(const std::string &text) const;
 
   Services &services_;
+  const std::string told_;
   const UniqueFd failure_, looked_; // eventfd
   std::atomic<bool> available_{false};
   mutable std::mutex mutex_;

@@ -57,6 +57,25 @@ def check_socket(path: Path) -> list[Finding]:
     return [ok(SOCKET, f"{path}: somebody listens, as uid {uid}")]
 
 
+def check_reaches(path: Path) -> list[Finding]:
+    """Look at what the agent says of its service, in a file beside its socket; one of before says nothing."""
+    try:
+        how, _, rest = path.with_name(f"{path.name}.service").read_text("utf-8", "replace").partition(" ")
+    except OSError:
+        return []
+    url, _, cause = rest.strip().partition(" ")
+    if how == "reached":
+        return [ok(SERVICE, f"the agent reaches {url}")]
+    return [
+        fault(
+            SERVICE,
+            f"The agent does not reach {url}: {cause.rstrip('.')}.",
+            "Programs go on with what it knew. Compare its --service, --service-ca and --token-file with the "
+            "service's (/etc/default/ses-agent).",
+        )
+    ]
+
+
 def check_answers(path: Path, elements: Sequence[Element] | None) -> list[Finding]:
     """Ask the agent where a file on each union mounted here should go.
 
