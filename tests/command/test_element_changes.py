@@ -121,6 +121,7 @@ def test_mistakes_are_told_in_the_words_of_who_made_them(site, args, says, code)
     told = done(site(*args), code)
     assert says in told
     assert "json." not in told
+    assert "?." not in told
 
 
 def test_only_administrators_change_elements(site):

@@ -302,7 +302,9 @@ def problem_of(error: Exception) -> Problem:
         return error
     for kind, problem in _FROM_INSIDE:
         if isinstance(error, kind):
-            return problem(f"{error}.", headers=_RETRY if problem.status == 503 else None)
+            said = str(error)
+            ended = said if said.endswith("?") else f"{said}."
+            return problem(ended, headers=_RETRY if problem.status == 503 else None)
     _log.error("request failed", exc_info=error)
     return Problem("The service met an error of its own; its log has the details.")
 
