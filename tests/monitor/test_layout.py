@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from smed_monitor.collectors import exposition
 from smed_monitor.collectors.base import Collector
 from smed_monitor.collectors.layout import Layout, Pages
 from smed_monitor.collectors.lustre_hpe import LustreHpe
@@ -98,6 +99,16 @@ def test_series_that_mean_the_same_are_added_up() -> None:
     )
     found = both(LustreHpe(), page % (1, 2, 3), page % (10, 20, 30), page % (1, 2, 4))
     assert [sample["fs-OST0000"]["read_bytes"] for sample in found] == [6, 60, 7]
+
+
+def test_no_series_is_lost_when_more_are_shown_than_can_be_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exposition, "MOST_REMEMBERED", 3)
+    line = b'lustre_read_bytes_total{component="ost",jobid="%c",target="fs-OST0000"} 1\n'
+    pages = [b"".join(line % job for job in jobs) for jobs in (b"ab", b"abcdefg", b"gfedcbah")]
+    found = both(LustreHpe(), *pages)
+    assert [sample["fs-OST0000"]["read_bytes"] for sample in found] == [2, 7, 8]
 
 
 def test_captured_pages_are_read_alike(page: Callable[[str], bytes]) -> None:

@@ -8,8 +8,9 @@ value).  Not a validator: lines nobody asked for are not looked at.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum, auto
 from math import isfinite
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -20,11 +21,19 @@ MeaningT = TypeVar("MeaningT")
 MOST_REMEMBERED = 1 << 18
 
 
+class _Unknown(Enum):
+    UNKNOWN = auto()
+
+
+_UNKNOWN: Final = _Unknown.UNKNOWN  # a series whose meaning is not remembered; one to leave out is ``None``
+
+
 class Reader(Generic[MeaningT]):
     """Reads pages for the metrics ``names``; ``meaning(name, labels)`` says what one series is.
 
     ``meaning`` may raise KeyError for a label that must be there, and return ``None`` for a series to
-    leave out.  Safe to use from several threads: they share only the memory of meanings.
+    leave out.  Safe to use from several threads: they share only the memory of meanings, which any of them
+    may empty in the middle of another's page.
     """
 
     def __init__(
@@ -41,29 +50,29 @@ class Reader(Generic[MeaningT]):
         Raises ContentError when a wanted line is not Prometheus text.
         """
         known = self._known
-        once: dict[bytes, bytes] = {}
+        once: dict[bytes, tuple[MeaningT, bytes]] = {}
         for line in body.split(b"\n"):
             head, _, tail = line.rpartition(b" ")
-            if head in known:
-                if known[head] is not None:
-                    once[head] = tail
-            elif line.startswith(self._starts):
+            what = known.get(head, _UNKNOWN)
+            if what is _UNKNOWN:
+                if not line.startswith(self._starts):
+                    if head.endswith(b"}") or head.startswith(b"#"):
+                        self._remember(head)
+                    continue
                 # Not seen before, or followed by a timestamp.
                 head, brace, tail = line.rpartition(b"}")
                 head += brace
-                if head not in known:
-                    known[head] = self._learn(head, line, body)
-                once[head] = (tail.split(maxsplit=1) or [b""])[0]
-            elif head.endswith(b"}") or head.startswith(b"#"):
-                self._remember(head)
+                what = self._known_or_learned(head, line, body)
+                tail = (tail.split(maxsplit=1) or [b""])[0]
+            if what is not None:
+                once[head] = what, tail
         found: dict[MeaningT, float] = {}
-        for head, tail in once.items():
-            what = known.get(head)
+        for head, (what, tail) in once.items():
             try:
                 value = float(tail)
             except ValueError as error:
                 raise _not_text(head, body) from error
-            if what is not None and isfinite(value):
+            if isfinite(value):
                 found[what] = found[what] + value if what in found else value
         return found
 
@@ -77,9 +86,9 @@ class Reader(Generic[MeaningT]):
         for number, line in enumerate(body.split(b"\n")):
             if line.startswith(self._starts):
                 head = line.rpartition(b" ")[0]
-                if head not in self._known:
+                what = self._known.get(head, _UNKNOWN)
+                if what is _UNKNOWN:
                     return None
-                what = self._known[head]
                 if what is not None:
                     last[head] = (number, what)
         return Layout(body, list(last.values())) if last else None
@@ -89,7 +98,10 @@ class Reader(Generic[MeaningT]):
         if len(self._known) < MOST_REMEMBERED:
             self._known[head] = None
 
-    def _learn(self, head: bytes, line: bytes, body: bytes) -> MeaningT | None:
+    def _known_or_learned(self, head: bytes, line: bytes, body: bytes) -> MeaningT | None:
+        known = self._known.get(head, _UNKNOWN)
+        if known is not _UNKNOWN:
+            return known
         if len(self._known) >= MOST_REMEMBERED:  # a target that makes up labels must not fill the memory
             self._known.clear()
         try:
@@ -101,6 +113,7 @@ class Reader(Generic[MeaningT]):
             raise ContentError(f"is not text: byte {error.start} of a series is not UTF-8") from error
         except (ValueError, KeyError, IndexError, StopIteration) as error:
             raise _not_text(line, body) from error
+        self._known[head] = what
         return what
 
 
