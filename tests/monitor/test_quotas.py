@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from errno import ENOENT
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,20 @@ def test_an_exporter_that_fails_leaves_what_was_seen_and_says_so(exporter: Any, 
     exporter.answer = answer_whole(b"up 1\n")
     watched.look()
     assert (watched.latest[0].quotas, watched.latest[0].error) == ((), "shows no quota of it")
+
+
+def test_folders_that_vanish_while_they_are_listed_leave_what_was_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unmounted(_path: Path, _pattern: str) -> list[Path]:
+        raise FileNotFoundError(ENOENT, "No such file or directory")
+
+    watched = Quotas([QuotaSettings(system="scratch", root=str(server(tmp_path)))])
+    watched.look()
+    monkeypatch.setattr(Path, "glob", unmounted)
+    watched.look()
+    (seen,) = watched.latest
+    assert (len(seen.quotas), seen.error) == (3, "cannot be read: No such file or directory")
 
 
 def test_the_monitor_answers_with_them(tmp_path: Path) -> None:

@@ -15,12 +15,11 @@ from pathlib import Path
 
 from smed_monitor.collectors.base import Collector, Reply, Source
 from smed_monitor.collectors.local import in_time
-from smed_monitor.collectors.lustre_text import Statistics, parameters, statistics
+from smed_monitor.collectors.lustre_text import ROOTS, Statistics, parameters, statistics
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import ContentError, ElementMissingError, ReplyError, UnreachableError
 from smed_monitor.core.model import Reading, ServerQueue, now
 
-ROOTS = ("proc/fs/lustre", "sys/fs/lustre", "sys/kernel/debug/lustre")
 WANTED = (
     *(
         f"obdfilter/*-OST*/{name}"

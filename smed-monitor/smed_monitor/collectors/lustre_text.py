@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+ROOTS = ("proc/fs/lustre", "sys/fs/lustre", "sys/kernel/debug/lustre")
+"""Folders of a server's parameters, below its root directory; where each is depends on the version."""
 NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]*(?:\.[^\s=]+)+=")
 COUNTER = re.compile(r"^(\w+) +(\d+) samples \[(\w+)\](?: (\d+) (\d+) (\d+))?")
 TIME = re.compile(r"^(snapshot_time|start_time):? +(\d+\.\d+)")

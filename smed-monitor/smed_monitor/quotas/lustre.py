@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from smed_monitor.collectors.lustre_text import ROOTS
 from smed_monitor.core.quotas import Kind, Quota
 
-ROOTS = ("proc/fs/lustre", "sys/fs/lustre", "sys/kernel/debug/lustre")
 _KINDS = {"glb-usr": Kind.USER, "glb-grp": Kind.GROUP, "glb-prj": Kind.PROJECT}
 _ENTRY = re.compile(r"^- id:\s+(\d+)\s*$", re.MULTILINE)
 _FIELD = re.compile(r"\b(hard|soft|granted):\s*(\d+)")

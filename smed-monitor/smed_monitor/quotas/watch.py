@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import structlog
@@ -91,13 +91,18 @@ class _Reader:
         try:
             found = self._read()
         except CollectorError as error:
-            if str(error) != before.error:
-                log.warning("quotas-failed", system=settings.system, detail=str(error))
-            return SystemQuotas(settings.system, settings.address, before.quotas, str(error))
+            return self._failed(before, str(error))
+        except OSError as error:  # the MDT is unmounted while its folders are listed
+            return self._failed(before, f"cannot be read: {error.strerror}")
         if settings.filesystem is not None:
             found = [one for one in found if one.filesystem == settings.filesystem]
         why = "" if found else "shows no quota of it"
         return SystemQuotas(settings.system, settings.address, tuple(found), why)
+
+    def _failed(self, before: SystemQuotas, error: str) -> SystemQuotas:
+        if error != before.error:
+            log.warning("quotas-failed", system=self._settings.system, detail=error)
+        return replace(before, error=error)
 
     def _read(self) -> list[Quota]:
         if self._source is None:
