@@ -88,6 +88,18 @@ def test_a_target_that_does_not_come_to_an_end_is_cut_off(
         source(exporter.url, timeout_seconds=0.3).read()
 
 
+def test_a_question_beyond_the_deadline_it_shares_with_others_is_not_asked(
+    exporter: Any, answer_whole: Any
+) -> None:
+    exporter.answer = answer_whole(b"page")
+    asked = source(exporter.url)
+    assert asked.read(time.monotonic() + 10).body == b"page"
+    with pytest.raises(DeadlineError, match=r"within 10 s \(timeout_seconds\)"):
+        asked.read(time.monotonic() - 1)
+    assert exporter.requests == 1
+    asked.close()
+
+
 def test_a_body_that_breaks_off_is_not_taken_for_a_page(exporter: Any) -> None:
     def break_off(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from smed_monitor.collectors.base import Reply
+from smed_monitor.collectors.http import HttpSource
 from smed_monitor.collectors.local import disk, in_time
 from smed_monitor.collectors.mergerfs import Mergerfs, branches
 from smed_monitor.collectors.prometheus import QUERIES, Prometheus
 from smed_monitor.collectors.statvfs import Statvfs
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import ContentError, DeadlineError, ElementMissingError
+from smed_monitor.core.model import now
 
 
 def test_a_file_system_of_this_node_has_space(tmp_path: Path) -> None:
@@ -103,6 +106,20 @@ def test_prometheus_is_asked_once_for_each_metric(exporter: Any, answer_whole: A
     found = collector.reading(sample, ElementSettings(id="fs/o", target="p", ost="fs-OST0000"))
     assert (found.read_bytes, found.written_bytes, found.free_bytes, found.stamp) == (5, 7, 2048, 99.0)
     assert exporter.requests == len(QUERIES)
+
+
+def test_all_queries_to_prometheus_have_one_time_out_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    deadlines = []
+
+    def read(_source: HttpSource, deadline: float) -> Reply:
+        deadlines.append(deadline)
+        return Reply(b"{}", now())
+
+    monkeypatch.setattr(HttpSource, "read", read)
+    before = now().monotonic
+    Prometheus().open(Target(name="p", collector="prometheus", url="http://h", timeout_seconds=7)).read()
+    assert len(deadlines) == len(QUERIES)
+    assert before + 7 <= deadlines[0] == deadlines[-1]
 
 
 def test_an_ost_whose_first_sample_arrives_between_two_queries_is_not_taken_for_idle() -> None:

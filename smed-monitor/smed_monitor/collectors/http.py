@@ -95,10 +95,13 @@ class HttpSource(Source):
             return Arrival.NEVER
         return Arrival.WHOLE if end >= 0 and _is_whole(self._buffer, end) else Arrival.PARTLY
 
-    def read(self) -> Reply:
-        """The answer; asks again on another connection only when a kept-alive one turns out to be closed."""
+    def read(self, deadline: float | None = None) -> Reply:
+        """The answer; asks again on another connection only when a kept-alive one turns out to be closed.
+
+        ``deadline`` (monotonic) is for a question that is one of several within the time-out.
+        """
         if not self._asked:
-            self._deadline = time.monotonic() + self._timeout
+            self._deadline = time.monotonic() + self._timeout if deadline is None else deadline
         reused = self._socket is not None
         try:
             return self._answer()

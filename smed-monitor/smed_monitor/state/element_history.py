@@ -14,7 +14,7 @@ from math import isfinite
 from smed_monitor.collectors.http import HttpSource
 from smed_monitor.collectors.prometheus_api import matrix, range_address
 from smed_monitor.config.settings import HistorySettings, Target
-from smed_monitor.core.errors import CollectorError, ContentError, DeadlineError
+from smed_monitor.core.errors import CollectorError, ContentError
 from smed_monitor.core.model import Record
 from smed_monitor.state.history import Point, Ring
 
@@ -83,20 +83,17 @@ def _asked(
     first = (since // step + 1) * step
     values: dict[float, dict[str, float]] = {}
     for what, query in queries.items():
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise DeadlineError(f"gave no whole answer within {seconds:g} s (timeout_seconds)")
         text = query.format(name=name, step=f"{round(step * 1000)}ms")
         target = Target.model_construct(
             name="history",
             collector="prometheus",
             url=range_address(base, text, first, until, step),
-            timeout_seconds=left,
+            timeout_seconds=seconds,
             max_reply_bytes=REPLY_BYTES,
         )
         source = HttpSource(target)
         try:
-            series = matrix(source.read().body)
+            series = matrix(source.read(deadline).body)
         finally:
             source.close()
         if len(series) > 1:
