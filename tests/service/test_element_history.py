@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from ses_service.feeds import monitor_history
 from ses_service.feeds.monitor_history import MonitorHistory
 from ses_service.security.trust import Trust
 
@@ -23,6 +26,7 @@ class Monitor:
     def __init__(self) -> None:
         self.status, self.body = 200, json.dumps(ANSWER).encode()
         self.asked: list[str] = []
+        self.pause = 0.0  # seconds before each byte
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -31,7 +35,10 @@ class Monitor:
                 self.send_response(outer.status)
                 self.send_header("Content-Length", str(len(outer.body)))
                 self.end_headers()
-                self.wfile.write(outer.body)
+                with suppress(OSError):  # who asks may hang up
+                    for each in [outer.body] if outer.pause == 0 else map(bytes, zip(outer.body)):
+                        time.sleep(outer.pause)
+                        self.wfile.write(each)
 
             def log_message(self, *_: object) -> None:
                 return
@@ -79,6 +86,15 @@ def test_a_monitor_that_does_not_say_is_no_error_of_ours(
     answer = service.get("/v1/elements/union/b0/history")
     assert answer.status_code == expected
     assert says in answer.get_json()["detail"]
+
+
+def test_an_answer_that_trickles_keeps_nobody_waiting(
+    service: Any, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(monitor_history, "_SECONDS", 0.2)
+    service.runtime.past = MonitorHistory(monitor.url, Trust())
+    monitor.pause = 0.01
+    assert service.get("/v1/elements/union/b0/history").status_code == 503
 
 
 def test_without_a_monitor_and_for_no_element_it_says_so(service: Any) -> None:

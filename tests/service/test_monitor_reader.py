@@ -12,7 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from ses_service.feeds import monitor_reader as observer_module
-from ses_service.feeds.monitor_reader import MonitorClient, MonitorError, Observer
+from ses_service.feeds.monitor_answer import MonitorError
+from ses_service.feeds.monitor_reader import MonitorClient, Observer
 from ses_service.model.entities import Observation
 
 NOW = 5000.0

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ses_service.feeds.monitor_answer import MonitorError
 from ses_service.feeds.monitor_quotas import MonitorQuotas
-from ses_service.feeds.monitor_reader import MonitorError
 from ses_service.model.quotas import Quota, QuotaSource
 from ses_service.process.quotas import Quotas
 from ses_service.security.tokens import Role, TokenFile, add_token

@@ -8,8 +8,7 @@ from urllib.parse import urlencode
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from ses_service.feeds.monitor_answer import answer_of
-from ses_service.feeds.monitor_reader import MonitorError
+from ses_service.feeds.monitor_answer import MonitorError, answer_of
 from ses_service.security.trust import Trust
 
 _SECONDS = 3.0
@@ -66,8 +65,9 @@ class MonitorHistory:
         if self._url is None:
             raise MonitorError("no monitor is configured")
         asked = {"element": element, "since": f"{since:.3f}", "until": f"{until:.3f}", "step": f"{step:g}"}
-        body = answer_of(f"{self._url}?{urlencode(asked)}", self._trust, _SECONDS, _MAX_ANSWER)
-        return None if body is None else _read(body)
+        with self._trust.pool() as pool:
+            found = answer_of(pool, f"{self._url}?{urlencode(asked)}", _MAX_ANSWER, _SECONDS)
+        return None if found is None else _read(found.body)
 
 
 def _read(body: bytes) -> Past:

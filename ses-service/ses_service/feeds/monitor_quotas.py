@@ -7,8 +7,7 @@ from typing import Literal, Required
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from ses_service.feeds.monitor_answer import answer_of
-from ses_service.feeds.monitor_reader import MonitorError
+from ses_service.feeds.monitor_answer import MonitorError, answer_of
 from ses_service.model.quotas import Quota, QuotaSource
 from ses_service.security.trust import Trust
 
@@ -52,8 +51,9 @@ class MonitorQuotas:
         """
         if self._url is None:
             return [], []
-        body = answer_of(self._url, self._trust, _SECONDS, _MAX_ANSWER)
-        return ([], []) if body is None else _read(body)  # a monitor of an earlier version
+        with self._trust.pool() as pool:
+            found = answer_of(pool, self._url, _MAX_ANSWER, _SECONDS)
+        return ([], []) if found is None else _read(found.body)  # a monitor of an earlier version
 
 
 def _read(body: bytes) -> tuple[list[Quota], list[QuotaSource]]:

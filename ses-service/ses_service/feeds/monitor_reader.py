@@ -11,18 +11,17 @@ while it works.  So it is understood in pieces, between which others may go firs
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Required
 from urllib.parse import urlencode
 
 import structlog
-import urllib3
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 from typing_extensions import TypedDict
 
+from ses_service.feeds.monitor_answer import MonitorError, answer_of
 from ses_service.model.entities import Observation
 from ses_service.security.trust import Trust
 from ses_service.threads.loop import Loop
@@ -31,7 +30,6 @@ from ses_service.threads.source_status import SourceStatus
 MAX_ANSWER = 64 * 2**20
 _WAIT = 5.0
 _PATIENCE = 3.0
-_CHUNK = 2**18
 _SLICE = 100  # observations
 _PIECE = 2**15  # bytes; understood in half a millisecond
 _BETWEEN_TWO = re.compile(rb"\}\s*,\s*(?=\{)")
@@ -90,10 +88,6 @@ class Seen(NamedTuple):
     window: float | None = None
 
 
-class MonitorError(Exception):
-    """The monitor did not answer, or its answer cannot be read."""
-
-
 class MonitorClient:
     """One question at a time to ``GET /v1/observations``.
 
@@ -125,13 +119,16 @@ class MonitorClient:
         Takes at most the time the monitor is asked to wait and the patience on top.  Raises
         MonitorError.
         """
-        url, limit = self._url, self._patience
+        url, wait = self._url, 0.0
         if after is not None:
-            url += "?" + urlencode({"wait": f"{self._wait:g}", "after": after, "changes": "true"})
-            limit += self._wait
-        body = self._get(url, limit)
+            wait = self._wait
+            url += "?" + urlencode({"wait": f"{wait:g}", "after": after, "changes": "true"})
+        found = answer_of(self._pool, url, MAX_ANSWER, self._patience, wait)
         received = clock()
-        answer, observations = _read(body, received, self._between)
+        if found is None:
+            raise MonitorError("the monitor answered with status 404")
+        self.version = found.version
+        answer, observations = _read(found.body, received, self._between)
         if answer.get("complete", True):
             self._kept = {}
         self._kept.update((each.element, each) for each in observations)
@@ -140,43 +137,6 @@ class MonitorClient:
     def close(self) -> None:
         """Close the connection."""
         self._pool.clear()
-
-    def _get(self, url: str, limit: float) -> bytes:
-        deadline = time.monotonic() + limit
-        timeout = urllib3.Timeout(connect=self._patience, read=limit)
-        try:
-            response = self._pool.request("GET", url, timeout=timeout, preload_content=False, redirect=False)
-        except urllib3.exceptions.HTTPError as error:
-            raise MonitorError(f"the monitor does not answer: {words_of(error)}") from None
-        try:
-            if response.status != 200:
-                raise MonitorError(f"the monitor answered with status {response.status}")
-            self.version = response.headers.get("Ses-Version", "")[:40]
-            body = bytearray()
-            while chunk := response.read1(_CHUNK):
-                body += chunk
-                if len(body) > MAX_ANSWER:
-                    raise MonitorError("the monitor's answer is too large to be one")
-                if time.monotonic() > deadline:
-                    raise MonitorError(f"the monitor's answer took more than {limit:g} s")
-            return bytes(body)
-        except urllib3.exceptions.HTTPError as error:
-            raise MonitorError(f"the monitor's answer broke off: {words_of(error)}") from None
-        finally:
-            response.close()
-
-
-def words_of(error: urllib3.exceptions.HTTPError) -> str:
-    """Return what a call that failed can be told as."""
-    causes = (error.__cause__, *error.args)
-    cause = next((one for one in causes if isinstance(one, OSError) and one.strerror), None)
-    if isinstance(error, urllib3.exceptions.NewConnectionError) and cause is not None:
-        return str(cause.strerror).lower()
-    if isinstance(error, urllib3.exceptions.TimeoutError):
-        return "no answer in time"
-    if isinstance(error, urllib3.exceptions.ProtocolError):
-        return "the connection was closed" if cause is None else str(cause.strerror).lower()
-    return str(error).partition(": ")[2] or str(error)
 
 
 def _read(

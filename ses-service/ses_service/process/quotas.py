@@ -7,8 +7,8 @@ from pathlib import Path
 
 import structlog
 
+from ses_service.feeds.monitor_answer import MonitorError
 from ses_service.feeds.monitor_quotas import MonitorQuotas
-from ses_service.feeds.monitor_reader import MonitorError
 from ses_service.model.quotas import Quota, QuotaSource
 from ses_service.process.space import Space
 from ses_service.threads.loop import Loop

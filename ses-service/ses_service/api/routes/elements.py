@@ -25,7 +25,7 @@ from ses_service.api.schemas.requests import HistoryQuery
 from ses_service.decision.element_groups import By, Measure, Wanted, choices, coarse, full_soon, groups
 from ses_service.decision.exporters import exporters
 from ses_service.decision.space_outlook import outlook
-from ses_service.feeds.monitor_reader import MonitorError
+from ses_service.feeds.monitor_answer import MonitorError
 from ses_service.model.columns import Codes, ElementTable
 from ses_service.model.entities import Observation
 from ses_service.process.runtime import runtime
