@@ -24,7 +24,7 @@ from directory_server import (
 )
 from ports import free_port
 from ses_service.members.directory import DirectoryError, check, read_members, read_password
-from ses_service.members.mapping import Directory, GroupRule
+from ses_service.members.members_file import Directory, GroupRule
 
 ODD = r"cn=R\2C D \2B (x*)\\y,ou=odd"  # the DN of a group named: R, D + (x*)\y
 MANY = [f"user{number:05}" for number in range(10_000)]

@@ -13,12 +13,13 @@ import pytest
 from directory_server import BASE, GROUPS, PASSWORD, PEOPLE, READER, DirectoryServer, group
 from service_process import SITE, Running, until
 from ses_service.members.directory import DirectoryError
-from ses_service.members.mapping import Directory, Mapping, read_mapping
+from ses_service.members.members_file import Directory, MembersFile, read_members_file
 from ses_service.members.memberships import Memberships
 from ses_service.members.toml_tables import MembersFileError
 from ses_service.members.updater import Members
 from ses_service.model.entities import Kind, Level, Requirement
 
+from ses_service.threads.source_status import Check
 PLAIN = """
 [ldap]
 uri = "ldap://127.0.0.1:1"
@@ -36,10 +37,10 @@ VOS = frozenset({"materials", "physics"})
 MEMBERS = [frozenset({"alice", "bob"}), frozenset({"bob", "carol"})]
 
 
-def written(folder: Path, text: str = PLAIN) -> Mapping:
+def written(folder: Path, text: str = PLAIN) -> MembersFile:
     path = folder / "members.toml"
     path.write_text(text)
-    return read_mapping(path)
+    return read_members_file(path)
 
 
 class Reader:
@@ -87,9 +88,7 @@ def test_what_was_read_is_used_while_the_directory_is_away_and_after_a_restart(
     assert homes(one)["alice"] == "materials"
     assert one.notes() == ["The directory of members is away: 3 people in groups, read 100 s ago."]
     (_, check) = one.checks()
-    assert check == {
-        "name": "directory", "ok": False, "detail": "nobody listens; 3 people in groups, read 100 s ago"
-    }  # fmt: skip
+    assert check == Check("directory", False, "nobody listens; 3 people in groups, read 100 s ago")
     again = members(tmp_path, clock, reader)
     assert homes(again) == homes(one)
     again.step()
@@ -127,8 +126,8 @@ def test_a_rule_for_an_organisation_nobody_knows_is_named_and_not_used(tmp_path:
     one.check()
     assert homes(one) == {"bob": "physics", "carol": "physics"}
     (check, _) = one.checks()
-    assert check["ok"] is False
-    assert check["detail"] == (
+    assert check.ok is False
+    assert check.detail == (
         f"{tmp_path / 'members.toml'}, line 6: the site has no organisation 'materials' (it has: physics)"
     )
 

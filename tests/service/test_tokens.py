@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from issuer_standin import AUDIENCE, IssuerStandIn
 from service_process import SITE, Running, until
 from ses_service.members.issuer import IssuerError, Keys, fetch_keys
-from ses_service.members.mapping import Issuer, Mapping, read_mapping
+from ses_service.members.members_file import Issuer, MembersFile, read_members_file
 from ses_service.members.memberships import Memberships
 from ses_service.members.tokens import TokenError, Tokens
 from ses_service.members.toml_tables import MembersFileError
@@ -49,16 +49,16 @@ def issuer() -> Iterator[IssuerStandIn]:
     found.stop()
 
 
-def written(folder: Path, url: str, extra: str = "", rules: str = RULES) -> Mapping:
+def written(folder: Path, url: str, extra: str = "", rules: str = RULES) -> MembersFile:
     path = folder / "members.toml"
     path.write_text(f'[oidc]\nissuer = "{url}"\naudience = "{AUDIENCE}"\n{extra}\n{rules}')
-    return read_mapping(path)
+    return read_members_file(path)
 
 
 class Signing:
     """Keys, tokens and memberships over one members file, with time that is moved by hand."""
 
-    def __init__(self, mapping: Mapping, clock: Any, state: Path | None = None) -> None:
+    def __init__(self, mapping: MembersFile, clock: Any, state: Path | None = None) -> None:
         assert mapping.oidc is not None
         self.clock, self.ticks = clock, 0.0
         self.memberships = Memberships(mapping, state)
@@ -105,7 +105,7 @@ def test_a_membership_counts_for_a_while_and_over_a_restart(
 ) -> None:
     signing.tokens.user(issuer.token(groups="/materials"))
     signing.memberships.write()
-    again = Signing(read_mapping(tmp_path / "members.toml"), clock, tmp_path / "members.json")
+    again = Signing(read_members_file(tmp_path / "members.toml"), clock, tmp_path / "members.json")
     assert again.vo("alice") == "materials"
     clock.time += 999
     assert again.vo("alice") == "materials"
@@ -327,6 +327,8 @@ def test_a_service_reads_the_keys_and_goes_on_without_the_issuer(
         assert service.call("GET", "/readyz")[0] == 200
     finally:
         assert service.end() == 0
-    again = Memberships(read_mapping(file), tmp_path / "state" / "members.json").home("alice", time.time())
+    again = Memberships(read_members_file(file), tmp_path / "state" / "members.json").home(
+        "alice", time.time()
+    )
     assert again is not None
     assert again.vo == "materials"

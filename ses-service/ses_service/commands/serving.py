@@ -26,7 +26,7 @@ from ses_service.knowledge import (
     LastKnown,
 )
 from ses_service.members import directory
-from ses_service.members.mapping import read_mapping
+from ses_service.members.members_file import read_members_file
 from ses_service.members.toml_tables import MembersFileError
 from ses_service.model.policies import Policies, policies_of
 from ses_service.process.clock import SlewedClock
@@ -90,7 +90,7 @@ def serve(
         password = None if database_password_file is None else secret_line(database_password_file)
         database = Database(url, password)
         writer = WriterProcess(url, password, database.owner)
-        mapping = None if members is None else read_mapping(members)
+        mapping = None if members is None else read_members_file(members)
         if mapping is not None and mapping.ldap is not None:
             directory.check(mapping.ldap)
     except (

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ses_service.members.mapping import Directory, GroupRule
+from ses_service.members.members_file import Directory, GroupRule
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,7 @@ import jwt
 import structlog
 import urllib3
 
-from ses_service.members.mapping import Issuer, is_safe
+from ses_service.members.members_file import Issuer, is_safe
 from ses_service.threads.source_status import SourceStatus
 
 _log = structlog.get_logger("ses_service")

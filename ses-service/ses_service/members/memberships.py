@@ -15,7 +15,7 @@ from pathlib import Path
 
 import structlog
 
-from ses_service.members.mapping import Mapping
+from ses_service.members.members_file import MembersFile
 
 _log = structlog.get_logger("ses_service")
 
@@ -41,7 +41,7 @@ class _Shown:
 class Memberships:
     """All methods may be called from any thread.  Times are seconds since the epoch."""
 
-    def __init__(self, mapping: Mapping, path: Path | None = None) -> None:
+    def __init__(self, mapping: MembersFile, path: Path | None = None) -> None:
         self._mapping = mapping
         self._path = path
         self._lock = threading.Lock()

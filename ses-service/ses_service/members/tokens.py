@@ -13,7 +13,7 @@ from typing import Any
 import jwt
 
 from ses_service.members.issuer import Keys
-from ses_service.members.mapping import ClaimRule, Issuer
+from ses_service.members.members_file import ClaimRule, Issuer
 
 _LARGEST = 16 * 1024
 _LEEWAY = 60

@@ -6,19 +6,18 @@ again after some seconds, later and later, but at least as often as a good one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import structlog
 
 from ses_service.members import directory
 from ses_service.members.issuer import Keys
-from ses_service.members.mapping import Directory
-from ses_service.members.mapping import Mapping as MembersMapping
+from ses_service.members.members_file import Directory, MembersFile
 from ses_service.members.memberships import Home, Memberships
 from ses_service.members.tokens import Tokens
 from ses_service.threads.loop import Loop
-from ses_service.threads.source_status import SourceStatus
+from ses_service.threads.source_status import Check, SourceStatus
 
 _log = structlog.get_logger("ses_service")
 
@@ -35,7 +34,7 @@ class Members:
 
     def __init__(
         self,
-        mapping: MembersMapping,
+        mapping: MembersFile,
         memberships: Memberships,
         clock: Callable[[], float],
         organisations: Callable[[], frozenset[str] | None],
@@ -106,22 +105,20 @@ class Members:
             self.memberships.write()
         return _SAVED_EVERY
 
-    def checks(self) -> list[Mapping[str, object]]:
+    def checks(self) -> list[Check]:
         """Return what readiness says of the members file and of the directory."""
         rules = len(self.mapping.rules)
         said = "; ".join(self._unknown[:_NAMED]) or f"{rules} rules of {self.mapping.path}"
         more = len(self._unknown) - _NAMED
         said += f"; and {more} more" if more > 0 else ""
-        found: list[Mapping[str, object]] = [
-            {"name": "members-file", "ok": not self._unknown, "detail": said},
-        ]
+        found = [Check("members-file", not self._unknown, said)]
         if self.directory is not None:
             detail = self._age() if self.directory.reachable else f"{self.directory.detail}; {self._age()}"
-            found.append({"name": "directory", "ok": self.directory.reachable, "detail": detail})
+            found.append(Check("directory", self.directory.reachable, detail))
         if self.keys is not None:
             keys = self.keys.status
             detail = f"keys of {keys.url}" if keys.reachable else keys.detail
-            found.append({"name": "issuer", "ok": keys.reachable, "detail": detail})
+            found.append(Check("issuer", keys.reachable, detail))
         return found
 
     def notes(self) -> list[str]:

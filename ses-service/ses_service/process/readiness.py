@@ -14,18 +14,10 @@ from ses_service.security.certificates import end_of
 from ses_service.state.state import NoEnvironmentError, ServiceState
 from ses_service.store.journal import Journal
 from ses_service.store.peers import Peers
+from ses_service.threads.source_status import Check
 
 _REMEMBERED = 600.0  # seconds since a node told of more files than it may
 _TO_RENEW = 30 * 86400.0  # seconds before its certificate ends
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """How one part that decisions are made from is."""
-
-    name: str
-    ok: bool
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +64,7 @@ class Readiness:
             found.append(self._certificate(self.certificate))
         found.append(self._nodes())
         if self.members is not None:
-            found += [
-                Check(str(one["name"]), bool(one["ok"]), str(one["detail"])) for one in self.members.checks()
-            ]
+            found += self.members.checks()
         return found
 
     def _certificate(self, path: Path) -> Check:

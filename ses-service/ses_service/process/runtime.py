@@ -18,7 +18,7 @@ from ses_service.feeds.monitor_reader import Observer, Seen
 from ses_service.feeds.site_reader import EnvironmentKeeper
 from ses_service.members.accounts import Accounts
 from ses_service.members.homes import Membership
-from ses_service.members.mapping import Mapping as MembersMapping
+from ses_service.members.members_file import MembersFile
 from ses_service.members.memberships import Home, Memberships
 from ses_service.members.updater import Members
 from ses_service.model.entities import Level
@@ -73,7 +73,7 @@ class ServiceConfig:
     policies: Policies = field(default_factory=Policies)
     store: RecordStore | None = None
     trust: Trust = field(default_factory=Trust)
-    members: MembersMapping | None = None
+    members: MembersFile | None = None
     members_state: Path | None = None
     accounts_state: Path | None = None
     space_state: Path | None = None

@@ -6,6 +6,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """How one part that decisions are made from is."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class SourceStatus:
     """The state of one source.  ``answered_at`` is the time of its last good answer.
 

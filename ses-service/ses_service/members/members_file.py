@@ -94,7 +94,7 @@ class Issuer:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class MembersFile:
     """A members file.  ``digest`` tells one content from another."""
 
     path: Path
@@ -118,7 +118,7 @@ class Mapping:
         ]
 
 
-def read_mapping(path: Path) -> Mapping:
+def read_members_file(path: Path) -> MembersFile:
     """Read a members file.  Raises MembersFileError, which names file and line."""
     try:
         data = path.read_bytes()
@@ -134,7 +134,7 @@ def read_mapping(path: Path) -> Mapping:
     if ldap is None and oidc is None:
         raise MembersFileError(f"{path} maps nothing: write a table [ldap], [oidc] or both")
     digest = hashlib.sha256(data).hexdigest()
-    return Mapping(
+    return MembersFile(
         path, digest, None if ldap is None else _directory(ldap), None if oidc is None else _issuer(oidc)
     )
 
