@@ -12,14 +12,16 @@ from typing import Any
 import pytest
 from directory_server import BASE, GROUPS, PASSWORD, PEOPLE, READER, DirectoryServer, group
 from service_process import SITE, Running, until
+from ses_service.members import memberships
 from ses_service.members.directory import DirectoryError
 from ses_service.members.members_file import Directory, MembersFile, read_members_file
 from ses_service.members.memberships import Memberships
 from ses_service.members.toml_tables import MembersFileError
 from ses_service.members.updater import Members
 from ses_service.model.entities import Kind, Level, Requirement
-
+from ses_service.security.whole_file import write_whole
 from ses_service.threads.source_status import Check
+
 PLAIN = """
 [ldap]
 uri = "ldap://127.0.0.1:1"
@@ -54,6 +56,26 @@ class Reader:
         if self.error is not None:
             raise DirectoryError(self.error)
         return self.members
+
+
+def test_what_was_known_last_is_kept_when_two_threads_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mapping, path = written(tmp_path), tmp_path / "members.json"
+    known = Memberships(mapping, path)
+    threads: list[threading.Thread] = []
+
+    def slowly(target: Path, content: bytes) -> None:
+        if not threads:
+            threads.append(threading.Thread(target=known.take_groups, args=(MEMBERS[::-1], 2.0)))
+            threads[0].start()
+            threads[0].join(0.2)
+        write_whole(target, content)
+
+    monkeypatch.setattr(memberships, "write_whole", slowly)
+    known.take_groups(MEMBERS, 1.0)
+    threads[0].join()
+    assert Memberships(mapping, path).read_at == 2.0
 
 
 def members(folder: Path, clock: Any, reader: Any, vos: frozenset[str] | None = VOS) -> Members:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from itertools import chain, count
 from pathlib import Path
 
 import click
 
 from ses_service.security.tokens import Role, TokenFileError, add_token, revoke_token, tokens_of
+from ses_service.security.whole_file import write_whole
 
 _tokens = click.option(
     "--tokens",
@@ -85,10 +85,7 @@ def new_tokens(tokens: Path, directory: Path, nodes: tuple[str, ...]) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for node in nodes:
             made = add_token(tokens, Role.NODE, _free_name(tokens, node), node=node)
-            path = directory / f"{node}.token"
-            path.unlink(missing_ok=True)
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(made + "\n")
+            write_whole(directory / f"{node}.token", f"{made}\n".encode())
     except OSError as error:
         raise click.ClickException(f"{directory}: {error.strerror}") from None
     click.echo(f"{len(nodes)} written to {directory}")

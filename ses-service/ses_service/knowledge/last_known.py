@@ -7,7 +7,6 @@ questions than the one that wrote the file finds no answers in it and starts wit
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from ses_service.knowledge.requirements import read_requirement_sets
 from ses_service.knowledge.shrinking import Acceptance, Size
 from ses_service.knowledge.store.store import Row, SparqlReader, TermRow
 from ses_service.model.entities import Environment, RequirementSet
+from ses_service.security.whole_file import write_whole
 
 _log = structlog.get_logger(__name__)
 
@@ -79,13 +79,8 @@ class LastKnown:
         answers = ", ".join(filter(None, self._readings.values()))
         head = json.dumps({"revision": revision, "read_at": now, "size": asdict(size)})[:-1]
         text = f'{head}, "answers": {{{answers}}}}}'
-        part = self._path.with_suffix(".part")
         try:
-            with open(part, "w", encoding="utf-8", opener=_private) as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(self._path)
+            write_whole(self._path, text.encode())
         except OSError as error:
             _log.warning("the copy of the knowledge base cannot be written", detail=str(error))
 
@@ -94,9 +89,8 @@ class LastKnown:
         try:
             held = json.loads(self._path.read_text("utf-8"))
             reader = Recorder(None, held["answers"])
-            environment = read_environment(
-                reader, str(held["revision"]).rpartition(".")[0]
-            )  # the site's part
+            of_site = str(held["revision"]).rpartition(".")[0]
+            environment = read_environment(reader, of_site)
             return Recalled(environment, read_requirement_sets(reader), float(held["read_at"]))
         except FileNotFoundError:
             return None
@@ -105,7 +99,3 @@ class LastKnown:
                 "the copy of the knowledge base cannot be used", path=str(self._path), detail=str(error)
             )
             return None
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -7,7 +7,6 @@ waits.  Where two portals know a user, the one whose name comes first counts.
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import structlog
 
 from ses_service.members.memberships import Home
+from ses_service.security.whole_file import write_whole
 
 _log = structlog.get_logger("ses_service")
 
@@ -57,13 +57,8 @@ class Accounts:
     def _write(self) -> None:
         if self._path is None:
             return
-        part = self._path.with_suffix(".part")
         try:
-            with open(part, "w", encoding="utf-8", opener=_private) as file:
-                json.dump(self._told, file)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(self._path)
+            write_whole(self._path, json.dumps(self._told).encode())
         except OSError as error:
             _log.warning("accounts of portals cannot be written", detail=str(error))
 
@@ -82,7 +77,3 @@ class Accounts:
             _log.warning("accounts of portals cannot be read", path=str(self._path), detail=str(error))
             return
         self._index()
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

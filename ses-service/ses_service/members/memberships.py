@@ -7,7 +7,6 @@ go before claims, and of each the rule that the members file states first.
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 import structlog
 
 from ses_service.members.members_file import MembersFile
+from ses_service.security.whole_file import write_whole
 
 _log = structlog.get_logger("ses_service")
 
@@ -45,6 +45,7 @@ class Memberships:
         self._mapping = mapping
         self._path = path
         self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self._groups: tuple[tuple[int, frozenset[str]], ...] = ()
         self._by_user: dict[str, int] = {}
         self._shown: dict[str, _Shown] = {}
@@ -106,22 +107,18 @@ class Memberships:
         self.dirty = False
         if self._path is None:
             return
-        with self._lock:
-            held = {
-                "mapping": self._mapping.digest,
-                "read_at": self.read_at,
-                "groups": [sorted(users) for _place, users in self._groups],
-                "shown": {user: [one.place, one.until] for user, one in self._shown.items()},
-            }
-        part = self._path.with_suffix(".part")
-        try:
-            with open(part, "w", encoding="utf-8", opener=_private) as file:
-                json.dump(held, file)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(self._path)
-        except OSError as error:
-            _log.warning("what is known of members cannot be written", detail=str(error))
+        with self._writing:  # what is written last is what was known last
+            with self._lock:
+                held = {
+                    "mapping": self._mapping.digest,
+                    "read_at": self.read_at,
+                    "groups": [sorted(users) for _place, users in self._groups],
+                    "shown": {user: [one.place, one.until] for user, one in self._shown.items()},
+                }
+            try:
+                write_whole(self._path, json.dumps(held).encode())
+            except OSError as error:
+                _log.warning("what is known of members cannot be written", detail=str(error))
 
     def _recall(self) -> None:
         """Take what an earlier start knew, if it was by the same members file."""
@@ -159,7 +156,3 @@ class Memberships:
             return ()
         rules, known = self._mapping.ldap.groups, self._organisations
         return [one for one in self._groups if known is None or rules[one[0]].vo in known]
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -11,6 +11,7 @@ import structlog
 
 from ses_service.decision.space_outlook import SpaceTrend
 from ses_service.model.entities import Observation
+from ses_service.security.whole_file import write_whole
 
 _log = structlog.get_logger("ses_service")
 
@@ -35,25 +36,21 @@ class Space:
     def record(self, seen: Sequence[tuple[str, float]], now: float) -> None:
         """Take a sample of what is free, by name, when one is due."""
         with self._lock:
-            if seen and self._trend.due(now):
-                self._trend.record(now, [name for name, _ in seen], [free for _, free in seen])
-                self._write()
+            if not seen or not self._trend.due(now):
+                return
+            self._trend.record(now, [name for name, _ in seen], [free for _, free in seen])
+            origin, lines = self._trend.saved()
+        if self._path is None:
+            return
+        try:
+            write_whole(self._path, json.dumps({"origin": origin, "lines": lines}).encode())
+        except OSError as error:
+            _log.warning("the space outlook cannot be written", detail=str(error))
 
     def changes(self, now: float) -> dict[str, float]:
         """Return how the free space of elements changes, in bytes a day; of those of which it is known."""
         with self._lock:
             return self._trend.changes(now)
-
-    def _write(self) -> None:
-        if self._path is None:
-            return
-        part = self._path.with_suffix(".part")
-        origin, lines = self._trend.saved()
-        try:
-            part.write_text(json.dumps({"origin": origin, "lines": lines}), "utf-8")
-            part.replace(self._path)
-        except OSError as error:
-            _log.warning("the space outlook cannot be written", detail=str(error))
 
     def _recall(self) -> None:
         if self._path is None:

@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from ses_service.security.whole_file import write_whole
+
 _AUTHORITY_DAYS = 3650
 _CLOCKS = datetime.timedelta(hours=1)  # by which those of two machines may differ
 
@@ -77,7 +79,7 @@ def _authority(directory: Path) -> tuple[x509.Certificate, ec.EllipticCurvePriva
     )
     made = builder.sign(key, hashes.SHA256())
     _write_key(key_path, key)
-    _write(path, made.public_bytes(serialization.Encoding.PEM), 0o644)
+    write_whole(path, made.public_bytes(serialization.Encoding.PEM), 0o644)
     return made, key
 
 
@@ -103,7 +105,7 @@ def _certificate(
     )
     path = directory / f"{host}.pem"
     _write_key(key_of(path), key)
-    _write(path, builder.sign(ca_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM), 0o644)
+    write_whole(path, builder.sign(ca_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM), 0o644)
     return path, names
 
 
@@ -134,14 +136,4 @@ def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
     encoded = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    _write(path, encoded, 0o600)
-
-
-def _write(path: Path, content: bytes, mode: int) -> None:
-    """Write a file that is there whole or not at all, with the mode from its first moment."""
-    draft = path.with_name(f".{path.name}-{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(content)
-    draft.replace(path)
+    write_whole(path, encoded)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 import threading
 from collections.abc import Callable
@@ -16,6 +15,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+
+from ses_service.security.whole_file import write_whole
 
 PREFIX = "ses_"
 """What each token begins with, so that who finds one in a file knows what it is."""
@@ -132,16 +133,7 @@ class PersonalTokens:
         if self._path is None:
             return
         text = json.dumps({"tokens": [asdict(one) for one in tokens.values()]}, indent=1)
-        draft = self._path.with_name(f".{self._path.name}-{secrets.token_hex(8)}")
-        try:
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(text + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self._path)
-        except OSError:
-            draft.unlink(missing_ok=True)
-            raise
+        write_whole(self._path, f"{text}\n".encode())
 
 
 def _name(token: PersonalToken) -> str:

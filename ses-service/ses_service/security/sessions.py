@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import pwd
 import re
 import secrets
@@ -26,6 +25,7 @@ from typing import Protocol
 
 from ses_service.security.munge import Credential, CredentialError, addresses_of, is_own
 from ses_service.security.tokens import Principal, Role
+from ses_service.security.whole_file import write_whole
 
 LIFETIME = 600
 """Seconds a session lasts."""
@@ -113,11 +113,8 @@ def session_key(path: Path) -> bytes:
             return found
     except FileNotFoundError:
         pass
-    draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
     made = secrets.token_bytes(_KEY_BYTES)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(made)
-    draft.replace(path)
+    write_whole(path, made)
     return made
 
 

@@ -6,12 +6,12 @@ backup or is cut off, nothing.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.statements.turtle import FORMER, PRESENT
 from ses_service.knowledge.store.store import HttpStore
+from ses_service.security.whole_file import write_whole
 
 _END = b"# end of the backup\n"
 
@@ -22,16 +22,7 @@ def back_up(store: HttpStore, path: Path) -> int:
     The file is there whole or not at all.  Raises ``OSError`` when it cannot be written.
     """
     quads = store.dump()
-    part = path.with_name(f"{path.name}.part")
-    try:
-        with open(part, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-            file.write(quads + _END)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
+    write_whole(path, quads + _END)
     return sum(1 for line in quads.splitlines() if line.strip())
 
 
