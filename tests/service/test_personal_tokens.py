@@ -157,7 +157,21 @@ def test_last_use_is_told(people: People) -> None:
     assert used() == people.clock.time
     people.clock.time += 2 * 3600
     people.call(token, "GET", "/v1/elements")
+    assert used() == people.clock.time
+    people.service.runtime.personal_tokens.write_uses()
     assert PersonalTokens(people.kept, lambda: 0.0).of("alice")[0].used == people.clock.time
+
+
+def test_nobody_is_kept_waiting_while_tokens_are_written(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = people.token()
+    kept, found = people.service.runtime.personal_tokens, []
+    monkeypatch.setattr("os.fsync", lambda _: found.append((kept.find(token), kept.ended(token))))
+    people.token(name="more")
+    assert [(one.name, ended) for one, ended in found] == [("laptop", None)]
+    assert kept.find(token) is not None
+    assert len(found) == 1, "who shows a token writes nothing"
 
 
 def test_tokens_outlive_the_service(people: People) -> None:

@@ -10,7 +10,7 @@ from apiflask import APIFlask
 from flask import request
 
 from ses_service.api import contract, problems
-from ses_service.api.authentication import AUTHENTICATOR, PERSONAL_TOKENS, Authenticator
+from ses_service.api.authentication import AUTHENTICATOR, Authenticator
 from ses_service.api.problems import InvalidProblem, MediaTypeProblem
 from ses_service.api.routes import (
     element_changes,
@@ -31,7 +31,6 @@ from ses_service.api.routes import (
     workloads,
 )
 from ses_service.process.runtime import RUNTIME, Runtime, ServiceConfig
-from ses_service.security.personal_tokens import PersonalTokens
 
 
 def create_app(config: ServiceConfig) -> APIFlask:
@@ -49,13 +48,12 @@ def create_app(config: ServiceConfig) -> APIFlask:
     problems.install(app)
     app.config["MAX_CONTENT_LENGTH"] = config.max_body
     app.extensions[RUNTIME] = made = Runtime(config)
-    app.extensions[PERSONAL_TOKENS] = personal = config.personal_tokens or PersonalTokens(None, config.clock)
     app.extensions[AUTHENTICATOR] = Authenticator(
         config.tokens,
         trust_loopback=config.trust_loopback,
         signed=made.members.tokens if made.members else None,
         sessions=config.sessions,
-        personal=personal,
+        personal=made.personal_tokens,
     )
     made.metrics.install(app)
 

@@ -27,7 +27,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 AUTHENTICATOR = "qstorman.authenticator"
-PERSONAL_TOKENS = "qstorman.personal-tokens"
 
 _HOST = re.compile(
     r"(?:(?P<name>localhost)|(?P<v4>[0-9.]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{1,5})?", re.I | re.A

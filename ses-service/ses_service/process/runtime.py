@@ -153,6 +153,8 @@ class Runtime:
         self.metrics = Metrics(self.readiness)
         self._housekeeping = Loop("housekeeping", self._expire)
         self._groups = Loop("membership", self.membership.step)
+        self.personal_tokens = config.personal_tokens or PersonalTokens(None, config.clock)
+        self._token_uses = Loop("personal tokens", self.personal_tokens.write_uses)
 
     def start(self) -> None:
         """Start reading the database, the knowledge base and the monitor, and ending leases that ran out.
@@ -166,6 +168,7 @@ class Runtime:
         self.quotas.start()
         self._housekeeping.start()
         self._groups.start()
+        self._token_uses.start()
         if self.members is not None:
             self.members.start()
         if self.others is not None:
@@ -179,6 +182,8 @@ class Runtime:
         if self.members is not None:
             self.members.stop()
         self._groups.stop()
+        self._token_uses.stop()
+        self.personal_tokens.write_uses()
         self.quotas.stop()
         self.observer.stop()
         self.keeper.stop()

@@ -28,6 +28,7 @@ LONGEST_DAYS = 3660
 
 _DAY = 86400.0
 _USE_KEPT = 3600.0  # seconds
+_USES_WRITTEN_EVERY = 60.0
 
 
 class Scope(StrEnum):
@@ -65,13 +66,14 @@ class PersonalTokens:
         """Read what is kept; without a path in memory only.  Raises OSError, PersonalTokenFileError."""
         self._path = path
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # of who changes the tokens; whoever reads them takes what is there
         self._tokens = {} if path is None else {one.sha256: one for one in _read(path)}
+        self._used: dict[str, float] = {}  # by digest, what is not written yet
 
     def of(self, user: str) -> list[PersonalToken]:
         """Return a person's tokens by name, ended ones too."""
-        with self._lock:
-            return sorted((one for one in self._tokens.values() if one.user == user), key=_name)
+        mine = (one for one in self._tokens.values() if one.user == user)
+        return sorted(map(self._with_use, mine), key=_name)
 
     def make(self, user: str, name: str, scope: Scope, days: int) -> tuple[str, PersonalToken]:
         """Make a token and return it with what is kept of it.  Raises PersonalTokenError, OSError."""
@@ -102,38 +104,47 @@ class PersonalTokens:
             return bool(gone)
 
     def find(self, token: str) -> PersonalToken | None:
-        """Return what is kept of a token that is valid now, and note that it was used.
-
-        What cannot be written, as on a full disk, is known until the service ends.
-        """
+        """Return what is kept of a token that is valid now, and note that it was used; never waits."""
         if not token.startswith(PREFIX):
             return None
         now, digest = self._clock(), _digest(token)
-        with self._lock:
-            found = self._tokens.get(digest)
-            if found is None or found.ends <= now:
-                return None
-            if found.used is None or now - found.used >= _USE_KEPT:
-                self._tokens[digest] = found = replace(found, used=now)
-                with suppress(OSError):
-                    self._write(self._tokens)
-            return found
+        kept = self._tokens.get(digest)
+        if kept is None or kept.ends <= now:
+            return None
+        found = self._with_use(kept)
+        if found.used is None or now - found.used >= _USE_KEPT:
+            self._used[digest] = now
+        return found
+
+    def write_uses(self) -> float:
+        """Write when tokens were used last, if that is not written; return the seconds to wait.
+
+        What cannot be written, as on a full disk, is known until the service ends.
+        """
+        with self._lock, suppress(OSError):
+            if self._used:
+                self._keep(self._tokens)
+        return _USES_WRITTEN_EVERY
+
+    def _with_use(self, token: PersonalToken) -> PersonalToken:
+        used = self._used.get(token.sha256)
+        return token if used is None else replace(token, used=used)
 
     def ended(self, token: str) -> PersonalToken | None:
-        """Return what is kept of a token that was valid once."""
-        with self._lock:
-            found = self._tokens.get(_digest(token))
-            return None if found is None or found.ends > self._clock() else found
+        """Return what is kept of a token that was valid once; never waits."""
+        found = self._tokens.get(_digest(token))
+        return None if found is None or found.ends > self._clock() else found
 
     def _keep(self, tokens: dict[str, PersonalToken]) -> None:
-        self._write(tokens)
-        self._tokens = tokens
-
-    def _write(self, tokens: dict[str, PersonalToken]) -> None:
-        if self._path is None:
-            return
-        text = json.dumps({"tokens": [asdict(one) for one in tokens.values()]}, indent=1)
-        write_whole(self._path, f"{text}\n".encode())
+        written = dict(self._used)
+        kept = {key: replace(one, used=written.get(key, one.used)) for key, one in tokens.items()}
+        if self._path is not None:
+            text = json.dumps({"tokens": [asdict(one) for one in kept.values()]}, indent=1)
+            write_whole(self._path, f"{text}\n".encode())
+        self._tokens = kept
+        for key, used in written.items():
+            if self._used.get(key) == used:
+                del self._used[key]
 
 
 def _name(token: PersonalToken) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from apiflask import APIBlueprint
-from flask import Response, current_app
+from flask import Response
 
 from ses_service.api import render
-from ses_service.api.authentication import PERSONAL_TOKENS, allow, caller
+from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import failures
 from ses_service.api.problems import ForbiddenProblem, NotFoundProblem, NotKeptProblem, TokenProblem
 from ses_service.api.schemas.tokens import PersonalTokenList, RevokeIn, TokenIn, TokenMade
-from ses_service.security.personal_tokens import PersonalToken, PersonalTokenError, PersonalTokens, Scope
+from ses_service.process.runtime import runtime
+from ses_service.security.personal_tokens import PersonalToken, PersonalTokenError, Scope
 from ses_service.security.tokens import PEOPLE
 
 blueprint = APIBlueprint("tokens", __name__, tag="tokens")
@@ -41,7 +42,9 @@ def make_token(json_data: TokenIn) -> Response:
     if caller().token is not None:
         raise ForbiddenProblem("A personal token makes no others; make them in the portal.")
     try:
-        secret, made = _kept().make(_person(), json_data.name, Scope(json_data.scope), json_data.days)
+        secret, made = runtime().personal_tokens.make(
+            _person(), json_data.name, Scope(json_data.scope), json_data.days
+        )
     except PersonalTokenError as error:
         raise TokenProblem(str(error)) from None
     except OSError as error:
@@ -63,7 +66,7 @@ def revoke_token(name: str, json_data: RevokeIn) -> Response:  # noqa: ARG001
     if who.reads_only and who.token != name:
         raise ForbiddenProblem(f"The token {who.token!r} is of scope read; it revokes itself only.")
     try:
-        found = _kept().revoke(user, name)
+        found = runtime().personal_tokens.revoke(user, name)
     except OSError as error:
         raise _not_kept(error) from None
     if not found:
@@ -73,13 +76,8 @@ def revoke_token(name: str, json_data: RevokeIn) -> Response:  # noqa: ARG001
 
 def _list() -> Response:
     user = _person()
-    listed = [_shown(one) for one in _kept().of(user)]
+    listed = [_shown(one) for one in runtime().personal_tokens.of(user)]
     return render.answer({"user": user, "shown": caller().token, "tokens": listed})
-
-
-def _kept() -> PersonalTokens:
-    kept: PersonalTokens = current_app.extensions[PERSONAL_TOKENS]
-    return kept
 
 
 def _not_kept(error: OSError) -> NotKeptProblem:
