@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-from ses_service.knowledge import (
-    InvalidDescriptionError,
-    KnowledgeBase,
-)
+from ses_service.knowledge import HttpStore, InvalidDescriptionError, KnowledgeBase, StoreRefusedError
+from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH
 from ses_service.model.entities import Kind, Level, Requirement
 from ses_service.model.kinds import PREDICTED
 
@@ -58,6 +56,28 @@ def test_of_several_labels_the_first_in_order_counts(knowledge: KnowledgeBase, u
     elements = knowledge.environment().elements
     assert [element.id for element in elements] == [f"union/b{n}" for n in range(1, 9)]
     assert elements[0].label == "Branch 1"
+
+
+def test_what_others_wrote_and_nobody_can_read_is_a_fault_of_the_store(
+    knowledge: KnowledgeBase, store: HttpStore, union_site: str
+) -> None:
+    store.put_graph(SITE_GRAPH, union_site.replace("numericValue 120.0e0", 'numericValue "fast"'))
+    with pytest.raises(StoreRefusedError, match=r"the site of the knowledge base cannot be read: .*'fast'"):
+        knowledge.environment()
+    said = 'a qsm:RequirementSet ; qsm:level "team" ; qsm:subject "a"'
+    store.put_graph(REQUIREMENTS_GRAPH, f"@prefix qsm: <{QSM}> .\n<urn:a> {said} .")
+    with pytest.raises(StoreRefusedError, match="'team' is not a valid Level"):
+        knowledge.requirement_sets()
+
+
+def test_a_class_of_nodes_whose_rate_cannot_be_read_is_left_out(
+    knowledge: KnowledgeBase, store: HttpStore, lustre_site: str
+) -> None:
+    rate = "numericValue %s ; qudt:hasUnit unit:GigaBYTE-PER-SEC ] ;\n"
+    broken = lustre_site.replace(rate % "12.5e0", rate % '"x"', 1)
+    assert broken != lustre_site
+    store.put_graph(SITE_GRAPH, broken)
+    assert [one.name for one in knowledge.environment().node_classes] == ["transfer"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from rdflib import Literal, URIRef
 
 from ses_service.knowledge import site
 from ses_service.knowledge.environment import read_environment
-from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError
+from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError, StoreRefusedError
 from ses_service.knowledge.exchange.exchange import Exchange
 from ses_service.knowledge.last_known import LastKnown, Recalled, Recorder
 from ses_service.knowledge.queries import bind, is_text
@@ -44,6 +44,15 @@ def _without_collector() -> Iterator[None]:
     """Keep the garbage collector from going through millions of objects that all live, again and again."""
     was_enabled = gc.isenabled()
     gc.disable()
+@contextmanager
+def _readable(what: str) -> Iterator[None]:
+    """Raise ``StoreRefusedError`` for a value that cannot be read: the store may be written by others."""
+    try:
+        yield
+    except ValueError as error:
+        raise StoreRefusedError(f"the {what} of the knowledge base cannot be read: {error}") from None
+
+
     try:
         yield
     finally:
@@ -125,7 +134,8 @@ class KnowledgeBase:
             return self._site[1]
         self._still_refused(str(stamps))
         recorder = Recorder(self._store)
-        environment = read_environment(recorder, stamp)
+        with _readable("site"):
+            environment = read_environment(recorder, stamp)
         known, found = self._size(), len(environment.elements)
         if stamps.site <= known.changes or not found:
             self._check("the knowledge base", "elements", found, known.elements, str(stamps))
@@ -142,7 +152,8 @@ class KnowledgeBase:
         more is still there.
         """
         recorder = Recorder(self._store)
-        sets = read_requirement_sets(recorder)
+        with _readable("requirement sets"):
+            sets = read_requirement_sets(recorder)
         self._check("the knowledge base", "requirement sets", len(sets), self._size().sets)
         self._found = replace(self._found, sets=len(sets))
         if self._last_known is not None:

@@ -6,11 +6,11 @@ from contextlib import suppress
 
 import structlog
 
+from ses_service.knowledge.node_classes import rate_of
 from ses_service.knowledge.queries import bind
 from ses_service.knowledge.store.store import Row, SparqlReader
 from ses_service.knowledge.terms import SITE_GRAPH
 from ses_service.knowledge.times import moment
-from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.nodes import NodeCalibration
 
 _log = structlog.get_logger(__name__)
@@ -38,10 +38,5 @@ def _calibration(row: Row) -> NodeCalibration:
     assert at is not None  # the query gives no row without it
     with suppress(KeyError):
         cores = int(row["cores"])
-    rates = (_rate(row, column) for column in ("copy", "memory", "link"))
+    rates = (rate_of(row, column) for column in ("copy", "memory", "link"))
     return NodeCalibration(row["name"], at, row.get("method", ""), cores, *rates)
-
-
-def _rate(row: Row, column: str) -> float | None:
-    size = vocabulary().unit_sizes.get(row.get(f"{column}Unit", ""))
-    return None if column not in row or size is None else float(row[column]) * size

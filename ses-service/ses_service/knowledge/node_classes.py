@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from ses_service.knowledge.hostlist import HostlistError, expanded
+from ses_service.knowledge.hostlist import expanded
 from ses_service.knowledge.queries import bind
 from ses_service.knowledge.store.store import Row, SparqlReader
 from ses_service.knowledge.terms import SITE_GRAPH
@@ -17,8 +17,8 @@ _log = structlog.get_logger(__name__)
 def read_node_classes(store: SparqlReader) -> tuple[NodeClass, ...]:
     """Return the classes of nodes by name: two queries.
 
-    A class whose names cannot be read is left out: what is imported is checked, what a store holds may be
-    written by others.
+    A class whose names or rates cannot be read is left out: what is imported is checked, what a store holds
+    may be written by others.
     """
     systems: dict[str, set[str]] = {}
     first: dict[str, Row] = {}
@@ -32,17 +32,18 @@ def read_node_classes(store: SparqlReader) -> tuple[NodeClass, ...]:
     found = []
     for name, row in first.items():
         try:
-            nodes = expanded(row["nodes"])
-        except HostlistError as error:
+            nodes, rate = expanded(row["nodes"]), rate_of(row, "rate")
+            link = NetworkLink(row["uplink"], rate_of(row, "uplinkRate")) if "uplink" in row else None
+        except ValueError as error:
             _log.warning("node class left out", name=name, detail=str(error))
             continue
-        link = NetworkLink(row["uplink"], _rate(row, "uplinkRate")) if "uplink" in row else None
         mounted = frozenset(systems[name]) if name in systems else None
         holds = frozenset(held.get(name, ()))
-        found.append(NodeClass(name, row["nodes"], nodes, mounted, _rate(row, "rate"), link, holds))
+        found.append(NodeClass(name, row["nodes"], nodes, mounted, rate, link, holds))
     return tuple(found)
 
 
-def _rate(row: Row, column: str) -> float | None:
+def rate_of(row: Row, column: str) -> float | None:
+    """Return a rate in bytes per second, ``None`` where none is stated in a known unit; raises ValueError."""
     size = vocabulary().unit_sizes.get(row.get(f"{column}Unit", ""))
     return None if column not in row or size is None else float(row[column]) * size
