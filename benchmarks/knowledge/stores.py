@@ -25,7 +25,7 @@ from ses_listen.logs import log_to_stderr
 from ses_service.feeds.site_reader import EnvironmentKeeper
 from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, StoreUnavailableError
 from ses_service.knowledge.exchange.incoming import Mode
-from ses_service.model.entities import Kind, Level, Requirement
+from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 from ses_service.model.policies import Policies
 from ses_service.state.state import ServiceState
 
@@ -133,7 +133,9 @@ def measure(name: str, elements: int, rounds: int) -> Figures:
             nonlocal count
             count += 1
             stated = [Requirement(Kind.CURRENT_WRITE_RATE, 1e6 * count), Requirement(Kind.FREE_CAPACITY, 1e9)]
-            knowledge.replace_requirements(Level.USER, "alice", stated, author="alice", now=time.time())
+            knowledge.replace_requirements(
+                RequirementSet(Level.USER, "alice", tuple(stated)), author="alice", now=time.time()
+            )
 
         def refresh() -> float:
             write()

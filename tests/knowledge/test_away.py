@@ -10,7 +10,7 @@ import pytest
 from ses_service.api.app import create_app
 from ses_service.knowledge import HttpStore, KnowledgeBase, LastKnown, StoreUnavailableError
 from ses_service.knowledge.terms import SITE_GRAPH
-from ses_service.model.entities import Kind, Level, Requirement
+from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 from ses_service.process.runtime import Runtime, ServiceConfig, runtime
 
 AWAY = "the knowledge base at http://kb.example:3030/kb/sparql does not answer: refused"
@@ -40,7 +40,9 @@ def switched(store: HttpStore, union_site: str) -> Switched:
     knowledge = KnowledgeBase(found)
     knowledge.load_site(union_site, source="site")
     knowledge.replace_requirements(
-        Level.USER, "alice", [Requirement(Kind.CURRENT_WRITE_RATE, 10e6)], author="alice", now=1.0
+        RequirementSet(Level.USER, "alice", (Requirement(Kind.CURRENT_WRITE_RATE, 10e6),)),
+        author="alice",
+        now=1.0,
     )
     return found
 
@@ -77,7 +79,9 @@ def test_a_changed_requirement_does_not_have_the_site_read_again(switched: Switc
     other = KnowledgeBase(switched)
     for bound in (20e6, 30e6):
         other.replace_requirements(
-            Level.USER, "alice", [Requirement(Kind.CURRENT_WRITE_RATE, bound)], author="alice", now=1.0
+            RequirementSet(Level.USER, "alice", (Requirement(Kind.CURRENT_WRITE_RATE, bound),)),
+            author="alice",
+            now=1.0,
         )
         switched.asked.clear()
         service.keeper.step()
@@ -151,7 +155,7 @@ def test_a_start_without_the_store_uses_what_was_read_before(switched: Switched,
     assert any("3600 s old" in note for note in answer["notes"])
     assert len(later.client.get("/v1/elements").get_json()["elements"]) == 8
     switched.away = False
-    KnowledgeBase(switched).replace_requirements(Level.USER, "alice", [], author="alice", now=1.0)
+    KnowledgeBase(switched).replace_requirements(RequirementSet(Level.USER, "alice"), author="alice", now=1.0)
     later.keeper.step()
     base = later.client.get("/v1/elements").get_json()["knowledge_base"]
     assert (base["reachable"], base["age_seconds"]) == (True, 0)

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from ses_service.commands.main import main
 from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, KnowledgeBaseError
 from ses_service.knowledge.exchange.backup import back_up, restore
-from ses_service.model.entities import Kind, Level, Requirement
+from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 
 Fuseki = Any
 
@@ -22,7 +22,9 @@ def fill(store: HttpStore, site: str) -> KnowledgeBase:
     knowledge.load_ontology()
     knowledge.load_site(site, source="site")
     stated = [Requirement(Kind.CURRENT_WRITE_RATE, 100.50e6), Requirement(Kind.FREE_CAPACITY, 0.1)]
-    knowledge.replace_requirements(Level.APPLICATION, 'a"\\\n\u00e4', stated, author="alice", now=1.5)
+    knowledge.replace_requirements(
+        RequirementSet(Level.APPLICATION, 'a"\\\n\u00e4', tuple(stated)), author="alice", now=1.5
+    )
     return knowledge
 
 
@@ -34,7 +36,7 @@ def test_what_was_backed_up_is_restored_in_place_of_the_rest(
     count = back_up(store, tmp_path / "backup.nq")
     assert (tmp_path / "backup.nq").stat().st_mode & 0o077 == 0
     knowledge.load_site(lustre_site, source="other")
-    knowledge.replace_requirements(Level.USER, "bob", [], author="bob", now=2.0)
+    knowledge.replace_requirements(RequirementSet(Level.USER, "bob"), author="bob", now=2.0)
     changed = knowledge.revision()
     assert restore(store, tmp_path / "backup.nq") == count
     assert (knowledge.environment(), set(map(repr, knowledge.requirement_sets()))) == before

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from ses_service.knowledge import EmbeddedStore, KnowledgeBase, KnowledgeBaseError, StoreUnavailableError
-from ses_service.model.entities import Kind, Level, Requirement
+from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 
 
 def is_running(pid: int) -> bool:
@@ -35,7 +35,9 @@ def wait_for(condition: object, seconds: float = 120.0) -> None:
 def store_requirement(knowledge: KnowledgeBase) -> None:
     """Write something to find again."""
     requirement = Requirement(Kind.FREE_CAPACITY, 1e9)
-    knowledge.replace_requirements(Level.USER, "alice", [requirement], author="alice", now=1.0)
+    knowledge.replace_requirements(
+        RequirementSet(Level.USER, "alice", (requirement,)), author="alice", now=1.0
+    )
 
 
 def test_data_outlive_a_restart(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from ses_service.knowledge.exchange.plans import Plan
 from ses_service.knowledge.history import KEPT
 from ses_service.knowledge.statements.turtle_writer import document
 from ses_service.knowledge.terms import REQUIREMENTS_GRAPH, SITE_GRAPH, requirement_set_iri
-from ses_service.model.entities import Kind, Level, Requirement
+from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = "https://w3id.org/qstorman/site/demo/"
@@ -183,7 +183,7 @@ def test_what_was_planned_on_an_older_state_is_not_made(exchange, knowledge, uni
     put(exchange, union_site)
     stale = plan(exchange, lustre_site, Mode.REPLACE)
     knowledge.replace_requirements(
-        Level.USER, "eve", [Requirement(Kind.FREE_CAPACITY, 1e9)], author="eve", now=1.0
+        RequirementSet(Level.USER, "eve", (Requirement(Kind.FREE_CAPACITY, 1e9),)), author="eve", now=1.0
     )
     text = exported(exchange)
     with pytest.raises(StaleReadingError):
@@ -205,9 +205,9 @@ def test_things_without_a_name_can_be_replaced(exchange, knowledge, union_site, 
 def test_every_change_is_recorded_with_who_when_and_both_states(exchange, knowledge, union_site):
     put(exchange, union_site)
     knowledge.replace_requirements(
-        Level.USER, "eve", [Requirement(Kind.FREE_CAPACITY, 1e9)], author="portal", now=1.6e9
+        RequirementSet(Level.USER, "eve", (Requirement(Kind.FREE_CAPACITY, 1e9),)), author="portal", now=1.6e9
     )
-    knowledge.replace_requirements(Level.USER, "eve", [], author="eve", now=1.7e9)
+    knowledge.replace_requirements(RequirementSet(Level.USER, "eve"), author="eve", now=1.7e9)
     last, middle, first = exchange.changes()
     assert [one.number for one in (last, middle, first)] == [3, 2, 1]
     assert [one.author for one in (last, middle, first)] == ["eve", "portal", "ann"]
@@ -227,7 +227,7 @@ def test_every_change_is_recorded_with_who_when_and_both_states(exchange, knowle
 def test_a_set_put_again_as_it_is_leaves_no_change(exchange, knowledge):
     for _ in range(2):
         knowledge.replace_requirements(
-            Level.USER, "eve", [Requirement(Kind.FREE_CAPACITY, 1e9)], author="eve", now=1.0
+            RequirementSet(Level.USER, "eve", (Requirement(Kind.FREE_CAPACITY, 1e9),)), author="eve", now=1.0
         )
     assert [one.number for one in exchange.changes()] == [1]
 
@@ -268,7 +268,7 @@ def test_undo_puts_back_what_was_there(exchange, knowledge, union_site, requirem
 def test_a_set_with_times_can_be_undone(exchange, knowledge):
     """A moment is the same however its zone is written."""
     timed = Requirement(Kind.FREE_CAPACITY, 1e9, valid_from=1e9 + 0.25, valid_until=2e9)
-    knowledge.replace_requirements(Level.USER, "eve", [timed], author="eve", now=1.0)
+    knowledge.replace_requirements(RequirementSet(Level.USER, "eve", (timed,)), author="eve", now=1.0)
     number = exchange.changes()[0].number
     exchange.apply(exchange.plan_undo(number, author="eve", now=2.0))
     assert [one.requirements for one in knowledge.requirement_sets()] == [()]
@@ -293,7 +293,7 @@ def test_undo_of_a_change_beside_a_later_one_keeps_the_later_one(exchange, knowl
     put(exchange, union_site)
     for name in ("eve", "bob"):
         knowledge.replace_requirements(
-            Level.USER, name, [Requirement(Kind.FREE_CAPACITY, 1e9)], author=name, now=1.0
+            RequirementSet(Level.USER, name, (Requirement(Kind.FREE_CAPACITY, 1e9),)), author=name, now=1.0
         )
     exchange.apply(exchange.plan_undo(2, author="eve", now=2.0))
     assert [one.name for one in knowledge.requirement_sets() if one.requirements] == ["bob"]
@@ -317,7 +317,9 @@ def test_the_history_is_bounded(exchange, knowledge, store, monkeypatch):
     assert KEPT >= 1000
     for size in range(1, 7):
         knowledge.replace_requirements(
-            Level.USER, "eve", [Requirement(Kind.FREE_CAPACITY, size * 1e9)], author="eve", now=1.0
+            RequirementSet(Level.USER, "eve", (Requirement(Kind.FREE_CAPACITY, size * 1e9),)),
+            author="eve",
+            now=1.0,
         )
     assert [one.number for one in exchange.changes()] == [6, 5, 4]
     assert exchange.parts(3) == ([], False)
@@ -409,7 +411,7 @@ def test_a_request_sent_twice_leaves_what_it_leaves_once(
         put(exchange, union_site)
         text = exported(exchange)
         knowledge.replace_requirements(
-            Level.USER, "eve", [Requirement(Kind.FREE_CAPACITY, 1e9)], author="eve", now=1.0
+            RequirementSet(Level.USER, "eve", (Requirement(Kind.FREE_CAPACITY, 1e9),)), author="eve", now=1.0
         )
         put(exchange, union_site.replace("90.0e0", "91.0e0"))
     assert [one.number for one in exchange.changes()] == [3, 2, 1]

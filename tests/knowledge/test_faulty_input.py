@@ -7,7 +7,7 @@ import math
 import pytest
 from ses_service.knowledge import HttpStore, InvalidDescriptionError, KnowledgeBase, StoreRefusedError
 from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH
-from ses_service.model.entities import Kind, Level, Requirement
+from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 from ses_service.model.kinds import PREDICTED
 
 
@@ -94,13 +94,17 @@ def test_a_requirement_no_store_should_hold_is_refused(
     knowledge: KnowledgeBase, requirements: list[Requirement], message: str
 ) -> None:
     with pytest.raises(InvalidDescriptionError, match=message):
-        knowledge.replace_requirements(Level.USER, "alice", requirements, author="alice", now=1.0)
+        knowledge.replace_requirements(
+            RequirementSet(Level.USER, "alice", tuple(requirements)), author="alice", now=1.0
+        )
     assert knowledge.requirement_sets() == ()
 
 
 @pytest.mark.parametrize("minimum", [1e6 / 3, 4462349276.6, 8474337369.372327, 0.1, 1e-9, 123456789.123456])
 def test_a_minimum_comes_back_to_the_last_digit(knowledge: KnowledgeBase, minimum: float) -> None:
     stated = [Requirement(kind, minimum) for kind in PREDICTED]
-    knowledge.replace_requirements(Level.USER, "alice", stated, author="alice", now=1.0)
+    knowledge.replace_requirements(
+        RequirementSet(Level.USER, "alice", tuple(stated)), author="alice", now=1.0
+    )
     (read,) = knowledge.requirement_sets()
     assert sorted(read.requirements, key=repr) == sorted(stated, key=repr)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ses_service.knowledge import HttpStore, KnowledgeBase
 from ses_service.knowledge.exchange.backup import back_up, restore
-from ses_service.model.entities import Kind, Level, Requirement
+from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 
 PRESENT, FORMER = "https://w3id.org/qstorman/", "https://example.org/qstorman/"
 
@@ -25,7 +25,9 @@ def fill(store: HttpStore, site: str) -> tuple[object, ...]:
     knowledge.load_ontology()
     knowledge.load_site(site, source="site")
     stated = [Requirement(Kind.CURRENT_WRITE_RATE, 100.50e6), Requirement(Kind.FREE_CAPACITY, 0.1)]
-    knowledge.replace_requirements(Level.USER, "alice", stated, author="alice", now=1.5)
+    knowledge.replace_requirements(
+        RequirementSet(Level.USER, "alice", tuple(stated)), author="alice", now=1.5
+    )
     return known(knowledge)
 
 

@@ -13,7 +13,7 @@ from rdflib import Literal, URIRef
 from ses_service.api.app import create_app
 from ses_service.knowledge import HttpStore, InvalidDescriptionError, KnowledgeBase
 from ses_service.knowledge.queries import _INPUT, bind, serialise
-from ses_service.model.entities import Kind, Level, Requirement
+from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 from ses_service.process.runtime import ServiceConfig
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,8 +65,10 @@ def test_a_literal_is_one_term_whatever_it_holds(store: HttpStore, text: str) ->
 def test_a_name_is_stored_and_found_and_changes_nothing_else(store: HttpStore, name: str) -> None:
     knowledge = KnowledgeBase(store)
     store.update("DROP ALL")
-    knowledge.replace_requirements(Level.USER, "other", [REQUIREMENT], author="a", now=1.0)
-    knowledge.replace_requirements(Level.APPLICATION, name, [REQUIREMENT], author=name, now=1.0)
+    knowledge.replace_requirements(RequirementSet(Level.USER, "other", (REQUIREMENT,)), author="a", now=1.0)
+    knowledge.replace_requirements(
+        RequirementSet(Level.APPLICATION, name, (REQUIREMENT,)), author=name, now=1.0
+    )
     read = {(one.level, one.name): one for one in knowledge.requirement_sets()}
     assert set(read) == {(Level.USER, "other"), (Level.APPLICATION, name)}
     assert read[Level.APPLICATION, name].modified_by == name
@@ -78,7 +80,9 @@ def test_what_is_not_text_is_refused_before_a_store_is_asked(text: str) -> None:
     nobody = KnowledgeBase(HttpStore.for_oxigraph("http://127.0.0.1:9"))
     for name, author in ((text, "a"), ("a", text)):
         with pytest.raises(InvalidDescriptionError, match="characters no store keeps"):
-            nobody.replace_requirements(Level.USER, name, [REQUIREMENT], author=author, now=1.0)
+            nobody.replace_requirements(
+                RequirementSet(Level.USER, name, (REQUIREMENT,)), author=author, now=1.0
+            )
     for term in (Literal(text), URIRef(text)):
         with pytest.raises(ValueError, match="not text"):
             serialise(term)
@@ -110,7 +114,7 @@ def test_a_value_changes_a_request_nowhere_else(path: Path, text: str) -> None:
 def test_a_very_long_name_is_kept_whole(store: HttpStore) -> None:
     name = 'x"\\' * 20_000
     knowledge = KnowledgeBase(store)
-    knowledge.replace_requirements(Level.USER, name, [REQUIREMENT], author="a", now=1.0)
+    knowledge.replace_requirements(RequirementSet(Level.USER, name, (REQUIREMENT,)), author="a", now=1.0)
     assert [one.name for one in knowledge.requirement_sets()] == [name]
 
 

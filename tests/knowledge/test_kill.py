@@ -78,7 +78,9 @@ class Writer(threading.Thread):
                 Requirement(Kind.FREE_CAPACITY, float(number)),
             ]
             try:
-                changed = self.knowledge.replace_requirements(Level.USER, self.set, pair, author="a", now=1.0)
+                changed = self.knowledge.replace_requirements(
+                    RequirementSet(Level.USER, self.set, tuple(pair)), author="a", now=1.0
+                )
             except (StoreUnavailableError, RevisionConflictError) as error:
                 self.unknown += isinstance(error, AnswerLostError)
                 time.sleep(0.05)
@@ -143,7 +145,10 @@ STATED = [Requirement(Kind.FREE_CAPACITY, 1e9)]
 
 def put(knowledge: KnowledgeBase, expected: int | None) -> RequirementSet:
     return knowledge.replace_requirements(
-        Level.USER, "alice", STATED, author="alice", now=1.0, expected_revision=expected
+        RequirementSet(Level.USER, "alice", tuple(STATED)),
+        author="alice",
+        now=1.0,
+        expected_revision=expected,
     )
 
 
@@ -165,7 +170,7 @@ def test_a_write_that_may_have_been_stored_says_so_and_can_be_sent_again(losing:
     assert put(knowledge, 0).revision == 1  # the very same: found, not refused
     with pytest.raises(RevisionConflictError):
         knowledge.replace_requirements(
-            Level.USER, "alice", STATED, author="bob", now=1.0, expected_revision=0
+            RequirementSet(Level.USER, "alice", tuple(STATED)), author="bob", now=1.0, expected_revision=0
         )
     assert KnowledgeBase(losing).requirement_sets()[0].revision == 1
 

@@ -24,7 +24,10 @@ def put(
 ) -> RequirementSet:
     """Replace an application's set."""
     return knowledge.replace_requirements(
-        Level.APPLICATION, name, requirements, author="alice", now=1.5e9, expected_revision=expected
+        RequirementSet(Level.APPLICATION, name, tuple(requirements)),
+        author="alice",
+        now=1.5e9,
+        expected_revision=expected,
     )
 
 

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,7 @@ from ses_service.model.entities import (
     Environment,
     Kind,
     Level,
-    MeasuredRun,
     Observation,
-    Profile,
     Requirement,
     RequirementSet,
     ResolvedRequirement,
@@ -247,29 +245,17 @@ class MemoryKnowledge:
         return None
 
     def replace_requirements(
-        self,
-        level: Level,
-        name: str,
-        requirements: Sequence[Requirement],
-        *,
-        profile: Profile | None = None,
-        definition: str = "",
-        measured: MeasuredRun | None = None,
-        author: str,
-        now: float,
-        expected_revision: int | None = None,
+        self, wanted: RequirementSet, *, author: str, now: float, expected_revision: int | None = None
     ) -> RequirementSet:
         from ses_service.knowledge import RevisionConflictError
 
         self._try()
-        known = self.sets.get((level, name), RequirementSet(level, name))
-        if expected_revision is not None and expected_revision != known.revision:
-            raise RevisionConflictError(level, name, expected_revision, known.revision)
+        known = self.sets.get((wanted.level, wanted.name), wanted).revision
+        if expected_revision is not None and expected_revision != known:
+            raise RevisionConflictError(wanted.level, wanted.name, expected_revision, known)
         self.changes += 1
-        changed = RequirementSet(
-            level, name, tuple(requirements), known.revision + 1, now, author, profile, definition, measured
-        )
-        self.sets[level, name] = changed
+        changed = replace(wanted, revision=known + 1, modified_at=now, modified_by=author)
+        self.sets[wanted.level, wanted.name] = changed
         return changed
 
     @property
@@ -282,7 +268,7 @@ class MemoryKnowledge:
         return Exchange(StoreInMemory(), threading.Lock())
 
     def put(self, level: Level, name: str, *requirements: Requirement) -> None:
-        self.replace_requirements(level, name, requirements, author="test", now=NOW)
+        self.replace_requirements(RequirementSet(level, name, requirements), author="test", now=NOW)
 
     def _try(self) -> None:
         if self.broken is not None:

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from ses_service.knowledge import Recalled
 from ses_service.knowledge.exchange.exchange import Exchange
-from ses_service.model.entities import (
-    Environment,
-    Level,
-    MeasuredRun,
-    Profile,
-    Requirement,
-    RequirementSet,
-)
+from ses_service.model.entities import Environment, RequirementSet
 
 
 class Knowledge(Protocol):
@@ -49,17 +41,7 @@ class Knowledge(Protocol):
         ...
 
     def replace_requirements(
-        self,
-        level: Level,
-        name: str,
-        requirements: Sequence[Requirement],
-        *,
-        profile: Profile | None = None,
-        definition: str = "",
-        measured: MeasuredRun | None = None,
-        author: str,
-        now: float,
-        expected_revision: int | None = None,
+        self, wanted: RequirementSet, *, author: str, now: float, expected_revision: int | None = None
     ) -> RequirementSet:
         """Store a requirement set; raises ``RevisionConflictError`` unless it has that revision."""
         ...

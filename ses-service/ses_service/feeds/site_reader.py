@@ -8,7 +8,7 @@ starts meanwhile uses what an earlier one kept.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import structlog
@@ -16,14 +16,7 @@ import structlog
 from ses_service.feeds.interfaces import Knowledge
 from ses_service.knowledge import KnowledgeBaseError
 from ses_service.knowledge.exchange.exchange import Exchange
-from ses_service.model.entities import (
-    Environment,
-    Level,
-    MeasuredRun,
-    Profile,
-    Requirement,
-    RequirementSet,
-)
+from ses_service.model.entities import Environment, Level, RequirementSet
 from ses_service.state.state import ServiceState
 from ses_service.threads.loop import Loop
 from ses_service.threads.source_status import SourceStatus
@@ -103,32 +96,15 @@ class EnvironmentKeeper:
             self._succeeded()
 
     def replace_requirements(
-        self,
-        level: Level,
-        name: str,
-        requirements: Sequence[Requirement],
-        *,
-        profile: Profile | None = None,
-        definition: str = "",
-        measured: MeasuredRun | None = None,
-        author: str,
-        expected_revision: int | None,
+        self, wanted: RequirementSet, *, author: str, expected_revision: int | None
     ) -> RequirementSet:
         """Store a set; decisions use it from now on.  Raises KnowledgeBaseError."""
         knowledge = self._required()
         with self._turn:
             changed = knowledge.replace_requirements(
-                level,
-                name,
-                requirements,
-                profile=profile,
-                definition=definition,
-                measured=measured,
-                author=author,
-                now=self._clock(),
-                expected_revision=expected_revision,
+                wanted, author=author, now=self._clock(), expected_revision=expected_revision
             )
-            if level is Level.PROFILE:  # sets that take it up change with it
+            if changed.level is Level.PROFILE:  # sets that take it up change with it
                 self._state.take_sets(knowledge.requirement_sets())
             else:
                 self._state.take_set(changed)

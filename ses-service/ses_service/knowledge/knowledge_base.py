@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -26,14 +26,7 @@ from ses_service.knowledge.store.retry import RetryingStore
 from ses_service.knowledge.store.store import SparqlStore
 from ses_service.knowledge.terms import ONTOLOGY_GRAPH, QSM
 from ses_service.knowledge.vocabulary import vocabulary
-from ses_service.model.entities import (
-    Environment,
-    Level,
-    MeasuredRun,
-    Profile,
-    Requirement,
-    RequirementSet,
-)
+from ses_service.model.entities import Environment, RequirementSet
 
 _REFUSED_SECONDS = 10.0
 _log = structlog.get_logger(__name__)
@@ -44,6 +37,13 @@ def _without_collector() -> Iterator[None]:
     """Keep the garbage collector from going through millions of objects that all live, again and again."""
     was_enabled = gc.isenabled()
     gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 @contextmanager
 def _readable(what: str) -> Iterator[None]:
     """Raise ``StoreRefusedError`` for a value that cannot be read: the store may be written by others."""
@@ -51,13 +51,6 @@ def _readable(what: str) -> Iterator[None]:
         yield
     except ValueError as error:
         raise StoreRefusedError(f"the {what} of the knowledge base cannot be read: {error}") from None
-
-
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class KnowledgeBase:
@@ -199,19 +192,9 @@ class KnowledgeBase:
         return self._last_known is not None and self._last_known.acceptance.given()
 
     def replace_requirements(
-        self,
-        level: Level,
-        name: str,
-        requirements: Sequence[Requirement],
-        *,
-        profile: Profile | None = None,
-        definition: str = "",
-        measured: MeasuredRun | None = None,
-        author: str,
-        now: float,
-        expected_revision: int | None = None,
+        self, wanted: RequirementSet, *, author: str, now: float, expected_revision: int | None = None
     ) -> RequirementSet:
-        """Store a requirement set in place of the one before and return it with its revision.
+        """Store what a requirement set says in place of the one before and return it with its revision.
 
         ``author`` is the account that changes it and ``now`` the time in seconds since the epoch.
         Raises ``RevisionConflictError`` when ``expected_revision`` is given and another is stored, unless
@@ -219,32 +202,24 @@ class KnowledgeBase:
         ``AnswerLostError`` when it may have been stored, and ``InvalidDescriptionError`` for what no store
         should hold.
         """
-        unfit = [text for text in (name, author, definition) if not is_text(text)]
+        unfit = [text for text in (wanted.name, author, wanted.definition) if not is_text(text)]
         if unfit:
             raise InvalidDescriptionError(
-                f"requirements of a {level.value}", [f"{unfit[0]!r} has characters no store keeps"]
+                f"requirements of a {wanted.level.value}", [f"{unfit[0]!r} has characters no store keeps"]
             )
         with self._changing:
             try:
                 return replace_requirement_set(
                     RetryingStore(self._store),
-                    level,
-                    name,
-                    requirements,
-                    profile=profile,
-                    definition=definition,
-                    measured=measured,
+                    wanted,
                     author=author,
                     now=now,
                     expected_revision=expected_revision,
                 )
             except RevisionConflictError:
-                revision = (expected_revision or 0) + 1
-                wanted = RequirementSet(
-                    level, name, tuple(requirements), revision, None, author, profile, definition, measured
-                )
+                this_one = replace(wanted, revision=(expected_revision or 0) + 1, modified_by=author)
                 for found in self.requirement_sets():
-                    if expected_revision is not None and _same(found, wanted):
+                    if expected_revision is not None and _same(found, this_one):
                         return found
                 raise
 

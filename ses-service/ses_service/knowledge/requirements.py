@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from rdflib import XSD, Literal, URIRef
 
@@ -60,42 +61,35 @@ def read_requirement_sets(store: SparqlReader) -> tuple[RequirementSet, ...]:
 
 def replace_requirement_set(
     store: SparqlStore,
-    level: Level,
-    name: str,
-    requirements: Sequence[Requirement],
+    wanted: RequirementSet,
     *,
-    profile: Profile | None = None,
-    definition: str = "",
-    measured: MeasuredRun | None = None,
     author: str,
     now: float,
     expected_revision: int | None = None,
 ) -> RequirementSet:
-    """Store a set in place of the one before and return it.
+    """Store what a set says in place of the one before and return it.
 
     The change is one request the store applies as a whole, on condition of the revision; reading back
     whose change it holds tells whether this one won. Raises ``RevisionConflictError`` when the stored
     revision is not ``expected_revision``; without one, the last writer wins. Raises
     ``InvalidDescriptionError`` for numbers no store should hold and for a kind stated twice.
     """
-    faults = _faults(requirements, profile)
+    faults = _faults(wanted.requirements, wanted.profile)
     if faults:
-        raise InvalidDescriptionError(f"{level.value} {name}", faults)
-    target = requirement_set_iri(level, name)
+        raise InvalidDescriptionError(f"{wanted.level.value} {wanted.name}", faults)
+    target = requirement_set_iri(wanted.level, wanted.name)
     for _ in range(_TRIES):
         found, _change = _last_change(store, target)
         if expected_revision is not None and found != expected_revision:
             break
-        made = RequirementSet(
-            level, name, tuple(requirements), found + 1, now, author, profile, definition, measured
-        )
+        made = replace(wanted, revision=found + 1, modified_at=now, modified_by=author)
         change = str(uuid.uuid4())
         store.update(_request(store, target, made, change))
         if _last_change(store, target) == (found + 1, change):
             return made
     found, _change = _last_change(store, target)
     expected = found if expected_revision is None else expected_revision
-    raise RevisionConflictError(level.value, name, expected, found)
+    raise RevisionConflictError(wanted.level.value, wanted.name, expected, found)
 
 
 def _request(store: SparqlReader, target: URIRef, made: RequirementSet, change: str) -> str:

@@ -140,16 +140,17 @@ def replace_requirement_set(level: str, name: str, json_data: RequirementSetIn) 
     check_right(who, known, name)
     sets, run = runtime().state.sets, json_data.measured
     check_stored(known, name, json_data, sets)
+    wanted = RequirementSet(
+        known,
+        name,
+        tuple(requirement.to_model() for requirement in json_data.requirements),
+        profile=find_profile(json_data.profile, sets),
+        definition=json_data.definition,
+        measured=None if run is None else MeasuredRun(**run.model_dump()),
+    )
     try:
         changed = runtime().keeper.replace_requirements(
-            known,
-            name,
-            tuple(requirement.to_model() for requirement in json_data.requirements),
-            profile=find_profile(json_data.profile, sets),
-            definition=json_data.definition,
-            measured=None if run is None else MeasuredRun(**run.model_dump()),
-            author=who.user or who.name,
-            expected_revision=_expected_revision(known, name),
+            wanted, author=who.user or who.name, expected_revision=_expected_revision(known, name)
         )
     except InvalidDescriptionError as error:
         raise invalid_description(error, "json.requirements") from None
