@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel
 
 from ses_service.api import render, render_nodes
+from ses_service.api.callers import must_ask_for
 from ses_service.api.problems import UnknownNameProblem
 from ses_service.api.profiles import find_profile
-from ses_service.api.reading import must_ask_for
 from ses_service.api.render import Reply
 from ses_service.api.schemas.node_selections import NodeSelectionRequest
 from ses_service.api.schemas.nodes import AnnouncementIn

@@ -16,6 +16,7 @@ import structlog
 from ses_service.feeds.interfaces import Knowledge
 from ses_service.knowledge import KnowledgeBaseError
 from ses_service.knowledge.exchange.exchange import Exchange
+from ses_service.knowledge.exchange.plans import Plan
 from ses_service.model.entities import Environment, Level, RequirementSet
 from ses_service.state.state import ServiceState
 from ses_service.threads.loop import Loop
@@ -111,8 +112,17 @@ class EnvironmentKeeper:
         return changed
 
     def exchange(self) -> Exchange:
-        """Return what exports, imports and undoes.  Raises KnowledgeBaseError."""
+        """Return what exports, imports and plans changes.  Raises KnowledgeBaseError."""
         return self._required().exchange
+
+    def apply(self, plan: Plan) -> int | None:
+        """Make a planned change; return its number, ``None`` for one of nothing.  Raises KnowledgeBaseError.
+
+        Decisions use it from now on, unless it cannot be read back at once.
+        """
+        number = self.exchange().apply(plan)
+        self.step()
+        return number
 
     def notes(self, now: float) -> list[str]:
         """Return what a person reading a decision should know about the knowledge base."""

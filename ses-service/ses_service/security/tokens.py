@@ -68,6 +68,11 @@ class Principal:
     version: str | None = None
 
     @property
+    def author(self) -> str:
+        """Whose changes the caller's are."""
+        return self.user or self.name
+
+    @property
     def is_node(self) -> bool:
         """Whether the caller is an agent."""
         return self.role is Role.NODE

@@ -13,8 +13,9 @@ from flask import Response
 
 from ses_service.api import render, render_changes
 from ses_service.api.authentication import allow, caller
+from ses_service.api.callers import must_name_a_person
 from ses_service.api.contract import failures
-from ses_service.api.problems import ForbiddenProblem, InvalidProblem, invalid_description
+from ses_service.api.problems import InvalidProblem, invalid_description
 from ses_service.api.schemas.element_changes import AddIn, DrainIn, EditIn, ElementChangeMade, FactsIn
 from ses_service.decision.without_element import Without
 from ses_service.knowledge import InvalidDescriptionError
@@ -112,18 +113,13 @@ def _made(
     where: ElementName, edit: SiteEdit, reason: str, dry_run: bool, *, asks_effect: bool = False
 ) -> Response:
     who, running = caller(), runtime()
-    if who.role is Role.PORTAL and not who.user:
-        raise ForbiddenProblem("A portal must say for whom it acts: send 'X-Acting-User: NAME'.")
-    exchange = running.keeper.exchange()
+    must_name_a_person(who)
     try:
-        plan = exchange.plan_edit(edit, reason, author=who.user or who.name, now=running.state.now())
+        plan = running.keeper.exchange().plan_edit(edit, reason, author=who.author, now=running.state.now())
     except InvalidDescriptionError as error:
         raise invalid_description(error, "element") from None
     effect = _effect(where) if asks_effect else None
-    number = None
-    if not dry_run:
-        number = exchange.apply(plan)
-        running.keeper.step()  # made is made, whether or not it can be read back now
+    number = None if dry_run else running.keeper.apply(plan)
     made = render_changes.made(plan, number, dry_run, _SUBJECTS)
     return render.answer({**made, "element": str(where), "effect": effect})
 

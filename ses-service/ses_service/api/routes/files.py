@@ -9,6 +9,7 @@ from flask import Response
 
 from ses_service.api import render, render_files
 from ses_service.api.authentication import allow, caller
+from ses_service.api.callers import whose
 from ses_service.api.contract import failures
 from ses_service.api.problems import ForbiddenProblem
 from ses_service.api.schemas.files import FileList, FileRecord, FilesQuery, ReportOut, ReportQuery
@@ -36,7 +37,7 @@ def files(query_data: FilesQuery) -> Response:
     """
     asked = query_data
     wanted = Wanted(
-        _whose(asked.user),
+        whose(caller(), asked.user, "files"),
         asked.application,
         asked.vo,
         asked.job,
@@ -81,7 +82,7 @@ def sums(query_data: ReportQuery) -> Response:
     """
     asked = query_data
     wanted = Wanted(
-        _whose(asked.user),
+        whose(caller(), asked.user, "files"),
         asked.application,
         asked.vo,
         asked.job,
@@ -95,13 +96,3 @@ def sums(query_data: ReportQuery) -> Response:
     if summed.total.verdicts[Verdict.MISSED]:
         summed = replace(summed, advice=[*summed.advice, *what_if(files.misses(wanted))])
     return render.answer(render_files.report(summed, complete=complete))
-
-
-def _whose(user: str | None) -> str | None:
-    """Return whose files a caller may see of those of a user.  Raises ForbiddenProblem."""
-    who = caller()
-    if who.role is not Role.USER:
-        return user
-    if user not in (None, who.user):
-        raise ForbiddenProblem("These files belong to somebody else.")
-    return who.user

@@ -16,6 +16,7 @@ from rdflib import URIRef
 
 from ses_service.api import render, render_changes
 from ses_service.api.authentication import allow, caller
+from ses_service.api.callers import may_read
 from ses_service.api.contract import failures
 from ses_service.api.problems import (
     ForbiddenProblem,
@@ -24,7 +25,6 @@ from ses_service.api.problems import (
     RevisionProblem,
     invalid_description,
 )
-from ses_service.api.reading import may_read
 from ses_service.api.routes.requirements import check_right
 from ses_service.api.schemas.knowledge import (
     ChangeList,
@@ -38,7 +38,6 @@ from ses_service.api.schemas.knowledge import (
 )
 from ses_service.api.schemas.requests import LEVELS
 from ses_service.knowledge import InvalidDescriptionError
-from ses_service.knowledge.exchange.exchange import Exchange
 from ses_service.knowledge.exchange.incoming import Mode
 from ses_service.knowledge.exchange.plans import Plan
 from ses_service.knowledge.history import PAGE, Part
@@ -97,7 +96,7 @@ def import_text(json_data: ImportIn) -> Response:
             _text(json_data),
             json_data.name,
             Mode(json_data.mode),
-            author=who.user or who.name,
+            author=who.author,
             now=running.state.now(),
             trig=json_data.format == "trig",
             prefer_discovered=json_data.prefer == "discovered",
@@ -106,7 +105,7 @@ def import_text(json_data: ImportIn) -> Response:
         raise invalid_description(error) from None
     if json_data.revision is not None and json_data.revision != str(plan.stamps):
         raise RevisionProblem("Site or requirements were changed since; look at what would change now.")
-    return _made(exchange, plan, json_data.dry_run)
+    return _made(plan, json_data.dry_run)
 
 
 @blueprint.get("/v1/changes")
@@ -167,19 +166,14 @@ def undo(number: int, json_data: UndoIn) -> Response:
     for part in exchange.all_parts(number):
         _check_right(who, part)
     try:
-        plan = exchange.plan_undo(
-            number, author=who.user or who.name, now=running.state.now(), force=json_data.force
-        )
+        plan = exchange.plan_undo(number, author=who.author, now=running.state.now(), force=json_data.force)
     except InvalidDescriptionError as error:
         raise invalid_description(error) from None
-    return _made(exchange, plan, json_data.dry_run)
+    return _made(plan, json_data.dry_run)
 
 
-def _made(exchange: Exchange, plan: Plan, dry_run: bool) -> Response:
-    number = None
-    if not dry_run:
-        number = exchange.apply(plan)
-        runtime().keeper.step()  # made is made, whether or not it can be read back now
+def _made(plan: Plan, dry_run: bool) -> Response:
+    number = None if dry_run else runtime().keeper.apply(plan)
     return render.answer(render_changes.made(plan, number, dry_run, _SUBJECTS))
 
 

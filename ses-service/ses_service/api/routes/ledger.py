@@ -7,11 +7,11 @@ from flask import Response
 
 from ses_service.api import render
 from ses_service.api.authentication import allow, caller
+from ses_service.api.callers import whose
 from ses_service.api.contract import failures
-from ses_service.api.problems import ForbiddenProblem
 from ses_service.api.schemas.ledger import SizeList, SizesQuery
 from ses_service.process.runtime import runtime
-from ses_service.security.tokens import PEOPLE, Role
+from ses_service.security.tokens import PEOPLE
 
 blueprint = APIBlueprint("ledger", __name__, tag="ledger")
 
@@ -27,10 +27,6 @@ def sizes(query_data: SizesQuery) -> Response:
     A person sees their own.  Where a request does not say how large its file will be, the median of its
     pattern is counted on, or that of its application.
     """
-    who, user = caller(), query_data.user
-    if who.role is Role.USER:
-        if user not in (None, who.user):
-            raise ForbiddenProblem("These sizes belong to somebody else.")
-        user = who.user
+    user = whose(caller(), query_data.user, "sizes")
     found = runtime().state.ledger.sizes(user, query_data.limit)
     return render.answer({"sizes": [render.sizes(key, one) for key, one in found]})

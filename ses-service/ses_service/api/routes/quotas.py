@@ -7,8 +7,8 @@ from flask import Response
 
 from ses_service.api import render
 from ses_service.api.authentication import allow, caller
+from ses_service.api.callers import whose
 from ses_service.api.contract import failures
-from ses_service.api.problems import ForbiddenProblem
 from ses_service.api.schemas.quotas import QuotaList, QuotasQuery
 from ses_service.decision.quota_outlook import Foreseen, foreseen
 from ses_service.process.runtime import runtime
@@ -28,7 +28,7 @@ def quotas(query_data: QuotasQuery) -> Response:
     As the file systems have them: this service limits nobody.  A person sees their own and their VO's.
     """
     asked, now = query_data, runtime()
-    user = _whose(asked.user)
+    user = whose(caller(), asked.user, "quotas")
     environment = now.state.environment
     found = [
         one
@@ -75,13 +75,3 @@ def _counts_for(user: str, vo: str | None, one: Foreseen) -> bool:
     if one.quota.kind == "user":
         return one.quota.name == user
     return bool(one.vo) and one.vo == vo
-
-
-def _whose(user: str | None) -> str | None:
-    """Return for whom a caller asks; ``None``: for everybody.  Raises ForbiddenProblem."""
-    who = caller()
-    if who.role is not Role.USER:
-        return user
-    if user not in (None, who.user):
-        raise ForbiddenProblem("These quotas are somebody else's.")
-    return who.user

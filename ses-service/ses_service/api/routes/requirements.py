@@ -14,6 +14,7 @@ from flask import Response, request
 
 from ses_service.api import render
 from ses_service.api.authentication import allow, caller
+from ses_service.api.callers import must_ask_for, must_name_a_person, must_read
 from ses_service.api.contract import failures
 from ses_service.api.problems import (
     ForbiddenProblem,
@@ -23,7 +24,6 @@ from ses_service.api.problems import (
     invalid_description,
 )
 from ses_service.api.profiles import check_stored, find_profile
-from ses_service.api.reading import must_ask_for, must_read
 from ses_service.api.schemas.answers import EffectiveRequirements, RequirementSetList, RequirementSetOut
 from ses_service.api.schemas.requests import (
     LEVELS,
@@ -150,7 +150,7 @@ def replace_requirement_set(level: str, name: str, json_data: RequirementSetIn) 
     )
     try:
         changed = runtime().keeper.replace_requirements(
-            wanted, author=who.user or who.name, expected_revision=_expected_revision(known, name)
+            wanted, author=who.author, expected_revision=_expected_revision(known, name)
         )
     except InvalidDescriptionError as error:
         raise invalid_description(error, "json.requirements") from None
@@ -192,8 +192,7 @@ def _check_name(level: Level, name: str) -> None:
 
 def check_right(who: Principal, level: Level, name: str) -> None:
     """Raise ForbiddenProblem unless the caller may change this requirement set."""
-    if who.role is Role.PORTAL and not who.user:
-        raise ForbiddenProblem("A portal must say for whom it acts: send 'X-Acting-User: NAME'.")
+    must_name_a_person(who)
     if who.role is not Role.USER:
         return
     if level is Level.PROFILE:

@@ -1,8 +1,8 @@
-"""Which requirements a caller may read: a user those that can apply to them, everybody else all.
+"""For whom a caller may ask and act, and which requirements they may read.
 
-What can apply to a user is their own, those of their own applications and of the VO they belong to, and the
-site's.  Profiles are there to be taken up by name, and everybody may read them.
-Portals ask for people and refuse them by the same rule.
+A user may read the requirements that can apply to them, everybody else all.  What can apply to a user is
+their own, those of their own applications and of the VO they belong to, and the site's.  Profiles are there
+to be taken up by name, and everybody may read them.  Portals ask for people and refuse them by the same rule.
 """
 
 from __future__ import annotations
@@ -40,3 +40,21 @@ def must_ask_for(who: Principal, user: str, vo: str | None, home_vo: Mapping[str
     must_read(who, Level.USER, user, home_vo)
     if vo is not None:
         must_read(who, Level.VO, vo, home_vo)
+
+
+def whose(who: Principal, user: str | None, what: str) -> str | None:
+    """Return whose ``what`` a caller asks for who names a user or none; ``None``: everybody's.
+
+    A user's are their own.  Raises ForbiddenProblem.
+    """
+    if who.role is not Role.USER:
+        return user
+    if user not in (None, who.user):
+        raise ForbiddenProblem(f"These {what} belong to somebody else.")
+    return who.user
+
+
+def must_name_a_person(who: Principal) -> None:
+    """Raise ForbiddenProblem for a portal that does not say for whom it acts."""
+    if who.role is Role.PORTAL and not who.user:
+        raise ForbiddenProblem("A portal must say for whom it acts: send 'X-Acting-User: NAME'.")
