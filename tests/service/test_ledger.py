@@ -131,7 +131,7 @@ def test_an_expired_placement_is_taken_up_again_when_the_agent_speaks_of_it(ledg
     ledger.restore(placement(1, "u/a", 40, lease=30))
     ledger.open(Opening("0000000000000001"), 41)
     ledger.expire(41 + 3600)
-    assert ledger.judged(ledger.get("0000000000000001"), Judgement(None))
+    assert ledger.keep_judgement(ledger.get("0000000000000001"), Judgement(None))
     taken = ledger.open(Opening("0000000000000001"), 4000)
     assert (taken.state, taken.ended_at, taken.end_reason) == (PlacementState.OPEN, None, None)
     assert taken.judgement is None, "the database takes it for a file that ended otherwise, and refuses it"

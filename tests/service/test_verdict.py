@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ses_service.decision.load_history import ElementLoad, LoadHistory
-from ses_service.decision.verdict import judge, prediction_error
+from ses_service.decision.verdict import judgement_of, prediction_error
 from ses_service.ledger.achieved import Achieved, Cause, Doubt, Judgement, Verdict
 from ses_service.ledger.placement import Placement, Prediction
 from ses_service.model.entities import Element, Subject
@@ -41,7 +41,7 @@ def judged(
     element = Element("u/a", "", "a", "u", "/u/a", "n1")
     placement = Placement("1" * 16, Subject("alice"), element, "mergerfs", 0.0, 0.0, 1.0, wanted)
     placement.achieved = achieved
-    return judge(placement, during)
+    return judgement_of(placement, during)
 
 
 WRITE, AVERAGE, READ = Kind.CURRENT_WRITE_RATE, Kind.AVERAGE_WRITE_RATE, Kind.CURRENT_READ_RATE

@@ -44,8 +44,8 @@ class _Rate:
     why: str = ""
 
 
-def judge(placement: Placement, load: ElementLoad | None) -> Judgement:
-    """Judge a file that ended.  ``load`` is that of its element while it was open, if anybody knows."""
+def judgement_of(placement: Placement, load: ElementLoad | None) -> Judgement:
+    """Return what came of a file that ended.  ``load`` is that of its element meanwhile, if anybody knows."""
     points = () if load is None else load.points
     if not placement.predicted:
         return Judgement(None, load=points)

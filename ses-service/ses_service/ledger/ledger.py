@@ -65,8 +65,8 @@ class Ledger:
 
     Of these, more are kept while a follower has not taken them, up to ``MOST_UNTAKEN``.
     ``ended_total`` counts the ends by reason, ``silenced_total`` the nodes that fell silent; ``recent`` says
-    what is placed of late, ``readers`` what is read.  ``learn``, if set, is called with a placement when its
-    size becomes known, and ``judge`` when it ended, or when what it achieved becomes known.  ``inherited``,
+    what is placed of late, ``readers`` what is read.  ``on_size``, if set, is called with a placement when
+    its size becomes known, ``on_end`` when it ended, or when what it achieved becomes known.  ``inherited``,
     if set, collects the ids of files that are open already when their nodes first tell of them, ``arrived``
     the nodes that are heard for the first time, and ``left`` the ids of files that we do not know and another
     service has open, though their node spoke with us last; the reader empties them.
@@ -74,8 +74,8 @@ class Ledger:
 
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
-        self.learn: Callable[[Placement], None] | None = None
-        self.judge: Callable[[Placement], None] | None = None
+        self.on_size: Callable[[Placement], None] | None = None
+        self.on_end: Callable[[Placement], None] | None = None
         self._active: dict[str, Placement] = {}
         self._ended: OrderedDict[str, Placement] = OrderedDict()
         self._leases: list[tuple[float, str]] = []
@@ -225,13 +225,13 @@ class Ledger:
         self._keep(ended)
         self._note(placement_id)
         self.of_peers.settle(placement_id, now)
-        if bytes_written is not None and self.learn is not None:
-            self.learn(ended)
-        if self.judge is not None:
-            self.judge(ended)
+        if bytes_written is not None and self.on_size is not None:
+            self.on_size(ended)
+        if self.on_end is not None:
+            self.on_end(ended)
         return ended
 
-    def judged(self, placement: Placement, judgement: Judgement) -> bool:
+    def keep_judgement(self, placement: Placement, judgement: Judgement) -> bool:
         """Keep what came of the requirements of a placement that ended; false if it is another one by now."""
         if self._ended.get(placement.placement_id) is not placement:
             return False
@@ -345,8 +345,8 @@ class Ledger:
             return
         records = self._active if known.state is PlacementState.OPEN else self._ended
         inherited = records[stored.placement_id] = decided_as(known, stored)
-        if inherited.state is PlacementState.ENDED and self.judge is not None:
-            self.judge(inherited)
+        if inherited.state is PlacementState.ENDED and self.on_end is not None:
+            self.on_end(inherited)
 
     def store_again(self, placement_id: str) -> None:
         """Let a placement of ours be stored though it did not change."""
@@ -481,10 +481,10 @@ class Ledger:
         if completed is not placement:
             self._ended[placement.placement_id] = completed
             self._note(placement.placement_id)
-            if self.learn is not None and completed.bytes_written != placement.bytes_written:
-                self.learn(completed)
-            if self.judge is not None and completed.achieved is not placement.achieved:
-                self.judge(completed)
+            if self.on_size is not None and completed.bytes_written != placement.bytes_written:
+                self.on_size(completed)
+            if self.on_end is not None and completed.achieved is not placement.achieved:
+                self.on_end(completed)
         return completed
 
     def _keep(self, placement: Placement) -> None:

@@ -18,7 +18,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from ses_service.process.readiness import Readiness, ready
-from ses_service.state.judging import ERROR_BOUNDS
+from ses_service.state.judgements import ERROR_BOUNDS
 from ses_service.state.state import NoEnvironmentError
 
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0)
@@ -112,7 +112,7 @@ class _State(Collector):
             )
 
     def _judged(self) -> Iterator[Metric]:
-        totals = self.parts.state.judge.totals()
+        totals = self.parts.state.judgements.totals()
         files = CounterMetricFamily(
             "ses_files_judged",
             "Files with requirements that ended, by VO and verdict.",

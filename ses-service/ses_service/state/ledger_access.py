@@ -21,7 +21,7 @@ from ses_service.ledger.pace import LONGEST_PACE
 from ses_service.ledger.peer_placements import Notification
 from ses_service.ledger.placement import Claim, EndReason, Placement
 from ses_service.ledger.size_history import SizeHistory, SizeKey, Sizes, keys_of
-from ses_service.state.judging import Judge
+from ses_service.state.judgements import Judgements
 
 T = TypeVar("T")
 
@@ -52,9 +52,9 @@ class LedgerAccess:
     """What the service knows of placements and sizes.  All methods may be called from any thread."""
 
     def __init__(
-        self, lock: threading.Lock, ledger: Ledger, clock: Callable[[], float], judge: Judge | None = None
+        self, lock: threading.Lock, ledger: Ledger, clock: Callable[[], float], judgements: Judgements
     ) -> None:
-        self._judge = judge
+        self._judgements = judgements
         self._lock = lock
         self._ledger = ledger
         self._clock = clock
@@ -62,15 +62,14 @@ class LedgerAccess:
         self._sizes_lock = threading.Lock()
         self._to_learn: deque[Placement] = deque(maxlen=_MOST_TO_LEARN)
         self._learning = threading.Lock()
-        ledger.learn = self._to_be_learned
+        ledger.on_size = self._to_be_learned
 
     def learn(self) -> None:
-        """Judge the files that ended until now, and learn their sizes.
+        """Find what came of the files that ended until now, and learn their sizes.
 
         A few at a time, so that a decision that asks for a size never waits for many.
         """
-        if self._judge is not None:
-            self._judge.run()
+        self._judgements.run()
         with self._learning:
             while True:
                 found: list[tuple[tuple[SizeKey, ...], float, float]] = []

@@ -48,7 +48,7 @@ from ses_service.model.entities import (
     with_home_vo,
 )
 from ses_service.model.policies import Policies
-from ses_service.state.judging import Judge
+from ses_service.state.judgements import Judgements
 from ses_service.state.ledger_access import LedgerAccess
 from ses_service.state.node_access import ClassNow, JobShape, NodeAccess
 
@@ -119,8 +119,8 @@ class ServiceState:
         self._ended_at = -np.inf
         self._ledger = Ledger(policies)
         self._load_history = LoadHistory()
-        self.judge = Judge(self._lock, self._ledger, self._load_history)
-        self.ledger = LedgerAccess(self._lock, self._ledger, clock, self.judge)
+        self.judgements = Judgements(self._lock, self._ledger, self._load_history)
+        self.ledger = LedgerAccess(self._lock, self._ledger, clock, self.judgements)
         self._table: ElementTable | None = None
         self._observed: tuple[Observation, ...] = ()
         self._observations: ObservationTable | None = None

@@ -1,4 +1,4 @@
-"""Judges files that ended, aside of any decision, and counts what came of them.
+"""Finds what came of files that ended, aside of any decision, and counts it.
 
 Shares the state's lock, and holds it for short moments only.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ses_service.decision.load_history import LoadHistory
-from ses_service.decision.verdict import judge, prediction_error
+from ses_service.decision.verdict import judgement_of, prediction_error
 from ses_service.ledger.achieved import Verdict
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.placement import EndReason, Placement
@@ -24,7 +25,7 @@ _NO_FILE = frozenset({EndReason.UNUSED, EndReason.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedTotals:
+class JudgementTotals:
     """How many files were judged: by VO and verdict, and by element and verdict.
 
     A file counts once, with the verdict it had first: figures may come after its end.
@@ -38,8 +39,8 @@ class JudgedTotals:
     error_sums: dict[str, float]
 
 
-class Judge:
-    """Judges what the ledger ends.  ``run`` and ``totals`` may be called from any thread."""
+class Judgements:
+    """What came of the files that the ledger ends.  ``run`` and ``totals`` may be called from any thread."""
 
     def __init__(self, lock: threading.Lock, ledger: Ledger, history: LoadHistory) -> None:
         self._lock = lock
@@ -47,27 +48,27 @@ class Judge:
         self._history = history
         self._waiting: deque[Placement] = deque(maxlen=_MOST_WAITING)
         self._running = threading.Lock()
-        self._of_vos: Counter[tuple[str, Verdict]] = Counter()
-        self._of_elements: Counter[tuple[str, Verdict]] = Counter()
+        self._of_vos: dict[str, Counter[Verdict]] = {}
+        self._of_elements: dict[str, Counter[Verdict]] = {}
         self._errors: dict[str, list[int]] = {}
         self._error_sums: defaultdict[str, float] = defaultdict(float)
-        ledger.judge = self._take
+        ledger.on_end = self._take
 
     def run(self) -> None:
-        """Judge what ended until now, a few at a time, so that no decision waits for many."""
+        """Deal with what ended until now, a few at a time, so that no decision waits for many."""
         with self._running:
             while self._waiting:
                 some = [self._waiting.popleft() for _ in range(min(_AT_ONCE, len(self._waiting)))]
                 with self._lock:
                     for one in some:
-                        self._judge(one)
+                        self._find(one)
 
-    def totals(self) -> JudgedTotals:
+    def totals(self) -> JudgementTotals:
         """Return what was counted."""
         with self._lock:
-            return JudgedTotals(
-                dict(self._of_vos),
-                dict(self._of_elements),
+            return JudgementTotals(
+                _flat(self._of_vos),
+                _flat(self._of_elements),
                 {name: list(counts) for name, counts in self._errors.items()},
                 dict(self._error_sums),
             )
@@ -76,29 +77,31 @@ class Judge:
         if placement.end_reason not in _NO_FILE:
             self._waiting.append(placement)
 
-    def _judge(self, placement: Placement) -> None:
+    def _find(self, placement: Placement) -> None:
         begin = placement.booked_at if placement.opened_at is None else placement.opened_at
         end = placement.ended_at or begin
         element = placement.element.id
-        judgement = judge(placement, self._history.during(element, begin, end))
-        if not self._ledger.judged(placement, judgement):
+        judgement = judgement_of(placement, self._history.during(element, begin, end))
+        if not self._ledger.keep_judgement(placement, judgement):
             return
         counted = placement.judgement is not None  # its figures came late
         if judgement.verdict is not None and not counted:
-            vo = _bounded(placement.subject.vo or "", self._of_vos)
-            self._of_vos[vo, judgement.verdict] += 1
-            self._of_elements[_bounded(element, self._of_elements), judgement.verdict] += 1
+            vo = _label(placement.subject.vo or "", self._of_vos)
+            self._of_vos.setdefault(vo, Counter())[judgement.verdict] += 1
+            name = _label(element, self._of_elements)
+            self._of_elements.setdefault(name, Counter())[judgement.verdict] += 1
         error = prediction_error(judgement, placement.achieved)
         if error is not None:
-            if element not in self._errors and len(self._errors) >= MOST_LABELS:
-                element = _OTHER
+            element = _label(element, self._errors)
             counts = self._errors.setdefault(element, [0] * (len(ERROR_BOUNDS) + 1))
             counts[sum(bound < error for bound in ERROR_BOUNDS)] += 1
             self._error_sums[element] += error
 
 
-def _bounded(name: str, known: Counter[tuple[str, Verdict]]) -> str:
-    """Return the name, or another one where too many are counted already."""
-    if len(known) < MOST_LABELS or any((name, verdict) in known for verdict in Verdict):
-        return name
-    return _OTHER
+def _label(name: str, known: Collection[str]) -> str:
+    """Return the name under which something is counted: another one where too many are known already."""
+    return name if name in known or len(known) < MOST_LABELS else _OTHER
+
+
+def _flat(counts: Mapping[str, Counter[Verdict]]) -> dict[tuple[str, Verdict], int]:
+    return {(name, verdict): number for name, some in counts.items() for verdict, number in some.items()}
