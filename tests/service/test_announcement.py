@@ -40,6 +40,7 @@ from ses_service.model.entities import (
     Level,
     Requirement,
     ResolvedRequirement,
+    StorageSystem,
     Subject,
 )
 from ses_service.model.policies import Policies
@@ -56,7 +57,9 @@ class Site:
     """A ledger, its elements and a clock."""
 
     def __init__(self) -> None:
-        self.table: ElementTable = element_table(Environment(elements=tuple(map(element, NAMES))))
+        systems = {"u": StorageSystem("u", "u", "u", "mergerfs", "/u")}
+        environment = Environment(systems, tuple(map(element, NAMES)), {"alice": "materials"})
+        self.table: ElementTable = element_table(environment)
         self.ledger = Ledger(Policies())
         self.ledger.bind(self.table, np.full(3, 50.0), 100.0)
         self.now = 100.0
@@ -70,9 +73,7 @@ class Site:
 
     def say(self, announcement: Announcement) -> Taken:
         self.ledger.expire(self.now)
-        return take(
-            announcement, self.ledger, self.table, {"alice": "materials"}, lambda _: "mergerfs", self.now
-        )
+        return take(announcement, self.ledger, self.table, self.now)
 
     def open_now(self) -> list[float]:
         counts: list[float] = self.ledger.counts.open_now.tolist()
@@ -213,7 +214,8 @@ def test_an_unknown_file_is_asked_for_and_then_restored(site: Site) -> None:
     site.say(saying(opened(name, origin)))
     found = site.ledger.get(name)
     assert (found.element.id, found.decided_by, found.booked_at) == ("u/b", "agent", 90.0)
-    assert (found.subject.vo, found.notes) == ("materials", ("chosen among 4 of 3",))
+    assert (found.subject.vo, found.backend) == ("materials", "mergerfs")
+    assert found.notes == ("chosen among 4 of 3",)
     assert site.open_now() == [0, 1, 0]
     assert site.ledger.counts.reserved.tolist() == [0, 1000, 0]
 

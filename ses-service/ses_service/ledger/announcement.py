@@ -8,7 +8,7 @@ not frozen: Python takes five times as long to make a frozen one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -140,14 +140,7 @@ def merged(taken: Sequence[Taken]) -> Taken:
     )
 
 
-def take(
-    announcement: Announcement,
-    ledger: Ledger,
-    table: ElementTable | None,
-    home_vo: Mapping[str, str],
-    backend_of: Callable[[str], str],
-    now: float,
-) -> Taken:
+def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None, now: float) -> Taken:
     """Bring the ledger to what the node says.
 
     An ending is taken after every opening.  ``table`` may be ``None`` as long as the site is not known:
@@ -165,6 +158,30 @@ def take(
     )
     doubted = ledger.take_doubted(announcement.node)
     held = tuple(ledger.open_on(announcement.node) if first else doubted) or (() if first else None)
+    unknown, refused = _take_opened(announcement, ledger, table, now)
+    for end in announcement.ended:
+        found = ledger.find(end.placement_id)
+        if found is None:
+            unknown.append(end.placement_id)
+        elif found.subject.node not in (None, announcement.node):
+            refused.append((end.placement_id, "The placement is another node's."))
+        else:
+            ledger.end(end.placement_id, end.reason, now, end.bytes_written, end.path, end.achieved)
+    if announcement.reading is not None:
+        ledger.readers.take(announcement.node, announcement.reading, now)
+    if announcement.complete:
+        end_others(announcement, ledger, now)
+    in_use = ledger.nodes_in_use
+    speaking = in_use if announcement.use is Use.NOW else len(ledger.nodes)
+    pace = pace_for(announcement.use, speaking)
+    back = return_within(len(ledger.nodes))
+    return Taken(pace, telling_within(in_use), back, tuple(unknown), tuple(refused), held)
+
+
+def _take_opened(
+    announcement: Announcement, ledger: Ledger, table: ElementTable | None, now: float
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Take what was opened; return the ids that are unknown, and those that are refused with the reason."""
     unknown: list[str] = []
     refused: list[tuple[str, str]] = []
     subjects: Subjects = {}
@@ -183,8 +200,8 @@ def take(
             if known is None:
                 assert one.origin is not None
                 assert table is not None
-                subject = _subject_of(one.opening, announcement.node, home_vo, subjects)
-                ledger.restore(_restored(one, one.origin, subject, announcement, table, backend_of, now))
+                subject = _subject_of(one.opening, announcement.node, table.environment.home_vo, subjects)
+                ledger.restore(_restored(one, one.origin, subject, announcement, table, now))
                 if one.in_batch is None and ledger.inherited is not None:
                     ledger.inherited.add(placement_id)
                 continue
@@ -193,23 +210,7 @@ def take(
             continue  # said late: the end is known already
         except LedgerError as error:
             refused.append((placement_id, f"{error}."))
-    for end in announcement.ended:
-        found = ledger.find(end.placement_id)
-        if found is None:
-            unknown.append(end.placement_id)
-        elif found.subject.node not in (None, announcement.node):
-            refused.append((end.placement_id, "The placement is another node's."))
-        else:
-            ledger.end(end.placement_id, end.reason, now, end.bytes_written, end.path, end.achieved)
-    if announcement.reading is not None:
-        ledger.readers.take(announcement.node, announcement.reading, now)
-    if announcement.complete:
-        end_others(announcement, ledger, now)
-    in_use = ledger.nodes_in_use
-    speaking = in_use if announcement.use is Use.NOW else len(ledger.nodes)
-    pace = pace_for(announcement.use, speaking)
-    back = return_within(len(ledger.nodes))
-    return Taken(pace, telling_within(in_use), back, tuple(unknown), tuple(refused), held)
+    return unknown, refused
 
 
 def end_others(announcement: Announcement, ledger: Ledger, now: float) -> None:
@@ -234,7 +235,6 @@ def _restored(
     subject: Subject,
     announcement: Announcement,
     table: ElementTable,
-    backend_of: Callable[[str], str],
     now: float,
 ) -> Placement:
     rows = [table.index.get(name) for name in origin.elements]
@@ -242,13 +242,14 @@ def _restored(
         missing = [name for name in origin.elements if name not in table.index]
         raise LedgerError(f"the site describes no element {', '.join(missing) or 'of no name'}")
     stripes = tuple(table.elements[row] for row in rows if row is not None)
+    system = table.environment.systems.get(stripes[0].storage_system)
     opening = one.opening
     booked_at = min(now, origin.booked_at)
     placement = Placement(
         placement_id=opening.placement_id,
         subject=subject,
         element=stripes[0],
-        backend=backend_of(stripes[0].storage_system),
+        backend=system.backend if system else "",
         distance=origin.distance,
         booked_at=booked_at,
         lease_until=math.inf,  # as long as the node is heard of

@@ -266,15 +266,7 @@ class ServiceState:
         """Bring the ledger to what a node says."""
         with self._lock:
             now = self._now()
-            table = self._table
-            systems = {} if table is None else table.environment.systems
-            home_vo = {} if table is None else table.environment.home_vo
-
-            def backend_of(system: str) -> str:
-                found = systems.get(system)
-                return found.backend if found else ""
-
-            return take(announcement, self._ledger, table, home_vo, backend_of, now)
+            return take(announcement, self._ledger, self._table, now)
 
     def end_others(self, announcement: Announcement) -> None:
         """End what is open on a node and not in its announcement, all parts of which have been taken."""
