@@ -6,15 +6,16 @@ never leave their storage system.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import islice
+from typing import TypeAlias
 
-from ses_service.decision.question import Question, View
+from ses_service.decision.question import Decision, Question
 from ses_service.decision.resolve import SetIndex, resolve
-from ses_service.decision.selection import decide
+from ses_service.model.columns import ElementTable, Floats
 from ses_service.model.entities import Level, RequirementSet, Subject, with_home_vo
-from ses_service.model.policies import Policies
+
+Decide: TypeAlias = Callable[[Question], Decision]
 
 MOST_SETS = 200
 """Requirement sets that are looked at; at 10,000 elements each takes milliseconds."""
@@ -48,44 +49,36 @@ class Without:
     moved: tuple[Moved, ...]
 
 
-def without(element: str, view: View, sets: SetIndex, now: float, policies: Policies) -> Without:
-    """Return what depends on an element of the view. Raises ``KeyError`` for one it has not."""
-    table, row = view.table, view.table.index[element]
+def without(
+    element: str, table: ElementTable, own: Floats, sets: SetIndex, now: float, decide: Decide
+) -> Without:
+    """Return what depends on an element of the table. Raises ``KeyError`` for one it has not.
+
+    ``own`` is how many files are open on each row. ``decide`` is asked once or twice for each set.
+    """
+    row = table.index[element]
     system = table.elements[row].storage_system
     stated = [one for _, one in sorted(sets.items()) if _applies(one)]
     ask = Question(Subject(""), storage_system=system, exclude=frozenset({element}), limit=0)
-    own = view.rows.elements["own"]
+    home_vo = table.environment.home_vo
+    moved = []
+    for one in stated[:MOST_SETS]:
+        who = with_home_vo(subject_of(one), home_vo)
+        question = replace(ask, subject=who, requirements=resolve(who, (), sets, now), limit=1)
+        first = decide(replace(question, exclude=frozenset())).candidates
+        if first and first[0].element.id == element:
+            other = next(iter(decide(question).candidates), None)
+            instead = (None, None) if other is None else (other.element.id, other.distance)
+            moved.append(Moved(one.level, one.name, first[0].distance, *instead))
     return Without(
         element=element,
         open_placements=int(own[row]),
         open_in_system=int(own[table.system == table.system[row]].sum()),
-        others=len(decide(ask, view, now, policies).candidates),
+        others=len(decide(ask).candidates),
         sets_total=len(stated),
         sets_asked=min(len(stated), MOST_SETS),
-        moved=tuple(_moved(element, ask, islice(stated, MOST_SETS), view, sets, now, policies)),
+        moved=tuple(moved),
     )
-
-
-def _moved(
-    element: str,
-    ask: Question,
-    stated: Iterable[RequirementSet],
-    view: View,
-    sets: SetIndex,
-    now: float,
-    policies: Policies,
-) -> Sequence[Moved]:
-    found = []
-    for one in stated:
-        who = with_home_vo(subject_of(one), view.table.environment.home_vo)
-        question = replace(ask, subject=who, requirements=resolve(who, (), sets, now), limit=1)
-        first = decide(replace(question, exclude=frozenset()), view, now, policies).candidates
-        if not first or first[0].element.id != element:
-            continue
-        next_ = decide(question, view, now, policies).candidates
-        other = (next_[0].element.id, next_[0].distance) if next_ else (None, None)
-        found.append(Moved(one.level, one.name, first[0].distance, *other))
-    return found
 
 
 def _applies(one: RequirementSet) -> bool:

@@ -235,9 +235,7 @@ class ServiceState:
     def select(self, asked: Asked) -> Decision:
         """Decide, and change nothing.  Raises NoEnvironmentError."""
         question, source = self._with_size(self.question(asked), asked.path)
-        with self._lock:
-            now = self._now()
-            decision = decide(question, self._view(), now, self.policies)
+        decision = self._decide(question)
         if source is None:
             return decision
         size = question.room if source == HISTORY else question.expected_bytes
@@ -384,7 +382,9 @@ class ServiceState:
     def without(self, element: str) -> Without:
         """Return what depends on an element. Raises NoEnvironmentError, and KeyError for one there is not."""
         with self._lock:
-            return without(element, self._view(), self._sets, self._now(), self.policies)
+            now, view = self._now(), self._view()
+            own = view.rows.elements["own"].astype(np.float64)
+        return without(element, view.table, own, self._sets, now, self._decide)
 
     def now(self) -> float:
         """Return the time, seconds since the epoch."""
@@ -412,6 +412,11 @@ class ServiceState:
         if room is None:
             return question, None
         return replace(question, room=room), HISTORY
+
+    def _decide(self, question: Question) -> Decision:
+        with self._lock:
+            now = self._now()
+            return decide(question, self._view(), now, self.policies)
 
     def _view(self) -> View:
         if self._table is None or self._observations is None:
