@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from ses_service.decision import digest, needs
 from ses_service.decision.needs import MOST_APPLICATIONS, Needs, code_of, rounded_up
 from ses_service.decision.resolve import index_sets
 from ses_service.ledger.size_history import SizeHistory, keys_of
@@ -69,6 +70,18 @@ def test_the_generation_changes_with_what_is_needed_and_with_nothing_else() -> N
     first.history.learn(keys_of("alice", None, None), 5e9, NOW)
     assert first.needs.of("alice", NOW + 60.9).generation == generation  # asked less than a second ago
     assert first.needs.of("alice", NOW + 62).generation != generation
+
+
+def test_names_that_a_node_makes_up_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (digest, needs):
+        monkeypatch.setattr(module, "MOST_USERS", 10)
+    told = Told(RequirementSet(Level.USER, "alice", (WRITE,)))
+    generation = told.needs.of("alice", NOW).generation
+    for number in range(1000):
+        told.needs.of(f"user{number}", NOW)
+    assert len(told.needs._known) <= 10
+    assert len(told.needs._generations._known) <= 10
+    assert told.needs.of("alice", NOW).generation == generation
 
 
 def test_a_requirement_that_ends_is_not_told_any_more() -> None:
