@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ses_service.decision.load_history import ElementLoad
 from ses_service.ledger.achieved import Achieved, Cause, Doubt, JudgedKind, Judgement, Verdict
 from ses_service.ledger.placement import Placement, Prediction
-from ses_service.model.kinds import Kind
+from ses_service.model.kinds import CURRENT_RATES, RATES, Kind
 
 NEARLY = 0.8
 MOVING = 0.9  # of the time: the program did not wait elsewhere
@@ -21,9 +21,6 @@ _BUSY, _TIME_LEFT = 0.9, 0.7
 _ITSELF, _MORE_STREAMS = 1.0, 0.5  # the first sample is from before the file was created
 
 _WRITTEN = (Kind.CURRENT_WRITE_RATE, Kind.AVERAGE_WRITE_RATE)
-_READ = (Kind.CURRENT_READ_RATE, Kind.AVERAGE_READ_RATE)
-_CURRENT = (Kind.CURRENT_WRITE_RATE, Kind.CURRENT_READ_RATE)
-_RATES = (*_WRITTEN, *_READ)
 
 _SENTENCES = {
     Doubt.TOO_SMALL: "Too few bytes moved to measure a rate.",
@@ -53,7 +50,7 @@ def judgement_of(placement: Placement, load: ElementLoad | None) -> Judgement:
     worst = max(range(len(kinds)), key=lambda at: (_ORDER.index(kinds[at].verdict), _shortfall(kinds[at])))
     decided = kinds[worst]
     cause, why = None, decided.why
-    if decided.verdict in (Verdict.NEARLY, Verdict.MISSED) and decided.kind in _RATES and placement.achieved:
+    if decided.verdict in (Verdict.NEARLY, Verdict.MISSED) and decided.kind in RATES and placement.achieved:
         cause, why = _cause(decided, placement.achieved, load)
     return Judgement(decided.verdict, kinds, worst, cause, why, points)
 
@@ -67,7 +64,7 @@ def prediction_error(judgement: Judgement, achieved: Achieved | None) -> float |
     if achieved is None or achieved.doubts or judgement.verdict in (None, Verdict.CANNOT_SAY):
         return None
     for one in judgement.kinds:
-        if one.kind not in _CURRENT or not one.predicted or one.achieved is None:
+        if one.kind not in CURRENT_RATES or not one.predicted or one.achieved is None:
             continue
         enough = one.achieved >= one.bound and one.achieved <= one.predicted
         if _moving(one.kind, achieved) >= MOVING and not enough:
@@ -85,7 +82,7 @@ def _judged(asked: Prediction, achieved: Achieved | None) -> JudgedKind:
         rate = _Rate(
             asked.value, asked.value, "" if asked.value is not None else "Nobody knew what was free."
         )
-    elif kind not in _RATES:
+    elif kind not in RATES:
         rate = _Rate(None, None, "This kind is not measured.")
     elif achieved is None:
         rate = _Rate(None, None, "The agent of its node did not follow it.")
@@ -111,7 +108,7 @@ def _rate(kind: Kind, achieved: Achieved) -> _Rate:
     if amount <= 0:
         return _Rate(None, None, "Nothing was written." if written else "Nothing was read.")
     seconds = achieved.open_seconds
-    if kind in _CURRENT:
+    if kind in CURRENT_RATES:
         seconds = achieved.writing_seconds if written else achieved.reading_seconds
     if seconds <= 0:
         return _Rate(None, None, _SENTENCES[Doubt.TOO_SHORT])
@@ -124,7 +121,7 @@ def _rate(kind: Kind, achieved: Achieved) -> _Rate:
 def _unsays(doubt: Doubt, kind: Kind) -> bool:
     """Whether a doubt leaves nothing to say of a kind."""
     if doubt is Doubt.GAPS:
-        return kind in _CURRENT
+        return kind in CURRENT_RATES
     if doubt is Doubt.MAPPED:
         return kind != Kind.AVERAGE_WRITE_RATE
     return True
@@ -152,7 +149,7 @@ def _cause(one: JudgedKind, achieved: Achieved, load: ElementLoad | None) -> tup
     moving = _moving(one.kind, achieved)
     amount = achieved.bytes_written if one.kind in _WRITTEN else achieved.bytes_read
     seconds = achieved.writing_seconds if one.kind in _WRITTEN else achieved.reading_seconds
-    if one.kind not in _CURRENT and seconds > 0 and amount / seconds >= NEARLY * one.bound:
+    if one.kind not in CURRENT_RATES and seconds > 0 and amount / seconds >= NEARLY * one.bound:
         return Cause.PROGRAM, (
             f"The program itself waited elsewhere: data moved in {moving:.0%} of the time, "
             f"at {_amount(one.kind, amount / seconds)}."

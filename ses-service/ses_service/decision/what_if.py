@@ -12,17 +12,11 @@ from dataclasses import dataclass
 
 from ses_service.ledger.files import File
 from ses_service.ledger.placement import Candidate
-from ses_service.model.kinds import Kind
+from ses_service.model.kinds import RATES, Kind
 
 MOST_STRIPES = 8
 _FEWEST = 3  # files of a kind, from which something is said
 _MOSTLY = 0.9
-_RATES = (
-    Kind.CURRENT_WRITE_RATE,
-    Kind.AVERAGE_WRITE_RATE,
-    Kind.CURRENT_READ_RATE,
-    Kind.AVERAGE_READ_RATE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +30,7 @@ class Miss:
 def what_if(missed: Sequence[Miss]) -> list[str]:
     """Return sentences about files that missed, by kind; none where too little is known."""
     told = []
-    for kind in _RATES:
+    for kind in RATES:
         of_kind = [one for one in missed if one.file.kind == kind.record and one.file.bound]
         if len(of_kind) >= _FEWEST:
             told += [text for text in (_by_requirement(kind, of_kind), _by_stripes(kind, of_kind)) if text]

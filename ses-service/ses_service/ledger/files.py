@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from ses_service.ledger.achieved import Achieved, Cause, Judgement, Verdict
 from ses_service.ledger.placement import Placement
-from ses_service.model.kinds import Kind
+from ses_service.model.kinds import CURRENT_RATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +163,13 @@ class Group:
     of_forecast: float = 0.0
 
 
-FORECAST_KINDS = (Kind.CURRENT_WRITE_RATE, Kind.CURRENT_READ_RATE)
-
-
 def of_forecast(one: File) -> float | None:
     """Return achieved over predicted where that says something of the forecast.
 
     ``None`` for other kinds than current rates, where nobody can say, where the program waited, and where it
     got all it required and may have wanted no more.
     """
-    if one.kind not in FORECAST_KINDS or one.verdict in (None, Verdict.CANNOT_SAY):
+    if one.kind not in CURRENT_RATES or one.verdict in (None, Verdict.CANNOT_SAY):
         return None
     if not one.predicted or one.achieved is None or one.bound is None:
         return None

@@ -92,6 +92,14 @@ PREDICTED = (
 )
 """The kinds of the QStorMan paper (section 4.1), in its order: the load model predicts them."""
 
+CURRENT_RATES = (Kind.CURRENT_WRITE_RATE, Kind.CURRENT_READ_RATE)
+RATES = (
+    Kind.CURRENT_WRITE_RATE,
+    Kind.AVERAGE_WRITE_RATE,
+    Kind.CURRENT_READ_RATE,
+    Kind.AVERAGE_READ_RATE,
+)
+
 
 def in_order(kinds: Mapping[Kind, object]) -> list[Kind]:
     """Return the kinds of a mapping: the predicted ones as above, then the others by name."""

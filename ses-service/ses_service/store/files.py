@@ -15,8 +15,9 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter, ValidationError
 
 from ses_service.ledger.achieved import Cause, Verdict
-from ses_service.ledger.files import FORECAST_KINDS, By, Detail, File, Group, Page, Wanted, file_of
+from ses_service.ledger.files import By, Detail, File, Group, Page, Wanted, file_of
 from ses_service.ledger.placement import Placement
+from ses_service.model.kinds import CURRENT_RATES
 from ses_service.store.database import Database
 from ses_service.store.rows import text_of
 from ses_service.store.tables import FILE, FILE_DETAIL
@@ -100,46 +101,8 @@ class FileHistory:
         And whether these are all, or only the latest ``MOST_EXAMINED`` that were looked at.
         """
         lead, rest = _split(wanted)
-        looked = sa.select(FILE).where(*lead).order_by(*_ORDER).limit(MOST_EXAMINED).subquery().c
-        part = looked.achieved / looked.bound
-        hours = looked.ended_at / _HOUR
-        if self._database.rounds:
-            hours = sa.func.floor(hours)
-        names: dict[By, sa.ColumnElement[Any]] = {
-            By.ELEMENT: looked.element,
-            By.HOUR: sa.cast(sa.cast(hours, sa.BigInteger) * _HOUR, sa.Text),
-            By.APPLICATION: looked.application,
-            By.JOB: looked.job,
-            By.KIND: looked.kind,
-        }
-        short = sa.case((sa.and_(looked.bound > 0, part < 1), 1 - part), else_=0.0)
-        enough = sa.and_(looked.achieved >= looked.bound, looked.achieved <= looked.predicted)
-        tells = sa.and_(
-            looked.kind.in_([kind.value for kind in FORECAST_KINDS]),
-            looked.verdict != Verdict.CANNOT_SAY.value,
-            sa.func.coalesce(looked.cause, "") != Cause.PROGRAM.value,
-            looked.predicted > 0,
-            ~enough,
-        )
-        told = sa.case((tells, looked.achieved / looked.predicted), else_=None)
-        columns = [column.label(by.value) for by, column in names.items()]
-        # Asked for several times, so that databases work it out once.
-        files = sa.select(*columns, looked.verdict, looked.cause, short.label("short"), told.label("told"))
-        found = files.where(*(one(looked) for one in rest)).cte("found").c
-        missed = sa.func.sum(found.short)
-        worst = sa.select(found.job).group_by(found.job).order_by(missed.desc(), found.job).limit(_MOST_JOBS)
-        of_job = sa.func.coalesce(found.job, "").in_(sa.select(sa.func.coalesce(worst.subquery().c.job, "")))
-        asked = sa.union_all(
-            *(
-                sa.select(
-                    *(sa.literal(by.value), found[by.value], found.verdict, found.cause, sa.func.count()),
-                    *(missed, sa.func.count(found.told), sa.func.sum(found.told)),
-                )
-                .where(*([of_job] if by is By.JOB else []))
-                .group_by(found[by.value], found.verdict, found.cause)
-                for by in By
-            )
-        )
+        latest = sa.select(FILE).where(*lead).order_by(*_ORDER)
+        asked = _summed(latest.limit(MOST_EXAMINED).subquery().c, rest, rounds=self._database.rounds)
         beyond = sa.select(FILE.c.placement_id).where(*lead).order_by(*_ORDER).offset(MOST_EXAMINED).limit(1)
         with self._database.transaction(reading=True) as connection:
             groups = [
@@ -167,6 +130,51 @@ class FileHistory:
     def _rows(self, asked: sa.Select[Any]) -> Sequence[Mapping[str, Any]]:
         with self._database.transaction(reading=True) as connection:
             return [dict(row) for row in connection.execute(asked).mappings()]
+
+
+def _summed(
+    looked: sa.ColumnCollection[str, sa.ColumnElement[Any]], rest: list[Any], *, rounds: bool
+) -> sa.CompoundSelect[Any]:
+    """Return the question for sums of files, which columns of ``looked`` are of, in each way there is."""
+    part = looked.achieved / looked.bound
+    hours = looked.ended_at / _HOUR
+    if rounds:
+        hours = sa.func.floor(hours)
+    names: dict[By, sa.ColumnElement[Any]] = {
+        By.ELEMENT: looked.element,
+        By.HOUR: sa.cast(sa.cast(hours, sa.BigInteger) * _HOUR, sa.Text),
+        By.APPLICATION: looked.application,
+        By.JOB: looked.job,
+        By.KIND: looked.kind,
+    }
+    short = sa.case((sa.and_(looked.bound > 0, part < 1), 1 - part), else_=0.0)
+    enough = sa.and_(looked.achieved >= looked.bound, looked.achieved <= looked.predicted)
+    tells = sa.and_(
+        looked.kind.in_([kind.value for kind in CURRENT_RATES]),
+        looked.verdict != Verdict.CANNOT_SAY.value,
+        sa.func.coalesce(looked.cause, "") != Cause.PROGRAM.value,
+        looked.predicted > 0,
+        ~enough,
+    )
+    told = sa.case((tells, looked.achieved / looked.predicted), else_=None)
+    columns = [column.label(by.value) for by, column in names.items()]
+    # Asked for several times, so that databases work it out once.
+    files = sa.select(*columns, looked.verdict, looked.cause, short.label("short"), told.label("told"))
+    found = files.where(*(one(looked) for one in rest)).cte("found").c
+    missed = sa.func.sum(found.short)
+    worst = sa.select(found.job).group_by(found.job).order_by(missed.desc(), found.job).limit(_MOST_JOBS)
+    of_job = sa.func.coalesce(found.job, "").in_(sa.select(sa.func.coalesce(worst.subquery().c.job, "")))
+    return sa.union_all(
+        *(
+            sa.select(
+                *(sa.literal(by.value), found[by.value], found.verdict, found.cause, sa.func.count()),
+                *(missed, sa.func.count(found.told), sa.func.sum(found.told)),
+            )
+            .where(*([of_job] if by is By.JOB else []))
+            .group_by(found[by.value], found.verdict, found.cause)
+            for by in By
+        )
+    )
 
 
 def _split(wanted: Wanted) -> tuple[list[sa.ColumnElement[bool]], list[Any]]:

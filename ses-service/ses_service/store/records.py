@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 
 import sqlalchemy as sa
@@ -47,6 +47,17 @@ class Loaded:
     placements: tuple[Placement, ...]
     sizes: tuple[tuple[SizeKey, Sizes], ...]
     unreadable: int
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacementRows:
+    """Rows of placements; ``explanation_of`` has the explanation of each that was not stored before."""
+
+    placements: list[Values] = field(default_factory=list)
+    explanations: list[Values] = field(default_factory=list)
+    explanation_of: dict[str, str | None] = field(default_factory=dict)
+    files: list[Values] = field(default_factory=list)
+    details: list[Values] = field(default_factory=list)
 
 
 class RecordStore:
@@ -202,42 +213,16 @@ class RecordStore:
             more_gone, more_forgotten = self._rest(changes, sizes)
             gone += more_gone
             forgotten += more_forgotten
-        known = self._explanation_of
-        explained: dict[str, str | None] = {}
-        bodies: list[Values] = []
-        shared: dict[tuple[int, int, int], str | None] = {}
-        placed: list[Values] = []
-        files: list[Values] = []
-        details: list[Values] = []
-        for number, (placement_id, placement) in enumerate(changes):
-            if number % _ROWS_AT_ONCE == 0:
-                between()
-            if placement is None:
-                continue
-            if placement_id not in known:
-                parts = (placement.requirements, placement.candidates, placement.refused)
-                key = (id(parts[0]), id(parts[1]), id(parts[2]))
-                if key not in shared:
-                    body = rows.explanation_of(placement)
-                    shared[key] = None if body is None else placement_id
-                    if body is not None:
-                        bodies.append((placement_id, body))
-                explained[placement_id] = shared[key]
-            placed.append(
-                _PLACEMENT_VALUES(rows.row_of(placement, explained.get(placement_id), self.database.owner))
-            )
-            if placement.judgement is not None:
-                files.append(file_values(placement))
-                details.append(detail_values(placement))
-        freed = Counter(filter(None, (known.get(placement_id) for placement_id in gone)))
-        unused = [one for one, count in freed.items() if self._uses[one] <= count]
+        made = self._rows_of(changes, between)
         known_sizes = [_SIZE_VALUES(rows.size_row(key, one)) for key, one in sizes if one is not None]
+        freed = Counter(filter(None, (self._explanation_of.get(placement_id) for placement_id in gone)))
+        unused = [one for one, count in freed.items() if self._uses[one] <= count]
         self._writer.write(
             [
-                saving(EXPLANATION, bodies),
-                saving(PLACEMENT, sorted(placed, key=_key)),
-                saving(FILE, sorted(files, key=_key)),
-                saving(FILE_DETAIL, sorted(details, key=_key)),
+                saving(EXPLANATION, made.explanations),
+                saving(PLACEMENT, sorted(made.placements, key=_key)),
+                saving(FILE, sorted(made.files, key=_key)),
+                saving(FILE_DETAIL, sorted(made.details, key=_key)),
                 saving(SIZE_HISTORY, sorted(known_sizes, key=_key)),
                 removing(PLACEMENT, gone),
                 removing(EXPLANATION, unused),
@@ -246,14 +231,40 @@ class RecordStore:
             ],
             between,
         )
-        self._explanation_of.update(explained)
-        self._uses.update(filter(None, explained.values()))
+        self._explanation_of.update(made.explanation_of)
+        self._uses.update(filter(None, made.explanation_of.values()))
         for placement_id in gone:
             self._explanation_of.pop(placement_id, None)
         for one, count in freed.items():
             self._uses[one] -= count
             if self._uses[one] <= 0:
                 del self._uses[one]
+
+    def _rows_of(
+        self, changes: Sequence[tuple[str, Placement | None]], between: Callable[[], None]
+    ) -> _PlacementRows:
+        """Return the rows of placements, and of explanations that are not stored yet."""
+        made = _PlacementRows()
+        shared: dict[tuple[int, int, int], str | None] = {}
+        for number, (placement_id, placement) in enumerate(changes):
+            if number % _ROWS_AT_ONCE == 0:
+                between()
+            if placement is None:
+                continue
+            if placement_id not in self._explanation_of:
+                key = (id(placement.requirements), id(placement.candidates), id(placement.refused))
+                if key not in shared:
+                    body = rows.explanation_of(placement)
+                    shared[key] = None if body is None else placement_id
+                    if body is not None:
+                        made.explanations.append((placement_id, body))
+                made.explanation_of[placement_id] = shared[key]
+            row = rows.row_of(placement, made.explanation_of.get(placement_id), self.database.owner)
+            made.placements.append(_PLACEMENT_VALUES(row))
+            if placement.judgement is not None:
+                made.files.append(file_values(placement))
+                made.details.append(detail_values(placement))
+        return made
 
     def forget_files(self, moment: float) -> int:
         """Remove some of the files that ended before a time; return how many.  Raises DatabaseError."""
