@@ -9,11 +9,11 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import orjson
 from flask import Response
-from pydantic_core import to_json
 
 from ses_service.decision.element_groups import Group, Measure
 from ses_service.decision.question import Decision
@@ -63,12 +63,13 @@ class Reply:
         return raw
 
 
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _JSON_HEADERS = (("Content-Type", "application/json"),)
 
 
-def reply(body: Json, status: int = 200) -> Reply:
+def reply(body: Json, status: int = 200, headers: Mapping[str, str] = NO_HEADERS) -> Reply:
     """Return a JSON answer."""
-    return Reply(status, orjson.dumps(body), _JSON_HEADERS)
+    return Reply(status, orjson.dumps(body), (*_JSON_HEADERS, *headers.items()))
 
 
 def fragments(texts: Iterable[bytes]) -> orjson.Fragment:
@@ -76,9 +77,9 @@ def fragments(texts: Iterable[bytes]) -> orjson.Fragment:
     return orjson.Fragment(b"[%b]" % b",".join(texts))
 
 
-def answer(body: Json, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def answer(body: Json, status: int = 200, headers: Mapping[str, str] = NO_HEADERS) -> Response:
     """Return a JSON answer as Flask takes it."""
-    return Response(to_json(body), status=status, content_type="application/json", headers=headers)
+    return reply(body, status, headers).response()
 
 
 @lru_cache(16384)
@@ -87,17 +88,14 @@ def _rounded(value: float) -> float:
 
 
 @lru_cache(16384)
-def _in_units(value: float, size: float) -> float:
+def in_units(value: float | None, size: float) -> float | None:
     """Return a value in units of so many bytes; most are asked for again, as long as nothing changes."""
-    return round(value / size, PLACES)
+    return None if value is None else round(value / size, PLACES)
 
 
 def rates(read: float | None, write: float | None) -> Json:
     """Return a pair of rates in MB/s."""
-    return {
-        "read_mb_s": None if read is None else _in_units(read, MB),
-        "write_mb_s": None if write is None else _in_units(write, MB),
-    }
+    return {"read_mb_s": in_units(read, MB), "write_mb_s": in_units(write, MB)}
 
 
 def requirement(one: Requirement) -> Json:
@@ -191,9 +189,9 @@ def predictions(many: Iterable[Prediction]) -> list[Json]:
     return [
         {
             "kind": kind,
-            "value": None if one.value is None else _in_units(one.value, size),
+            "value": in_units(one.value, size),
             "unit": kind.unit,
-            "maximum" if kind.at_most else "minimum": _in_units(one.bound, size),
+            "maximum" if kind.at_most else "minimum": in_units(one.bound, size),
             "shortfall": _rounded(one.shortfall),
         }
         for one in many
@@ -212,7 +210,7 @@ def candidates(many: Iterable[Candidate], backends: dict[str, str]) -> list[Json
             "target": one.element.target,
             "distance": _rounded(one.distance),
             "available": rates(one.available_read, one.available_write),
-            "free_gb": None if one.free is None else _in_units(one.free, GB),
+            "free_gb": in_units(one.free, GB),
             "predicted": predictions(one.predicted),
             "age_seconds": one.age if one.age is None else round(one.age, 3),
             "basis": str(one.basis),
@@ -384,8 +382,8 @@ def element_group(one: Group, systems: Mapping[str, StorageSystem], measure: Mea
         "value": one.value,
         "elements": one.elements,
         "usable": sum(one.fifths[1:]),
-        "now": None if one.now is None else round(one.now / size, PLACES),
-        "whole": None if one.whole is None else round(one.whole / size, PLACES),
+        "now": in_units(one.now, size),
+        "whole": in_units(one.whole, size),
         "fifths": [*one.fifths],
     }
 

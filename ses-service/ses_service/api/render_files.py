@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ses_service.api.render import Json
+from ses_service.api.render import MB, PLACES, Json, in_units
 from ses_service.decision.report import Report, Sum
 from ses_service.ledger.achieved import JudgedKind, Verdict
 from ses_service.ledger.files import Detail, File
 from ses_service.model.kinds import Kind
-
-_PLACES = 6
-_MB = 1e6
 
 
 def file(one: File) -> Json:
@@ -33,15 +30,15 @@ def file(one: File) -> Json:
         "end_reason": one.end_reason,
         "bytes_written": one.bytes_written,
         "bytes_read": one.bytes_read,
-        "write_mb_s": _in(one.write_rate, _MB),
-        "read_mb_s": _in(one.read_rate, _MB),
+        "write_mb_s": in_units(one.write_rate, MB),
+        "read_mb_s": in_units(one.read_rate, MB),
         "verdict": None if one.verdict is None else one.verdict.value,
         "cause": None if one.cause is None else one.cause.value,
         "kind": None if kind is None else kind.value,
         "unit": None if kind is None else kind.unit,
-        "required": _in(one.bound, size),
-        "predicted": _in(one.predicted, size),
-        "achieved": _in(one.achieved, size),
+        "required": in_units(one.bound, size),
+        "predicted": in_units(one.predicted, size),
+        "achieved": in_units(one.achieved, size),
     }
 
 
@@ -82,10 +79,10 @@ def _judged(one: JudgedKind) -> Json:
     return {
         "kind": one.kind.value,
         "unit": one.kind.unit,
-        "required": _in(one.bound, size),
-        "predicted": _in(one.predicted, size),
-        "achieved": _in(one.achieved, size),
-        "at_least": _in(one.at_least, size),
+        "required": in_units(one.bound, size),
+        "predicted": in_units(one.predicted, size),
+        "achieved": in_units(one.achieved, size),
+        "at_least": in_units(one.at_least, size),
         "verdict": one.verdict.value,
         "why": one.why,
     }
@@ -104,10 +101,10 @@ def _sum(one: Sum) -> Json:
         "nearly": verdicts[Verdict.NEARLY],
         "missed": verdicts[Verdict.MISSED],
         "cannot_say": verdicts[Verdict.CANNOT_SAY],
-        "met_ratio": None if one.met_ratio is None else round(one.met_ratio, _PLACES),
-        "shortfall": round(one.shortfall, _PLACES),
+        "met_ratio": None if one.met_ratio is None else round(one.met_ratio, PLACES),
+        "shortfall": round(one.shortfall, PLACES),
         "forecast_files": one.forecast_files,
-        "of_forecast": None if one.of_forecast is None else round(one.of_forecast, _PLACES),
+        "of_forecast": None if one.of_forecast is None else round(one.of_forecast, PLACES),
     }
 
 
@@ -116,7 +113,3 @@ def _kind(record: str | None) -> Kind | None:
         return None if record is None else Kind.of_record(record)
     except ValueError:
         return None
-
-
-def _in(value: float | None, size: float) -> float | None:
-    return None if value is None else round(value / size, _PLACES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ses_service.api.render import GB, MB, PLACES, Json, predictions, rates, resolved
+from ses_service.api.render import GB, MB, PLACES, Json, in_units, predictions, rates, resolved
 from ses_service.decision.nodes import NodeCandidate, NodeDecision, NodeRefusal
 from ses_service.knowledge.hostlist import folded
 from ses_service.model.nodes import NodeCalibration
@@ -38,9 +38,9 @@ def node_class(one: ClassNow) -> Json:
         "heard": one.heard,
         "open_files": one.open_files,
         "storage_systems": None if described.systems is None else sorted(described.systems),
-        "link_mb_s": _mb(described.link_rate),
+        "link_mb_s": in_units(described.link_rate, MB),
         "uplink": uplink.name if uplink else None,
-        "uplink_mb_s": _mb(uplink.rate) if uplink else None,
+        "uplink_mb_s": in_units(uplink.rate, MB) if uplink else None,
         "holds": sorted(described.holds),
     }
 
@@ -52,9 +52,9 @@ def calibration(one: NodeCalibration) -> Json:
         "calibrated_at": one.at,
         "method": one.method,
         "cores": one.cores,
-        "core_copy_mb_s": _mb(one.core_copy_rate),
-        "memory_mb_s": _mb(one.memory_rate),
-        "link_mb_s": _mb(one.link_rate),
+        "core_copy_mb_s": in_units(one.core_copy_rate, MB),
+        "memory_mb_s": in_units(one.memory_rate, MB),
+        "link_mb_s": in_units(one.link_rate, MB),
     }
 
 
@@ -67,7 +67,7 @@ def _candidate(one: NodeCandidate) -> Json:
         "storage_system": one.element.storage_system,
         "distance": round(one.distance, PLACES),
         "available": rates(one.read, one.write),
-        "free_gb": None if one.free is None else round(one.free / GB, PLACES),
+        "free_gb": in_units(one.free, GB),
         "predicted": predictions(one.predicted),
         "limited_by": one.limited_by.value,
         "open_files": one.open_files,
@@ -87,7 +87,3 @@ def _refusal(one: NodeRefusal) -> Json:
 def _folded(names: tuple[str, ...]) -> str:
     text = folded(names[:_FOLDED])
     return text if len(names) <= _FOLDED else f"{text},..."
-
-
-def _mb(rate: float | None) -> float | None:
-    return None if rate is None else round(rate / MB, PLACES)
