@@ -11,11 +11,12 @@ import click
 import structlog
 from ses_listen.logs import log_to_stderr
 from ses_listen.server import Listener, ListenError
-from ses_listen.tls import MEND, FollowedTls, TlsError, files_of, is_local
+from ses_listen.tls import MEND, FollowedTls, TlsError, TlsFiles, files_of, is_local
 
 from ses_service.api.app import create_app
 from ses_service.commands.secret_files import secret_line
 from ses_service.commands.store_at import store_at
+from ses_service.feeds.site_reader import EnvironmentKeeper
 from ses_service.http.server import serve as serve_http
 from ses_service.knowledge import (
     EmbeddedStore,
@@ -41,6 +42,8 @@ from ses_service.store.database import Database, sqlite_url
 from ses_service.store.errors import DatabaseError, DatabaseUrlError
 from ses_service.store.records import RecordStore
 from ses_service.store.writer_process import WriterProcess
+
+_log = structlog.get_logger("ses_service")
 
 
 def serve(
@@ -69,13 +72,7 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT."""
     log_to_stderr(log_level)
-    log = structlog.get_logger("ses_service")
-    try:
-        tls_files = files_of(tls_cert, tls_key, tls_ca)
-        if tls_files is None and not is_local(listen):
-            raise TlsError(f"it would listen on {listen}, where tokens travel in clear text. {MEND}")
-    except TlsError as error:
-        raise click.UsageError(str(error)) from None
+    tls_files = _tls_files(listen, tls_cert, tls_key, tls_ca)
     try:
         chosen_policies = _policies(policies)
         listener = Listener(listen, None if tls_files is None else FollowedTls(tls_files))
@@ -151,34 +148,52 @@ def serve(
             )
         )
         running = runtime(app)
-        try:
-            running.keeper.refresh()
-        except InvalidDescriptionError as error:
-            listed = "".join(f"\n  {message}" for message in error.messages)
-            raise click.ClickException(f"{error.source} does not describe a site:{listed}") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise click.ClickException(f"the site cannot be read: {error}") from None
-        except KnowledgeBaseError as error:
-            log.warning("knowledge base failed", detail=str(error))
+        _read_site(running.keeper)
         cleanup.callback(database.close)
         try:
             running.start()
         except DatabaseUrlError as error:
             raise click.ClickException(str(error)) from None
         cleanup.callback(running.stop)
-        door = None
-        if socket is not None:
-            try:
-                door = LocalDoor(socket)
-            except LocalDoorError as error:
-                raise click.ClickException(str(error)) from None
+        door = None if socket is None else _door(socket)
+        if door is not None:
             cleanup.callback(door.close)
 
         def ready() -> None:
-            log.info("listening", url=listener.url, socket=str(socket or ""))
+            _log.info("listening", url=listener.url, socket=str(socket or ""))
 
         serve_http(app, listener, ready=ready, door=door)
-        log.info("stopped")
+        _log.info("stopped")
+
+
+def _tls_files(listen: str, cert: Path | None, key: Path | None, ca: Path | None) -> TlsFiles | None:
+    try:
+        found = files_of(cert, key, ca)
+        if found is None and not is_local(listen):
+            raise TlsError(f"it would listen on {listen}, where tokens travel in clear text. {MEND}")
+    except TlsError as error:
+        raise click.UsageError(str(error)) from None
+    return found
+
+
+def _read_site(keeper: EnvironmentKeeper) -> None:
+    """Read the site before anybody is answered; one that cannot be read now is read later."""
+    try:
+        keeper.refresh()
+    except InvalidDescriptionError as error:
+        listed = "".join(f"\n  {message}" for message in error.messages)
+        raise click.ClickException(f"{error.source} does not describe a site:{listed}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.ClickException(f"the site cannot be read: {error}") from None
+    except KnowledgeBaseError as error:
+        _log.warning("knowledge base failed", detail=str(error))
+
+
+def _door(path: Path) -> LocalDoor:
+    try:
+        return LocalDoor(path)
+    except LocalDoorError as error:
+        raise click.ClickException(str(error)) from None
 
 
 def _policies(path: Path | None) -> Policies:
