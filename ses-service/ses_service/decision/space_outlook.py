@@ -51,7 +51,7 @@ class SpaceTrend:
         return self._origin is None or not 0 <= now - self._origin < APART
 
     def record(self, now: float, names: Sequence[str], free: Sequence[float]) -> None:
-        """Take the free bytes of elements; elements that are not named are forgotten after a week."""
+        """Take the free bytes of elements; elements that are not named any more are forgotten in time."""
         self._age(now)
         new = [name for name in names if name not in self._rows]
         self._rows.update({name: len(self._rows) + at for at, name in enumerate(new)})

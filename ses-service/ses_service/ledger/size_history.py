@@ -5,9 +5,9 @@ hex, UUIDs and random names as ``mkstemp`` makes them (``/data/run-17/out.0003.h
 ``/data/run-#/out.#.h5``); a short ending is left as it is.  What is not recognised costs a pattern of its
 own; their number is bounded.
 
-The size to expect is the median of the last ``KEPT`` sizes: half of the files are larger and half
-smaller, one huge file does not move it, and it follows when a program changes its habit.  A decision is
-never wrong without a history, only less well informed.
+A file should find the room that few of the last ``KEPT`` files like it exceeded (:attr:`Sizes.high`), which
+follows when a program changes its habit.  A decision is never wrong without a history, only less well
+informed.
 
 Not safe for use from several threads; its owner holds a lock.
 """

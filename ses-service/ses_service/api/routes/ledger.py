@@ -24,8 +24,8 @@ blueprint = APIBlueprint("ledger", __name__, tag="ledger")
 def sizes(query_data: SizesQuery) -> Response:
     """List the sizes files have had, by user, application and pattern of the path
 
-    A person sees their own.  Where a request does not say how large its file will be, the median of its
-    pattern is counted on, or that of its application.
+    A person sees their own.  Where a request does not say how large its file will be, a size is counted on
+    that few files of its pattern exceed, or else of its application.
     """
     user = whose(caller(), query_data.user, "sizes")
     found = runtime().state.ledger.sizes(user, query_data.limit)

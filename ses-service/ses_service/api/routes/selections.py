@@ -15,7 +15,7 @@ from ses_service.process.runtime import runtime
 blueprint = APIBlueprint("selections", __name__, tag="selections")
 
 
-@blueprint.post("/v1/selections")
+@blueprint.post(operations.SELECT.route)
 @allow(*operations.SELECT.roles, changes=False)
 @blueprint.input(SelectionRequest)
 @blueprint.output(Selection)

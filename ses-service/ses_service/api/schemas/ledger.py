@@ -18,7 +18,7 @@ class SizesQuery(Query):
 
 
 class SizesOut(Answer):
-    """What is known of the sizes of one kind of file.  `median_bytes` is what a decision counts on.
+    """What is known of the sizes of files that are alike; a decision counts on one that few of them exceed.
 
     `application` is null for programs without a name, `pattern` for all files of the application.
     """

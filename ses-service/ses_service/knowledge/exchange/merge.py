@@ -86,10 +86,8 @@ def aligned(found: Description, present: Description) -> Description:
         for key in keys:
             known.setdefault(key, subject)
     names: dict[URIRef, URIRef] = {}
-    for elements in (
-        False,
-        True,
-    ):  # an element is known by its storage system, which must have its name before
+    # An element is known by its storage system, which must have its name before.
+    for elements in (False, True):
         for subject, keys in _keys(found, names).items():
             if _is_element(found[subject]) == elements and subject not in present:
                 same = [known[key] for key in keys if key in known and key[-1]]
