@@ -183,3 +183,23 @@ def test_nobody_waits_again_and_again_for_a_service_that_is_away(alice, site, mo
     shown = alice.client.post(f"{SET}/preview", data={**TYPED, "csrf_token": token})
     assert "No ranking at the moment. The selection service" in re.sub("</?b>", "", shown.text)
     assert len(asked) == 1
+
+
+def test_what_takes_its_time_is_seen_to_be_asked(served, open_window) -> None:
+    window = open_window()
+    page = window.page
+    window.sign_in(served, "alice", "correct horse battery")
+    page.goto(served + SET)
+    page.wait_for_load_state()
+    held = []
+    page.route(f"**{SET}/preview", lambda route: held.append(route))
+    page.locator(f"#{WRITE}-bound").fill("44")
+    expect(page.locator("#ranking.htmx-request")).to_have_css("opacity", "0.5")
+    held.pop().continue_()
+    expect(page.locator("#ranking.htmx-request")).to_have_count(0)
+    expect(page.locator("#ranking")).to_contain_text("of 44")
+    page.evaluate("""() => addEventListener("beforeunload", () => sessionStorage.setItem(
+      "busy", document.querySelector(".actions [value=save]").getAttribute("aria-busy")))""")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Saved. Files created from now on follow it.")).to_be_visible()
+    assert page.evaluate("() => sessionStorage.getItem('busy')") == "true"
