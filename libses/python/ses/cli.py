@@ -114,7 +114,8 @@ class _Group(LoadedWhenCalled):
         """
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
             if getattr(sys, name) is None:
-                setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # as long as the process
+                file = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115  # as long as the process
+                setattr(sys, name, file)
         _speak_utf8(sys.stdout)
         try:
             try:
