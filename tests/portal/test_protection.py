@@ -173,3 +173,10 @@ def test_a_signed_out_preview_keeps_the_form(visitor) -> None:
     answer = visitor.client.post("/requirements/user/alice/preview", headers={"HX-Request": "true"})
     assert answer.status_code == 401
     assert "What you typed is still here" in answer.get_data(as_text=True)
+
+
+def test_a_map_that_refreshes_itself_says_how_to_sign_in_again(visitor) -> None:
+    answer = visitor.get("/storage", headers={"HX-Request": "true"})
+    assert answer.status_code == 401
+    assert 'href="/sign-in?next=/storage"' in answer.text.replace("%2F", "/")
+    assert "typed" not in answer.text
