@@ -130,8 +130,12 @@ def test_no_name_of_a_file_is_a_formula_of_a_spreadsheet(alice, site, make_place
 
 
 def test_a_download_that_cannot_be_begun_says_so(alice, site) -> None:
+    assert " download>" not in alice.get("/files").text, "a browser would only say that it failed"
     site.down = "The selection service cannot be reached."
-    assert alice.get("/files/download.csv").status_code == 503
+    answer = alice.get("/files/download.csv")
+    assert answer.status_code == 503
+    assert site.down in answer.text
+    assert "attachment" not in answer.headers.get("Content-Disposition", "")
 
 
 def test_sums_by_application_and_job_lead_to_their_files(alice, full) -> None:

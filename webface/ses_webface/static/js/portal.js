@@ -57,18 +57,21 @@ document.addEventListener("htmx:afterSwap", (event) => {
   tablesOf(event).forEach((table, place) => { table.scrollLeft = scrolled[place] ?? 0; });
 });
 
-/* A form is sent once, however often its button is pressed; the button shows that it was. */
+/* A form is sent once, however often its button is pressed; the button shows that it was.  Who comes back to
+   the page, or stays on it for long, may send it again. */
+const forget = () => {
+  for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+  for (const button of document.querySelectorAll("button[aria-busy]")) button.removeAttribute("aria-busy");
+};
 for (const form of document.querySelectorAll("form[method=post]")) {
   form.addEventListener("submit", (event) => {
     if (form.dataset.sent) return event.preventDefault();
     form.dataset.sent = "yes";
     event.submitter?.setAttribute("aria-busy", "true");
-    window.setTimeout(() => {
-      delete form.dataset.sent;
-      event.submitter?.removeAttribute("aria-busy");
-    }, 10_000);
+    window.setTimeout(forget, 10_000);
   });
 }
+window.addEventListener("pageshow", forget);
 
 /* Leaving a form with unsaved changes asks first. */
 for (const form of document.querySelectorAll("form[data-keep]")) {
