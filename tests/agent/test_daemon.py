@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import signal
@@ -158,6 +159,22 @@ def test_socket_left_over_by_a_killed_agent_is_replaced(
             assert conversation.answer.status == side.PLACE
     finally:
         agent.stop()
+
+
+def test_lock_that_others_can_hold_keeps_no_agent_from_starting(
+    start: Callable[..., Agent], service: ServiceDouble, base: Path
+) -> None:
+    """Whoever may enter the socket's directory can lock that, and for as long as they like."""
+    directory = base / "run"
+    directory.mkdir()
+    held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        agent = start(service.url, "--socket", str(directory / "agent.sock"))
+        agent.wait_for("service found")
+    finally:
+        os.close(held)
+    assert stat.S_IMODE((directory / "agent.sock.lock").stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("kind", ["file", "directory", "link", "fifo"])

@@ -24,13 +24,15 @@ std::string directory_of(const std::string &path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-UniqueFd lock_directory(const std::string &directory, std::string &why) {
-  UniqueFd fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+// Not the directory itself: anybody who can open that can lock it.
+UniqueFd lock_beside(const std::string &path, std::string &why) {
+  const std::string lock = path + ".lock";
+  UniqueFd fd(open(lock.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd) {
-    why = "socket directory " + directory + ": " + std::strerror(errno) +
+    why = "socket directory " + directory_of(path) + ": " + std::strerror(errno) +
           "; create it, owned by the agent's user";
   } else if (flock(fd.get(), LOCK_EX) != 0) {
-    why = "socket directory " + directory + ": " + std::strerror(errno);
+    why = lock + ": " + std::strerror(errno);
     fd.reset();
   }
   return fd;
@@ -81,13 +83,12 @@ std::unique_ptr<Listener> Listener::open(const std::string &path, std::string &w
     return nullptr;
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  const std::string directory = directory_of(path);
   if (path == SES_AGENT_SOCKET_DEFAULT) {
     const mode_t before = umask(022);
-    mkdir(directory.c_str(), 0755); // failing is noticed when it is opened
+    mkdir(directory_of(path).c_str(), 0755); // failing is noticed when it is opened
     umask(before);
   }
-  const UniqueFd lock = lock_directory(directory, why);
+  const UniqueFd lock = lock_beside(path, why);
   if (!lock || !clear_path(path, address, why)) {
     return nullptr;
   }

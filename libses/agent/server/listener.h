@@ -15,8 +15,9 @@ class Listener {
 public:
   // Listens at PATH with mode 0666, non-blocking.  The directory of the default path is made
   // (0755) when missing; another one must exist.  Two agents started together are kept apart by
-  // a lock on that directory.  Null when it cannot be had, with the cause and the next step in
-  // WHY: another agent listens there, or what lies there is not a socket of the agent's own.
+  // a lock on the file PATH.lock, which nobody else can open, and which stays.  Null when it cannot
+  // be had, with the cause and the next step in WHY: another agent listens there, or what lies
+  // there is not a socket of the agent's own.
   [[nodiscard]] static std::unique_ptr<Listener> open(const std::string &path, std::string &why);
   // Removes the socket file unless somebody has put another one there.
   ~Listener();
