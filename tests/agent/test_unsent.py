@@ -107,3 +107,14 @@ def test_a_file_that_is_none_changes_nothing(
     agent = begin()
     agent.wait_for("union has")
     service.wait_for_end(written(agent, device, tmp_path / "file", b"1"))
+
+
+def test_a_pipe_in_the_place_of_what_was_kept_holds_up_nothing(
+    begin: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path, state: Path
+) -> None:
+    state.mkdir(mode=0o755)
+    for name in ("unsent", "agent.json"):
+        os.mkfifo(state / name, 0o600)
+    agent = begin()
+    agent.wait_for("union has")
+    service.wait_for_end(written(agent, device, tmp_path / "file", b"1"))

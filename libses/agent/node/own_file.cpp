@@ -13,7 +13,7 @@
 namespace ses::agent {
 
 std::string read_own(const std::string &path, size_t most) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       status.st_uid != geteuid() || (status.st_mode & 022) != 0 ||
