@@ -219,27 +219,55 @@ def test_handle_of_somebody_elses_file_is_not_believed(
     assert told(service, done.stdout.strip()) == ((str(file), 77) if mine else (None, None))
 
 
+@contextlib.contextmanager
+def lingering(count: int) -> Iterator[list[int]]:
+    """Descriptors, the last close of each of which waits until its data are gone: here, an hour."""
+    with ExitStack() as closing:
+        server = closing.enter_context(socket.create_server(("127.0.0.1", 0), backlog=count))
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        traps = []
+        for _ in range(count):
+            trap = closing.enter_context(socket.create_connection(server.getsockname()))
+            closing.enter_context(server.accept()[0])  # reads nothing
+            trap.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
+            trap.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+            trap.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while trap.send(b"x" * 65536):
+                    pass
+            traps.append(trap.detach())
+        yield traps
+
+
+@pytest.mark.parametrize(
+    ("before", "count"),
+    [([], 1), ([b"nonsense"], 1), ([b""], 1), ([], 300)],
+    ids=["read", "never read", "behind nothing", "hundreds"],
+)
 def test_close_that_waits_keeps_nobody_waiting(
-    agent: Agent, service: ServiceDouble, device: int, file: Path, keep: Callable[..., int]
+    agent: Agent,
+    service: ServiceDouble,
+    device: int,
+    file: Path,
+    keep: Callable[..., int],
+    before: list[bytes],
+    count: int,
 ) -> None:
-    """The last close of a connection that lingers waits until its data are gone: here, an hour."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        trap = socket.create_connection(server.getsockname())
-        deaf, _ = server.accept()
-        trap.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
-        trap.setblocking(False)
-        with contextlib.suppress(BlockingIOError):
-            while trap.send(b"x" * 65536):
-                pass
+    """Also of what came with messages that the agent never reads."""
+    with lingering(count) as traps:
         agent.process.send_signal(signal.SIGSTOP)  # so that its close is the last one
-        with side.connect(agent.socket) as connection:
-            socket.send_fds(connection, [b"nonsense"], [trap.fileno()])
-            os.close(trap.detach())
+        with ExitStack() as closing:
+            for first in range(0, count, 200):
+                connection = closing.enter_context(side.connect(agent.socket))
+                for message in before:
+                    connection.send(message)
+                socket.send_fds(connection, [b"nonsense"], traps[first : first + 200])
+            for trap in traps:
+                os.close(trap)
             agent.process.send_signal(signal.SIGCONT)
             assert dropped(connection)
         placement = report(agent, device, file, keep(file))
         assert told(service, placement) == (str(file), 77)
-        deaf.close()
 
 
 def test_agent_with_few_descriptors_goes_on_serving(

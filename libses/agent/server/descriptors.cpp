@@ -1,11 +1,14 @@
 #include "server/descriptors.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <condition_variable>
 #include <cstring>
+#include <latch>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -20,6 +23,18 @@ constexpr size_t kFull = 256;
 bool is_path_only(const UniqueFd &fd) {
   const int flags = fcntl(fd.get(), F_GETFL);
   return flags >= 0 && (flags & O_PATH) != 0;
+}
+
+bool is_socket(const UniqueFd &fd) {
+  struct stat status {};
+  return fstat(fd.get(), &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+// Has the next message of SOCKET anything with it?
+bool brings_something(int socket) {
+  msghdr message{};
+  return recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT) >= 0 &&
+         (message.msg_flags & MSG_CTRUNC) != 0;
 }
 
 } // namespace
@@ -58,6 +73,10 @@ void DescriptorBin::discard(UniqueFd fd) {
   if (!fd || is_path_only(fd)) {
     return;
   }
+  if (is_socket(fd)) {
+    sockets_.push_back(std::move(fd));
+    return;
+  }
   if (!has_thread_) { // an agent that is sent nothing strange never has it
     try {
       std::thread([heap = heap_] { heap->work(); }).detach();
@@ -71,22 +90,59 @@ void DescriptorBin::discard(UniqueFd fd) {
   heap_->wake.notify_all();
 }
 
+// With its sender's name on it every message brings something, and none comes after the shutdown.
+void DescriptorBin::hang_up(UniqueFd connection) {
+  const int on = 1;
+  setsockopt(connection.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+  shutdown(connection.get(), SHUT_RDWR);
+  if (brings_something(connection.get())) {
+    sockets_.push_back(std::move(connection));
+  }
+}
+
+// A thread with a table of descriptors of its own: the last close is its, at its end.
+void DescriptorBin::empty() {
+  struct Steps {
+    std::latch copied{1}, closed{1};
+    bool is_copied = false;
+  };
+  if (sockets_.empty()) {
+    return;
+  }
+  const auto steps = std::make_shared<Steps>();
+  try {
+    std::thread([steps] {
+      steps->is_copied = unshare(CLONE_FILES) == 0;
+      steps->copied.count_down();
+      steps->closed.wait();
+    }).detach();
+  } catch (const std::system_error &) { // no thread to be had: the next time
+    return;
+  }
+  steps->copied.wait();
+  if (steps->is_copied) {
+    sockets_.clear();
+  }
+  steps->closed.count_down();
+}
+
 bool DescriptorBin::full() const {
   const std::lock_guard lock(heap_->mutex);
   return heap_->waiting.size() >= kFull;
 }
 
 ssize_t receive(int socket, std::span<std::byte> buffer, UniqueFd &handle, DescriptorBin &bin) {
+  if (bin.full() && brings_something(socket)) {
+    return 0;
+  }
   // Room for all that can come: what has none the kernel closes here and now.
   alignas(cmsghdr) char control[CMSG_SPACE(kMostOfMessage * sizeof(int))];
   iovec text{buffer.data(), buffer.size()};
   msghdr message{};
   message.msg_iov = &text;
   message.msg_iovlen = 1;
-  if (!bin.full()) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-  }
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
   const ssize_t length = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (length < 0) {
     return length;

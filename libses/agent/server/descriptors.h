@@ -1,8 +1,10 @@
 // Descriptors that programs send along with their messages.
 //
-// A program may send anything.  A close can wait, for a connection that lingers or for a file
-// system the sender runs itself; so all that could is left to a thread nobody waits for.  An O_PATH
-// descriptor cannot: only such a one is ever kept.
+// A program may send anything.  The last close of a descriptor can wait: of a connection that
+// lingers, for as long as its owner stated; of a file, for a file system the sender runs.  So all
+// that could wait is closed where nobody waits for it, also what lies in messages that were never
+// read, which the kernel closes together with their connection.  The close of an O_PATH descriptor
+// cannot wait: only such a one is ever kept.
 //
 // Does NOT look at what file a descriptor is of; that is for the one who knows what to expect.
 #ifndef SES_AGENT_DESCRIPTORS_H
@@ -13,6 +15,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "node/unique_fd.h"
 
@@ -26,17 +29,23 @@ public:
   ~DescriptorBin();
 
   void discard(UniqueFd fd);
-  // So many wait to be closed that no more should be taken; then reports count as sent without.
+  // Ends CONNECTION.
+  void hang_up(UniqueFd connection);
+  // Closes what discard() and hang_up() have left to it; to be called soon after them.
+  void empty();
+  // So many files wait to be closed that no more should be taken.
   [[nodiscard]] bool full() const;
 
 private:
   struct Heap;
   const std::shared_ptr<Heap> heap_; // the thread's as well: it may outlive the bin
   bool has_thread_ = false;
+  std::vector<UniqueFd> sockets_; // their last close may wait, but not that of a task that ends
 };
 
 // As recv() with MSG_DONTWAIT.  HANDLE becomes the descriptor that came along if it is the only one
-// and O_PATH; everything else goes to BIN.
+// and O_PATH; everything else goes to BIN.  0 also for a message with descriptors while BIN is
+// full.
 [[nodiscard]] ssize_t receive(int socket, std::span<std::byte> buffer, UniqueFd &handle,
                               DescriptorBin &bin);
 

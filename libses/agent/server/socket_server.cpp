@@ -89,6 +89,7 @@ bool SocketServer::run() {
     }
     serve_in_turn(std::move(ready));
     drop_overdue();
+    bin_.empty();
     if (is_due) {
       parts_.claims.tick(Clock::now());
     }
@@ -155,6 +156,7 @@ void SocketServer::accept_some() {
     ucred peer{};
     socklen_t length = sizeof peer;
     if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) {
+      bin_.hang_up(std::move(fd));
       continue;
     }
     if (!limit_.take(peer.uid, Clock::now())) {
@@ -162,14 +164,16 @@ void SocketServer::accept_some() {
         spdlog::warn("uid {} asks more than {} times a second: what goes beyond is turned away",
                      peer.uid, parts_.asks_per_second);
       }
-      continue; // as below
+      bin_.hang_up(std::move(fd)); // as below
+      continue;
     }
     if (!connections_.has_room_for(peer.uid)) {
       if (!said_full_) {
         spdlog::warn("too many connections, the last of uid {}: more are turned away", peer.uid);
         said_full_ = true;
       }
-      continue; // closing it makes the program do the original call at once
+      bin_.hang_up(std::move(fd)); // which makes the program do the original call at once
+      continue;
     }
     const int raw = fd.get();
     ++taken;
@@ -223,22 +227,22 @@ void SocketServer::on_ask(Id id, Ask ask) {
                                                               : connection.ask.application;
   connection.state = State::kAwaitChoice;
   connections_.set_deadline(id, Clock::now() + parts_.answer_limit);
-  waiting_.push_back(id);
   place(id, false);
+  if (is_waiting(id)) {
+    waiting_.push_back(id);
+  }
+}
+
+bool SocketServer::is_waiting(Id id) {
+  const Connection *connection = connections_.find(id);
+  return connection != nullptr && connection->state == State::kAwaitChoice;
 }
 
 void SocketServer::place_waiting() {
-  std::vector<Id> waiting;
-  for (const Id id : std::exchange(waiting_, {})) {
-    const Connection *connection = connections_.find(id);
-    if (connection != nullptr && connection->state == State::kAwaitChoice) {
-      waiting.push_back(id);
-    }
-  }
-  waiting_ = waiting;
-  for (const Id id : waiting) {
+  std::erase_if(waiting_, [this](Id id) {
     place(id, false);
-  }
+    return !is_waiting(id);
+  });
 }
 
 // The service may say it soon, or somebody looks whether it is there: a service that is not there
@@ -262,10 +266,10 @@ bool SocketServer::has_to_wait(const Connection &connection, Systems::Answer kno
 }
 
 void SocketServer::place(Id id, bool is_final) {
-  const Connection *connection = connections_.find(id);
-  if (connection == nullptr || connection->state != State::kAwaitChoice) {
+  if (!is_waiting(id)) {
     return;
   }
+  const Connection *connection = connections_.find(id);
   StorageSystem system;
   const Systems::Answer known = parts_.systems.find(connection->ask.device, system);
   if (known == Systems::Answer::kNotManaged) {
@@ -459,11 +463,12 @@ void SocketServer::drop_overdue() {
 }
 
 void SocketServer::drop(Id id) {
-  const Connection connection = connections_.take(id);
+  Connection connection = connections_.take(id);
   said_full_ = said_full_ && connections_.size() > parts_.most_connections / 4;
   if (connection.given) {
     parts_.table.end(connection.given->id, false);
   }
+  bin_.hang_up(std::move(connection.fd));
 }
 
 void SocketServer::drop_all() {

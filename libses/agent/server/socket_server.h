@@ -72,6 +72,7 @@ private:
   void on_ask(Id id, Ask ask);
   // IS_FINAL: what is not known now is done without.
   void place(Id id, bool is_final);
+  [[nodiscard]] bool is_waiting(Id id);
   void place_waiting();
   void take_news();
   // What is still to come before CONNECTION can be answered well.
@@ -91,7 +92,7 @@ private:
   const Parts parts_;
   const UniqueFd epoll_;
   Connections connections_;
-  std::vector<Id> waiting_; // some of them have gone
+  std::vector<Id> waiting_; // for a choice; some of them have gone
   std::mt19937_64 random_{std::random_device{}()};
   DescriptorBin bin_;
   RateLimit limit_;
