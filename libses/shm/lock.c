@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/self.h"
 #include "system/clock.h"
 #include "system/pause.h"
 
@@ -59,22 +59,17 @@ static uint64_t make_word(int32_t process, uint64_t start) {
   return (uint64_t)process << (START_BITS + 1) | (start << 1 & START);
 }
 
-static _Atomic uint64_t self_word;
-
-static void forget_self(void) { atomic_store_explicit(&self_word, 0, memory_order_relaxed); }
-static void arrange(void) { pthread_atfork(NULL, NULL, forget_self); }
-
 /* This process, as it stands in a lock; asked of the kernel once in each process. */
 static uint64_t own_word(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  uint64_t self = atomic_load_explicit(&self_word, memory_order_relaxed);
-  if (self != 0)
+  static _Atomic uint64_t known;
+  int32_t process = ses_self_pid();
+  uint64_t self = atomic_load_explicit(&known, memory_order_relaxed);
+  if (process_of(self) == process)
     return self;
-  pthread_once(&once, arrange);
   struct seen seen = {0};
-  look(getpid(), &seen);
-  self = make_word(getpid(), seen.start);
-  atomic_store_explicit(&self_word, self, memory_order_relaxed);
+  look(process, &seen);
+  self = make_word(process, seen.start);
+  atomic_store_explicit(&known, self, memory_order_relaxed);
   return self;
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import mmap
 import multiprocessing
@@ -85,6 +86,21 @@ def test_lock_is_not_inherited_by_a_child_of_fork(region: Region) -> None:
         assert child.exitcode == 0
         assert item.facts().holder == os.getpid()
         item.put(b"1")
+
+
+def test_lock_is_not_inherited_by_a_child_that_no_handler_knows_of(region: Region) -> None:
+    """As of _Fork(), or of a bare clone(): what is registered with pthread_atfork() is not called."""
+    item = region.alloc("item", 64, Model.STRICT)
+    with item.lock():
+        child = ctypes.PyDLL(None)._Fork()
+        if child == 0:
+            try:
+                fails_in_a_child(item, region)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert item.facts().holder == os.getpid()
 
 
 def test_lock_of_a_process_that_can_open_no_file_is_not_taken_for_a_dead_ones(region: Region) -> None:
