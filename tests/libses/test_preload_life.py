@@ -148,6 +148,36 @@ def test_library_works_under_an_auditor(union: Union, probes: Path, tmp_path: Pa
     assert placed(union) == 3
 
 
+def test_streams_are_as_ever_where_the_real_calls_cannot_be_found(wrapper: Path, tmp_path: Path) -> None:
+    """As in a memory allocator that opens a file while they are looked up."""
+    program = tmp_path / "streams"
+    source = (
+        "#include <errno.h>\n#include <fcntl.h>\n#include <stdio.h>\n#include <unistd.h>\n"
+        "void *dlsym(void *handle, const char *name) { return 0; }\n"
+        "int main(int argc, char **argv) {\n"
+        '  for (const char *const *mode = (const char *[]){"w", "a+", "r", "r+", 0}; *mode; mode++) {\n'
+        "    FILE *file = fopen(argv[1], *mode);\n"
+        '    printf("%s %d\\n", *mode, file ? fcntl(fileno(file), F_GETFL) & O_ACCMODE : -1);\n'
+        "    if (file) fclose(file);\n"
+        "  }\n"
+        '  errno = 0; FILE *none = fopen("/proc/none/file", "r"); printf("%d %d\\n", !none, errno);\n'
+        '  int next = dup(0); printf("%d\\n", next);\n'
+        "}\n"
+    )
+    command = ["gcc", "-x", "c", "-", "-rdynamic", "-o", program]
+    subprocess.run(command, input=source, text=True, check=True, timeout=600)
+    done = subprocess.run(
+        [program, tmp_path / "file"],
+        env={"LD_PRELOAD": str(wrapper)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        close_fds=True,
+    )
+    assert done.stdout.split("\n") == ["w 1", "a+ 2", "r 0", "r+ 2", "1 2", "3", ""]
+
+
 def build_life(into: Path, *options: str) -> Path:
     """The probe as one file, built in its own way."""
     program = into / "life"

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -53,9 +54,12 @@ static int flags_of(const char *mode) {
 
 /* The mode for fdopen() that gives the stream what FLAGS, and thereby fopen(), would. */
 static const char *mode_of(int flags) {
+  bool both = (flags & O_ACCMODE) == O_RDWR;
   if (flags & O_APPEND)
-    return (flags & O_ACCMODE) == O_RDWR ? "a+" : "a";
-  return (flags & O_ACCMODE) == O_RDWR ? "w+" : "w";
+    return both ? "a+" : "a";
+  if (flags & O_CREAT)
+    return both ? "w+" : "w";
+  return both ? "r+" : "r";
 }
 
 static FILE *stream_on(int fd, int flags) {
@@ -102,8 +106,9 @@ static FILE *fopen_through(enum ses_call call, const char *path, const char *mod
     errno = EINVAL;
     return NULL;
   }
-  return (flags & O_CREAT) ? stream_on(ses_raw_openat(AT_FDCWD, path, flags, STREAM_MODE), flags)
-                           : fdopen(ses_raw_openat(AT_FDCWD, path, flags, 0), mode);
+  if (!(flags & O_CREAT) && strchr(mode, '+'))
+    flags = O_RDWR;
+  return stream_on(ses_raw_openat(AT_FDCWD, path, flags, STREAM_MODE), flags);
 }
 
 /* FD if there is room for another beside it, else closed: the real call needs one. */
