@@ -15,7 +15,7 @@
 #include "policy.h"
 
 #define LINE_MAX_BYTES 1024
-#define NUMBER_MAX 64 /* bytes of a requirement or number as text */
+#define NUMBER_MAX 80 /* bytes of a requirement or number as text */
 #define MOST_ARGUMENTS 24
 
 _Static_assert(sizeof(ses_node) == 384, "the size of a node is part of the ABI");

@@ -140,3 +140,17 @@ def test_what_fails_is_told_by_errno(
             print(error.errno)
     """, **environment)  # fmt: skip
     assert said == f"{expected}\n"
+
+
+def test_the_longest_requirement_reaches_the_command_whole(script: Script, tmp_path: Path) -> None:
+    command, seen = tmp_path / "ses", tmp_path / "seen"
+    command.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" > {seen}\n")
+    command.chmod(0o755)
+    script("""
+        policy = StoragePolicy(current_write_rate=1.23456789e11)
+        policy.set_weight(Kind.CURRENT_WRITE_RATE, 1.23456789e-5)
+        policy.set_hard(Kind.CURRENT_WRITE_RATE)
+        find(policy)
+    """, PATH=f"{tmp_path}:{os.environ['PATH']}")  # fmt: skip
+    last = seen.read_text().splitlines()[-1]
+    assert last == "current-write-rate>=1.23456789e+11MB/s,hard,weight=1.23456789e-05"
