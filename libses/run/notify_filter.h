@@ -7,9 +7,10 @@ namespace ses::run {
 // Installs the filter; returns the listener, or -errno: EBUSY when somebody listens already, EINVAL
 // when the kernel is older than 5.19.
 //
-// Notified are open(), openat() with O_CREAT, creat(), openat2() (whose flags a filter cannot see),
-// and landlock_restrict_self(), after which nothing may be done on a process's behalf any more.
-// Nothing of programs for other machines or in 32-bit mode is.
+// Notified are open() and openat() with O_CREAT, creat(), mknod() and mknodat() of regular files,
+// openat2() (whose flags a filter cannot see), and landlock_restrict_self(), after which nothing
+// may be done on a process's behalf any more.  Nothing of programs for other machines or in 32-bit
+// mode is.
 //
 // From then on the creating calls fail (ENOSYS) when nobody has the listener open; it cannot be
 // undone. Without the right to do otherwise, sets no_new_privs: setuid programs started later gain

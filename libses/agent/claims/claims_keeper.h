@@ -85,7 +85,6 @@ private:
     std::map<std::string, Stage> stages; // by branch
     Time seen_at{};
     Time refused_until{}; // no segment can be had
-    Time active_at{};     // made claims
   };
 
   void open(uid_t uid, User &user, Time now);

@@ -5,13 +5,10 @@
 #ifndef SES_AGENT_USER_CLAIMS_H
 #define SES_AGENT_USER_CLAIMS_H
 
-#include <array>
-#include <chrono>
-#include <map>
+#include <sys/types.h>
+
+#include <atomic>
 #include <memory>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "claims/claim_counts.h"
 #include "claims/claim_ring.h"
@@ -22,8 +19,6 @@ namespace ses::agent {
 
 class UserClaims {
 public:
-  using Time = std::chrono::steady_clock::time_point;
-
   UserClaims(uid_t uid, std::unique_ptr<ClaimsSegment> segment)
       : uid_(uid), segment_(std::move(segment)), ring_(segment_->claims()),
         counts_(segment_->claims()), needs_publisher_(segment_->claims()) {}

@@ -9,7 +9,7 @@
  * sets the state to SES_TABLE_RETIRED and removes it; programs then look for
  * another.
  *
- * Lists are patterns separated by ':', as in src/pattern.h.  A file is placed
+ * Lists are patterns separated by ':', as in src/rules/pattern.h.  A file is placed
  * if no pattern of `exclude` fits its path and, where `include` is not empty,
  * one of `include` does.  Programs whose short name a pattern of `programs`
  * fits are not served, unless SES_APPLICATION names them.
