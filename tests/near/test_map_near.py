@@ -86,8 +86,9 @@ def test_a_lost_node_loses_and_repeats_nothing(mapped, data, tmp_path):
 
 
 def test_a_node_that_never_answers_is_done_without(mapped, data):
-    output, said = mapped("--no-sample", rsh="sh -c 'test %n = n1 && exec \"$@\"' sh")
+    output, said = mapped("--no-sample", rsh="sh -c 'test %n = n1 && exec \"$@\"; echo no route >&2' sh")
     assert output == here(data)
+    assert "map-near: n2 failed: no route" in said
     assert "3 not where planned" in said
 
 

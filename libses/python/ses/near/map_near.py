@@ -36,7 +36,8 @@ class GivenUpError(SesError):
 @dataclass(slots=True)
 class Result:
     """What all tasks gave.  ``status``: the highest exit status; ``moved``: tasks that ran elsewhere than
-    planned; ``returned``: bytes of output; ``cpu_seconds`` of all nodes together.
+    planned; ``returned``: bytes of output; ``cpu_seconds`` of all nodes together; ``failures``: of each node
+    that could not run a task to its end, why it could not do so first.
     """
 
     status: int = 0
@@ -45,6 +46,7 @@ class Result:
     returned: int = 0
     cpu_seconds: float = 0.0
     seconds: float = 0.0
+    failures: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -201,6 +203,8 @@ def _work_as_array(
         array.submit()
     except (NotStartedError, OSError) as error:
         array.end()
+        with state.changed:
+            state.result.failures.setdefault(node, str(error))
         for one in tasks.values():
             turns.failed(one, node, f"{node}: {error}")
         return
@@ -223,6 +227,7 @@ def _failed(task: Task, node: str, kept: Output, error: Exception, turns: Turns,
     kept.drop()
     turns.failed(task, node, f"{node or 'this node'}: {error}")
     with state.changed:
+        state.result.failures.setdefault(node or "this node", str(error))
         state.changed.notify_all()
 
 

@@ -228,6 +228,8 @@ def _finish(result: Result, report: dict[str, Any], as_json: bool) -> None:
     if as_json:
         sys.stderr.write(json.dumps({**report, "measured": asdict(result)}) + "\n")
         return
+    for node, why in result.failures.items():
+        line(console(sys.stderr), f"map-near: {node} failed: {why}")
     moved = f", {result.moved} not where planned" if result.moved else ""
     tasks = "1 task" if result.tasks == 1 else f"{result.tasks} tasks"
     line(console(sys.stderr), f"map-near: {tasks} in {result.seconds:.2f} s{moved}, "
