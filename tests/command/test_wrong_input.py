@@ -72,6 +72,13 @@ def test_a_profile_that_cannot_be_written_is_told_before_the_program_runs(ses, t
     assert not ran.exists()
 
 
+def test_a_name_no_profile_can_have_is_told_before_the_program_runs(ses, tmp_path):
+    ran = tmp_path / "ran"
+    result = ses("profile", "--turtle", "Bad Name", "--", "touch", str(ran))
+    assert (result.exit_code, ran.exists()) == (2, False)
+    assert "'Bad Name' is no name of a profile" in result.output
+
+
 def test_a_profile_is_shown_even_when_it_cannot_be_written(ses, tmp_path):
     result = ses("profile", "--output", str(tmp_path), "--", "true")
     assert result.exit_code != 0

@@ -18,7 +18,7 @@ from ses.profiling.darshan import read_log
 from ses.profiling.needs import MARGIN, Implied, implied, listed
 from ses.profiling.result import Phase, ProgramProfile
 from ses.profiling.run import profile as run_and_watch
-from ses.profiling.turtle import turtle_of
+from ses.profiling.turtle import check_name, turtle_of
 from ses.quantities import written
 
 _MOST_FILES = 10
@@ -74,6 +74,8 @@ def profile(
         raise UsageError("Give a program, like: ses profile -- tar cf out.tar in; or --darshan LOG.")
     if output is not None and not output.parent.is_dir():
         raise NotFoundError(f"There is no directory {output.parent} to write {output.name} into.")
+    if turtle is not None:
+        check_name(turtle)
     found, status = run_and_watch(program, calls) if darshan is None else (read_log(darshan), 0)
     needs = implied(found, margin)
     told = {**found.as_json(), "requirements": listed(needs)}

@@ -15,10 +15,15 @@ _UNITS = {"MB/s": "unit:MegaBYTE-PER-SEC", "GB": "unit:GigaBYTE"}
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 
 
-def turtle_of(name: str, needs: Sequence[Implied], found: ProgramProfile) -> str:
-    """Return the Turtle; raises UsageError for a name no profile can have, and for nothing to require."""
+def check_name(name: str) -> None:
+    """Raise UsageError for a name no profile can have."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no name of a profile: small letters, digits and '-'.")
+
+
+def turtle_of(name: str, needs: Sequence[Implied], found: ProgramProfile) -> str:
+    """Return the Turtle; raises UsageError as ``check_name``, and for nothing to require."""
+    check_name(name)
     if not needs:
         raise UsageError("The program moved too little to require anything.")
     program = found.command[0] if found.command else "a program"
