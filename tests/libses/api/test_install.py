@@ -138,6 +138,7 @@ def test_the_other_libraries_are_found_by_cmake(
 TAKES_IT_IN = """
 cmake_minimum_required(VERSION 3.16)
 project(own LANGUAGES C CXX)
+add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Werror)
 add_subdirectory({libses} qstorman EXCLUDE_FROM_ALL)
 add_executable(figure3 {figure})
 target_compile_features(figure3 PRIVATE cxx_std_17)
@@ -146,7 +147,7 @@ target_link_libraries(figure3 PRIVATE ses::ses)
 
 
 def test_a_project_takes_the_library_in_from_its_sources(tmp_path: Path) -> None:
-    """The library alone: nothing is looked for that only the agent needs."""
+    """The library alone: nothing that only the agent needs, and no warning of another project."""
     text = TAKES_IT_IN.format(libses=ROOT / "libses", figure=ROOT / "examples/figure3.cpp")
     (tmp_path / "CMakeLists.txt").write_text(text)
     run(["cmake", "-S", tmp_path, "-B", tmp_path / "built", "-G", "Ninja"])
