@@ -93,10 +93,14 @@ static int hand_out(const struct ses_share_item *found, ses_share_item **item) {
   return 0;
 }
 
-static int open_record(ses_share *share, struct ses_share_record *record, ses_share_item *item) {
+/* NAME (NULL: any) is that of the generation that is opened: since it was seen, the record may have
+ * been freed and made again. */
+static int open_record(ses_share *share, struct ses_share_record *record, const char *name,
+                       ses_share_item *item) {
   *item = (ses_share_item){.share = share, .record = record, .generation = generation_of(record)};
   bool sound = read_record(share, record, item);
-  if ((item->generation & 1) == 0 || !ses_share_item_lives(item))
+  bool named = !name || strncmp(record->name, name, SES_SHARE_NAME_MAX) == 0;
+  if ((item->generation & 1) == 0 || !named || !ses_share_item_lives(item))
     return ENOENT;
   return sound ? 0 : EINVAL;
 }
@@ -142,7 +146,7 @@ int ses_share_find(ses_share *share, const char *name, ses_share_item **item) {
     return hand_out_remote(share, SES_REMOTE_FIND, name, NULL, item);
   for (uint32_t i = 0; i < share->items; i++)
     if (is_named(ses_share_record_of(share, i), name)) {
-      int status = open_record(share, ses_share_record_of(share, i), &found);
+      int status = open_record(share, ses_share_record_of(share, i), name, &found);
       return status != 0 ? status : hand_out(&found, item);
     }
   return ENOENT;
@@ -198,7 +202,7 @@ static int make(ses_share *share, const char *name, const ses_share_kind *kind,
   if (!unused || at == 0)
     return ENOSPC;
   fill_in(share, unused, name, kind, at);
-  return open_record(share, unused, item);
+  return open_record(share, unused, name, item);
 }
 
 int ses_share_alloc(ses_share *share, const char *name, const ses_share_kind *kind,
@@ -310,7 +314,7 @@ int ses_share_item_at(ses_share *share, uint32_t number, ses_share_item_facts *f
   }
   if (number >= share->items)
     return EINVAL;
-  bool is_one = open_record(share, ses_share_record_of(share, number), &item) == 0 &&
+  bool is_one = open_record(share, ses_share_record_of(share, number), NULL, &item) == 0 &&
                 ses_share_look(&item, facts) == 0;
   return is_one ? 0 : ENOENT;
 }

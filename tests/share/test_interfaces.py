@@ -44,3 +44,17 @@ def test_cpp_header_does_what_it_shows(build: Path, tmp_path: Path, standard: st
         assert (said.returncode, said.stdout) == (0, "all as promised\n"), said.stderr
     finally:
         Region.remove(name)
+
+
+def test_search_never_gives_an_item_of_another_name(build: Path, tmp_path: Path, name: str) -> None:
+    """It was freed, and another one made in its place, between two steps of the search."""
+    program = tmp_path / "remade"
+    source = [Path(__file__).parent / "remade.c", "-I", INCLUDE]
+    library = ["-L", build, "-lses-share", f"-Wl,-rpath,{build}"]
+    command = ["gcc", "-std=c11", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-o", program]
+    subprocess.run([*command, *source, *library], check=True)
+    try:
+        said = subprocess.run([program, name], capture_output=True, text=True, check=False)
+        assert (said.returncode, said.stdout) == (0, "No such file or directory\n")
+    finally:
+        Region.remove(name)

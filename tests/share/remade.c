@@ -1,0 +1,45 @@
+/*
+ * remade REGION: while an item is looked for, and its name was just found, it is freed and another
+ * one made in its place.  Prints what the search says.
+ */
+#include <ses/share.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static ses_share *other;
+static bool armed;
+
+static void remake(void) {
+  const ses_share_kind kind = {.bytes = 8};
+  ses_share_item *item;
+  if (ses_share_find(other, "sought", &item) != 0 || ses_share_free(item) != 0 ||
+      ses_share_alloc(other, "another", &kind, &item) != 0)
+    puts("not remade");
+}
+
+/* In place of the C library's: the search compares names by it. */
+int strncmp(const char *one, const char *two, size_t most) {
+  size_t i = 0;
+  while (i < most && one[i] == two[i] && one[i] != '\0')
+    i++;
+  int difference = i < most ? (unsigned char)one[i] - (unsigned char)two[i] : 0;
+  if (difference == 0 && armed && strcmp(two, "sought") == 0) {
+    armed = false;
+    remake();
+  }
+  return difference;
+}
+
+int main(int argc, char **argv) {
+  const ses_share_kind kind = {.bytes = 8};
+  ses_share *share;
+  ses_share_item *item, *found = NULL;
+  if (argc != 2 || ses_share_create(argv[1], NULL, &share) != 0 ||
+      ses_share_open(argv[1], &other) != 0 || ses_share_alloc(share, "sought", &kind, &item) != 0)
+    return 1;
+  armed = true;
+  int status = ses_share_find(share, "sought", &found);
+  printf("%s\n", armed ? "not looked for" : strerror(status));
+  return 0;
+}
