@@ -38,3 +38,38 @@ def test_ones_own_profiles_come_before_those_of_others(alice, site) -> None:
         places = [text.index(f">{name}<") for name in ordered]
         assert places == sorted(places), page
     assert text.count("<optgroup") == 4
+
+
+def test_names_of_any_length_stay_inside_on_a_phone(
+    site, served, app, open_window, make_element, make_placement, make_received
+) -> None:
+    name, vo = "a-long-name-" * 16, "v" * 120
+    site.home_vo["alice"] = vo
+    site.places = [make_element(name, 40.0, tier=name, server=name, pool=name, write_rate=1e15)]
+    site.replace_requirements("vo", vo, ASKED, revision=0)
+    site.replace_requirements("application", f"alice:{'p' * 100}", ASKED, revision=0)
+    for number in (7, 8):
+        record = make_placement(
+            number, "alice", element=f"union/{name}", path=f"/union/{name}/{name}", target=f"/{name}",
+            subject=Subject("alice", "p" * 100, vo), bytes_written=(0.0, 1e18)[number - 7],
+        )  # fmt: skip
+        site.records.append(record)
+        site.got[record.placement_id] = make_received(record, bytes_written=1e18)
+    app.extensions["ses_webface"].accounts.add("u" * 64, None, vo=vo)
+    of_alice = (
+        "/requirements", f"/requirements/vo/{vo}", "/requirements/applied", "/storage",
+        f"/storage/union/{name}", "/files", f"/files/{7:016x}", "/files/summary", "/history",
+    )  # fmt: skip
+    of_root = ("/people", f"/people/{'u' * 64}", f"/storage/union/{name}/change")
+    for person, password, pages in (
+        ("alice", "correct horse battery", of_alice),
+        ("root", "may change the site", of_root),
+    ):
+        page = (window := open_window(viewport={"width": 390, "height": 844})).page
+        window.sign_in(served, person, password)
+        for path in pages:
+            answer = page.goto(served + path)
+            assert answer is not None
+            assert answer.status == 200, path
+            beyond = page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth")
+            assert beyond <= 0, path
