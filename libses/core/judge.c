@@ -49,7 +49,7 @@ struct asked {
   double room;          /* that it needs without claims */
   double tight_room;    /* of a file of unknown size: with less, and what others still take, room is
                            tight, as it is below */
-  double room_fraction; /* this part of the element's size */
+  double room_fraction; /* this part of the element's size, where no file like it is known */
   uint32_t count;
   struct part parts[SES_CORE_REQUIREMENTS];
 };
@@ -79,7 +79,7 @@ static void ask_for_room(const struct ses_core_need *need, struct asked *asked) 
   asked->room =
       sized ? larger(asked->policy->minimum_free, need->bytes) : asked->policy->minimum_free;
   asked->tight_room = !sized && need->room >= 0 ? need->room : 0.0;
-  asked->room_fraction = sized ? 0.0 : asked->policy->room_fraction;
+  asked->room_fraction = sized || need->room >= 0 ? 0.0 : asked->policy->room_fraction;
 }
 
 /* A minimum of 0 is met by everything, even by what is not known: it needs no part. */

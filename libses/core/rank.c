@@ -29,9 +29,9 @@ struct best {
 struct key {
   double full;      /* less room is larger; minus infinity where room is not tight */
   uint64_t classes; /* distance, later, scarce, share */
-  double speed;     /* where there is plenty: the capability */
   double ours;
   uint64_t others; /* in steps */
+  double speed;    /* where there is plenty: the capability */
   uint64_t last_placed;
   size_t place;
 };
@@ -171,9 +171,9 @@ static inline struct key key_of(const struct ses_core_query *query, const struct
   return (struct key){
       .full = full_of(verdict, element),
       .classes = classes_of(query, best, verdict, row),
-      .speed = speed_of(verdict, element),
       .ours = ours,
       .others = others_of(best, element),
+      .speed = speed_of(verdict, element),
       .last_placed = last_placed_of(query, element, ours),
       .place = place_of(query, row),
   };
@@ -188,9 +188,9 @@ static inline struct key key_of(const struct ses_core_query *query, const struct
 static inline bool comes_before(const struct key *a, const struct key *b) {
   COMPARE(full);
   COMPARE(classes);
-  COMPARE(speed);
   COMPARE(ours);
   COMPARE(others);
+  COMPARE(speed);
   COMPARE(last_placed);
   return a->place < b->place;
 }
@@ -216,9 +216,9 @@ static inline bool precedes(const struct ses_core_query *query, const struct bes
   if (distance_class(best, verdict) << 32 > last->classes)
     return false;
   DECIDE(classes, classes_of(query, best, verdict, row));
-  DECIDE(speed, speed_of(verdict, element));
   DECIDE(ours, ours_of(query, element, row));
   DECIDE(others, others_of(best, element));
+  DECIDE(speed, speed_of(verdict, element));
   DECIDE(last_placed, last_placed_of(query, element, key.ours));
   return place_of(query, row) < last->place;
 }
@@ -318,9 +318,9 @@ static int first_near(const struct ses_core_query *query, const struct best *bes
     struct key key;
     bool before = false;
     WEIGH(classes, near_class(query, best, verdict, row));
-    WEIGH(speed, speed_of(verdict, element));
     WEIGH(ours, ours_of(query, element, row));
     WEIGH(others, others_of(best, element));
+    WEIGH(speed, speed_of(verdict, element));
     WEIGH(last_placed, last_placed_of(query, element, key.ours));
     if (before) {
       chosen = (int)row;

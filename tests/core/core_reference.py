@@ -78,7 +78,7 @@ def judge_row(row: Any, claims: float, excluded: bool, need: Any, policy: Any) -
     if need["bytes"] >= 0:
         least = max(least, need["bytes"]) + claims * need["bytes"]
     else:
-        of_size = policy["room_fraction"] * row["size"]
+        of_size = policy["room_fraction"] * row["size"] if need["room"] < 0 else 0.0
         of_files = need["room"] * (1 + 0.3 * (float(row["own"]) + claims))
         tight = max((one for one in (of_size, of_files) if known(one) and one >= 0), default=0.0)
     if refusal == Refusal.ACCEPTED and known(free) and free < least:
@@ -183,9 +183,9 @@ def order(
             visited(place) >= beyond,
             rates and verdict["distance"] == 0 and bool(int(row["state"]) & State.SCARCE),
             behind,
-            speed,
             row["own"] + claims[place],
             int(row["others"] / policy["equal_others"]),
+            speed,
             0 if keeps_place or (few and row["own"] + claims[place] <= 0) else row["last_placed"],
             visited(place),
         )  # fmt: skip

@@ -5,10 +5,10 @@ from __future__ import annotations
 import core_reference as reference
 import numpy as np
 import pytest
-from core_tables import GB, Question, arbitrary, questions
+from core_tables import GB, MB, Question, arbitrary, questions
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from ses_core import Cause, Query, Refusal, defaults, need, table
+from ses_core import Cause, Kind, Query, Refusal, defaults, need, table
 
 NAMES = ("distance", "share", "refusal", "unmet", "tight", "plenty")
 
@@ -125,6 +125,31 @@ def test_files_that_are_being_written_count_alike_whether_told_or_claimed(stream
 @pytest.mark.parametrize("room", [-1.0, 0.0, 100e3])
 def test_a_storm_of_small_files_makes_no_element_tight(room: float) -> None:
     assert not tight(streams=500, claims=500, room=room)
+
+
+@pytest.mark.parametrize(("room", "last"), [(-1.0, True), (1 * GB, False)])
+def test_a_part_of_the_element_is_kept_free_only_while_no_sizes_are_known(room: float, last: bool) -> None:
+    """An element with 4 % free of 20 TB has room for a hundred files such as were there before."""
+    elements = table(2)
+    elements["write_rate"], elements["size"] = 500 * MB, 20_000 * GB
+    elements["free"], elements["own"] = (800 * GB, 19_000 * GB), (0, 5)
+    assert Query(elements, need(room=room), defaults()).choose() == (1 if last else 0)
+
+
+@pytest.mark.parametrize("plenty", [None, 2.0])
+def test_files_that_need_little_go_to_an_idle_element_whatever_elements_are_slower(
+    plenty: float | None,
+) -> None:
+    elements = table(2)
+    elements["write_rate"], elements["own"] = (490 * MB, 500 * MB), (1, 0)
+    policy = defaults()
+    if plenty is not None:
+        policy["plenty"] = plenty
+    asked = need((Kind.CURRENT_WRITE, False, False, 20 * MB, 1.0))
+    assert Query(elements, asked, policy).choose() == 1
+    elements["own"] = 0
+    elements["last_placed"] = (2, 1)
+    assert Query(elements, asked, policy).choose() == (1 if plenty is None else 0)
 
 
 @given(arbitrary())

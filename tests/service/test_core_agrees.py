@@ -38,7 +38,6 @@ def test_prediction_distance_and_choice_are_the_services(
     decision = whole.decide(site.write(bound, hard=hard))
 
     policy = ses_core.defaults()
-    policy["plenty"] = 0  # the service has no such rule
     ses_core.observe(table, samples, policy)
     asked = ses_core.need((ses_core.Kind.CURRENT_WRITE, hard, False, bound * MB, 1.0))
     query = ses_core.Query(table, asked, policy)

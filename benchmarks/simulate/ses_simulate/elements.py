@@ -32,8 +32,9 @@ def devices_of(scenario: Scenario, world: World, written: float) -> list[Device]
             factor = 1.0 + scenario.wrong * rng.uniform(-1.0, 1.0)
             rate, health = RATE * factor, 1.0 / factor
         space = parts[element] * unit if unit else 1e14
+        free = space * (1.0 - scenario.full) if element % 8 else space
         devices.append(
-            Device(rate, rate, health=health, loss=scenario.loss, capacity=space, free=space,
+            Device(rate, rate, health=health, loss=scenario.loss, capacity=space, free=free,
                    group=element // scenario.machine)
         )  # fmt: skip
     return devices

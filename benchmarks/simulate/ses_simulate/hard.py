@@ -105,7 +105,7 @@ class _Stage:
         )  # fmt: skip
         world = replace(
             plain, devices=devices, servers=self._servers, sampling=sampling, nodes=scenario.nodes,
-            pace=scenario.pace, close_poll=scenario.close_poll,
+            pace=scenario.pace, close_poll=scenario.close_poll, writes=scenario.writes or None,
         )  # fmt: skip
         self._policy = make(policy, world)
         self._others = make("random", replace(world, role="others", nodes=1))

@@ -101,7 +101,7 @@ struct ses_core_policy {
   double equal_share;      /* shares that are lower than the best by at most this part are equal */
   double equal_others;     /* numbers of streams of others that differ by at most this are equal */
   double plenty;           /* more than this many times the required rate is no better; 0: it is */
-  double room_fraction;    /* of an element's size: less room is tight for a file of unknown size */
+  double room_fraction;    /* of an element's size: less is tight where no size is known */
   double minimum_free;     /* bytes: an element with less is full */
   double stripe_bytes;     /* what a stripe holds at least where the size is known */
   uint32_t most_stripes;   /* of one file */
@@ -218,7 +218,8 @@ enum ses_core_refusal {
  *
  * Room: a file of known size B needs max(B, minimum_free) + CLAIMS * B free beyond
  * what is reserved; one of unknown size minimum_free, and room is tight below
- * max(room_fraction * size, (1 + 0.3 (own + CLAIMS)) * ROOM).  What is not known refuses nobody.
+ * (1 + 0.3 (own + CLAIMS)) * ROOM or, where ROOM is not known, room_fraction * size.  What is not
+ * known refuses nobody.
  *
  * The share is the rate that tells two elements of the same distance apart: that
  * of writing, since a file that is created is written first; where reading is
@@ -266,13 +267,13 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
  *     2. distance: those within equal_distance of the best are equals, and so on downwards
  *     3. elements that are not scarce, where a rate is asked for and met
  *     4. share: those within equal_share of the best are equals, and so on downwards;
- *        where there is plenty, all are equals of the best, and the element with the least
- *        write_rate comes first; those without plenty come after
+ *        those with plenty are equals of the best
  *     5. fewer streams of ours
  *     6. fewer streams of others, in steps of equal_others
- *     7. the last placement longest ago, unless the decider keeps its place, or compares
+ *     7. plenty, the least write_rate first
+ *     8. the last placement longest ago, unless the decider keeps its place, or compares
  *        only few and no stream of ours is there
- *     8. the order of the table, from row `first` on
+ *     9. the order of the table, from row `first` on
  */
 size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
                      uint32_t *rows, size_t most);

@@ -93,13 +93,14 @@ class Policies:
         0.1, "Numbers of streams of others that differ by at most this count as equal.", most=1000
     )
     plenty: float = _setting(
-        2.0,
-        "More than this many times the required rate is no better; 0: more is always better.",
+        0.0,
+        "This many times the required rates is as good as more: of equally used elements the slowest comes "
+        "first. 0: more is always better.",
         most=1000,
     )
     room_fraction: float = _setting(
         0.05,
-        "Part of an element that must be free for a file of unknown size; with less it comes last.",
+        "Part of an element that must be free where no file like it is known; with less it comes last.",
         most=1,
     )
     scarce_tiers: frozenset[str] = _setting(

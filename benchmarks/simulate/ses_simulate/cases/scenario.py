@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-GB = 1e9
+MB, GB = 1e6, 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Scenario:
         or at ``regular`` moments, ``files`` in all.  ``managed`` of the arrivals
         are placed by the rule, the others at random.  A part ``idle`` of the files stay open for
         ``idle_seconds`` after the last byte.  A part ``behind`` of each file is written after its close, out
-        of the cache of its node.
+        of the cache of its node.  With ``writes`` each asks for that rate of writing.
     Nodes
         Files are created on ``nodes``, ``ranks`` of a burst on each; agents speak with the service every
         ``pace`` (0: as the service sets it) and see a close up to ``close_poll`` late.
@@ -27,8 +27,9 @@ class Scenario:
         ``slow_from`` on.  Each further writer costs an element ``loss`` of its speed.  Rates are described
         wrongly by a factor between ``1 - wrong`` and ``1 + wrong``.  A part ``flapping`` run at
         ``flap_speed`` for ``flap_seconds`` in every four times that.  ``machine`` elements each share a
-        link of ``link`` bytes a second (0: no limit).  With ``capacity`` (bytes, 0: never full) every
-        other element has a quarter of the space of the rest.
+        link of ``link`` bytes a second (0: no limit).  With ``capacity`` (what all files together take of
+        it, 0: never full) every other element has a quarter of the space of the rest.  At the start all but
+        every eighth element are ``full`` to that part.
     Others
         ``strangers`` programs that nobody places write files of ``STRANGER_FILE`` bytes one after the other
         to one element, for ``stranger_stays`` on average, and go on with another element.  Programs read
@@ -70,7 +71,9 @@ class Scenario:
     machine: int = 8
     link: float = 0.0
     capacity: float = 0.0
+    full: float = 0.0
     behind: float = 0.0
+    writes: float = 0.0
     idle: float = 0.0
     idle_seconds: float = 60.0
     nodes: int = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ses_simulate.cases.scenario import GB, Scenario
+from ses_simulate.cases.scenario import GB, MB, Scenario
 
 _Product = partial(Scenario, rho=0.7, interval=1.0, constant=2.0, nodes=64, close_poll=0.5, files=6_000)
 
@@ -15,6 +15,17 @@ CASES = (
     _Product("elements-16-small", "16 elements, 0.8 GB, load 0.8", rho=0.8, elements=16, mean=0.8 * GB),
     _Product("elements-250", "250 elements, 0.8 GB, load 0.8", rho=0.8, elements=250, mean=0.8 * GB),
     _Product("elements-1000", "1,000 elements, 0.8 GB, load 0.8", rho=0.8, elements=1000, mean=0.8 * GB),
+    _Product(
+        "small-needs",
+        "all ask for 20 MB/s, rates described within 2 %",
+        rho=0.5,
+        elements=16,
+        nodes=32,
+        mean=2 * GB,
+        wrong=0.02,
+        writes=20 * MB,
+        files=3_000,
+    ),
     _Product("nodes-64", "64 nodes, 0.8 GB, load 0.8", rho=0.8, mean=0.8 * GB),
     _Product("nodes-1000", "1,000 nodes, 0.8 GB, load 0.8", rho=0.8, mean=0.8 * GB, nodes=1000),
     _Product(

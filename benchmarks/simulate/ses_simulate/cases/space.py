@@ -15,4 +15,8 @@ CASES = (
         elements=16, files=1_000, interval=1.0, constant=2.0, nodes=16, close_poll=0.5, capacity=0.95,
         judged="room",
     ),
+    Scenario(
+        "added-empty", "14 of 16 elements 96 % full, 2 empty, sizes not told", rho=0.6, mean=2 * GB,
+        elements=16, files=3_000, interval=1.0, constant=2.0, nodes=32, close_poll=0.5, full=0.96,
+    ),
 )  # fmt: skip

@@ -50,6 +50,7 @@ class Terms:
     ended: float | None = None  # part of a stream that counts on after its end, until a sample tells
     equal_share: float | None = None
     equal_others: float | None = None
+    plenty: float | None = None
 
 
 PRODUCT = Terms()
@@ -62,6 +63,7 @@ def policy_of(terms: Terms) -> Records:
         ("ended_weight", terms.ended),
         ("equal_share", terms.equal_share),
         ("equal_others", terms.equal_others),
+        ("plenty", terms.plenty),
         ("room_fraction", None if terms.room else 0.0),
     )
     for name, value in changed:

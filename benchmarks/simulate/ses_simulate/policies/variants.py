@@ -27,4 +27,5 @@ VARIANTS: Mapping[str, Terms] = {
     "with-ended": Terms(ended=0.5),
     "with-narrow-shares": Terms(equal_share=0.1),
     "with-whole-others": Terms(equal_others=1.0),
+    "with-plenty": Terms(plenty=2.0),
 }
