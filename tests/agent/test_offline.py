@@ -73,6 +73,25 @@ def test_fewer_are_compared_the_more_others_placed_since(
     table.detach()
 
 
+@pytest.mark.parametrize(("rate", "compared"), [(0.0, None), (1e6, 3)])
+def test_the_service_is_told_how_many_were_compared(
+    rate: float,
+    compared: int | None,
+    start: Callable[..., Agent],
+    service: ServiceDouble,
+    device: int,
+    tmp_path: Path,
+) -> None:
+    service.rate = rate
+    agent = start(service.url)
+    agent.wait_for("union has 8 candidates")
+    conversation = agent.ask(device)
+    os.close(conversation.create(tmp_path / "file"))
+    placement = conversation.answer.placement
+    wait_until(lambda: placement in service.decided, "the service is told")
+    assert service.decided[placement][1]["compared"] == compared
+
+
 def test_all_are_compared_while_nobody_else_places(
     offline: Callable[..., Agent], service: ServiceDouble
 ) -> None:

@@ -308,6 +308,7 @@ def told(number: int = 0) -> NodeDecision:
         refused=(Refused("u/c", "hard-requirement", 0),),
         refused_total=4,
         job_rank=JobRank(5, 8, "u/b"),
+        compared=1,
     )
 
 
@@ -332,6 +333,8 @@ def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(si
     assert found.notes == (
         "The node was offline; the last answer of the service was 7.0 s old.",
         "Rank 5 of 8 of its job: of equals the first from u/b on.",
+        "Only 1 of the nearest elements were compared, the first in the order of the node or rank: "
+        "other nodes may have placed files of which it had not heard.",
         "3 more elements were refused.",
     )
     assert site.open_now() == [1, 0, 0]

@@ -25,6 +25,12 @@ json rank_json(const Choice &choice) {
           {"begins_at", rows[choice.first].element}};
 }
 
+// How many of the nearest rows were compared, where that was not all; null: it was.
+json compared_json(const Choice &choice) {
+  return choice.few != 0 && choice.few < choice.epoch->elements.size() ? json(choice.few)
+                                                                       : json(nullptr);
+}
+
 json or_null(double number) { return std::isfinite(number) ? json(number) : json(nullptr); }
 
 const char *reason_name(uint8_t refusal) {
@@ -170,6 +176,7 @@ json decision_json(const Choice &choice) {
           {"age_seconds", std::max(0.0, seconds_between(epoch.told, choice.decided))},
           {"offline", choice.offline},
           {"job_rank", rank_json(choice)},
+          {"compared", compared_json(choice)},
           {"user_needs", choice.needs ? choice.needs->generation : std::string()},
           {"requirements", std::move(requirements)},
           {"expected_bytes", sized ? json(choice.need.bytes) : json(nullptr)},

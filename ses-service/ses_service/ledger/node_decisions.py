@@ -60,7 +60,7 @@ class NodeDecision:
     """What files of one user and application were chosen by, from one state of a node's table.
 
     ``age`` is that of the service's last answer, ``offline`` that none came.  ``refused_total`` counts
-    refused elements that are not told, too.
+    refused elements that are not told, too.  ``compared`` is how many candidates were; ``None``: all.
     """
 
     decided_at: float
@@ -73,6 +73,7 @@ class NodeDecision:
     refused: tuple[Refused, ...]
     refused_total: int
     job_rank: JobRank | None = None
+    compared: int | None = None
 
 
 @dataclass(slots=True)
@@ -241,6 +242,11 @@ def _notes(told: NodeDecision, listed: int) -> list[str]:
     if (rank := told.job_rank) is not None:
         of = "" if rank.of is None else f" of {rank.of}"
         notes.append(f"Rank {rank.number}{of} of its job: of equals the first from {rank.begins_at} on.")
+    if told.compared is not None:
+        notes.append(
+            f"Only {told.compared} of the nearest elements were compared, the first in the order of the node "
+            "or rank: other nodes may have placed files of which it had not heard."
+        )
     if told.refused_total > listed:
         notes.append(f"{told.refused_total - listed} more elements were refused.")
     return notes

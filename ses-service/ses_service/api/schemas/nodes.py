@@ -138,7 +138,8 @@ class DecisionMade(Said):
     """What files were chosen by that one user and application chose from one state of the node's table.
 
     `age_seconds` is that of the service's last answer then, `offline` that none came.  `job_rank` is null
-    where the program has none.
+    where the program has none.  Of the nearest candidates only so many were `compared`, the first in the
+    order of the node; null: all were.
     """
 
     id: Annotated[int, Field(ge=0, lt=2**31)]
@@ -148,6 +149,7 @@ class DecisionMade(Said):
     age_seconds: Number | None = None
     offline: bool = False
     job_rank: JobRankSaid | None = None
+    compared: Annotated[int, Field(ge=1, lt=2**31)] | None = None
     user_needs: Annotated[str, Field(max_length=64)] = ""
     requirements: Annotated[list[NeedRequirement], Field(max_length=16, default_factory=list)]
     expected_bytes: Bytes | None = None
@@ -172,6 +174,7 @@ class DecisionMade(Said):
             tuple(node_decisions.Refused(one.element, one.reason, one.requirement) for one in self.refused),
             self.refused_total,
             None if self.job_rank is None else self.job_rank.to_model(),
+            self.compared,
         )
 
 
