@@ -89,6 +89,8 @@ def test_after_a_gap_the_current_rate_is_unknown_until_the_next_interval() -> No
     before_gap = [(0.0, 0.0), (1.0, 9000.0)]
     assert after(*before_gap, (31, 9000)).current is None
     assert after(*before_gap, (31, 9000), (32, 9100)).current == pytest.approx(100)
+    assert after(*before_gap, (1 + WINDOWS.longest_gap, 9000)).current is not None
+    assert after(*before_gap, (1.1 + WINDOWS.longest_gap, 9000)).current is None
 
 
 def test_a_gap_enters_the_average_with_its_full_length() -> None:

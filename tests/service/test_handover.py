@@ -49,7 +49,7 @@ class Service:
         table = element_table(Environment(elements=tuple(map(element, NAMES))))
         self.ledger.bind(table, np.full(3, 50.0), 100.0)
         self._changed = self.ledger.follow()
-        self._stored = stored
+        self.stored = stored
 
     def hear(self, number: int, incarnation: str = AGENT, now: float = 100.0) -> bool:
         return self.ledger.hear(NODE, incarnation, now, now + 30.0, number=number)
@@ -63,8 +63,8 @@ class Service:
     def adopt(self, ids: Iterable[str]) -> None:
         """Take over the stored ones of these that are open."""
         for placement_id in sorted(ids):
-            if self._stored.get(placement_id, ("", False))[1]:
-                self._stored[placement_id] = (self.name, True)
+            if self.stored.get(placement_id, ("", False))[1]:
+                self.stored[placement_id] = (self.name, True)
                 self.ledger.restore(placed(placement_id, NAMES[int(placement_id, 16) % 3]))
                 self.ledger.doubt(placement_id)
                 self.ledger.expect(NODE, 100.0, 1000.0)
@@ -79,10 +79,10 @@ class Service:
         changes = [(one, self.ledger.find(one)) for one in sorted(self._changed)]
         self._changed.clear()
         for placement_id, one in changes:
-            if one is None and self._stored.get(placement_id, ("", False))[0] == self.name:
-                del self._stored[placement_id]
+            if one is None and self.stored.get(placement_id, ("", False))[0] == self.name:
+                del self.stored[placement_id]
             if one is not None:
-                self._stored[placement_id] = (self.name, one.state is PlacementState.OPEN)
+                self.stored[placement_id] = (self.name, one.state is PlacementState.OPEN)
         node = self.ledger.node(NODE)
         spoken = {} if node is None else {NODE: (node.incarnation, node.number)}
         return notifications.texts(self.name, changes, {}, 100.0, spoken) if changes else []
@@ -196,6 +196,23 @@ def test_an_agent_begun_anew_belongs_to_who_hears_it(pair: tuple[Service, Servic
     tell(other, one, now=103.0)
     assert (len(one.ledger), len(other.ledger)) == (0, 1)
     assert one.open_now == other.open_now == [1, 0, 0]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_what_the_node_ended_is_stored_as_ended_after_another_stored_it_open(
+    pair: tuple[Service, Service], number: int
+) -> None:
+    one, other = pair
+    one.hear(2)
+    one.open("1" * 16, "u/a")
+    one.ledger.end("1" * 16, EndReason.CLOSED, 100.0)
+    one.store()
+    other.hear(number)
+    other.open("1" * 16, "u/a")
+    tell(other, one)
+    assert one.stored["1" * 16] == (other.name, True)
+    one.store()
+    assert one.stored["1" * 16] == (one.name, False)
 
 
 def test_an_agent_that_numbers_nothing_leaves_its_files_to_whom_it_speaks_with(

@@ -70,6 +70,15 @@ def seen(free: float, **more: Any) -> Observation:
     return Observation("union/b0", START, free_bytes=free, **more)
 
 
+def test_a_sample_is_due_now_and_then_whatever_becomes_of_the_clock() -> None:
+    trend = SpaceTrend()
+    assert trend.due(START)
+    trend.record(START, ["u/a"], [1e9])
+    assert not trend.due(START + APART - 1)
+    assert trend.due(START + APART)
+    assert trend.due(START - DAY), "the clock was set back: it would be a day without samples"
+
+
 def test_it_is_kept_over_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "space.json"
     space = Space(path)
