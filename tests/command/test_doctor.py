@@ -243,6 +243,15 @@ def test_a_service_without_a_monitor(examine, service):
 def test_an_element_with_old_data(examine, service):
     service.elements[0]["observation"].update(state="stale", age_seconds=42.0)
     assert "union/b1: last seen 42 s ago" in said(examine(), "data of elements")
+    assert "See whether its exporter answers: http" in said(examine(), "data of elements")
+
+
+def test_an_element_with_old_data_that_the_monitor_sees_by_itself(examine, service):
+    seen = {"state": "stale", "age_seconds": 42.0, "target": "this node, /srv/union"}
+    service.elements[0]["observation"].update(seen)
+    text = said(examine(), "data of elements")
+    assert "Look on the machine of the monitor: smed-monitor check" in text
+    assert "exporter" not in text
 
 
 @pytest.mark.parametrize("seen", [None, {"state": "missing", "detail": "no such mount point"}])

@@ -15,7 +15,7 @@ from smed_monitor.collectors.mergerfs import Mergerfs, branches
 from smed_monitor.collectors.prometheus import QUERIES, Prometheus
 from smed_monitor.collectors.statvfs import Statvfs
 from smed_monitor.config.settings import ElementSettings, Target
-from smed_monitor.core.errors import ContentError, DeadlineError, ElementMissingError
+from smed_monitor.core.errors import ContentError, DeadlineError, ElementMissingError, UnreachableError
 from smed_monitor.core.model import now
 
 
@@ -74,6 +74,12 @@ def test_branches_of_a_union_and_what_may_be_created_there(tmp_path: Path) -> No
         for path in ("/a", "/b")
     )
     assert (a.no_create, a.read_only, b.no_create, b.read_only) == (True, False, False, True)
+
+
+def test_a_union_that_is_not_mounted_is_said_once(tmp_path: Path) -> None:
+    target = Target(name="here", collector="mergerfs", paths=(str(tmp_path),))
+    with pytest.raises(UnreachableError, match=rf"^has no mergerfs union at {tmp_path}: "):
+        Mergerfs().open(target).read()
 
 
 def vectors(**values: float) -> list[bytes]:

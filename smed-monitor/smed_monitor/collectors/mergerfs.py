@@ -67,7 +67,7 @@ class BranchesSource(Source):
             try:
                 text = os.getxattr(Path(union) / ".mergerfs", "user.mergerfs.branches").decode()
             except OSError as error:
-                raise UnreachableError(f"{union} is not a mergerfs union: {error.strerror}") from error
+                raise UnreachableError(f"has no mergerfs union at {union}: {error.strerror}") from error
             modes.update(branches(text))
         facts = json.loads(facts_of(modes))
         for path, mode in modes.items():

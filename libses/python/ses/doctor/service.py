@@ -141,9 +141,10 @@ def _stale(one: Element) -> Finding:
         )
     age = "unknown" if seen.age_seconds is None else f"{seen.age_seconds:.0f} s"
     reason = f" ({seen.detail})" if seen.detail else ""
-    return fault(
-        DATA, f"{one.id}: last seen {age} ago{reason}.", f"See whether its exporter answers: {seen.exporter}"
-    )
+    mend = f"See whether its exporter answers: {seen.exporter}"
+    if not seen.exporter.startswith(("http://", "https://")):
+        mend = "Look on the machine of the monitor: smed-monitor check --config /etc/qstorman/smed.toml"
+    return fault(DATA, f"{one.id}: last seen {age} ago{reason}.", mend)
 
 
 def check_exporters(elements: Sequence[Element]) -> list[Finding]:
