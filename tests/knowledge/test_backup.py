@@ -126,6 +126,10 @@ def test_fuseki_is_backed_up_by_command_with_its_password_only(
     refused = run("backup", *where, tmp_path / "backup.nq")
     assert refused.exit_code == 1
     assert "401" in refused.output
+    nowhere = run("backup", *known, tmp_path / "none" / "backup.nq")
+    assert (
+        nowhere.output == f"Error: {tmp_path}/none/backup.nq cannot be written: No such file or directory\n"
+    )
     assert not (tmp_path / "backup.nq").exists()
     assert run("backup", *known, tmp_path / "backup.nq").exit_code == 0
     fuseki.client().update("DROP ALL")

@@ -185,3 +185,8 @@ def test_a_token_others_can_read_stops_the_start(tmp_path: Path) -> None:
 def test_an_address_of_no_service_is_refused(run) -> None:
     code, said = run("serve", "--service-url", "htp://store1:8630")
     assert (code, "begins with http:// or https:// or unix:/" in said) == (2, True)
+
+
+def test_a_question_that_nobody_answers_is_no_interruption(run) -> None:
+    code, said = run("account", "add", "alice", stdin="")
+    assert (code, said.endswith("Aborted!\n")) == (1, True)

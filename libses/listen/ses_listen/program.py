@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from typing import Any
 
 import click
@@ -26,7 +27,9 @@ class Program(click.Group):
         ctrl_c.is_an_exception()
         try:
             return super().invoke(ctx)
-        except (KeyboardInterrupt, click.Abort):  # Abort: at a question
+        except (KeyboardInterrupt, click.Abort) as error:  # Abort: at a question
+            if isinstance(error, click.Abort) and not (sys.stdin and sys.stdin.isatty()):
+                raise  # nobody answers there
             click.echo(err=True)  # behind ^C
             raise SystemExit(128 + signal.SIGINT) from None
         finally:

@@ -67,7 +67,11 @@ def backup(file: Path, **which: Any) -> None:
     if which["state_dir"] is not None:
         must_hold(which["state_dir"], "knowledge/data")
     with _opened(**which) as store:
-        click.echo(f"{back_up(store, file)} statements written to {file}")
+        try:
+            written = back_up(store, file)
+        except OSError as error:
+            raise click.ClickException(f"{file} cannot be written: {error.strerror}") from None
+        click.echo(f"{written} statements written to {file}")
 
 
 @click.command(
