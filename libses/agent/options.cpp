@@ -58,7 +58,6 @@ Options parse_options(int argc, char **argv) {
                  "http://127.0.0.1:8630 on this machine.  Given\n"
                  "several times, the first that answers is used, and\n"
                  "the others when it fails.  [required]")
-      ->required()
       ->check(CLI::Validator(check_url, "URL"))
       ->option_text("URL");
   app.add_option("--token-file", options.token_file,
@@ -178,6 +177,9 @@ Options parse_options(int argc, char **argv) {
 
   try {
     app.parse(argc, argv);
+    if (options.service_urls.empty()) { // required() would hide an option that is misspelled
+      throw CLI::RequiredError("--service");
+    }
   } catch (const CLI::ParseError &error) {
     const bool asked = error.get_exit_code() == 0; // --help or --version
     app.exit(error);

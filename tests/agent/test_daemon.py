@@ -53,6 +53,7 @@ def test_version_is_the_projects(binary: Path) -> None:
     ("options", "reason"),
     [
         ((), "--service is required"),
+        (("--servce", "unix:/run/s"), "not expected: unix:/run/s --servce"),
         (("--service", "127.0.0.1:8630"), "must start with https://, http:// or unix:/"),
         (("--service", "http://"), "names no host"),
         (("--service", "http://h:0"), "names no host, or holds more"),
@@ -67,6 +68,7 @@ def test_version_is_the_projects(binary: Path) -> None:
     ],
     ids=[
         "no-url",
+        "misspelled",
         "no-scheme",
         "no-host",
         "no-port",
