@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
@@ -82,6 +83,26 @@ def test_file_of_a_program_that_exits_at_once_is_told_with_path_and_size(
         run(*command, f"{file}{number}")
     expected = Path("/etc/passwd").stat().st_size if size is None else size
     assert told(service) == {f"{file}{number}": expected for number in range(20)}
+
+
+def test_files_named_from_a_directory_are_found_by_the_shell_that_is_still_there(
+    run: Callable[..., Agent], service: ServiceDouble, union: Path, tmp_path: Path
+) -> None:
+    """Also where its user has many processes that are older, as root has."""
+    table = Claims(run("touch", f"{union}/first").socket, os.getuid())
+    table.wait_until_staged()
+    table.detach()
+    directory = union / "directory"
+    directory.mkdir()
+    make = 'cd "$0" && exec touch "$@"'
+    names = [f"f{number}" for number in range(10)]
+    with ExitStack() as ended:
+        for where in (*[tmp_path] * 70, directory):
+            held = subprocess.Popen(["cat"], cwd=where, stdin=subprocess.PIPE)
+            ended.enter_context(held)
+            ended.callback(held.kill)
+        run("bash", "-c", make, str(directory), *names, makes=len(names))
+    assert set(told(service)) == {f"{union}/first", *(str(directory / name) for name in names)}
 
 
 LEFT_BEHIND = (

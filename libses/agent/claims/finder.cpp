@@ -216,7 +216,7 @@ Finder::Found Finder::look_for(const ClaimedFile &file, ProcessLook &process, Pl
     named = names_.in_directory(file, is_process);
   }
   if (!named.has_directory) {
-    placed.handle = names_.handle_of(file, is_process);
+    placed.handle = names_.handle_of(file, is_process, is_orphan);
     named.facts = facts_of(placed.handle.get());
     named.path = path_of(placed.handle.get());
   }

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 
@@ -46,13 +48,20 @@ bool is_process_of(pid_t pid, uid_t uid) {
   return owner && *owner == uid;
 }
 
-std::vector<pid_t> processes_of(uid_t uid, size_t most) {
-  std::vector<pid_t> found;
+std::vector<pid_t> processes_of(uid_t uid, pid_t pid, size_t most) {
+  std::vector<pid_t> all;
   const std::unique_ptr<DIR, int (*)(DIR *)> directory(opendir("/proc"), closedir);
   while (const dirent *entry = directory ? readdir(directory.get()) : nullptr) {
-    const pid_t pid = std::atoi(entry->d_name);
-    if (found.size() < most && is_process_of(pid, uid)) {
-      found.push_back(pid);
+    if (const pid_t one = std::atoi(entry->d_name); one > 0) {
+      all.push_back(one);
+    }
+  }
+  // Numbers are given in turn, and after the last one from the first again.
+  std::ranges::sort(all, {}, [pid](pid_t one) { return static_cast<uint32_t>(pid - one); });
+  std::vector<pid_t> found;
+  for (size_t i = 0; i < all.size() && found.size() < most; i++) {
+    if (is_process_of(all[i], uid)) {
+      found.push_back(all[i]);
     }
   }
   return found;

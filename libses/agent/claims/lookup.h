@@ -25,8 +25,8 @@ namespace ses::agent {
 
 // PID is a process of UID.
 [[nodiscard]] bool is_process_of(pid_t pid, uid_t uid);
-// At most MOST of them.
-[[nodiscard]] std::vector<pid_t> processes_of(uid_t uid, size_t most);
+// At most MOST of them, first those that were started last before PID.
+[[nodiscard]] std::vector<pid_t> processes_of(uid_t uid, pid_t pid, size_t most);
 
 } // namespace ses::agent
 

@@ -95,7 +95,7 @@ const Names::Opened &Names::open_directory(const ClaimedFile &file, bool is_proc
   return opened;
 }
 
-UniqueFd Names::handle_of(const ClaimedFile &file, bool is_process) {
+UniqueFd Names::handle_of(const ClaimedFile &file, bool is_process, bool is_orphan) {
   UniqueFd handle;
   const std::string &path = file.claim.path;
   const auto is_it = [&](UniqueFd candidate) {
@@ -136,10 +136,12 @@ UniqueFd Names::handle_of(const ClaimedFile &file, bool is_process) {
       directories_.erase(known);
     }
   }
-  if (!path.starts_with('/') && !is_process && Clock::now() >= search_at_) {
+  if (!path.starts_with('/') && is_orphan && Clock::now() >= search_at_) {
     search_at_ = Clock::now() + kSearchEvery;
-    for (const pid_t pid : processes_of(file.uid, kMostProcesses)) {
+    // The shell that started it is there still, as a rule.
+    for (const pid_t pid : processes_of(file.uid, file.claim.pid, kMostProcesses)) {
       if (is_in(pid, -1)) {
+        learn(file.mount_point, path_of(handle.get()));
         return handle;
       }
     }

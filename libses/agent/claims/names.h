@@ -35,8 +35,8 @@ public:
   [[nodiscard]] Looked in_directory(const ClaimedFile &file, bool is_process);
   // A handle to a file that was found so; invalid when it is gone.
   [[nodiscard]] UniqueFd handle_in_directory(const ClaimedFile &file) const;
-  // A handle to it, by whatever is known.
-  [[nodiscard]] UniqueFd handle_of(const ClaimedFile &file, bool is_process);
+  // A handle to it, by whatever is known.  IS_ORPHAN: the process is gone, or about to be.
+  [[nodiscard]] UniqueFd handle_of(const ClaimedFile &file, bool is_process, bool is_orphan);
   // Closes the directories.
   void forget() { opened_.clear(); }
 
