@@ -22,6 +22,8 @@ struct best {
   double distance_steps; /* steps of equal distance in 1 */
   double share_steps;    /* steps of equal share in a byte per second */
   double others_steps;   /* steps of equal streams of others in one */
+  double slowest;        /* the lowest write rate of those with plenty */
+  double speed_steps;    /* steps of equal write rates in the slowest */
   size_t limit;          /* places from here on come after those before, of the nearest */
 };
 
@@ -31,7 +33,7 @@ struct key {
   uint64_t classes; /* distance, later, scarce, share */
   double ours;
   uint64_t others; /* in steps */
-  double speed;    /* where there is plenty: the capability */
+  uint64_t speed;  /* where there is plenty: the write rate above the slowest, in steps */
   uint64_t last_placed;
   size_t place;
 };
@@ -102,13 +104,17 @@ static void find_share(const struct ses_core_query *query, const struct ses_core
   size_t place = 0;
   size_t row = query->first;
   float most = 0.0F;
+  double slowest = __builtin_inf();
   for (size_t near = 0; place < query->count && near < few; place++, row = after(query, row)) {
     if (!is_near(best, &verdicts[row]))
       continue;
     most = verdicts[row].share > most ? verdicts[row].share : most;
+    if (verdicts[row].plenty)
+      slowest = smaller(query->elements[row].write_rate, slowest);
     near++;
   }
   best->share = most;
+  best->slowest = slowest;
   best->limit = place;
   double width = width_of(query->policy->equal_share) * best->share;
   best->large = (float)(best->share - width * ROUNDED_UP);
@@ -118,7 +124,8 @@ static void find_share(const struct ses_core_query *query, const struct ses_core
 static struct best best_of(const struct ses_core_query *query,
                            const struct ses_core_verdict *verdicts) {
   struct best best = {.rates = asks_for_rates(query->need),
-                      .others_steps = 1.0 / width_of(query->policy->equal_others)};
+                      .others_steps = 1.0 / width_of(query->policy->equal_others),
+                      .speed_steps = 1.0 / width_of(query->policy->equal_share)};
   find_distance(query, verdicts, &best);
   find_share(query, verdicts, &best);
   return best;
@@ -138,9 +145,10 @@ static inline uint64_t classes_of(const struct ses_core_query *query, const stru
   return distance_class(best, verdict) << 32 | later << 31 | near_class(query, best, verdict, row);
 }
 
-static inline double speed_of(const struct ses_core_verdict *verdict,
-                              const struct ses_core_element *element) {
-  return verdict->plenty ? larger(element->write_rate, 0.0) : __builtin_inf();
+static inline uint64_t speed_of(const struct best *best, const struct ses_core_verdict *verdict,
+                                const struct ses_core_element *element) {
+  return verdict->plenty ? class_of(element->write_rate / best->slowest - 1.0, best->speed_steps)
+                         : (uint64_t)MOST_STEPS;
 }
 
 static inline double ours_of(const struct ses_core_query *query,
@@ -173,7 +181,7 @@ static inline struct key key_of(const struct ses_core_query *query, const struct
       .classes = classes_of(query, best, verdict, row),
       .ours = ours,
       .others = others_of(best, element),
-      .speed = speed_of(verdict, element),
+      .speed = speed_of(best, verdict, element),
       .last_placed = last_placed_of(query, element, ours),
       .place = place_of(query, row),
   };
@@ -218,7 +226,7 @@ static inline bool precedes(const struct ses_core_query *query, const struct bes
   DECIDE(classes, classes_of(query, best, verdict, row));
   DECIDE(ours, ours_of(query, element, row));
   DECIDE(others, others_of(best, element));
-  DECIDE(speed, speed_of(verdict, element));
+  DECIDE(speed, speed_of(best, verdict, element));
   DECIDE(last_placed, last_placed_of(query, element, key.ours));
   return place_of(query, row) < last->place;
 }
@@ -320,7 +328,7 @@ static int first_near(const struct ses_core_query *query, const struct best *bes
     WEIGH(classes, near_class(query, best, verdict, row));
     WEIGH(ours, ours_of(query, element, row));
     WEIGH(others, others_of(best, element));
-    WEIGH(speed, speed_of(verdict, element));
+    WEIGH(speed, speed_of(best, verdict, element));
     WEIGH(last_placed, last_placed_of(query, element, key.ours));
     if (before) {
       chosen = (int)row;

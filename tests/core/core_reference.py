@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from ses_core import Cause, Kind, Refusal, State
 
 NAN = math.nan
+MOST_STEPS = 1_000_000
 RATES = (Kind.CURRENT_READ, Kind.AVERAGE_READ, Kind.CURRENT_WRITE, Kind.AVERAGE_WRITE)
 READS = (Kind.CURRENT_READ, Kind.AVERAGE_READ)
 
@@ -164,6 +166,14 @@ def order(
     rates = any(one["kind"] in RATES and not one["at_most"] for one in asked)
     beyond = visited(compared[-1]) + 1 if few and len(near) >= few else len(verdicts)
 
+    enough = [float(table[place]["write_rate"]) for place in compared if verdicts[place]["plenty"]]
+    slowest = min((one for one in enough if known(one)), default=math.inf)
+
+    def above(rate: float) -> int:
+        with np.errstate(all="ignore"):
+            steps = (np.float64(rate) / slowest - 1) * (1 / policy["equal_share"])
+        return int(max(0, steps)) if steps < MOST_STEPS else MOST_STEPS
+
     def key(place: int) -> tuple[Any, ...]:
         verdict, row = verdicts[place], table[place]
         free = row["free"] if known(row["free"]) else row["size"]
@@ -173,9 +183,7 @@ def order(
             if verdict["plenty"] or got == best
             else step((best - got) / best if best else NAN, policy["equal_share"])
         )
-        speed = math.inf
-        if verdict["plenty"]:
-            speed = float(row["write_rate"]) if known(row["write_rate"]) else 0.0
+        speed = above(float(row["write_rate"])) if verdict["plenty"] else MOST_STEPS
         return (
             bool(verdict["tight"]),
             -max(0.0, free - row["reserved"]) if verdict["tight"] else 0,

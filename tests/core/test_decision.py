@@ -136,20 +136,24 @@ def test_a_part_of_the_element_is_kept_free_only_while_no_sizes_are_known(room: 
     assert Query(elements, need(room=room), defaults()).choose() == (1 if last else 0)
 
 
-@pytest.mark.parametrize("plenty", [None, 2.0])
-def test_files_that_need_little_go_to_an_idle_element_whatever_elements_are_slower(
-    plenty: float | None,
+@pytest.mark.parametrize(
+    ("rates", "own", "last_placed", "chosen"),
+    [
+        ((490, 500), (1, 0), (1, 2), 1),  # idle, though faster
+        ((490, 500), (0, 0), (2, 1), 1),  # alike: the least recently used
+        ((100, 500), (0, 0), (2, 1), 0),  # the fast one is left to who needs it
+        ((100, 500), (3, 0), (1, 2), 1),  # but not while it is idle and the slow one is used
+        ((30, 500), (0, 0), (1, 2), 1),  # less than twice what is asked for
+    ],
+)
+def test_files_that_need_little_leave_fast_elements_to_others_and_pile_up_nowhere(
+    rates: tuple[int, int], own: tuple[int, int], last_placed: tuple[int, int], chosen: int
 ) -> None:
     elements = table(2)
-    elements["write_rate"], elements["own"] = (490 * MB, 500 * MB), (1, 0)
-    policy = defaults()
-    if plenty is not None:
-        policy["plenty"] = plenty
+    elements["write_rate"] = np.array(rates) * MB
+    elements["own"], elements["last_placed"] = own, last_placed
     asked = need((Kind.CURRENT_WRITE, False, False, 20 * MB, 1.0))
-    assert Query(elements, asked, policy).choose() == 1
-    elements["own"] = 0
-    elements["last_placed"] = (2, 1)
-    assert Query(elements, asked, policy).choose() == (1 if plenty is None else 0)
+    assert Query(elements, asked, defaults()).choose() == chosen
 
 
 @given(arbitrary())

@@ -270,7 +270,8 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
  *        those with plenty are equals of the best
  *     5. fewer streams of ours
  *     6. fewer streams of others, in steps of equal_others
- *     7. plenty, the least write_rate first
+ *     7. those with plenty, the lower write_rate first: those within equal_share above the lowest
+ *        are equals, and so on upwards
  *     8. the last placement longest ago, unless the decider keeps its place, or compares
  *        only few and no stream of ours is there
  *     9. the order of the table, from row `first` on

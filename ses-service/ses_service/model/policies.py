@@ -93,8 +93,8 @@ class Policies:
         0.1, "Numbers of streams of others that differ by at most this count as equal.", most=1000
     )
     plenty: float = _setting(
-        0.0,
-        "This many times the required rates is as good as more: of equally used elements the slowest comes "
+        2.0,
+        "This many times the required rates is as good as more: of equally used elements the slower come "
         "first. 0: more is always better.",
         most=1000,
     )

@@ -68,5 +68,5 @@ TERMS: Mapping[str, tuple[str, ...]] = {
     "with-recency-of-all": ("wrong-rates", "strangers", "workflows"),
     "with-narrow-shares": ("wrong-rates",),
     "with-whole-others": ("unassisted-t5", "nodes-1000"),
-    "with-plenty": ("small-needs",),
+    "no-plenty": ("small-needs",),
 }

@@ -19,6 +19,7 @@ VARIANTS: Mapping[str, Terms] = {
     "no-writing-out": Terms(writing_out=False),
     "no-spread": Terms(spread=False),
     "no-orders": Terms(orders=False),
+    "no-plenty": Terms(plenty=0.0),
     "no-ranks": Terms(ranks=False),
     "no-recency": Terms(recency=False),
     "no-idle-recency": Terms(idle_recency=False),
@@ -27,5 +28,4 @@ VARIANTS: Mapping[str, Terms] = {
     "with-ended": Terms(ended=0.5),
     "with-narrow-shares": Terms(equal_share=0.1),
     "with-whole-others": Terms(equal_others=1.0),
-    "with-plenty": Terms(plenty=2.0),
 }
