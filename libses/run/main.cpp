@@ -2,7 +2,6 @@
 //
 // Does NOT stay: the program has this process, its descriptors, its signals and its exit status.
 // Whatever is wrong with placing is said on standard error, and the program runs all the same.
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -33,8 +32,7 @@ Finding look(const Options &options) {
   finding.library = library.entry;
   finding.no_library = library.why;
   finding.supervised = options.supervise;
-  finding.filtered = prctl(PR_GET_SECCOMP) > 0;
-  if (finding.reach == Reach::kLibrary && (options.supervise || finding.filtered)) {
+  if (finding.reach == Reach::kLibrary && options.supervise) {
     finding.reach = Reach::kSupervisor;
   } else if (finding.reach == Reach::kLibrary && library.entry.empty()) {
     finding.reach = Reach::kNothing;

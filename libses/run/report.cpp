@@ -46,13 +46,6 @@ std::string subject(const Target &target) {
   return text;
 }
 
-// What is particular about the program, or about where it is run.
-std::string fact_of(const Finding &finding) {
-  return finding.filtered && finding.target.kind == Kind::kDynamic
-             ? "under a seccomp filter, as in most containers, where the library does nothing: "
-             : words_of(finding.target.kind).fact;
-}
-
 std::string who_places(const Finding &finding) {
   switch (finding.reach) {
   case Reach::kLibrary:
@@ -81,7 +74,7 @@ std::string sentence(const Finding &finding) {
                ? target.name + ": " + reason
                : subject(target) + ": its interpreter " + target.missing + ": " + reason;
   }
-  std::string text = subject(target) + ": " + fact_of(finding) + who_places(finding);
+  std::string text = subject(target) + ": " + words_of(target.kind).fact + who_places(finding);
   if (target.kind == Kind::kDynamic && finding.reach == Reach::kNothing) {
     text +=
         " (" + finding.no_library + "; is libses installed beside ses-run? Else: --library FILE)";

@@ -13,7 +13,6 @@ struct Finding {
   Target target;
   Reach reach = Reach::kNothing; // who can: the target's, as far as the library is there
   bool supervised = false;       // it is to run under a supervisor, not under the library
-  bool filtered = false;         // by seccomp: the library makes the original calls only
   std::string library;           // what LD_PRELOAD would name
   std::string no_library;        // why there is none
   Node node;                     // looked at where that is said

@@ -14,7 +14,6 @@ from agent_socket_double import NOT_MANAGED, PLACE, UNAVAILABLE, answer, listeni
 from selection_service_double import element, observation
 from ses.doctor import agent as agent_checks
 from ses.doctor import agent_protocol
-from ses.doctor import library as library_checks
 from ses.doctor.library import NAMES
 
 ROOT = Path(__file__).parents[2]
@@ -86,15 +85,6 @@ def test_a_library_other_users_cannot_load(examine, tmp_path, wrapper):
     text = said(examine("--library", str(closed)), "preload library")
     assert "closed to them" in text
     assert "chmod o+rX" in text
-
-
-def test_a_filter_under_which_the_library_does_nothing(examine, monkeypatch, tmp_path):
-    status = tmp_path / "status"
-    monkeypatch.setattr(library_checks, "STATUS", status)
-    status.write_text("Name:\tses\nSeccomp:\t2\nSeccomp_filters:\t1\n")
-    assert "ses-run --supervise" in said(examine(), "preload library", "warning")
-    status.write_text("Name:\tses\nSeccomp:\t0\nSeccomp_filters:\t0\n")
-    assert not [one for one in examine() if one["state"] == "warning" and one["link"] == "preload library"]
 
 
 def test_it_speaks_the_version_of_the_agent():

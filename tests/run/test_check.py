@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import shutil
@@ -14,22 +13,6 @@ import pytest
 from program_ways import Programs
 
 NOBODY = 65534
-PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
-
-
-class Filter(ctypes.Structure):
-    """A seccomp filter of one instruction, which allows every call (struct sock_fprog)."""
-
-    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
-
-    def put_on(self) -> None:
-        """Put it on this process for good."""
-        system = ctypes.CDLL(None)
-        assert system.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-        assert system.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(self)) == 0
-
-
-ALLOW_ALL = Filter(1, (0x06).to_bytes(2, "little") + bytes(2) + (0x7FFF0000).to_bytes(4, "little"))
 
 
 def check(ses_run: Path, program: str | Path, user: int | None = None) -> tuple[int, dict[str, Any]]:
@@ -173,24 +156,3 @@ def test_32_bit_program_gets_no_library_it_would_complain_of(ses_run: Path, prog
     )
     assert (done.returncode, done.stdout) == (0, "")
     assert "ld.so" not in done.stderr
-
-
-@pytest.mark.parametrize("supervised", [False, True])
-def test_program_under_a_filter_is_for_the_supervisor(ses_run: Path, supervised: bool) -> None:
-    done = subprocess.run(
-        [ses_run, "--check", *(["--supervise"] if supervised else []), "--json", "/bin/sh"],
-        capture_output=True, text=True, timeout=60, check=False, preexec_fn=ALLOW_ALL.put_on,
-    )  # fmt: skip
-    report = json.loads(done.stdout)
-    assert (done.returncode, report["reach"]) == (0 if supervised else 1, "supervisor")
-    assert "under a seccomp filter" in report["message"]
-
-
-def test_program_under_a_filter_is_told_and_run(ses_run: Path) -> None:
-    done = subprocess.run(
-        [ses_run, "sh", "-c", "exit 3"],
-        capture_output=True, text=True, timeout=60, check=False, preexec_fn=ALLOW_ALL.put_on,
-    )  # fmt: skip
-    assert done.returncode == 3
-    assert "seccomp filter" in done.stderr
-    assert "ses-run --supervise places its files" in done.stderr
