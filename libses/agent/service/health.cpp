@@ -36,7 +36,10 @@ ServiceHealth::~ServiceHealth() { unlink(told_.c_str()); }
 
 void ServiceHealth::tell(const std::string &text) const {
   const size_t name = told_.rfind('/') + 1;
-  (void)write_own(name == 0 ? "." : told_.substr(0, name), told_.substr(name), text + "\n", 0644);
+  if (!told_.empty()) {
+    (void)write_own(name == 0 ? "./" : told_.substr(0, name), told_.substr(name), text + "\n",
+                    0644);
+  }
 }
 
 void ServiceHealth::look_is_over() {

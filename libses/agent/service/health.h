@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 class ServiceHealth {
 public:
-  // TOLD is a file that says, for ses doctor: "reached URL", or "lost URL CAUSE".
+  // TOLD is a file that says, for ses doctor: "reached URL", or "lost URL CAUSE"; empty: none.
   ServiceHealth(Services &services, std::string told);
   ~ServiceHealth();
   ServiceHealth(const ServiceHealth &) = delete;

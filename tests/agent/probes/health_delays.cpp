@@ -30,7 +30,7 @@ Reply failed_reply(bool nobody_there) {
 
 int print_looks() {
   Services services({ServiceAddress{.url = "http://s"}});
-  ServiceHealth health(services);
+  ServiceHealth health(services, "");
   const auto say = [&](const char *when) {
     std::printf("%s: %d\n", when, health.needed(kPace) ? 1 : 0);
   };
@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
   std::vector<long> least(static_cast<size_t>(times), 1L << 40), most(least.size(), -(1L << 40));
   for (int agent = 0; agent < kAgents; ++agent) {
     Services services({ServiceAddress{.url = "http://s"}});
-    ServiceHealth health(services);
+    ServiceHealth health(services, "");
     (void)health.answered();
     health.worked(milliseconds{std::atoi(argv[3])});
     for (size_t time = 0; time < least.size(); ++time) {
