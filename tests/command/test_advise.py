@@ -107,6 +107,15 @@ def test_what_the_program_needs_is_part_of_the_question(
     assert {one["kind"] for one in asked["requirements"]} == {"current-read-rate", "current-write-rate"}
 
 
+def test_what_the_service_says_about_the_question_is_shown(
+    ses: Ses, kept: str, service: SelectionServiceDouble
+) -> None:
+    note = "Neither the site nor a requirement set has a VO nope."
+    service.selection["notes"] = [note]
+    assert f"Note: {note}" in ses("advise", "--vo", "nope", "--profile", kept).stdout
+    assert ses.json("advise", "--vo", "nope", "--profile", kept)["notes"] == [note]
+
+
 @pytest.mark.usefixtures("kept")
 def test_a_run_that_failed_is_told_as_such(ses: Ses, tmp_path: Path) -> None:
     result = ses("advise", "--", "sh", "-c", f"head -c 2000000 /dev/zero > {tmp_path}/a; exit 7")

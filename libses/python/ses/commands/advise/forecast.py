@@ -6,6 +6,7 @@ import json
 import math
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,12 +98,10 @@ def advise(
     moved = found.read_bytes + found.written_bytes
     if moved < LEAST_BYTES:
         raise UsageError(f"The program moved {moved / 1e6:.1f} MB: too little for storage to matter to it.")
-    candidates = client.select(
-        Subject(user, application, vo), needs, storage_system=system, limit=0
-    ).candidates
+    selection = client.select(Subject(user, application, vo), needs, storage_system=system, limit=0)
     places = [
         Place(one.element, one.read * 1e6, one.write * 1e6)
-        for one in candidates
+        for one in selection.candidates
         if one.read is not None and one.write is not None
     ]
     if not places:
@@ -122,10 +121,11 @@ def advise(
                 "forecasts": [_facts(one) for one in predicted],
                 "together_on_all": sum(one.together for one in predicted if len(one.elements) == 1),
                 "link": _link_facts(carries),
+                "notes": list(selection.notes),
             }
         )
     else:
-        _show(found, predicted, carries, say, bool(program))
+        _show(found, predicted, carries, say, bool(program), selection.notes)
 
 
 def _need_libses() -> None:
@@ -196,7 +196,9 @@ def _link_facts(link: Link) -> dict[str, Any]:
     }
 
 
-def _show(found: ProgramProfile, predicted: list[Forecast], link: Link, say: str, ran: bool) -> None:
+def _show(
+    found: ProgramProfile, predicted: list[Forecast], link: Link, say: str, ran: bool, notes: Sequence[str]
+) -> None:
     out = console(sys.stderr if ran else sys.stdout)
     line(
         out,
@@ -213,3 +215,5 @@ def _show(found: ProgramProfile, predicted: list[Forecast], link: Link, say: str
     line(out, f"Fit at once, {fitting(min(predicted, key=lambda one: one.seconds))}")
     line(out, f"Fit at once, {fitting_on_all(predicted)}")
     line(out, say)
+    for note in notes:
+        line(out, f"Note: {note}", "yellow")
