@@ -468,6 +468,8 @@ void SocketServer::drop(Id id) {
   if (connection.given) {
     parts_.table.end(connection.given->id, false);
   }
+  // While it is looked at, epoll_wait() holds it, and might be the last that does.
+  (void)epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.fd.get(), nullptr);
   bin_.hang_up(std::move(connection.fd));
 }
 
