@@ -284,6 +284,12 @@ def test_the_log_tells_what_the_guardian_let_go_on(
     assert names == made
 
 
+def has_stopped(pid: int) -> bool:
+    """One thread is told, and the others go on until it stops them."""
+    states = [one.read_text().rpartition(") ")[2][0] for one in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return set(states) == {"T"}
+
+
 def test_stopped_worker_holds_nobody_up(union: Union, ses_run: Path, programs: Programs) -> None:
     command = [ses_run, "--supervise", "sh", "-c", 'read x; exec "$0" "$1" 20']
     with subprocess.Popen(
@@ -295,6 +301,8 @@ def test_stopped_worker_holds_nobody_up(union: Union, ses_run: Path, programs: P
     ) as process:
         worker = wait_for_all(union)["worker"][0]
         os.kill(worker, signal.SIGSTOP)
+        # Before it has begun a file: that one is its own.
+        wait_until(lambda: has_stopped(worker), "the worker does not stop")
         try:
             out, _ = process.communicate("go\n", timeout=MOST_SECONDS)
         finally:
