@@ -9,7 +9,7 @@ from ses_client.answers.selections import Selection
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_NOT_FOUND
 
-from ses.commands.amounts import Size
+from ses.amounts import Size
 from ses.commands.decision import show_candidates, show_refused, show_requirements
 from ses.commands.elements.effects import element_id
 from ses.commands.examples import examples

@@ -16,9 +16,9 @@ from ses_client.answers.vocabulary import Profile
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_NOT_FOUND, NotFoundError, SesError, UsageError
 
+from ses.amounts import LinkRate
 from ses.api.library import LibraryError, library
 from ses.commands.advise.last import compare
-from ses.commands.amounts import LinkRate
 from ses.commands.examples import examples
 from ses.commands.options import service_command, subject_options
 from ses.last_forecast import Kept, keep

@@ -10,7 +10,7 @@ from ses_client.answers.reading import JSON
 from ses_client.client import ServiceClient
 from ses_client.errors import UsageError
 
-from ses.commands.amounts import Rate, Size
+from ses.amounts import Rate, Size
 from ses.commands.elements.effects import element_argument, show
 from ses.commands.examples import examples
 from ses.commands.options import service_command

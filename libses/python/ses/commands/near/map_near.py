@@ -19,7 +19,7 @@ import click
 from ses_client.client import ServiceClient
 from ses_client.errors import SesError, UsageError
 
-from ses.commands.amounts import Size
+from ses.amounts import Size
 from ses.commands.examples import examples
 from ses.commands.near.options import Cost, WithProgram, execution_options, program, site_of
 from ses.commands.near.signals import PIPE_CLOSED, interruptible

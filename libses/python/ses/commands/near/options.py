@@ -11,7 +11,7 @@ import click
 from ses_client.client import ServiceClient
 from ses_client.errors import UsageError
 
-from ses.commands.amounts import LinkRate, Rate, Size
+from ses.amounts import LinkRate, Rate, Size
 from ses.commands.options import current_user
 from ses.near.execution.executors import EXECUTORS
 from ses.near.placing import Site

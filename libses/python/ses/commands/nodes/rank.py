@@ -9,8 +9,8 @@ from ses_client.answers.requirements import Subject
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_NOT_FOUND
 
+from ses.amounts import Size
 from ses.columns import Column
-from ses.commands.amounts import Size
 from ses.commands.decision import show_requirements
 from ses.commands.examples import examples
 from ses.commands.options import service_command, subject_options, wide_option
