@@ -9,9 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -58,15 +60,46 @@ def test_accounts_are_added_listed_changed_and_removed(run) -> None:
     assert "alice" not in run("account", "list")[1]
 
 
-@pytest.mark.root
-def test_what_root_makes_belongs_to_who_serves() -> None:
+_WITH_MODE = r"""
+mode=$1 directory=$2
+shift 2
+mount -t tmpfs tmpfs /mnt
+mkdir /mnt/above /mnt/work
+mount -t overlay -o "lowerdir=$directory,upperdir=/mnt/above,workdir=/mnt/work" overlay "$directory"
+chmod "$mode" "$directory"
+exec "$@"
+"""
+
+
+def add_account_in(folder: str, mode: str, directory: str) -> subprocess.CompletedProcess[str]:
+    """Add an account, as root, where ``directory`` has this mode for the command alone."""
+    return subprocess.run(
+        ["unshare", "--mount", "bash", "-ec", _WITH_MODE, "bash", mode, directory,
+         *COMMAND, "account", "add", "alice", "--password-stdin", "--state-dir", folder],
+        input="correct horse\n", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def anothers() -> Iterator[str]:
+    """A state directory that belongs to the user nobody."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.chown(folder, 65534, 65534)
-        subprocess.run(
-            [*COMMAND, "account", "add", "alice", "--password-stdin", "--state-dir", folder],
-            input=b"correct horse\n", check=True,
-        )  # fmt: skip
-        assert {one.stat().st_uid for one in Path(folder).rglob("*")} == {65534}
+        yield folder
+
+
+@pytest.mark.root
+def test_what_root_makes_belongs_to_who_serves(anothers: str) -> None:
+    done = add_account_in(anothers, "755", "/root")  # the interpreter may lie there
+    assert done.returncode == 0, done.stderr
+    assert {one.stat().st_uid for one in Path(anothers).rglob("*")} == {65534}
+
+
+@pytest.mark.root
+def test_who_serves_must_be_able_to_read_the_program(anothers: str) -> None:
+    done = add_account_in(anothers, "700", sysconfig.get_path("stdlib"))
+    assert (done.returncode, "uid 65534, who cannot read" in done.stderr) == (1, True), done.stderr
+    assert not list(Path(anothers).iterdir())
 
 
 def test_root_means_the_state_directory_of_the_unit_where_there_is_one(

@@ -5,14 +5,26 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import click
+
 
 def become_owner_of(folder: Path) -> None:
-    """Let root make no file that the service could not write afterwards.  Raises OSError."""
+    """Let root make no file that the service could not write afterwards.
+
+    Raises OSError, and ClickException when the folder's owner cannot run this program.
+    """
     found = folder.stat()
-    if os.geteuid() == 0 and found.st_uid != 0:
-        os.setgroups([])
-        os.setgid(found.st_gid)
-        os.setuid(found.st_uid)
+    if os.geteuid() != 0 or found.st_uid == 0:
+        return
+    os.setgroups([])
+    os.setgid(found.st_gid)
+    os.setuid(found.st_uid)
+    for program in (os.__file__, __file__):
+        if not os.access(program, os.R_OK):
+            raise click.ClickException(
+                f"{folder} belongs to uid {found.st_uid}, who cannot read {program}, which this program needs. "
+                "Install it, and its Python, where that user can read."
+            )
 
 
 def give_to_owner_of(folder: Path, made: Path) -> None:
