@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from ses_service.knowledge import HttpStore, KnowledgeBase, KnowledgeBaseError, StoreUnavailableError
+from ses_service.knowledge.errors import AnswerLostError
 
 PATIENCE = 120.0
 
@@ -113,3 +114,40 @@ def test_a_store_may_take_its_time_to_accept_a_large_graph(
     store = HttpStore.for_oxigraph(f"http://127.0.0.1:{serve(slow)}")
     store.put_graph("https://example.org/g", "#" * size)
     assert taken == [size]
+
+
+def test_what_may_be_sent_twice_is_when_the_store_hangs_up_before_an_answer(
+    serve: Callable[[Callable[[socket.socket], None]], int],
+) -> None:
+    """A store may end a kept connection as the next request comes, after a refusal or a long silence."""
+    requests: list[bytes] = []
+
+    def hang_up_every_other_time(client: socket.socket) -> None:
+        requests.append(client.recv(65536))
+        if len(requests) % 2 == 0:
+            client.sendall(b"HTTP/1.1 201 Created\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+
+    store = HttpStore.for_oxigraph(f"http://127.0.0.1:{serve(hang_up_every_other_time)}", timeout=PATIENCE)
+    store.put_graph("https://example.org/g", "")
+    store.put_graph("https://example.org/g", "")
+    assert len(requests) == 4
+    with pytest.raises(AnswerLostError):
+        store.update("INSERT DATA { <a:s> <a:p> 1 }")
+    assert len(requests) == 5, "it may have been done"
+
+
+def test_a_graph_that_may_have_been_stored_is_not_said_to_have_met_nobody() -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def die() -> None:
+        client, _ = listening.accept()
+        with client:
+            client.recv(65536)
+            listening.close()
+
+    dying = threading.Thread(target=die)
+    dying.start()
+    store = HttpStore.for_oxigraph(f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=PATIENCE)
+    with pytest.raises(AnswerLostError, match="not known"):
+        store.put_graph("https://example.org/g", "")
+    dying.join()

@@ -59,6 +59,10 @@ class _NotReachedError(StoreUnavailableError):
     """Nobody listens: nothing was sent."""
 
 
+class _HungUpError(StoreUnavailableError):
+    """The connection ended before any answer, as one does that was kept for long, or after a refusal."""
+
+
 class HttpStore:
     """A store behind three addresses. Safe to use from several threads.
 
@@ -167,8 +171,21 @@ class HttpStore:
     def _request(
         self, method: str, url: str, body: bytes, headers: dict[str, str], patience: float = 1.0
     ) -> bytes:
-        limit = self._timeout * patience
-        deadline = time.monotonic() + limit
+        deadline = time.monotonic() + self._timeout * patience
+        try:
+            return self._once(method, url, body, headers, patience, deadline)
+        except _HungUpError:
+            if url == self._update_url:  # twice is not once
+                raise
+        try:
+            return self._once(method, url, body, headers, patience, deadline)
+        except _NotReachedError as error:
+            raise StoreUnavailableError(str(error)) from None  # the first time something was sent
+
+    def _once(
+        self, method: str, url: str, body: bytes, headers: dict[str, str], patience: float, deadline: float
+    ) -> bytes:
+        limit = max(0.001, deadline - time.monotonic())
         # urllib3 sends the body, too, under the time-out for connecting.
         connect = limit if patience > 1 else min(2.0, limit)
         try:
@@ -186,7 +203,9 @@ class HttpStore:
             why = str(error).partition("): ")[2] or error  # after what connection it was
             raise _NotReachedError(f"the knowledge base at {url} does not answer: {why}") from None
         except urllib3.exceptions.HTTPError as error:
-            raise StoreUnavailableError(f"the knowledge base at {url} does not answer: {error}") from None
+            hung_up = any(isinstance(why, ConnectionResetError) for why in error.args)
+            kind = _HungUpError if hung_up else StoreUnavailableError
+            raise kind(f"the knowledge base at {url} does not answer: {error}") from None
         if answer.status < 300:
             return data
         detail = data[:300].decode("utf-8", "replace").strip().splitlines()
