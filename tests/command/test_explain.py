@@ -105,6 +105,7 @@ def test_a_directory_is_told_as_that(ses, service, file, tmp_path):
 def test_a_file_just_made_is_waited_for_until_its_node_tells_of_it(ses, service, file, tmp_path, monkeypatch):
     service.storage_systems = [storage_system(str(tmp_path))]
     told, service.placements = service.placements, []
+    told[0].update(booked_at=999_999_999.9, opened_at=1_000_000_000.1)
     lies_in(monkeypatch, tmp_path / "b3")
     young(monkeypatch)
     waits = []
@@ -117,6 +118,20 @@ def test_a_file_just_made_is_waited_for_until_its_node_tells_of_it(ses, service,
     monkeypatch.setattr(command, "sleep", wait)
     assert "union/b3, distance 0.125" in ses("explain", str(file)).output
     assert len(waits) == 3
+
+
+def test_a_file_just_made_with_the_number_of_one_just_removed_is_not_taken_for_it(
+    ses, service, placed, file, monkeypatch
+):
+    (own,) = service.placements
+    young(monkeypatch)
+    own.update(booked_at=999_999_999.9, opened_at=1_000_000_000.1)
+    removed = {**own, "placement_id": "00000000000000bb", "booked_at": 999_999_999.6,
+               "opened_at": 999_999_999.8, "ended_at": 999_999_999.9}  # fmt: skip
+    service.placements = [removed]
+    monkeypatch.setattr(command, "sleep", lambda _: service.placements.insert(0, own))
+    told = ses.json("explain", str(file))
+    assert (told["placement"]["placement_id"], told["doubt"]) == ("00000000000000aa", None)
 
 
 def test_the_wait_for_a_file_nobody_tells_of_has_an_end(ses, service, file, tmp_path, monkeypatch):
@@ -184,6 +199,7 @@ def placed(file, service, tmp_path, monkeypatch):
                                  inode=str(status.st_ino), booked_at=born - 0.5, opened_at=born + 0.5,
                                  ended_at=born + 0.6)  # fmt: skip
     lies_in(monkeypatch, tmp_path / "b3")
+    monkeypatch.setattr(command, "time", lambda: time.time() + 10)  # its node has told of it
 
     def born_at(moment):
         real = identify

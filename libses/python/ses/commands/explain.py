@@ -49,7 +49,7 @@ def explain(client: ServiceClient, as_json: bool, file: Path, wide: bool) -> Non
     lies_in, exists = _lies_in(path)
     if found is None and exists and (told := outside(client, path)) and not mismatch:
         raise NotFoundError(told)
-    while found is None and _may_still_be_announced(identity):
+    while (found is None or found.doubt) and _may_still_be_announced(identity):
         sleep(_ASK_AGAIN_SECONDS)
         found, mismatch = _find(client, path, identity)
     if found is None:
