@@ -29,6 +29,7 @@ from cryptography import x509
 from ports import free_port
 from service_process import PATIENCE, SITE, until
 from ses.cli import main as ses_command
+from ses_listen.tls import FollowedTls, TlsFiles
 from ses_service.commands.main import main as service_command
 from ses_webface.cli import main as portal_command
 from smed_monitor.cli import main as monitor_command
@@ -185,19 +186,51 @@ def test_the_parts_prove_themselves_to_each_other(parts: Parts) -> None:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_renewed_certificate_is_shown_to_connections_made_afterwards(part: str, parts: Parts) -> None:
+def test_a_renewed_certificate_is_shown_to_connections_made_afterwards(
+    part: str, parts: Parts, tmp_path: Path
+) -> None:
+    shutil.copytree(parts.folder / "tls", tmp_path / "tls")
+    init(tmp_path, f"{part},localhost,127.0.0.1")
+    certificate, key = ((tmp_path / "tls" / one.name) for one in (parts.certificate(part), parts.key(part)))
+    renewed = x509.load_pem_x509_certificate(certificate.read_bytes()).serial_number
     before = parts.serial(part)
     with parts.connect(part) as kept:
         assert healthy(kept)
-        old_key = parts.key(part).read_bytes()
-        init(parts.folder, f"{part},localhost,127.0.0.1")
-        new_key = parts.key(part).read_bytes()
-        parts.key(part).write_bytes(old_key)  # half of it is there
+        parts.certificate(part).write_bytes(certificate.read_bytes())  # half of it is there
         assert parts.serial(part) == before
-        parts.key(part).write_bytes(new_key)
-        renewed = x509.load_pem_x509_certificate(parts.certificate(part).read_bytes()).serial_number
+        parts.key(part).write_bytes(key.read_bytes())
         assert parts.serial(part) == renewed != before
         assert healthy(kept), "the connection made before goes on"
+
+
+def test_files_that_become_good_within_one_tick_of_the_clock_are_read(tmp_path: Path) -> None:
+    """The key is written again before the time of its file goes on."""
+    init(tmp_path, "one,localhost", "two,localhost")
+    names = ("one.pem", "one-key.pem", "two.pem", "two-key.pem")
+    certificate, key, other, other_key = (tmp_path / "tls" / name for name in names)
+    followed = FollowedTls(TlsFiles(certificate, key))
+    last = serial_shown(followed)
+    certificate.write_bytes(other.read_bytes())
+    half = key.stat()
+    assert serial_shown(followed) == last
+    key.write_bytes(other_key.read_bytes())
+    os.utime(key, ns=(half.st_atime_ns, half.st_mtime_ns))
+    assert key.stat().st_size == half.st_size
+    renewed = x509.load_pem_x509_certificate(other.read_bytes()).serial_number
+    assert serial_shown(followed) == renewed != last
+
+
+def serial_shown(followed: FollowedTls) -> int:
+    """Return which certificate a handshake is shown."""
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    heard, said = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = followed.context.wrap_bio(said, heard, server_side=True)
+    asking = client.wrap_bio(heard, said, server_hostname="localhost")
+    for one in (asking, server, asking):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            one.do_handshake()
+    return x509.load_der_x509_certificate(asking.getpeercert(binary_form=True) or b"").serial_number
 
 
 def client_hello() -> bytes:

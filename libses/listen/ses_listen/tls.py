@@ -72,18 +72,23 @@ class FollowedTls:
         self.context = files.context()
         self._stamp = files.stamp()
         self._newest = files.context()
+        self._refused = ""
         self.context.sni_callback = self._use_newest  # called in every handshake, with a name or without
 
     def _use_newest(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
         with self._lock:
             try:
                 stamp = self._files.stamp()
-                if stamp != self._stamp:
+                # After a fault each time: what mends it may bear the same stamp, whose clock is coarse.
+                if stamp != self._stamp or self._refused:
                     self._stamp = stamp
                     self._newest = self._files.context()
+                    self._refused = ""
                     _log.info("certificate read", path=str(self._files.certificate))
             except (OSError, TlsError) as error:
-                _log.error("certificate refused, the last one stays in use", error=str(error))
+                if str(error) != self._refused:
+                    _log.error("certificate refused, the last one stays in use", error=str(error))
+                self._refused = str(error)
             connection.context = self._newest
 
 
