@@ -41,6 +41,11 @@ def truncated(client: socket.socket) -> None:
     client.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"results"')
 
 
+def hang_up(client: socket.socket) -> None:
+    """End the connection without a word, each time."""
+    client.recv(65536)
+
+
 def page(client: socket.socket) -> None:
     """Answer like a web site."""
     client.recv(65536)
@@ -75,7 +80,7 @@ def serve() -> Iterator[Callable[[Callable[[socket.socket], None]], int]]:
         listener.close()
 
 
-@pytest.mark.parametrize("behave", [hang, trickle, rubbish, truncated, page])
+@pytest.mark.parametrize("behave", [hang, trickle, rubbish, truncated, hang_up, page])
 def test_a_server_that_misbehaves_is_unavailable_in_the_end(
     serve: Callable[[Callable[[socket.socket], None]], int], behave: Callable[[socket.socket], None]
 ) -> None:

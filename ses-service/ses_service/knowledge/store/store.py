@@ -179,7 +179,7 @@ class HttpStore:
                 raise
         try:
             return self._once(method, url, body, headers, patience, deadline)
-        except _NotReachedError as error:
+        except StoreUnavailableError as error:
             raise StoreUnavailableError(str(error)) from None  # the first time something was sent
 
     def _once(
