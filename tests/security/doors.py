@@ -6,10 +6,11 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 KNOCK = """
-import http.client, json, os, socket, sys
+import encodings.idna, http.client, json, os, socket, sys  # idna: what a connection imports itself
 
 class Local(http.client.HTTPConnection):
     def __init__(self, path):
@@ -45,8 +46,9 @@ def family(pid: int) -> list[int]:
     """Return the processes below one."""
     found = []
     for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text("utf-8").split():
-            found += [int(child), *family(int(child))]
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+            for child in (task / "children").read_text("utf-8").split():
+                found += [int(child), *family(int(child))]
     return found
 
 
@@ -55,9 +57,10 @@ def doors(pids: Iterable[int]) -> list[Door]:
     inodes = set()
     for pid in pids:
         for one in Path(f"/proc/{pid}/fd").iterdir():
-            target = str(one.readlink())
-            if target.startswith("socket:["):
-                inodes.add(target[8:-1])
+            with suppress(FileNotFoundError):  # closed meanwhile; who listens goes on
+                target = str(one.readlink())
+                if target.startswith("socket:["):
+                    inodes.add(target[8:-1])
     found: list[Door] = []
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text("utf-8").splitlines()[1:]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +65,11 @@ class Running:
         raise AssertionError(said)
 
     def children(self) -> list[int]:
-        path = Path(f"/proc/{self.process.pid}/task")
-        return [
-            int(child) for task in path.iterdir() for child in (task / "children").read_text("utf-8").split()
-        ]
+        found: list[int] = []
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+                found += map(int, (task / "children").read_text("utf-8").split())
+        return found
 
     def end(self, how: int = signal.SIGTERM) -> int:
         if self.process.poll() is None:
