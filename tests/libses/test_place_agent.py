@@ -124,7 +124,6 @@ def test_stage_that_does_not_exist_leads_to_the_plain_call(
 
 def test_hanging_agent_is_waited_for_no_longer_than_allowed(union: Union, probes: Path) -> None:
     union.agent.reply = lambda *_: None
-    union.agent.settle = lambda: None  # type: ignore[method-assign]
     seconds = create_many(union, probes, SES_SYNC_MS="20")
     assert 1 <= union.agent.connections <= most_questions(seconds)
 
