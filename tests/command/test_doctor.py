@@ -14,6 +14,7 @@ from agent_socket_double import NOT_MANAGED, PLACE, UNAVAILABLE, answer, listeni
 from selection_service_double import element, observation
 from ses.doctor import agent as agent_checks
 from ses.doctor import agent_protocol
+from ses.doctor import service as service_checks
 from ses.doctor.library import NAMES
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +36,13 @@ def a_site(service, tmp_path):
     service.elements = [
         element("b1", "/", str(tmp_path / "b1"), observation("union/b1", exporter=f"{service.url}/readyz"))
     ]
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch):
+    """Doubles in a process that much else holds up are given their time."""
+    for checks in (agent_checks, service_checks):
+        monkeypatch.setattr(checks, "_LIMIT_SECONDS", 60.0)
 
 
 @pytest.fixture
