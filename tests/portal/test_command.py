@@ -136,6 +136,7 @@ def test_sessions_are_listed_and_ended(run, tmp_path: Path) -> None:
             "There is no account nobody",
         ),
         (("account", "remove", "nobody"), "", "There is no account nobody"),
+        (("session", "end", "nobody"), "", "There is no account nobody"),
         (("account", "list", "--database-url", "mysql://x/y"), "", "use sqlite or postgresql"),
     ],
 )

@@ -96,8 +96,10 @@ def link(name: str) -> Page:
 def sign_out(name: str) -> Page:
     """Sign somebody out everywhere."""
     _administrators_only()
-    _find(name)
-    count = portal().sessions.end_all(name)
+    try:
+        count = portal().sessions.end_all(name)
+    except AccountError:
+        abort(404)
     log.info("sessions ended", account=name, by=person().name, count=count)
     flash(f"{name} is signed out of {count} {'browser' if count == 1 else 'browsers'}.")
     return redirect(url_for("people.one", name=name), 303)
