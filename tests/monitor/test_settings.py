@@ -43,6 +43,19 @@ def test_whole_numbers_serve_as_seconds(tmp_path: Path) -> None:
         ('interval_seconds = "1"\n' + TARGET + ELEMENT, "interval_seconds: should be a valid number"),
         ("interval_seconds = inf\n" + TARGET + ELEMENT, "interval_seconds: should be"),
         ("intervall = 1.0\n" + TARGET + ELEMENT, "intervall: is not a setting of the monitor"),
+        ("interval_second = 1.0\n" + TARGET + ELEMENT, "monitor; did you mean interval_seconds?"),
+        (
+            "[[targets]]\nname = 'n1'\n" + ELEMENT,
+            "targets: is not a setting of the monitor; did you mean target?",
+        ),
+        (
+            TARGET + "timeout_second = 2\n" + ELEMENT,
+            "(n1), timeout_second: is not a setting of the monitor; did you mean timeout_seconds?",
+        ),
+        (
+            TARGET + ELEMENT + "[history]\npoint = 5\n",
+            "history.point: is not a setting of the monitor; did you mean points?",
+        ),
         ("stale_after_seconds = 1.5\n" + TARGET + ELEMENT, "stale_after_seconds must be at least twice"),
         ("average_window_seconds = 1.0\n" + TARGET + ELEMENT, "average_window_seconds must not be shorter"),
         (TARGET, "element: is required, unless there is a [[rule]]"),

@@ -9,6 +9,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -207,6 +208,15 @@ class _Kind(Protocol):
     def local(self) -> bool: ...
 
 
+_TABLES: dict[str, type[BaseModel]] = {
+    "target": Target,
+    "element": ElementSettings,
+    "rule": Rule,
+    "quota": QuotaSettings,
+    "history": HistorySettings,
+}
+
+
 def load(
     path: Path,
     *,
@@ -228,7 +238,9 @@ def load(
     try:
         settings = Settings.model_validate_json(json.dumps(tree, default=str))
     except ValidationError as error:
-        faults = [f"{_key(e['loc'], tree)}: {_sentence(e['type'], e['msg'])}" for e in error.errors()]
+        faults = [
+            f"{_key(e['loc'], tree)}: {_sentence(e['type'], e['msg'], e['loc'])}" for e in error.errors()
+        ]
     else:
         faults = _contradictions(settings, collectors)
     if faults:
@@ -289,9 +301,18 @@ def _key(location: Sequence[int | str], tree: dict[str, Any]) -> str:
     return f"[[{table}]] number {int(index) + 1}{named}" + "".join(f", {part}" for part in rest)
 
 
-def _sentence(kind: str, message: str) -> str:
+def _sentence(kind: str, message: str, location: Sequence[int | str]) -> str:
     if kind == "extra_forbidden":
-        return "is not a setting of the monitor"
+        near = get_close_matches(str(location[-1]), _settings_beside(location), 1)
+        return f"is not a setting of the monitor{f'; did you mean {near[0]}?' if near else ''}"
     if kind == "missing":
         return "is required"
     return re.sub(r"^(Value error, |Input )", "", message)
+
+
+def _settings_beside(location: Sequence[int | str]) -> list[str]:
+    """Return the names that the table of the setting at ``location`` takes."""
+    model: type[BaseModel] = Settings
+    for part in location[:-1]:
+        model = _TABLES.get(str(part), model)
+    return [field.alias or name for name, field in model.model_fields.items()]
