@@ -212,6 +212,28 @@ def test_the_recorder_fills_the_ring_and_saves_it(tmp_path: Path, eventually: Ev
     assert state.history.values[0][-1][0] == 1e6
 
 
+def test_a_fault_nobody_foresaw_leaves_a_gap_and_is_told_once(
+    eventually: Eventually, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(
+        recorder_module.log, "error", lambda event, **_facts: told.append(event), raising=False
+    )
+    ring, faults = Ring(100), iter(range(3))
+
+    class Failing(Ring):
+        def add(self, at: float, names: list[str], values: Any) -> None:
+            if next(faults, None) is not None:
+                raise RuntimeError("out of its mind")
+            ring.add(at, names, values)
+
+    recorder = Recorder(table_of(seen()), Failing(100), period_seconds=0.02, look_seconds=0.02, learned=dict)
+    recorder.start()
+    eventually(lambda: len(ring.points("u/a", 0, 1e10, 0.1)) >= 1, "it goes on after three faults")
+    recorder.stop()
+    assert told == ["history-not-recorded"]
+
+
 def test_a_directory_that_takes_no_file_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr(

@@ -1,5 +1,7 @@
 """The thread that writes history: looks at the table, fills the ring, keeps both over a restart.
 
+It goes on after a fault nobody foresaw, which leaves a gap and is told in the log.
+
 The table's "current" is a mean over a short window, so the recorder looks once per such window and
 takes the mean of its looks as the point of the period.  Elements that are not ``ok`` leave a gap.
 """
@@ -47,6 +49,7 @@ class Recorder:
         self._path = path
         self._save_seconds = save_seconds
         self._complained = ""
+        self._fault = ""
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
 
@@ -80,14 +83,27 @@ class Recorder:
         due, save_due = time.monotonic(), time.monotonic() + self._save_seconds
         while not self._stopping.wait(max(0.0, due - time.monotonic())):
             due = max(due + self._look_seconds, time.monotonic())
-            looks.append(look(self._table))
-            if len(looks) == self._looks_per_point:
-                names, values = mean_of(looks)
-                self._ring.add(now().wall, names, values)
+            try:
+                self._take(looks)
+                if time.monotonic() >= save_due:
+                    save_due = time.monotonic() + self._save_seconds
+                    self.save()
+            except Exception as error:
                 looks.clear()
-            if time.monotonic() >= save_due:
-                save_due = time.monotonic() + self._save_seconds
-                self.save()
+                self._tell(error)
+
+    def _take(self, looks: list[tuple[list[str], Floats]]) -> None:
+        looks.append(look(self._table))
+        if len(looks) == self._looks_per_point:
+            names, values = mean_of(looks)
+            self._ring.add(now().wall, names, values)
+            looks.clear()
+
+    def _tell(self, error: Exception) -> None:
+        """Say once what happens at each look."""
+        if repr(error) != self._fault:
+            log.error("history-not-recorded", exc_info=error)
+        self._fault = repr(error)
 
 
 def look(table: Table) -> tuple[list[str], Floats]:
