@@ -12,6 +12,7 @@ from service_process import until
 from ses_service.ledger.placement import Basis, Candidate, Placement, Prediction
 from ses_service.ledger.size_history import SizeHistory, keys_of
 from ses_service.model.entities import Element, Kind, Subject
+from ses_service.store import writer_process
 from ses_service.store.database import Database, sqlite_url
 from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
 from ses_service.store.records import RecordStore
@@ -112,6 +113,21 @@ def test_a_writer_that_is_killed_is_replaced_and_its_tables_are_ours(apart: Apar
     assert apart.process != killed
     apart.store.write(written(placement(2)))
     assert apart.stored() == {placement(1).placement_id, placement(2).placement_id}
+
+
+def test_a_writer_that_is_stopped_is_replaced(apart: Apart, monkeypatch: pytest.MonkeyPatch) -> None:
+    apart.store.open()
+    stopped = apart.process
+    os.kill(stopped, signal.SIGSTOP)
+    monkeypatch.setattr(writer_process, "_PATIENCE", 0.5)
+    several = written(*(placement(number) for number in range(3000)))  # more than the pipe holds
+    with pytest.raises(DatabaseError, match="process that writes it took nothing"):
+        apart.store.write(several)
+    assert gone(stopped)
+    monkeypatch.undo()
+    apart.store.open()
+    apart.store.write(several)
+    assert len(apart.stored()) == 3000
 
 
 def test_an_error_of_the_database_is_the_one_of_the_other_process(apart: Apart) -> None:

@@ -10,12 +10,14 @@ Belongs to one thread at a time.
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection as Pipe
+from typing import Any, BinaryIO
 
 import sqlalchemy as sa
 
@@ -116,7 +118,7 @@ class Writer:
         self._database.close()
 
 
-def serve(requests: Pipe, answers: Pipe) -> None:
+def serve(requests: BinaryIO, answers: Pipe) -> None:
     """Do what is asked until the other side hangs up.
 
     First comes what :class:`Database` is made of.  Then ``"open"``, ``"set aside"``, or parts up to ``None``.
@@ -124,9 +126,9 @@ def serve(requests: Pipe, answers: Pipe) -> None:
     """
     writer: Writer | None = None
     try:
-        writer = Writer(Database(*requests.recv()))
+        writer = Writer(Database(*_next(requests)))
         while True:
-            asked = requests.recv()
+            asked = _next(requests)
             answers.send(_answer(writer, requests, asked))
     except (EOFError, BrokenPipeError):
         pass
@@ -135,7 +137,15 @@ def serve(requests: Pipe, answers: Pipe) -> None:
             writer.close()
 
 
-def _answer(writer: Writer, requests: Pipe, asked: str | Part) -> bool | tuple[str, str]:
+def _next(requests: BinaryIO) -> Any:
+    """Return the next message; raises EOFError when the other side has hung up, also amid one."""
+    try:
+        return pickle.load(requests)
+    except pickle.UnpicklingError as error:
+        raise EOFError from error
+
+
+def _answer(writer: Writer, requests: BinaryIO, asked: str | Part) -> bool | tuple[str, str]:
     parts = iter(()) if isinstance(asked, str) else _parts(asked, requests)
     try:
         if isinstance(asked, str):
@@ -162,11 +172,11 @@ def _opened(writer: Writer) -> bool:
         time.sleep(_LOOK)
 
 
-def _parts(first: Part, requests: Pipe) -> Iterator[Part]:
+def _parts(first: Part, requests: BinaryIO) -> Iterator[Part]:
     part: Part | None = first
     while part is not None:
         yield part
-        part = requests.recv()
+        part = _next(requests)
 
 
 def main() -> None:
@@ -178,4 +188,4 @@ def main() -> None:
     os.nice(_NICE)
     answers = Pipe(os.dup(sys.stdout.fileno()), readable=False)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what anything prints is no answer
-    serve(Pipe(os.dup(sys.stdin.fileno()), writable=False), answers)
+    serve(sys.stdin.buffer, answers)

@@ -1,12 +1,14 @@
 """A writer in a process of its own: writing takes nothing from the interpreter that answers.
 
-What is to be written goes over a pipe as plain rows.  A process that ends, or does not answer, is a database
-that does not answer: everything that was under way is written again, by another process.
+What is to be written goes over a pipe as plain rows.  A process that ends, takes nothing or does not answer
+is a database that does not answer: everything that was under way is written again, by another process.
 """
 
 from __future__ import annotations
 
 import os
+import pickle
+import select
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +21,7 @@ from ses_service.store.errors import DatabaseError
 from ses_service.store.parts import SET_ASIDE, Part
 
 _ROWS_AT_ONCE = 256  # put into bytes in a tenth of a millisecond
-_PATIENCE = 60.0  # seconds for an answer
+_PATIENCE = 60.0  # seconds for an answer, and until it takes more of what is written
 _PATIENCE_EACH = 0.01  # seconds more for each row
 _GRACE = 5.0
 
@@ -33,7 +35,7 @@ class WriterProcess:
     def __init__(self, url: str, password: str | None, owner: str) -> None:
         self._made_of = url, password, owner, os.getpid()
         self._process: subprocess.Popen[bytes] | None = None
-        self._requests: Pipe | None = None
+        self._requests: int | None = None
         self._answers: Pipe | None = None
 
     def start(self) -> None:
@@ -52,7 +54,8 @@ class WriterProcess:
             raise DatabaseError(f"no process can be started to write it: {error.strerror}") from error
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._requests = Pipe(os.dup(self._process.stdin.fileno()), readable=False)
+        self._requests = os.dup(self._process.stdin.fileno())
+        os.set_blocking(self._requests, False)
         self._answers = Pipe(os.dup(self._process.stdout.fileno()), writable=False)
         self._process.stdin.close()
         self._process.stdout.close()
@@ -96,8 +99,14 @@ class WriterProcess:
 
     def _send(self, message: object) -> None:
         assert self._requests is not None
+        left = memoryview(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
+        room = select.poll()
+        room.register(self._requests, select.POLLOUT)
         try:
-            self._requests.send(message)
+            while left:
+                if not room.poll(_PATIENCE * 1000):
+                    self._failed(f"took nothing for {_PATIENCE:.0f} s")
+                left = left[os.write(self._requests, left) :]
         except OSError:
             self._failed("ended")
 
@@ -123,10 +132,11 @@ class WriterProcess:
 
     def _hang_up(self) -> subprocess.Popen[bytes] | None:
         process, self._process = self._process, None
-        for pipe in (self._requests, self._answers):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
+        if self._requests is not None:
+            os.close(self._requests)
+        if self._answers is not None:
+            with suppress(OSError):
+                self._answers.close()
         self._requests = self._answers = None
         return process
 
