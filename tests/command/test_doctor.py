@@ -196,6 +196,21 @@ def test_a_service_that_does_without_its_database(examine, service):
     assert "database: cannot be opened" in said(examine(), "service", "warning")
 
 
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("database", "ses-service repair-ledger --state-dir DIR"),
+        ("damaged-ledger", "systemctl stop ses-service"),
+        ("certificate", "Renew it"),
+        ("of a later version", "journalctl -u ses-service"),
+    ],
+)
+def test_what_the_service_lacks_comes_with_a_step(examine, service, name, step):
+    service.checks = [{"name": name, "ok": False, "detail": "it is so"}]
+    (one,) = (one for one in examine() if one["link"] == "service" and one["state"] == "warning")
+    assert step in one["mend"]
+
+
 def test_settings_of_the_decision_are_shown(examine, service):
     service.checks.append({"name": "decision", "ok": True, "detail": "saturation 0.9 (default 0.97)"})
     assert said(examine(), "decision", "ok").strip() == "saturation 0.9 (default 0.97)"

@@ -25,7 +25,7 @@ from ses_service.model.entities import Element, Kind, Level, Requirement, Resolv
 from ses_service.store.database import Database, sqlite_url
 from ses_service.store.errors import DatabaseDamagedError, DatabaseError
 from ses_service.store.files import FileHistory
-from ses_service.store.set_aside import MOST
+from ses_service.store.set_aside import MOST, repair_command
 from ses_service.store.writer import Writer
 from structlog.testing import capture_logs
 from written_here import store_of, stored_in
@@ -154,7 +154,7 @@ def test_the_service_serves_with_a_new_ledger_and_keeps_the_damaged_one(
     assert said.status_code == 200
     (check,) = [one for one in said.get_json()["checks"] if one["name"] == "damaged-ledger"]
     assert str(kept) in check["detail"]
-    assert "ses-service repair-ledger" in check["detail"]
+    assert f"run: ses-service repair-ledger --state-dir {tmp_path}" in check["detail"]
     (line,) = [one for one in logs if one.get("kept") == str(kept)]
     assert line["log_level"] == "error"
     (new,) = service.open()
@@ -237,6 +237,12 @@ def repair(folder: Path) -> str:
     done = CliRunner().invoke(main, ["repair-ledger", f"--state-dir={folder}"])
     assert done.exit_code == 0, done.output
     return done.output
+
+
+def test_the_command_that_repairs_names_the_ledger_wherever_it_lies() -> None:
+    command = "ses-service repair-ledger --state-dir /s"
+    assert repair_command(Path("/s/ledger.db-damaged-20260101T000000Z")) == command
+    assert repair_command(Path("/s/a b")) == f"{command} --database-url 'sqlite:////s/a b'"
 
 
 def rows_in(file: Path, table: str, pages: range) -> int:

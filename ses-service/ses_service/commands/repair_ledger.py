@@ -34,14 +34,14 @@ def repair_ledger(state_dir: Path, database_url: str | None) -> None:
     from ses_service.store.database import Database, sqlite_url
     from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
     from ses_service.store.salvage import put_back, salvage
-    from ses_service.store.set_aside import repaired
+    from ses_service.store.set_aside import LEDGER, repaired
     from ses_service.store.writer import Writer
 
     if database_url is None:
         must_hold(state_dir, "ledger.db*")
     become_owner_of(state_dir)
     try:
-        database = Database(database_url or sqlite_url(state_dir / "ledger.db"))
+        database = Database(database_url or sqlite_url(state_dir / LEDGER))
     except DatabaseUrlError as error:
         raise click.ClickException(str(error)) from None
     try:

@@ -14,6 +14,7 @@ from ses_service.security.certificates import end_of
 from ses_service.state.state import NoEnvironmentError, ServiceState
 from ses_service.store.journal import Journal
 from ses_service.store.peers import Peers
+from ses_service.store.set_aside import repair_command
 from ses_service.threads.source_status import Check
 
 _REMEMBERED = 600.0  # seconds since a node told of more files than it may
@@ -54,7 +55,7 @@ class Readiness:
                         "damaged-ledger",
                         ok=False,
                         detail=f"{damaged[-1]} was damaged and set aside. To put back what can be read, stop "
-                        "the service and run: ses-service repair-ledger",
+                        f"the service and run: {repair_command(damaged[-1])}",
                     )
                 )
         if self.others is not None:

@@ -33,6 +33,7 @@ from ses_service.state.ledger_access import LedgerAccess
 from ses_service.store import notifications
 from ses_service.store.errors import DatabaseDamagedError, DatabaseError, DatabaseUrlError
 from ses_service.store.records import RecordStore
+from ses_service.store.set_aside import repair_command
 from ses_service.threads.give_way import Foreground
 from ses_service.threads.loop import Loop
 
@@ -248,7 +249,7 @@ class Journal:
                 database=self._store.database.name,
                 detail=str(self._damage),
                 kept=str(self.damaged_files[-1]),
-                mend="stop the service and run: ses-service repair-ledger",
+                mend=f"stop the service and run: {repair_command(self.damaged_files[-1])}",
             )
             self._damage = None
         if self._store.open() and self._loaded:

@@ -6,11 +6,13 @@ and gives the file a name that says so.
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ses_service.store.errors import DatabaseError
 
+LEDGER = "ledger.db"  # in the state directory, unless --database-url names another
 MOST = 5  # damaged again and again: the disk is at fault, and must not be filled as well
 _DAMAGED, _REPAIRED = "-damaged-", "-repaired-"
 _WITH_IT = ("-wal", "-shm")
@@ -23,8 +25,8 @@ def set_aside(file: Path) -> Path:
     """
     if len(set_aside_files(file)) >= MOST:
         raise DatabaseError(
-            f"{file} is damaged, and {MOST} damaged ones lie there already: look at the disk, then run "
-            "ses-service repair-ledger"
+            f"{file} is damaged, and {MOST} damaged ones lie there already: look at the disk, then stop the "
+            f"service and run: {repair_command(file)}"
         )
     stem = f"{file.name}{_DAMAGED}{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     target, number = file.with_name(stem), 1
@@ -39,6 +41,15 @@ def set_aside_files(file: Path) -> list[Path]:
     """Return the files that were set aside in place of this one and not repaired, the earliest first."""
     found = file.parent.glob(f"{file.name}{_DAMAGED}*")
     return sorted(one for one in found if not one.name.endswith(_WITH_IT))
+
+
+def repair_command(file: Path) -> str:
+    """Return what puts back what can be read of a damaged ledger, from its name before or after."""
+    whole = file.name.partition(_DAMAGED)[0]
+    elsewhere = [] if whole == LEDGER else ["--database-url", f"sqlite:///{file.with_name(whole).absolute()}"]
+    return shlex.join(
+        ["ses-service", "repair-ledger", "--state-dir", str(file.parent.absolute()), *elsewhere]
+    )
 
 
 def repaired(aside: Path) -> Path:

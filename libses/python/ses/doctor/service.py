@@ -18,6 +18,21 @@ KNOWLEDGE, DATA, SITE, RATES = "knowledge base", "data of elements", "site", "ra
 _SHOWN = 10
 _LOOKED_AT_BELOW = ("knowledge-base", "monitor")
 _LIMIT_SECONDS = 3.0
+_MENDS = {
+    "site": "Load a description: ses-service serve --site FILE.ttl",
+    "knowledge-base": "See below; the site is read as soon as it answers.",
+    "monitor": "See below.",
+    "database": "Give it room, its folder or its server back, as it says; the service then stores what it "
+    "missed.  A damaged file, with the service stopped: ses-service repair-ledger --state-dir DIR",
+    "damaged-ledger": "On the service's machine: systemctl stop ses-service, the command it names "
+    "(ses-service repair-ledger --state-dir DIR), systemctl start ses-service",
+    "certificate": "Renew it as it says, then restart the service.",
+    "other-services": "See whether the database answers the service: journalctl -u ses-service",
+    "files-of-nodes": "See what runs on that node, and whether its agent is the site's.",
+    "members-file": "Correct its rules, or describe the VOs they name; then restart the service.",
+    "directory": "See whether it answers the service's machine at the address in the members file.",
+    "issuer": "See whether it answers the service's machine at the address in the members file.",
+}
 
 
 def check_token(client: ServiceClient) -> Finding:
@@ -46,19 +61,23 @@ def check_readiness(client: ServiceClient) -> tuple[bool, list[Finding]]:
         return True, [
             ok(SERVICE, f"{url} is ready"),
             *(ok(DECISION, one.detail) for one in checks if one.name == DECISION),
-            *(warning(SERVICE, f"{one.name}: {one.detail}", f"Mend the {one.name}.") for one in lacking),
+            *(warning(SERVICE, f"{one.name}: {one.detail}", _mend(one.name)) for one in lacking),
         ]
     faults = [
         fault(
             SERVICE,
             f"{url} is not ready: {one.name}: {one.detail or 'no reason given'}",
-            f"Mend the {one.name} (see below), then look again.",
+            _mend(one.name),
         )
         for one in checks
         if not one.ok
     ]
     silent = fault(SERVICE, f"{url} says it is not ready, but not why.", "Look at its log.")
     return True, faults or [silent]
+
+
+def _mend(name: str) -> str:
+    return _MENDS.get(name, "See its log: journalctl -u ses-service")
 
 
 def inventory(client: ServiceClient) -> tuple[Inventory | None, list[Finding]]:
