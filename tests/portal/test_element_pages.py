@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from ses_client.answers.elements import History, Step
 from ses_client.errors import RefusedError, UnavailableError
@@ -28,7 +30,8 @@ def test_an_element_says_what_it_is_and_what_it_did(alice, site, clock) -> None:
     assert page.count('<polyline class="write"') == 1
     assert page.count('<th scope="row">2027') == 3
     assert "Drain or change" not in page
-    assert alice.get("/storage/union/none").status_code == 404
+    none = alice.get("/storage/union/none")
+    assert (none.status_code, "There is no element union/none." in text_of(none)) == (404, True)
 
 
 def test_a_past_that_nobody_knows_is_not_drawn(alice, site) -> None:
@@ -80,6 +83,30 @@ def test_draining_is_shown_then_done_and_kept_in_the_history(root, site) -> None
     refused = root.post(f"{B1}/undrain", {"confirmed": "yes"}, page=f"{B1}/change")
     assert refused.status_code == 422
     assert "is not being drained" in text_of(refused)
+
+
+@pytest.mark.parametrize(
+    ("address", "fields"),
+    [
+        (f"{B1}/drain", {"reason": "disk 4 fails", "until": "2027-03-01T08:00"}),
+        (f"{B1}/set", {"tier": "flash", "write_rate": "1.5 GB/s"}),
+        ("/storage/add", {"system": "union", "name": "b9", "server": "n1", "target": "/branches/b9"}),
+    ],
+)
+def test_from_what_a_change_would_do_a_button_leads_back_to_what_was_typed(
+    root, site, address: str, fields: dict[str, str]
+) -> None:
+    shown = root.post(address, fields, page="/account")
+    assert 'name="again"' in shown.text
+    sent_back = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', shown.text))
+    assert sent_back.keys() - {"csrf_token"} == fields.keys()
+    form = root.post(address, {**sent_back, "again": "yes"}, page="/account")
+    assert form.status_code == 200
+    for name, value in fields.items():
+        kept = rf'name="{name}"[^>]* value="{re.escape(value)}"|<option selected>{re.escape(value)}<'
+        assert re.search(kept, form.text), name
+    assert "aria-invalid" not in form.text
+    assert site.extra_changes == []
 
 
 def test_only_what_was_typed_anew_is_changed_and_rates_have_units(root, site) -> None:

@@ -21,9 +21,11 @@ def test_everybody_sees_their_own_files_only(alice, signed_in) -> None:
 
 
 def test_somebody_elses_placement_looks_like_none(alice, signed_in) -> None:
-    theirs, none = alice.get("/files/0000000000000002"), alice.get("/files/00000000000000ff")
+    ids = "0000000000000002", "00000000000000ff"
+    theirs, none = (alice.get(f"/files/{one}") for one in ids)
     assert theirs.status_code == none.status_code == 404
-    assert alice.seen(theirs) == alice.seen(none)
+    assert alice.seen(theirs).replace(ids[0], ids[1]) == alice.seen(none)
+    assert f"There is no file {ids[1]}." in none.text
     assert signed_in("root").get("/files/0000000000000002").status_code == 200
 
 

@@ -130,6 +130,29 @@ def test_nothing_is_cut_off(full_site, served, open_window) -> None:
             assert beyond <= 0, (path, width)
 
 
+def test_on_a_phone_the_filters_of_files_leave_room_for_the_files(full_site, served, open_window) -> None:
+    window = open_window(viewport={"width": 390, "height": 800})
+    page = window.page
+    window.sign_in(served, "alice", PASSWORD)
+    page.goto(f"{served}/files")
+    expect(page.get_by_role("link", name="/union/alice/").first).to_be_in_viewport()
+    expect(page.get_by_label("Job")).to_be_hidden()
+    page.get_by_text("Filters", exact=True).click()
+    page.get_by_label("Job").fill("4711")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_text("Filters (1 set)")).to_be_visible()
+    expect(page.get_by_label("Job")).to_be_hidden()
+    page.goto(f"{served}/files?since=soon")
+    expect(page.get_by_label("Ended from")).to_be_visible()
+    window.complaints.clear()  # of a time that is none
+    page.set_viewport_size({"width": 1360, "height": 800})
+    page.goto(f"{served}/files")
+    expect(page.get_by_label("Job")).to_be_visible()
+    expect(page.get_by_text("Filters", exact=True)).to_be_hidden()
+    page.set_viewport_size({"width": 390, "height": 800})
+    expect(page.get_by_label("Job")).to_be_hidden()
+
+
 def test_the_keyboard_is_enough(full_site, served, open_window) -> None:
     window = open_window()
     page = window.page

@@ -35,10 +35,10 @@ _LEVELS = {
 _SENTENCES = {
     400: ("This request cannot be read", "Go back and try again."),
     403: ("This is not yours to open", "It belongs to somebody else. Ask its owner or an administrator."),
-    404: ("There is nothing here", "The address may be mistyped, or what was here is gone."),
     405: ("This cannot be done here", "Go back and try again."),
     413: ("This is too much at once", "The portal takes forms up to 256 KiB."),
 }
+_LONGEST_PATH = 200
 
 
 def register(app: Flask) -> None:
@@ -182,14 +182,24 @@ def _http_error(error: HTTPException) -> Any:
     status = error.code or 500
     if status < 400:
         return error
+    if status == 404:
+        path = request.path
+        where = path if len(path) <= _LONGEST_PATH else f"{path[:_LONGEST_PATH]}…"
+        return _nothing_here(f"This portal has no page {where}")
     title, sentence = _SENTENCES.get(status, ("This did not work", error.description or ""))
     return _page(status, title, sentence)
+
+
+def _nothing_here(what: str) -> tuple[str, int]:
+    return _page(
+        404, "There is nothing here", f"{what}. The address may be mistyped, or what was here is gone."
+    )
 
 
 def _selection_error(error: SesError) -> tuple[str, int]:
     log.warning("selection service", problem=str(error), kind=type(error).__name__, path=request.path)
     if isinstance(error, NotFoundError):
-        return _page(404, *_SENTENCES[404])
+        return _nothing_here(str(error).rstrip("."))
     title = (
         "The selection service is not available"
         if isinstance(error, UnavailableError)

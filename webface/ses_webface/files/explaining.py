@@ -26,17 +26,18 @@ def one(
 ) -> tuple[Placement | None, Received | None]:
     """Return how a file was placed and what it received, as far as each is still kept.
 
-    Raises NotFoundError, also where it is somebody else's and the person may not see it.
+    Raises NotFoundError, in the same words where it is somebody else's and the person may not see it.
     """
+    none = NotFoundError(f"There is no file {placement_id}.")
     record, received = None, _received(service, placement_id)
     try:
         record = service.placement(placement_id)
     except NotFoundError:
         if received is None:
-            raise
+            raise none from None
     for user, vo in _owners(record, received):
         if user != person.name and not person.is_admin and (vo is None or vo != person.managed_vo):
-            raise NotFoundError(f"There is no file {placement_id}.")
+            raise none
     return record, received
 
 

@@ -50,10 +50,12 @@ def edit(system: str, name: str) -> Page:
 
 @blueprint.post("/<system>/<name>/<any(drain, undrain, set, remove):what>")
 def change(system: str, name: str, what: str) -> Page:
-    """Show what a change would do, or make it when that was seen."""
+    """Show what a change would do, make it when that was seen, or show the form again as it was typed."""
     _administrators_only()
     _storage, element = find(f"{system}/{name}")
     fields = _fields()
+    if request.form.get("again"):
+        return _edit_page(element, {**forms.stated(element), **fields})
     try:
         how = _asked(what, fields, element)
     except forms.FaultsError as error:
@@ -75,9 +77,11 @@ def add() -> Page:
 
 @blueprint.post("/add")
 def add_submit() -> Page:
-    """Show what adding an element would do, or add it when that was seen."""
+    """Show what adding an element would do, add it when that was seen, or show the form as it was typed."""
     _administrators_only()
     fields = _fields()
+    if request.form.get("again"):
+        return _add_page(fields)
     where = {name: fields.get(name, "").strip() for name in ("system", "name")}
     faults = {name: "Enter this." for name in ("system", "name", "server", "target") if not fields.get(name)}
     try:
@@ -99,7 +103,7 @@ def _fields() -> dict[str, str]:
     return {
         name: value[:256]
         for name, value in request.form.items()
-        if name not in ("csrf_token", "confirmed") and isinstance(value, str)
+        if name not in ("csrf_token", "confirmed", "again") and isinstance(value, str)
     }
 
 

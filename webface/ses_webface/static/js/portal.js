@@ -12,6 +12,14 @@ for (const select of document.querySelectorAll("[data-submit-on-change]")) {
   select.addEventListener("change", () => select.form.requestSubmit());
 }
 
+/* Filters are folded where they would fill the screen. */
+const narrow = window.matchMedia("(max-width: 48rem)");
+const fold = () => {
+  for (const part of document.querySelectorAll(".fold:not([data-keep-open])")) part.open = !narrow.matches;
+};
+narrow.addEventListener("change", fold);
+fold();
+
 /* A sentence that is shown can be taken, to be changed. */
 for (const example of document.querySelectorAll("[data-sentence]")) {
   example.addEventListener("click", () => {
