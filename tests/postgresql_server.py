@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,26 @@ class PostgresServer:
 
     def stop(self) -> None:
         self._run("pg_ctl", "-D", self._data, "-w", "-t", "60", "-m", "immediate", "stop")
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Let no process of the running server do anything; connections stay."""
+        stopped: list[int] = []
+        try:
+            while new := [one for one in self._processes() if one not in stopped]:
+                for one in new:
+                    os.kill(one, signal.SIGSTOP)
+                stopped += new
+            yield
+        finally:
+            for one in stopped:
+                with suppress(ProcessLookupError):
+                    os.kill(one, signal.SIGCONT)
+
+    def _processes(self) -> list[int]:
+        first = int((self._base / "data" / "postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        return [first, *map(int, children)]
 
     def sql(self, *statements: str) -> list[str]:
         """Run statements as the database's owner; return the rows.  The server must be running."""

@@ -191,9 +191,12 @@ def test_postgresql_may_end_and_come_back(tmp_path: Path, empty: Any) -> None:
         empty.stop()
         node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
         until(lambda: not check_of(service, "database")["ok"])
+        until(lambda: "failed" in check_of(service, "other-services")["detail"])
         node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
         empty.start()
         node.settle(service)
+        until(lambda: bool(check_of(service, "other-services")["ok"]))
+        assert "Traceback" not in service.log.read_text()
         service.end(signal.SIGKILL)
         service = Running(tmp_path, *options(f"--database-url={empty.url}")).wait_ready()
         until(lambda: check_of(service, "database")["ok"])
@@ -201,3 +204,24 @@ def test_postgresql_may_end_and_come_back(tmp_path: Path, empty: Any) -> None:
         assert set(placements(service, "ended")) == node.ended
     finally:
         service.end()
+
+
+def test_postgresql_that_hangs_is_said_to_be_away_and_gets_what_it_missed(tmp_path: Path, empty: Any) -> None:
+    service = Running(tmp_path, *options(f"--database-url={empty.url}")).wait_ready()
+    node = Node("n1")
+    try:
+        node.announce(service, node.begin(), [])
+        until(lambda: set(in_database(empty.url)) == node.open)
+        with empty.hanging():
+            node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
+            assert service.call("GET", "/v1/files")[0] in (200, 503), "who reads does not wait for it"
+            until(lambda: not check_of(service, "database")["ok"])
+            notes = service.call("POST", "/v1/selections", {"subject": {"user": "alice"}})[1]["notes"]
+            assert any("memory only" in note for note in notes)
+        node.settle(service)
+        until(lambda: bool(check_of(service, "database")["ok"]))
+    finally:
+        service.end()
+    stored = in_database(empty.url)
+    assert {one for one, state in stored.items() if state == "open"} == node.open
+    assert {one for one, state in stored.items() if state == "ended"} == node.ended

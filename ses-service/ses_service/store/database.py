@@ -145,12 +145,12 @@ class Listener:
     """A connection that hears what is told on a channel.  Belongs to one thread; raises DatabaseError."""
 
     def __init__(self, engine: Engine, channel: str) -> None:
-        try:
-            connection = engine.raw_connection()
-        except (SQLAlchemyError, OSError) as error:
-            raise _named(error, None) from error
         assert engine.dialect.dbapi is not None
         self._errors = engine.dialect.dbapi.Error, OSError
+        try:
+            connection = engine.raw_connection()
+        except (SQLAlchemyError, *self._errors) as error:
+            raise _named(error, None) from error
         driver = connection.driver_connection
         assert driver is not None
         self._driver: Any = driver
@@ -228,7 +228,7 @@ def _engine(url: URL, process: int) -> Engine:
         "options": " ".join(f"-c {name}={value}" for name, value in settings.items()),
     }
     try:
-        return create_engine(
+        engine = create_engine(
             url,
             pool_size=_CONNECTIONS,
             max_overflow=0,
@@ -238,6 +238,14 @@ def _engine(url: URL, process: int) -> Engine:
         )
     except ImportError as error:
         raise DatabaseUrlError(f"PostgreSQL cannot be used: {error}") from None
+    event.listen(engine, "do_connect", _bounded)
+    return engine
+
+
+def _bounded(_dialect: Any, _record: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
+    from ses_service.store.bounded_session import BoundedSession  # a service on SQLite needs no psycopg
+
+    return BoundedSession.connect(*arguments, **options)
 
 
 def _ownership(engine: Engine, url: URL, process: int, owner: str) -> Ownership:
