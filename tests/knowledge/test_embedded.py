@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from ses_service.knowledge import EmbeddedStore, KnowledgeBase, KnowledgeBaseError, StoreUnavailableError
+from ses_service.knowledge.store import embedded as module
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 
 
@@ -153,6 +154,33 @@ def test_a_server_that_hangs_is_killed_and_started_again(tmp_path: Path) -> None
 
         wait_for(answers, 60.0)
         assert not is_running(hung)
+    finally:
+        store.stop()
+
+
+def test_a_server_that_takes_long_to_start_again_is_given_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, real = tmp_path / "slow.py", str(module._PROGRAM)
+    slow.write_text(f"import runpy, time\ntime.sleep(3)\nrunpy.run_path({real!r}, run_name='__main__')\n")
+    store = EmbeddedStore(tmp_path / "state", patience=0.5)
+    knowledge = KnowledgeBase(store.start())
+    try:
+        monkeypatch.setattr(module, "_PROGRAM", slow)
+        killed = store.pid
+        assert killed
+        os.kill(killed, signal.SIGKILL)
+        wait_for(lambda: store.pid not in (None, killed))
+        started = store.pid
+
+        def answers() -> bool:
+            try:
+                return knowledge.requirement_sets() == ()
+            except StoreUnavailableError:
+                return False
+
+        wait_for(answers)
+        assert store.pid == started
     finally:
         store.stop()
 

@@ -40,9 +40,9 @@ class EmbeddedStoreError(KnowledgeBaseError):
 class EmbeddedStore:
     """One server process below ``state_dir``; started again when it dies.
 
-    One that has not answered for ``patience`` seconds is killed, and one ends itself that works on a request
-    for longer than anybody waits (``query_limit`` for callers who do not say how long that is): what it
-    acknowledged is kept over that.
+    One that has not answered for ``patience`` seconds is killed, though not before it has had 30 seconds to
+    start, and one ends itself that works on a request for longer than anybody waits (``query_limit`` for
+    callers who do not say how long that is): what it acknowledged is kept over that.
     """
 
     def __init__(self, state_dir: Path, patience: float = 60.0, query_limit: int = 10) -> None:
@@ -52,6 +52,7 @@ class EmbeddedStore:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock: IO[bytes] | None = None
         self._failure = ""
+        self._came_up = False
         self._stopping = threading.Event()
         self._guard = threading.Lock()  # no process is started once stopping has begun
         self._watcher = threading.Thread(target=self._watch, name="knowledge-store", daemon=True)
@@ -118,6 +119,7 @@ class EmbeddedStore:
             self._lock = None
 
     def _run(self) -> None:
+        self._came_up = False
         command = [sys.executable, "-I", str(_PROGRAM), "data", _SOCKET, str(self._query_limit)]
         path = self._state_dir / "store.log"
         try:
@@ -150,6 +152,7 @@ class EmbeddedStore:
                 self._failure = self._reason(status)
                 return False
             else:
+                self._came_up = True
                 return True
         return False
 
@@ -184,10 +187,11 @@ class EmbeddedStore:
             try:
                 return self._process.wait(min(_LOOK_SECONDS, self._patience / 2))
             except subprocess.TimeoutExpired:
+                patience = self._patience if self._came_up else max(self._patience, _START_SECONDS)
                 if self._answers():
                     answered = time.monotonic()
-                    self._failure = ""
-                elif time.monotonic() - answered > self._patience and not self._stopping.is_set():
+                    self._came_up, self._failure = True, ""
+                elif time.monotonic() - answered > patience and not self._stopping.is_set():
                     _log.error("the embedded store does not answer and is killed", pid=self._process.pid)
                     self._process.kill()
         return None
