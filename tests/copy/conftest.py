@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "libses"))
 
 from mergerfs_union import Union

@@ -2,13 +2,13 @@
 
 import os
 import stat
-import subprocess
-import time
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from held_program import Held, until
 from mergerfs_union import NOBODY, Union
 
 Migrate = Callable[..., dict[str, Any]]
@@ -65,28 +65,22 @@ def test_a_file_in_use_stays(union: Union, lying: Path, migrate: Migrate) -> Non
 
 
 def test_a_file_that_is_opened_or_changed_meanwhile_stays(built: Path, union: Union, lying: Path) -> None:
-    """strace holds the rename back, first while somebody writes, then while somebody only opens."""
+    """It is held before the rename, first while somebody writes, then while somebody only opens."""
     union.agent.choose = lambda _: 1
+    partial = lying.with_name(".ses-partial.data")
+
+    def is_copied() -> bool:
+        return partial.exists() and partial.stat().st_mtime_ns == lying.stat().st_mtime_ns
+
     for mode, said in (("ab", "changed while it was copied"), ("rb", "is in use")):
-        held = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync"]
-        held += ["-e", "inject=fsync:delay_exit=2000000"]
-        running = subprocess.Popen(
-            [*held, built / "ses-migrate", lying],
-            env=union.environment(library=False),
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        partial = lying.with_name(".ses-partial.data")
-        until = time.monotonic() + 60
-        while not (partial.exists() and partial.stat().st_mtime_ns == lying.stat().st_mtime_ns):
-            assert time.monotonic() < until, "nothing is copied"
-            time.sleep(0.005)
+        running = Held("fsync", built / "ses-migrate", lying, env=union.environment(library=False))
+        until(is_copied, "nothing is copied")
         with lying.open(mode) as file:
             if mode == "ab":
                 file.write(b"more")
                 file.close()
-            _, told = running.communicate(timeout=60)
-        assert running.returncode == 1
+            status, told = running.go_on()
+        assert status == 1
         assert said in told
         assert union.copies(lying) == [0]
         assert lying.read_bytes()[3 << 20 :] == b"more"
@@ -94,25 +88,26 @@ def test_a_file_that_is_opened_or_changed_meanwhile_stays(built: Path, union: Un
 
 
 def test_a_program_that_opens_a_file_during_the_swap_keeps_it(built: Path, union: Union, lying: Path) -> None:
-    """strace holds the rename back while the lease is held; the program that opens waits until then."""
+    """It is held before the rename, with its lease; the program that opens waits until that is given back."""
     union.agent.choose = lambda _: 1
-    before = lying.read_bytes()
-    held = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=rename"]
-    held += ["-e", "inject=rename:delay_enter=2000000:when=1"]
-    running = subprocess.Popen(
-        [*held, built / "ses-migrate", lying],
-        env=union.environment(library=False),
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    until = time.monotonic() + 60
-    while not list(union.path.glob(".ses-replaced.*")):
-        assert time.monotonic() < until, "nothing is replaced"
-        time.sleep(0.005)
-    with lying.open("r+b") as file:
-        file.write(b"mine")
-    _, told = running.communicate(timeout=60)
-    assert running.returncode == 1
+    before, inode = lying.read_bytes(), lying.stat().st_ino
+    running = Held("link", built / "ses-migrate", lying, env=union.environment(library=False))
+    until(lambda: list(union.path.glob(".ses-replaced.*")), "nothing is replaced")
+
+    def write() -> None:
+        with lying.open("r+b") as file:
+            file.write(b"mine")
+
+    def is_waited_for() -> bool:
+        locks = Path("/proc/locks").read_text().splitlines()
+        return any("LEASE  BREAKING" in line and f":{inode} " in line for line in locks)
+
+    program = threading.Thread(target=write)
+    program.start()
+    until(is_waited_for, "the program that opens does not wait")
+    status, told = running.go_on()
+    program.join()
+    assert status == 1
     assert "is in use: it was opened just now" in told
     assert lying.read_bytes() == b"mine" + before[4:]
     assert union.copies(lying) == [0]

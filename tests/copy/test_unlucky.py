@@ -1,16 +1,15 @@
 """ses-copy where somebody is careless or means harm: what is said, what is kept, what is never touched."""
 
 import os
-import signal
 import stat
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from held_program import Held, until
 from mergerfs_union import Union
 
 Copy = Callable[..., dict[str, Any]]
@@ -114,20 +113,15 @@ def test_a_file_that_says_it_is_empty_and_is_not_is_copied(tmp_path: Path, copy:
 def test_a_source_that_changes_meanwhile_gives_no_copy(
     change: int, said: str, built: Path, tmp_path: Path
 ) -> None:
-    """strace holds the first bytes back until the source has another size."""
+    """It is held behind its first bytes until the source has another size."""
     source, partial = tmp_path / "from", tmp_path / ".ses-partial.to"
     source.write_bytes(os.urandom(3 * MIB))
-    held = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pwrite64"]
-    held += ["-e", "inject=pwrite64:delay_enter=2000000:when=1"]
-    command = [*held, built / "ses-copy", "--way", "read-write", source, tmp_path / "to"]
-    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 60
-    while not partial.exists():
-        assert time.monotonic() < until, "nothing is copied"
-        time.sleep(0.005)
+    command = (built / "ses-copy", "--way", "read-write", "--jobs", "1", source, tmp_path / "to")
+    running = Held("pwrite64", *command)
+    until(lambda: partial.exists() and partial.stat().st_size == MIB, "nothing is copied")
     os.truncate(source, 3 * MIB + change)
-    _, told = running.communicate(timeout=60)
-    assert running.returncode == 1
+    status, told = running.go_on()
+    assert status == 1
     assert said in told
     assert [one.name for one in tmp_path.iterdir()] == ["from"]
 
@@ -192,26 +186,20 @@ def test_a_copy_goes_on_once_there_is_room(tmp_path: Path, copy: Copy) -> None:
 def test_of_two_copies_to_one_target_the_second_is_refused(
     built: Path, tmp_path: Path, copy: Copy, options: tuple[str, ...]
 ) -> None:
-    """strace stops the first one when it has written 1 MiB of two, until the second has ended."""
+    """The first one is stopped when it has written 1 MiB of two, until the second has ended."""
     (tmp_path / "first").write_bytes(b"1" * 2 * MIB)
     (tmp_path / "second").write_bytes(b"2" * 2 * MIB)
-    stopping = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pwrite64"]
-    stopping += ["-e", "inject=pwrite64:signal=SIGSTOP:when=1"]
-    command = [*stopping, built / "ses-copy", "--way", "read-write", "--jobs", "1", "first", "to"]
-    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    command = (built / "ses-copy", "--way", "read-write", "--jobs", "1", "first", "to")
+    running = Held("pwrite64", *command, cwd=tmp_path)
     partial = tmp_path / ".ses-partial.to"
-    until = time.monotonic() + 60
-    while not (partial.exists() and partial.stat().st_size == MIB):
-        assert time.monotonic() < until, "nothing is copied"
-        time.sleep(0.005)
+    until(lambda: partial.exists() and partial.stat().st_size == MIB, "nothing is copied")
     try:
         report = copy(*options, "second", "to", status=1)
         assert "to: is the target of another copy that is running" in report["failures"]
         assert not (tmp_path / "to").exists()
     finally:
-        stopped = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
-        os.kill(int(stopped[0]), signal.SIGCONT)
-    assert running.communicate(timeout=60) == (None, "")
+        ended = running.go_on()
+    assert ended == (0, "")
     assert (tmp_path / "to").read_bytes() == b"1" * 2 * MIB
     assert copy(*options, "second", "to")["files"] == 1
     assert (tmp_path / "to").read_bytes() == b"2" * 2 * MIB

@@ -1,0 +1,51 @@
+"""A program that strace stops behind a call of it, until a test lets it go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+PATIENCE = 120
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.005)
+
+
+class Held:
+    """Begun, and stopped as a whole as soon as a thread of it has made its first such call."""
+
+    def __init__(
+        self, call: str, *command: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    ) -> None:
+        strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}"]
+        strace += ["-e", f"inject={call}:signal=SIGSTOP:when=1"]
+        self._process = subprocess.Popen(
+            [*strace, *command], cwd=cwd, env=env, stderr=subprocess.PIPE, text=True
+        )
+
+    def go_on(self) -> tuple[int, str]:
+        """Let it go on; its exit status, and what it said.
+
+        Told again and again: what strace has not stopped yet would stop after it was told.
+        """
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
+        end = time.monotonic() + PATIENCE
+        while True:
+            for child in children.read_text().split():
+                with suppress(ProcessLookupError):
+                    os.kill(int(child), signal.SIGCONT)
+            try:
+                _, said = self._process.communicate(timeout=0.2)
+            except subprocess.TimeoutExpired:
+                assert time.monotonic() < end, "it does not end"
+            else:
+                return self._process.returncode, said
