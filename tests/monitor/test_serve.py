@@ -208,8 +208,12 @@ def test_a_dead_exporter_makes_elements_stale_and_a_restarted_one_makes_them_ok(
     stale = monitor.element("b1")
     node_exporter(port)
     eventually(lambda: monitor.element("b1")["state"] == "ok", "it recovers")
-    events = [event["event"] for event in monitor.events()]
-    assert events.index("target-failed") < events.index("target-recovered")
+
+    def said() -> list[str]:
+        return [event["event"] for event in monitor.events()]
+
+    eventually(lambda: "target-recovered" in said(), "it is said")
+    assert said().index("target-failed") < said().index("target-recovered")
 
 
 def test_long_waits_do_not_hold_up_other_questions_and_end_when_it_stops(
