@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from smed_monitor.collectors.sampler import ASKED_OFFSET, HEAD, RECORD, read_record
+from smed_monitor.collectors.sampler import ASKED_OFFSET, HEAD, RECORD, Counters, read_record
 
 BUILT = Path(__file__).parents[2] / "build" / "libses" / "smed-monitor"
 STAT = "8 0 16 4 10 0 24 6 3 20 30\n"
@@ -50,7 +50,7 @@ def test_no_read_is_torn_while_writers_are_killed_and_replaced(
     table = tmp_path / "table"
     for _ in range(20):
         started.append(subprocess.Popen([built / "table-probe", table, "4"]))
-        eventually(lambda: ready(table) and sampled(table)[0], "the writer writes")
+        eventually(lambda: ready(table) and sampled(table)[0] > 100, "the writer writes every record")
         with table.open("rb") as file:
             found = [read_record(file.fileno(), number % 4) for number in range(1000)]
             started[-1].kill()
@@ -118,12 +118,18 @@ def test_counters_of_real_devices_are_those_of_their_stat_files(
     started.append(subprocess.Popen([built / "smed-sampler", "--table", table, "--always", *watched]))
     eventually(lambda: ready(table) and sampled(table)[0] >= 2, "a sample is published")
 
-    def record(place: int) -> tuple[str, int, list[int]]:
-        """Name, time; bytes read and written, and operations."""
-        _sequence, name, when, *counted = RECORD.unpack_from(
-            table.read_bytes(), HEAD.size + place * RECORD.size
-        )
-        return name.rstrip(b"\0").decode(), when, counted[:3]
+    def record(place: int) -> tuple[str, Counters]:
+        """Name and counters; never of two samples, whatever the writer is at."""
+        found: list[tuple[str, Counters] | None] = []
+
+        def is_whole() -> bool:
+            with table.open("rb") as file:
+                found.append(read_record(file.fileno(), place))
+            return found[-1] is not None
+
+        eventually(is_whole, f"record {place} is whole")
+        assert found[-1]
+        return found[-1]
 
     def counters(file: Path) -> list[int]:
         """Of a stat file; empty when the device is gone."""
@@ -139,14 +145,16 @@ def test_counters_of_real_devices_are_those_of_their_stat_files(
         before, now = counters(stat), time.monotonic_ns()
 
         def is_newer(place: int = place, stat: Path = stat, now: int = now) -> bool:
-            return record(place)[1] > now or not stat.exists()  # somebody may take the device away
+            # Somebody may take the device away.
+            return record(place)[1].monotonic_ns > now or not stat.exists()
 
         eventually(is_newer, f"{name} is sampled")
-        found, after = record(place), counters(stat)
+        (named, found), after = record(place), counters(stat)
         if not before or not after:
             continue
-        assert found[0] == name
-        assert all(least <= one <= most for least, one, most in zip(before, found[2], after, strict=True))
+        assert named == name
+        counted = [found.read_bytes, found.written_bytes, found.operations]
+        assert all(least <= one <= most for least, one, most in zip(before, counted, after, strict=True))
         compared += 1
     assert compared
 
@@ -160,8 +168,13 @@ def test_the_sampler_sleeps_until_a_reader_asks(
     eventually(lambda: ready(table), "the table is made")
     assert sampled(table)[0] == 0
     with table.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
-        struct.pack_into("=Q", memory, ASKED_OFFSET, time.monotonic_ns())
-    eventually(lambda: sampled(table)[0] >= 2, "it wakes up")
+
+        def wakes() -> bool:
+            """Asked again: a sampler that did not run for two seconds sees a question that is over."""
+            struct.pack_into("=Q", memory, ASKED_OFFSET, time.monotonic_ns())
+            return sampled(table)[0] >= 2
+
+        eventually(wakes, "it wakes up")
 
 
 @pytest.mark.parametrize("polls", [True, False])
