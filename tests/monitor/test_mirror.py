@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from ports import free_port
 from smed_monitor.collectors.registry import COLLECTORS
 from smed_monitor.collectors.sampler import HEAD, RECORD, TableSource
 from smed_monitor.config.settings import ElementSettings, Settings, Target
@@ -37,22 +38,21 @@ class Node:
         self.key.write_text("a key of enough letters\n")
         self.key.chmod(0o600)
         (folder / "stat").write_text(STAT)
-        self.port = 0
+        self.port = free_port()
         self.mounted = ""  # or "=" and where the device's file system is
         self.told = folder / "sampler"
         self.started: list[subprocess.Popen[bytes]] = []
 
     def sample(self, *options: str) -> subprocess.Popen[bytes]:
-        """Start the sampler, at the port it had before if it had one."""
+        """Start the sampler, always at the same port."""
         self.told = told = self.folder / f"sampler{len(self.started)}"
         sampler = self._start(
             told, "smed-sampler", "--table", self.local, "--period-ms", "1", "--key-file", self.key,
             "--listen", f"127.0.0.1:{self.port}", *options, f"{self.folder}/stat{self.mounted}",
         )  # fmt: skip
-        self.eventually(lambda: "listens at" in told.read_text(), "the sampler listens")
-        found = re.search(r"listens at 127\.0\.0\.1:(\d+)", told.read_text())
-        assert found
-        self.port = int(found[1])
+        self.eventually(
+            lambda: f"listens at 127.0.0.1:{self.port}" in told.read_text(), "the sampler listens"
+        )
         return sampler
 
     def mirror(self, *options: str, key: Path | None = None) -> subprocess.Popen[bytes]:
