@@ -4,6 +4,8 @@
  *
  *   window-probe PROVIDER SECONDS [stopped]
  *
+ * Reads for so long, and on until a record was whole.
+ *
  * Prints: reads, torn records that were taken for whole, whole records, the number of different
  * values of the first, and whether a write into the window was carried out.  With "stopped", the
  * process that shows the memory is stopped meanwhile: what is read then, is read without it.
@@ -23,6 +25,7 @@
 #include <unistd.h>
 
 #define RECORDS 24u
+#define PATIENCE_MS 60000u
 #define FEW 200u /* reads that fit into the queue of a process that is stopped */
 
 static const volatile int never;
@@ -58,7 +61,7 @@ static int show(const char *provider, int to) {
 }
 
 static bool read_once(struct smed_fabric *fabric) {
-  uint64_t patience = ses_in_ms(30000);
+  uint64_t patience = ses_in_ms(PATIENCE_MS);
 
   while (ses_now_ns() < patience) {
     if (!smed_fabric_begin(fabric))
@@ -88,11 +91,13 @@ int main(int argc, char **argv) {
   struct smed_fabric *fabric = smed_fabric_look(&window, "127.0.0.1", &why);
   if (fabric != NULL && argc > 3 && read_once(fabric)) /* which connects */
     kill(shows, SIGSTOP);
-  for (uint64_t end = ses_in_ms((uint64_t)(atof(argv[2]) * 1000));
-       fabric != NULL && ses_now_ns() < end && (argc == 3 || (reads < FEW && values < 3));
-       reads++) {
-    if (argc > 3) /* the writer's turn */
-      ses_sleep_until(ses_in_ms(10));
+  uint64_t end = ses_in_ms((uint64_t)(atof(argv[2]) * 1000)), patience = ses_in_ms(PATIENCE_MS);
+  for (; fabric != NULL && (argc == 3 || (reads < FEW && values < 3)); reads++) {
+    uint64_t now = ses_now_ns();
+    if (now >= end && (whole > 0 || now >= patience)) /* the writer may not have begun */
+      break;
+    if (argc > 3) /* the writer's turn, longer and longer */
+      ses_sleep_until(ses_in_ms(10 + reads));
     if (!read_once(fabric))
       return 1;
     const struct smed_table *table = smed_fabric_bytes(fabric);
