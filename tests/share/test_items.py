@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 
 import pytest
 from hypothesis import given, settings
@@ -27,7 +28,7 @@ def test_value_is_what_was_put_of_any_size(region: Region) -> None:
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 60_000), st.integers(1, 4)), max_size=40))
 def test_items_never_overlap_however_they_are_made_and_freed(steps: list[tuple[int, int, int]]) -> None:
     """Each keeps the value that was put; what is freed can be used again."""
-    name = "test-overlap"
+    name = f"test-overlap-{os.getpid()}"
     with Region.create(name, size=1 << 19, items=8) as region:
         Region.remove(name)
         alive: dict[int, tuple[Item, bytes]] = {}
