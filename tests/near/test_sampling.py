@@ -33,6 +33,7 @@ def wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wanted:
 
 
 def test_a_file_that_comes_slower_than_stated_is_worth_going_near(wanted, monkeypatch):
+    monkeypatch.setattr(run_near, "read_rate", lambda _: 100 * MB)
     assert plan(wanted, no_site).reason.startswith("it cannot pay")
     monkeypatch.setattr(run_near, "read_rate", lambda _: 20 * MB)
     made = plan(wanted, no_site)
