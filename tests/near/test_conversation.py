@@ -205,14 +205,17 @@ def test_a_node_that_talks_before_the_runner_is_shown():
 
 def test_a_connection_that_ends_ends_the_program(anywhere):
     conversation, thread, _ = waiting_run(anywhere([*SH, "echo ready; exec sleep 611"]), b"ready")
-    before = sleeping()
-    assert before
+    until(sleeping)  # the shell becomes it a moment after it was ready
     conversation.end()
     thread.join(60)
+    until(lambda: not sleeping())
+
+
+def until(condition):
     deadline = time.monotonic() + 60
-    while sleeping() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert sleeping() == []
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def sleeping():
@@ -309,10 +312,7 @@ def test_what_does_not_answer_is_ended_with_all_it_started(there, tmp_path):
 
     thread = threading.Thread(target=hold)
     thread.start()
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "waits").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until((tmp_path / "waits").exists)
     conversation.end()
     thread.join(60)
     assert ended == [True]
