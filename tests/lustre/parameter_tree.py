@@ -55,9 +55,12 @@ def write_tree(root: Path, *, release: str = "2.17", readable_debugfs: bool = Tr
 
 
 def set_parameter(place: Path, kind: str, device: str, parameter: str, text: str) -> None:
+    """At once, as the kernel does: nobody reads it empty."""
     file = place / kind / device / parameter
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
+    written = file.with_name(f".{parameter}")
+    written.write_text(text)
+    written.replace(file)
 
 
 def client(ost: int) -> str:

@@ -185,7 +185,8 @@ def test_server_that_hangs_leaves_only_its_own_targets_unknown(
     wait_for(lambda: health.ask("list 2") == "OST 2: full (fast)", "OST 2 was asked about")
     look_often(root, health)
     assert asked(root).count(1) == 1, "no second question to a server that hangs"
-    assert health.ask("list 0") == "usable (fast)"
+    # An answer that this machine holds back for longer than the probe's limit is late, until it comes.
+    wait_for(lambda: health.ask("list 0") == "usable (fast)", "OST 0 is as it was")
     wait_for(lambda: asked(root).count(0) > 2, "the others are still asked about")
     (root / "hang-1").unlink()
     wait_for(lambda: health.ask("list 1") == "usable (fast)", "it is back")
