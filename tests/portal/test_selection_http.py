@@ -90,7 +90,7 @@ def token_file(tmp_path: Path) -> Path:
     return file
 
 
-def _client(server: Server, deadline: float = 5.0) -> ServiceClient:
+def _client(server: Server, deadline: float = 60.0) -> ServiceClient:
     return ServiceClient(ServiceAddress(server.url), deadline, long_seconds=deadline, shows_address=False)
 
 
@@ -205,7 +205,7 @@ def test_a_service_that_never_finishes_is_given_up(
     try:
         with pytest.raises(UnavailableError, match=r"within 0\.3 s"):
             _client(server, 0.3).requirement_set("user", "alice")
-        assert time.monotonic() - began < 10, "the wait must have an end of its own"
+        assert time.monotonic() - began < 30, "the wait must have an end of its own"
     finally:
         release.set()
 
