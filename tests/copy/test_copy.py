@@ -83,6 +83,24 @@ def test_a_tree_arrives_with_all_that_belongs_to_it(tmp_path: Path, copy: Copy) 
     assert not list((tmp_path / "to").rglob(".ses-*"))
 
 
+def test_a_file_without_a_byte_took_no_way(tmp_path: Path, copy: Copy, built: Path) -> None:
+    (tmp_path / "from").mkdir()
+    for name in "ab":
+        (tmp_path / "from" / name).touch()
+    report = copy("--verbose", "from", "to")
+    assert report["ways"] == {"none": {"files": 2, "bytes": 0}}
+    assert {one["way"] for one in report["each"]} == {"none"}
+    told = subprocess.run(
+        [built / "ses-copy", tmp_path / "from", tmp_path / "again"],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    ).stdout
+    assert "without a byte: 2 files" in told
+    assert "reflink:" not in told
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("size", [1, 4096, 70 * MIB + 4097], ids=["1B", "4kiB", "70MiB"])
 def test_each_way_copies_every_byte(way: str, size: int, tmp_path: Path, copy: Copy) -> None:

@@ -53,6 +53,11 @@ std::string shown(const std::string &text) {
   return safe;
 }
 
+// A file without a byte of data took no way.
+std::string way_text(const std::optional<Way> &way) {
+  return std::string(way ? name_of(*way) : "none");
+}
+
 } // namespace
 
 Report::Report(std::string program, bool verbose, bool as_json)
@@ -88,8 +93,9 @@ void Report::copied(const Copied &file) {
     files_.push_back(file);
   } else if (verbose_) {
     clear_line();
-    std::printf("%s: %s by %s, %s%s\n", shown(file.target).c_str(),
-                amount(static_cast<double>(file.bytes)).c_str(), name_of(file.way).data(),
+    std::printf("%s: %s%s, %s%s\n", shown(file.target).c_str(),
+                amount(static_cast<double>(file.bytes)).c_str(),
+                file.way ? (" by " + way_text(file.way)).c_str() : "",
                 file.element.empty() ? ("not placed: " + file.not_placed).c_str()
                                      : ("on " + file.element).c_str(),
                 file.checksum.empty() ? "" : (", XXH3 " + file.checksum).c_str());
@@ -153,8 +159,9 @@ std::string Report::summary(const WorkingWays &working, double seconds) const {
                      amount(static_cast<double>(all_.bytes) / std::max(seconds, 1e-9)) + "/s)";
   text += "; " + std::to_string(placed_) + " placed";
   for (const auto &[way, total] : by_way_) {
-    text += "\n  " + std::string(name_of(way)) + ": " + files(total.files) + ", " +
-            amount(static_cast<double>(total.bytes));
+    text += way ? "\n  " + way_text(way) + ": " + files(total.files) + ", " +
+                      amount(static_cast<double>(total.bytes))
+                : "\n  without a byte: " + files(total.files);
   }
   for (const auto &[why, count] : why_skipped_) {
     text += "\n  left: " + files(count) + ": " + shown(why);
@@ -168,7 +175,7 @@ std::string Report::summary(const WorkingWays &working, double seconds) const {
 std::string Report::json(const WorkingWays &working, double seconds, bool interrupted) const {
   nlohmann::json ways = nlohmann::json::object();
   for (const auto &[way, total] : by_way_) {
-    ways[std::string(name_of(way))] = {{"files", total.files}, {"bytes", total.bytes}};
+    ways[way_text(way)] = {{"files", total.files}, {"bytes", total.bytes}};
   }
   nlohmann::json told = {
       {"files", all_.files},       {"bytes", all_.bytes},   {"seconds", seconds},
@@ -182,7 +189,7 @@ std::string Report::json(const WorkingWays &working, double seconds, bool interr
     for (const Copied &file : files_) {
       told["each"].push_back({{"source", file.source},
                               {"target", file.target},
-                              {"way", name_of(file.way)},
+                              {"way", way_text(file.way)},
                               {"bytes", file.bytes},
                               {"element", file.element},
                               {"not_placed", file.not_placed},

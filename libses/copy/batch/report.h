@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,7 @@ private:
   std::mutex mutex_;
   Total expected_;
   Total all_;
-  std::map<Way, Total> by_way_;
+  std::map<std::optional<Way>, Total> by_way_;
   std::uint64_t placed_ = 0;
   std::uint64_t skipped_ = 0;
   std::map<std::string, std::uint64_t> why_skipped_; // files of each reason

@@ -388,12 +388,14 @@ Copied FileCopy::finish() {
   finished_ = true;
   result_.source = source_;
   result_.target = target_;
-  result_.way = way_;
   if (shared_) {
     result_.bytes = static_cast<std::uint64_t>(from_.st_size);
   }
   for (const Extent &piece : pieces_) {
     result_.bytes += static_cast<std::uint64_t>(piece.length);
+  }
+  if (result_.bytes > 0) {
+    result_.way = way_;
   }
   return std::move(result_);
 }

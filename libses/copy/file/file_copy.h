@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,7 @@ enum class Name {
 struct Copied {
   std::string source;
   std::string target;
-  Way way = Way::kReadWrite;
+  std::optional<Way> way;  // none: there was nothing to move
   std::uint64_t bytes = 0; // of data, without holes
   std::string element;     // "system/element" it was placed on; "": not placed
   std::string not_placed;  // why not
