@@ -201,6 +201,36 @@ def test_sessions_of_one_user_are_bounded(munged: Path, name: str) -> None:
         Region.remove(name)
 
 
+def silent(address: str, source: str) -> socket.socket:
+    """A connection from this address of the machine that will prove nothing."""
+    host, port = address.split(":")
+    return socket.create_connection((host, int(port)), timeout=PATIENCE, source_address=(source, 0))
+
+
+def test_who_proves_nothing_keeps_nobody_out(munged: Path, name: str) -> None:
+    """More than all places are taken by somebody who says nothing, and are taken again."""
+    with agent(munged, "--sessions", "8") as running, contextlib.ExitStack() as held:
+        strangers = [held.enter_context(silent(running.address, "127.0.0.2")) for _ in range(24)]
+        address = f"{name}@{running.address}"
+        with Region.create(address) as region:
+            strangers += [held.enter_context(silent(running.address, "127.0.0.2")) for _ in range(24)]
+            wait_until(lambda: sum(is_open(one) for one in strangers) <= 8, "there are no more than 8")
+            assert is_alive(region), "who is proven gives way to nobody"
+            with Region.open(address):
+                pass
+        Region.remove(name)
+
+
+def is_open(connection: socket.socket) -> bool:
+    """Whether the other side has not ended it."""
+    try:
+        return connection.recv(1, socket.MSG_DONTWAIT) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
 def is_alive(region: Region) -> bool:
     try:
         region.facts()

@@ -3,7 +3,7 @@
  * their users have here (message.h).
  *
  * A process of its own serves each of them, which becomes their user before it touches a region.
- * This one listens and counts.
+ * This one listens and counts (served.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,11 +22,11 @@
 #include "net/tcp.h"
 #include "remote/fabric.h"
 #include "remote/message.h"
+#include "remote/served.h"
 #include "remote/session.h"
 #include "system/command_line.h"
 
 #define PROGRAM "ses-share-agent"
-#define MOST 4096
 
 struct options {
   const char *listen;
@@ -34,15 +34,12 @@ struct options {
   int sessions;
 };
 
-#define NOBODY_YET ((uid_t)-1)
-
-struct served {
-  pid_t process; /* 0: free */
-  uid_t user;    /* NOBODY_YET: not proven */
+struct word {
+  pid_t process;
+  uid_t user;
 };
 
-static struct served served[MOST];
-static int words[2]; /* of each serving process: a struct served, when its user is proven */
+static int words[2]; /* of each serving process: one, when its user is proven */
 
 static const char help[] =
     "Usage: ses-share-agent [OPTIONS]\n"
@@ -59,7 +56,8 @@ static const char help[] =
     "  --munge-socket PATH\n"
     "                      Where munged listens. [default: MUNGE's own]\n"
     "  --sessions N        Processes that are served at once, 4 to 4096; of one user,\n"
-    "                      a quarter. [default: 256]\n"
+    "                      a quarter. As many more may have proven nothing yet; then\n"
+    "                      the oldest gives way. [default: 256]\n"
     "  --help              Print this and end\n"
     "  --version           Print the version and end\n"
     "\n"
@@ -72,7 +70,7 @@ static int read_options(int argc, char **argv, struct options *options) {
       {.name = "listen", .text = &options->listen},
       {.name = "provider", .text = &options->provider},
       {.name = "munge-socket", .text = &munge},
-      {.name = "sessions", .number = &options->sessions, .least = 4, .most = MOST},
+      {.name = "sessions", .number = &options->sessions, .least = 4, .most = SES_SERVED_MOST},
       {0},
   };
   *options = (struct options){.listen = "127.0.0.1", .provider = "tcp", .sessions = 256};
@@ -89,7 +87,7 @@ static int read_options(int argc, char **argv, struct options *options) {
 /* ---------------------------------------------------------------- in the child */
 
 static void tell_user(uid_t user) {
-  struct served word = {getpid(), user};
+  struct word word = {getpid(), user};
   if (write(words[1], &word, sizeof word) != sizeof word)
     _exit(1);
   close(words[1]);
@@ -111,23 +109,13 @@ static void serve(int connection, const char *provider, pid_t parent) {
 
 /* --------------------------------------------------------------- in the parent */
 
-static struct served *find(pid_t process) {
-  for (int i = 0; i < MOST; i++)
-    if (served[i].process == process)
-      return &served[i];
-  return NULL;
-}
-
 static void accept_one(int listener, const struct options *options, int stop) {
   int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  int count = 0;
+  struct ses_tcp_address from;
   pid_t parent = getpid();
   if (connection < 0)
     return;
-  for (int i = 0; i < MOST; i++)
-    count += served[i].process != 0;
-  struct served *free_place = find(0);
-  pid_t child = free_place && count < options->sessions ? fork() : -1;
+  pid_t child = ses_tcp_of(connection, true, &from) && ses_served_room(from.host) ? fork() : -1;
   if (child == 0) {
     close(listener);
     close(stop);
@@ -136,36 +124,18 @@ static void accept_one(int listener, const struct options *options, int stop) {
   }
   close(connection);
   if (child > 0)
-    *free_place = (struct served){child, NOBODY_YET};
-  else
-    fprintf(stderr, "ses-share-agent: no session: %d are served\n", count);
+    ses_served_begins(child, from.host);
 }
 
-/* One user is not to take all there is. */
-static void hear(int sessions) {
-  struct served word;
-  while (read(words[0], &word, sizeof word) == sizeof word) {
-    struct served *one = find(word.process);
-    int others = 0;
-    if (!one)
-      continue;
-    *one = word;
-    for (int i = 0; i < MOST; i++)
-      others += served[i].process != 0 && served[i].user == word.user;
-    if (others > sessions / 4) {
-      fprintf(stderr, "ses-share-agent: no session: uid %u has %d\n", (unsigned)word.user,
-              others - 1);
-      kill(word.process, SIGKILL);
-    }
-  }
+static void hear(void) {
+  struct word word;
+  while (read(words[0], &word, sizeof word) == sizeof word)
+    ses_served_proven(word.process, word.user);
 }
 
 static void bury(void) {
-  for (pid_t child; (child = waitpid(-1, NULL, WNOHANG)) > 0;) {
-    struct served *one = find(child);
-    if (one)
-      *one = (struct served){0};
-  }
+  for (pid_t child; (child = waitpid(-1, NULL, WNOHANG)) > 0;)
+    ses_served_ended(child);
 }
 
 static int run(int listener, const struct options *options) {
@@ -183,7 +153,7 @@ static int run(int listener, const struct options *options) {
   for (;;) {
     if (poll(all, 3, -1) < 0 && errno != EINTR)
       return 1;
-    hear(options->sessions); /* before those who said it are forgotten */
+    hear(); /* before those who said it are forgotten */
     while (read(signals, &signal, sizeof signal) == sizeof signal)
       if (signal.ssi_signo != SIGCHLD)
         return 0; /* who serves is killed with this process */
@@ -205,6 +175,7 @@ int main(int argc, char **argv) {
     return ses_refuse(PROGRAM, "--listen:", why);
   if (pipe2(words, O_CLOEXEC | O_NONBLOCK) != 0)
     return 1;
+  ses_served_limit(options.sessions);
   ses_fabric_prepare(options.provider);
   fprintf(stderr, "ses-share-agent: listens on %s %s\n", where.host, where.port);
   return run(listener, &options);
