@@ -37,6 +37,13 @@ Finding look(const Options &options) {
   } else if (finding.reach == Reach::kLibrary && library.entry.empty()) {
     finding.reach = Reach::kNothing;
   }
+  finding.filter = look_at_own_filter();
+  if (finding.filter == OwnFilter::kOther) {
+    finding.reach = Reach::kNothing;
+  } else if (finding.filter == OwnFilter::kListener && finding.reach != Reach::kNothing) {
+    finding.reach = Reach::kSupervisor;
+    finding.supervised = true;
+  }
   return finding;
 }
 

@@ -38,6 +38,11 @@ const char *name_of(Reach reach) {
   }
 }
 
+const char *name_of(OwnFilter filter) {
+  constexpr const char *kNames[] = {"none", "listener", "other"};
+  return kNames[static_cast<size_t>(filter)];
+}
+
 std::string subject(const Target &target) {
   std::string text = target.path.empty() ? target.name : target.path;
   if (!target.interpreters.empty()) {
@@ -46,7 +51,20 @@ std::string subject(const Target &target) {
   return text;
 }
 
+constexpr const char *kFileSystem = "its files go where the file system puts them; on Lustre, ses "
+                                    "apply sets a default for their directory";
+
 std::string who_places(const Finding &finding) {
+  if (finding.filter == OwnFilter::kOther) {
+    return std::string("ses-run was started under a seccomp filter, as containers are, which may "
+                       "forbid what placing needs: ") +
+           kFileSystem;
+  }
+  if (finding.filter == OwnFilter::kListener && finding.reach == Reach::kSupervisor) {
+    return "ses-run was started under a supervisor, which places its files if it is that of "
+           "ses-run "
+           "--supervise";
+  }
   switch (finding.reach) {
   case Reach::kLibrary:
     return "the preload library places its files";
@@ -54,8 +72,7 @@ std::string who_places(const Finding &finding) {
     return finding.supervised ? "the supervisor places its files"
                               : "ses-run --supervise places its files";
   default:
-    return "its files go where the file system puts them; on Lustre, ses apply sets a default for "
-           "their directory";
+    return kFileSystem;
   }
 }
 
@@ -75,7 +92,8 @@ std::string sentence(const Finding &finding) {
                : subject(target) + ": its interpreter " + target.missing + ": " + reason;
   }
   std::string text = subject(target) + ": " + words_of(target.kind).fact + who_places(finding);
-  if (target.kind == Kind::kDynamic && finding.reach == Reach::kNothing) {
+  if (target.kind == Kind::kDynamic && finding.reach == Reach::kNothing &&
+      finding.filter == OwnFilter::kNone) {
     text +=
         " (" + finding.no_library + "; is libses installed beside ses-run? Else: --library FILE)";
   } else if (target.has_asan && finding.reach == Reach::kLibrary) {
@@ -95,6 +113,7 @@ std::string as_json(const Finding &finding) {
       {"interpreters", target.interpreters},
       {"asan", target.has_asan},
       {"reach", name_of(finding.reach)},
+      {"filter", name_of(finding.filter)},
       {"library", finding.library},
       {"agent", node.no_agent.empty()},
       {"managed", node.has_table ? nlohmann::ordered_json(node.mounts) : nlohmann::ordered_json()},

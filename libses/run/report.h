@@ -5,6 +5,7 @@
 #include <string>
 
 #include "node.h"
+#include "own_filter.h"
 #include "target.h"
 
 namespace ses::run {
@@ -13,9 +14,10 @@ struct Finding {
   Target target;
   Reach reach = Reach::kNothing; // who can: the target's, as far as the library is there
   bool supervised = false;       // it is to run under a supervisor, not under the library
-  std::string library;           // what LD_PRELOAD would name
-  std::string no_library;        // why there is none
-  Node node;                     // looked at where that is said
+  OwnFilter filter = OwnFilter::kNone;
+  std::string library;    // what LD_PRELOAD would name
+  std::string no_library; // why there is none
+  Node node;              // looked at where that is said
 };
 
 // Will its files be placed?
@@ -24,8 +26,9 @@ bool is_placed(const Finding &finding);
 // One sentence, with what to do where something can be done.
 std::string sentence(const Finding &finding);
 
-// Keys: program, path, kind, interpreters, asan, reach (library, supervisor, nothing), library,
-// agent (does one listen), managed (mount points; null: not known), message.
+// Keys: program, path, kind, interpreters, asan, reach (library, supervisor, nothing), filter (the
+// seccomp filter of ses-run itself: none, listener, other), library, agent (does one listen),
+// managed (mount points; null: not known), message.
 std::string as_json(const Finding &finding);
 
 } // namespace ses::run

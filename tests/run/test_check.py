@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ import pytest
 from program_ways import Programs
 
 NOBODY = 65534
+PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
+BPF_RET, SECCOMP_RET_ALLOW = 0x06, 0x7FFF0000
 
 
 def check(ses_run: Path, program: str | Path, user: int | None = None) -> tuple[int, dict[str, Any]]:
@@ -156,3 +160,40 @@ def test_32_bit_program_gets_no_library_it_would_complain_of(ses_run: Path, prog
     )
     assert (done.returncode, done.stdout) == (0, "")
     assert "ld.so" not in done.stderr
+
+
+def allow_everything() -> None:
+    """Put this process under a seccomp filter that forbids nothing."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    rule = ctypes.create_string_buffer(struct.pack("HBBI", BPF_RET, 0, 0, SECCOMP_RET_ALLOW))
+    program = ctypes.create_string_buffer(struct.pack("HP", 1, ctypes.addressof(rule)))
+    assert libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+    assert libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program) == 0
+
+
+def test_under_a_filter_of_somebody_else_nothing_is_said_to_be_placed(ses_run: Path) -> None:
+    """As in a container: the library asks nobody there, and so makes the original calls."""
+    done = subprocess.run(
+        [ses_run, "--check", "--json", "/bin/sh"],
+        capture_output=True, text=True, timeout=60, check=False, preexec_fn=allow_everything,
+    )  # fmt: skip
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["reach"], report["filter"]) == (1, "nothing", "other")
+    assert "started under a seccomp filter" in report["message"]
+    assert "--library" not in report["message"]
+    loud = subprocess.run(
+        [ses_run, "/bin/sh", "-c", "exit 3"],
+        capture_output=True, text=True, timeout=60, check=False, preexec_fn=allow_everything,
+    )  # fmt: skip
+    assert loud.returncode == 3
+    assert "started under a seccomp filter" in loud.stderr
+
+
+def test_under_a_supervisor_that_is_who_may_place(ses_run: Path) -> None:
+    done = subprocess.run(
+        [ses_run, "--supervise", ses_run, "--check", "--json", "/bin/sh"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["reach"], report["filter"]) == (0, "supervisor", "listener"), done.stderr
+    assert "started under a supervisor" in report["message"]
