@@ -88,7 +88,10 @@ std::set<std::string> JobsDirectory::users() {
     return users;
   }
   const int directory = fd.get();
-  const std::unique_ptr<DIR, int (*)(DIR *)> entries(fdopendir(fd.release()), closedir);
+  const std::unique_ptr<DIR, int (*)(DIR *)> entries(fdopendir(fd.get()), closedir);
+  if (entries) {
+    static_cast<void>(fd.release());
+  }
   while (const dirent *entry = entries ? readdir(entries.get()) : nullptr) {
     if (entry->d_name[0] == '.') { // also files that are still being written
       continue;

@@ -86,8 +86,20 @@ UniqueFd ensure(int parent, const Wanted &wanted, const std::string &path, std::
   return directory;
 }
 
+using Entries = std::unique_ptr<DIR, int (*)(DIR *)>;
+
+// What is in DIRECTORY; none on failure.  The descriptor stays the caller's.
+Entries entries_of(int directory) {
+  UniqueFd own(fcntl(directory, F_DUPFD_CLOEXEC, 0));
+  Entries entries(own ? fdopendir(own.get()) : nullptr, closedir);
+  if (entries) {
+    static_cast<void>(own.release());
+  }
+  return entries;
+}
+
 unsigned sweep_directory(int directory, time_t before, unsigned &looked_at) {
-  const std::unique_ptr<DIR, int (*)(DIR *)> entries(fdopendir(dup(directory)), closedir);
+  const Entries entries = entries_of(directory);
   unsigned removed = 0;
   while (entries && looked_at < kMostSwept) {
     const dirent *entry = readdir(entries.get());
@@ -158,7 +170,7 @@ unsigned sweep_stage(const std::string &target, std::chrono::seconds age) {
     return 0;
   }
   const time_t before = time(nullptr) - age.count();
-  const std::unique_ptr<DIR, int (*)(DIR *)> users(fdopendir(dup(top.get())), closedir);
+  const Entries users = entries_of(top.get());
   unsigned removed = 0;
   unsigned looked_at = 0;
   while (users && looked_at < kMostSwept) {

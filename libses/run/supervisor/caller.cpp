@@ -155,8 +155,10 @@ bool Caller::shares_namespaces() const {
 }
 
 int Caller::find_descriptor(dev_t device, ino_t inode) const {
-  DIR *directory = fdopendir(openat(proc_.get(), "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int opened = openat(proc_.get(), "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *directory = opened >= 0 ? fdopendir(opened) : nullptr;
   if (directory == nullptr) {
+    Descriptor{opened};
     return -1;
   }
   int found = -1;
