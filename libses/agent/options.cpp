@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <pwd.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -19,6 +20,15 @@ std::string host_name() {
   return name;
 }
 
+std::string home_directory() {
+  const char *named = std::getenv("HOME");
+  if (named != nullptr && *named == '/') {
+    return named;
+  }
+  const passwd *user = getpwuid(geteuid());
+  return user != nullptr ? user->pw_dir : "";
+}
+
 std::string default_state_directory() {
   if (geteuid() == 0) {
     return "/var/lib/ses";
@@ -27,8 +37,7 @@ std::string default_state_directory() {
   if (state != nullptr && *state == '/') {
     return std::string(state) + "/ses";
   }
-  const char *home = std::getenv("HOME");
-  return std::string(home != nullptr && *home == '/' ? home : "/tmp") + "/.local/state/ses";
+  return home_directory() + "/.local/state/ses";
 }
 
 std::string check_url(const std::string &url) {

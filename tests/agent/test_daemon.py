@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import fcntl
 import os
+import pwd
 import re
+import shutil
 import signal
 import socket
 import stat
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import program_side as side
 import pytest
 from claims_program import segment_of
+from patience import wait_until
 from running_agent import Agent
 from service_double import ServiceDouble
 
@@ -207,6 +211,28 @@ def test_socket_of_somebody_else_is_never_replaced(binary: Path, tmp_path: Path)
     said = refused(binary, "--service", "http://h", "--socket", str(path))[1]
     assert f"{path} belongs to uid {NOBODY}; remove it or choose another --socket" in said
     assert path.exists()
+
+
+@pytest.mark.root
+def test_without_a_home_in_the_environment_the_state_lies_in_that_of_the_user(
+    binary: Path, service: ServiceDouble
+) -> None:
+    """Never in /tmp, where others could have made the directory."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(binary, folder)
+        os.chown(folder, NOBODY, NOBODY)
+        log = Path(folder, "log")
+        with log.open("wb") as said:
+            running = subprocess.Popen(
+                [f"{folder}/{binary.name}", "--service", service.url, "--socket", f"{folder}/agent.sock"],
+                stderr=said, user=NOBODY, group=NOBODY, extra_groups=[], env={"PATH": "/usr/bin"},
+            )  # fmt: skip
+        try:
+            wait_until(lambda: pwd.getpwuid(NOBODY).pw_dir in log.read_text(), "it says where it cannot save")
+        finally:
+            running.terminate()
+            running.wait()
+        assert f"{pwd.getpwuid(NOBODY).pw_dir}/.local/state/ses" in log.read_text()
 
 
 @pytest.mark.parametrize(
