@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 
@@ -9,6 +10,8 @@ import pytest
 
 #: Seconds.  Only a hang uses this up.
 PATIENCE = 60.0
+#: Seconds.  What happens within them is no matter of a pause of the machine.
+SOON = 0.9
 
 
 def wait_until(check: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
@@ -18,3 +21,11 @@ def wait_until(check: Callable[[], object], what: str, seconds: float = PATIENCE
         if time.monotonic() > end:
             pytest.fail(f"waited {seconds} s in vain until {what}")
         time.sleep(0.01)
+
+
+def moves(*files: int) -> bool:
+    """Write to open files, which hold something then: one in which nothing moves for three seconds is no
+    stream until something does, and so long a busy machine may take to look at it."""
+    for fd in files:
+        os.pwrite(fd, b"x", 0)
+    return True

@@ -16,7 +16,7 @@ import program_side as side
 import pytest
 from claims_program import counted
 from mounts import unmount
-from patience import wait_until
+from patience import moves, wait_until
 from program_side import HEADER, Wish
 from running_agent import Agent
 from service_double import ServiceDouble
@@ -107,7 +107,7 @@ def test_report_about_somebody_elses_placement_changes_nothing(
         with agent.ask(device, "thief") as thief:
             thief.report(outcome, status=os.fstat(fd), fd=fd, placement=victim.answer.placement)
             stolen_with = thief.answer.placement
-        wait_until(lambda: counted(agent.socket) == 1, "only the file of the other one counts")
+        wait_until(lambda: moves(fd) and counted(agent.socket) == 1, "only the file of the other one counts")
         assert service.opened(stolen_with) == []
     assert service.ended(victim.answer.placement) == []
     assert len(service.opened(victim.answer.placement)) == 1

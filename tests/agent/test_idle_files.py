@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from claims_program import Claims
-from patience import wait_until
+from patience import moves, wait_until
 from running_agent import Agent
 from service_double import ServiceDouble
 
@@ -81,9 +81,8 @@ def test_only_a_file_that_does_not_move_is_no_stream_until_it_moves(
         idle = [service.is_idle(id) for id in ids[1:]]
         assert (idle, streams) == ([False] * 3, [1.0] * 3) or machine_stood_still()
         moments = [row.last_placed // SECOND for row in claims.table.rows()]
-        os.write(silent, b"x")
-        wait_until(lambda: not service.is_idle(ids[0]), "the service hears that it goes on")
-        wait_until(lambda: claims.table.own()["union/b0"] == 1, "it is a stream again")
+        wait_until(lambda: moves(silent) and not service.is_idle(ids[0]), "the service hears that it goes on")
+        wait_until(lambda: moves(silent) and claims.table.own()["union/b0"] == 1, "it is a stream again")
         assert [row.last_placed // SECOND for row in claims.table.rows()] == moments, "nobody placed anything"
     for fd in files:
         os.close(fd)
