@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from patience import PATIENCE, wait_until
@@ -31,12 +33,32 @@ class Agent:
     def says(self, text: str) -> bool:
         return text in self.log.read_text()
 
+    def was_kept_waiting(self) -> bool:
+        """Whether an answer of the service took a second, as on a machine that stands still meanwhile: the
+        agent takes it for lost, looks for it at once, and says again what may not have come."""
+        return self.says("lost (no reply within")
+
     def wait_for(self, text: str) -> None:
         wait_until(lambda: self.says(text) or self.process.poll() is not None, f"the agent says {text!r}")
         assert self.says(text), self.log.read_text()
 
     def ask(self, device: int, application: str = "app", **details: object) -> Conversation:
         return Conversation(self.socket, ask_message(device, application, **details))  # type: ignore[arg-type]
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """It does nothing meanwhile: what programs say then is there at once when it goes on."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            wait_until(self._has_stopped, "the agent stops")
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
+    def _has_stopped(self) -> bool:
+        """One thread is told, and the others go on until it stops them."""
+        threads = Path(f"/proc/{self.process.pid}/task").glob("*/stat")
+        return {one.read_text().rpartition(") ")[2][0] for one in threads} == {"T"}
 
     def stop(self) -> int:
         if self.process.poll() is None:

@@ -160,10 +160,14 @@ class ServiceDouble:
             return [file["restore"] for file in told if file["restore"] is not None]
 
     def ended(self, placement: str) -> list[dict[str, Any]]:
-        """Reason and size of its end, each time it was told."""
+        """Reason and size of its end; the same once only, as it is told again by an agent that had to wait
+        for the answer for a second."""
+        told: list[dict[str, Any]] = []
         with self._lock:
-            told = self.ended_as.get(placement, [])
-            return [{name: end[name] for name in ("reason", "bytes_written")} for end in told]
+            for end in self.ended_as.get(placement, []):
+                facts = {name: end[name] for name in ("reason", "bytes_written")}
+                told += [] if facts in told else [facts]
+        return told
 
     def is_idle(self, placement: str) -> bool:
         """What was told of it last."""

@@ -195,7 +195,7 @@ def test_system_without_room_is_unavailable(
     agent.wait_for("service found")
     with agent.ask(device) as conversation:
         assert conversation.answer.status == side.UNAVAILABLE
-    assert not agent.says("lost"), "a full system is no fault of the service"
+    assert not agent.says("lost") or agent.was_kept_waiting(), "a full system is no fault of the service"
     service.loads.clear()
 
     def placed() -> bool:

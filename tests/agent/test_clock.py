@@ -83,7 +83,7 @@ def test_a_clock_that_is_set_makes_no_age_and_no_end(
         later = close_at_once(claims, tmp_path / f"later{number}")
         wait_until(partial(service.ended_as.__contains__, later), "an empty file ends at its close")
     assert claims.id_of(closed) in service.ended_as
-    (end,) = service.ended_as[claims.id_of(closed)]
+    end = service.ended_as[claims.id_of(closed)][0]
     assert 0 <= end["achieved"]["open_seconds"] < FAR
     assert service.open_now() >= {claims.id_of(kept), claims.id_of(after)}
     os.close(after_fd)

@@ -63,7 +63,7 @@ def test_file_that_caches_still_write_counts_for_longer(
     assert counts or time.monotonic() - begun > 2.5, "it counts while it is written"
     wait_until(lambda: large in service.ended_as, "it is written out")
     assert time.monotonic() - begun > 2.5
-    assert [end["bytes_written"] for end in service.ended_as[large]] == [3 * SLOW]
+    assert [end["bytes_written"] for end in service.ended(large)] == [3 * SLOW]
     wait_until(lambda: not any(claims.table.own().values()), "nothing is counted any more")
 
 
