@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from patience import PATIENCE
+from patience import PATIENCE, SOON
 
 MAGIC, VERSION = 0x51534553, 5
 ASK, ANSWER, REPORT = 1, 2, 3
@@ -112,13 +113,35 @@ def connect(path: Path) -> socket.socket:
     return connection
 
 
+def _ask(path: Path, message: bytes) -> tuple[socket.socket, bytes]:
+    """The connection and the answer.
+
+    The agent hangs up on who says nothing for a second: who had to wait so long to say it asks again.
+    """
+    while True:
+        begun = time.monotonic()
+        connection = connect(path)
+        try:
+            try:
+                connection.send(message)
+            finally:
+                is_late = time.monotonic() - begun > SOON
+            answer = connection.recv(4096)
+        except ConnectionError:
+            if not is_late:
+                raise
+            answer = b""
+        if answer or not is_late:
+            return connection, answer
+        connection.close()
+
+
 class Conversation:
     """One question, from the ask to the report; closing early means "not used"."""
 
     def __init__(self, path: Path, message: bytes) -> None:
-        self._connection = connect(path)
-        self._connection.send(message)
-        self.answer = parse_answer(self._connection.recv(4096))
+        self._connection, answer = _ask(path, message)
+        self.answer = parse_answer(answer)
 
     def __enter__(self) -> Conversation:
         return self

@@ -25,9 +25,10 @@ def lonely(start: Callable[..., Agent], service: ServiceDouble, *options: str) -
 
 def ask_at_once(agent: Agent, device: int) -> list[side.Answer]:
     """What as many programs are told that ask before any of them has an answer."""
-    waiting = [side.connect(agent.socket) for _ in range(FILES)]
-    for connection in waiting:
-        connection.send(side.ask_message(device, "fresh"))
+    with agent.held():
+        waiting = [side.connect(agent.socket) for _ in range(FILES)]
+        for connection in waiting:
+            connection.send(side.ask_message(device, "fresh"))
     answers = [side.parse_answer(connection.recv(4096)) for connection in waiting]
     for connection in waiting:
         connection.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import socket
 import struct
 import subprocess
@@ -255,16 +254,15 @@ def test_close_that_waits_keeps_nobody_waiting(
 ) -> None:
     """Also of what came with messages that the agent never reads."""
     with lingering(count) as traps:
-        agent.process.send_signal(signal.SIGSTOP)  # so that its close is the last one
         with ExitStack() as closing:
-            for first in range(0, count, 200):
-                connection = closing.enter_context(side.connect(agent.socket))
-                for message in before:
-                    connection.send(message)
-                socket.send_fds(connection, [b"nonsense"], traps[first : first + 200])
-            for trap in traps:
-                os.close(trap)
-            agent.process.send_signal(signal.SIGCONT)
+            with agent.held():  # so that its close is the last one
+                for first in range(0, count, 200):
+                    connection = closing.enter_context(side.connect(agent.socket))
+                    for message in before:
+                        connection.send(message)
+                    socket.send_fds(connection, [b"nonsense"], traps[first : first + 200])
+                for trap in traps:
+                    os.close(trap)
             assert dropped(connection)
         placement = report(agent, device, file, keep(file))
         assert told(service, placement) == (str(file), 77)
