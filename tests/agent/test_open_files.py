@@ -341,7 +341,7 @@ def test_report_about_another_device_does_not_count(
     agent: Agent, service: ServiceDouble, device: int
 ) -> None:
     with agent.ask(device) as conversation, Path("/proc/self/comm").open() as elsewhere:
-        assert counted(agent.socket) == 1
+        wait_until(lambda: counted(agent.socket) == 1, "it counts")
         conversation.report(side.CREATED, status=os.fstat(elsewhere.fileno()), fd=elsewhere.fileno())
         placement = conversation.answer.placement
     wait_until(lambda: counted(agent.socket) == 0, "it does not count")

@@ -26,8 +26,8 @@ def reborn(agent: Agent, service: ServiceDouble) -> None:
     service.kill()
     service.forget()
     service.decided.clear()
-    service.revive()
     before = len(service.announcements())
+    service.revive()
     wait_until(
         lambda: any(one.body["complete"] for one in service.announcements()[before:]), "it is told again"
     )
