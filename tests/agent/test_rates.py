@@ -88,6 +88,11 @@ def test_files_of_the_kernel_are_read(said: dict[str, str], case: str, read: str
     assert said[case] == read
 
 
+@pytest.mark.timeout(1000)
+def test_processes_are_asked_in_turn_also_where_many_say_nothing(said: dict[str, str]) -> None:
+    assert said["turns"] == "1-64 65-28 29-92"
+
+
 @pytest.fixture
 def claims(agent: Agent, device: int) -> Iterator[Claims]:
     agent.ask(device).close()
@@ -149,26 +154,27 @@ with open(sys.argv[1], "rb", buffering=0) as file:
 """
 
 
-def reading(service: ServiceDouble) -> list[dict[str, Any]] | None:
-    """What was said last of files that are read."""
-    said = [one.body["reading"] for one in service.announcements() if "reading" in one.body]
-    return said[-1] if said else None
+def readings(service: ServiceDouble) -> list[list[dict[str, Any]]]:
+    """What was said of files that are read, each time."""
+    return [one.body["reading"] for one in service.announcements() if "reading" in one.body]
 
 
 def test_what_is_written_at_random_places_is_counted(
     claims: Claims, service: ServiceDouble, tmp_path: Path
 ) -> None:
     """As if by fio: the file grows now and then, by more than was written or by less."""
-    claim = claims.choose(row=0)
+    claim, created = claims.choose(row=0), time.monotonic()
     fd = claims.create(claim, tmp_path / "random")
-    places = random.Random(7).sample(range(60), 60)
-    for place in places:
+    moments = []
+    for place in random.Random(7).sample(range(60), 60):
         os.pwrite(fd, bytes(MEGA // 2), place * MEGA // 2)
+        moments.append(time.monotonic() - created)
         time.sleep(0.1)
     os.close(fd)
     told = achieved(service, claims.id_of(claim))
     # Looks come late on a busy machine, and what was written up to the first is not all told.
-    assert told["bytes_written"] == pytest.approx(len(places) * MEGA // 2, rel=0.35)
+    before_it = sum(moment <= told["samples"][0][0] for moment in moments)
+    assert 0.65 * (60 - before_it) <= told["bytes_written"] / (MEGA // 2) <= 1.35 * 60
 
 
 def test_what_a_program_reads_back_is_told_apart_from_what_it_wrote(
@@ -208,17 +214,16 @@ def test_file_that_exists_is_told_by_its_element_while_a_program_under_the_libra
     program = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=under_library)
     waiting = subprocess.Popen(command, stdin=subprocess.PIPE, env=under_library)
     try:
-        wait_until(lambda: bool(reading(service)), "the service hears who reads")
-        (row,) = reading(service) or []
-        assert row.pop("bytes_per_second") > 0
-        assert row == {"system": "union", "element": "union/b2", "user": "root", "files": 1}
+        wait_until(lambda: any(readings(service)), "the service hears who reads")
         time.sleep(2)  # the other one is passed over meanwhile: it has read nothing
-        assert [row["files"] for row in reading(service) or []] == [1]
+        for (row,) in filter(None, readings(service)):
+            assert row.pop("bytes_per_second") > 0
+            assert row == {"system": "union", "element": "union/b2", "user": "root", "files": 1}
         assert waiting.stdin
         waiting.stdin.close()
-        wait_until(lambda: [row["files"] for row in reading(service) or []] == [2], "it begins to read")
+        wait_until(lambda: [row["files"] for row in readings(service)[-1]] == [2], "it begins to read")
     finally:
         for one in (program, waiting, unseen):
             one.kill()
             one.wait()
-    wait_until(lambda: reading(service) == [], "the service hears that nobody does")
+    wait_until(lambda: readings(service)[-1] == [], "the service hears that nobody does")

@@ -29,6 +29,26 @@ bool is_alike(const std::vector<Reading> &a, const std::vector<Reading> &b) {
   });
 }
 
+std::vector<pid_t> to_ask(const std::set<pid_t> &processes, const AskedBefore &asked,
+                          std::chrono::steady_clock::time_point now) {
+  std::vector<std::pair<unsigned, pid_t>> found; // how often they were asked
+  for (const pid_t pid : processes) {
+    const auto known = asked.find(pid);
+    if (known == asked.end()) {
+      found.emplace_back(0, pid);
+    } else if (const auto &[at, times] = known->second;
+               times < kMostAsked && now - at >= kAskAgain) {
+      found.emplace_back(times, pid);
+    }
+  }
+  std::ranges::sort(found);
+  std::vector<pid_t> next;
+  for (size_t i = 0; i < std::min(found.size(), kMostAskedAtOnce); ++i) {
+    next.push_back(found[i].second);
+  }
+  return next;
+}
+
 bool has_library(std::string_view environment) {
   constexpr std::string_view kName = "LD_PRELOAD=", kLibrary = "libses-wrapper.so";
   for (size_t at = 0, end = 0; at < environment.size(); at = end + 1) {
@@ -82,18 +102,8 @@ void Readers::find_processes(Time now) {
   std::erase_if(processes_, [&](const auto &one) { return !present.contains(one.first); });
   std::erase_if(others_, [&](const auto &one) { return !present.contains(one.first); });
   present.erase(getpid());
-  size_t asked = 0;
-  for (const pid_t pid : present) {
-    if (asked >= kMostAskedAtOnce) {
-      break;
-    }
-    const auto known = others_.find(pid);
-    if (processes_.contains(pid) ||
-        (known != others_.end() &&
-         (known->second.second >= kMostAsked || now - known->second.first < kAskAgain))) {
-      continue;
-    }
-    ++asked;
+  std::erase_if(present, [&](pid_t pid) { return processes_.contains(pid); });
+  for (const pid_t pid : to_ask(present, others_, now)) {
     const std::string path = "/proc/" + std::to_string(pid) + "/environ";
     const auto owner = has_library(read_proc(path)) ? owner_of(pid) : std::nullopt;
     if (owner) {

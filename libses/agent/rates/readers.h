@@ -40,6 +40,15 @@ namespace ses::agent {
 // The environment of a process, as /proc/PID/environ has it, names the preload library.  Pure.
 [[nodiscard]] bool has_library(std::string_view environment);
 
+// When and how often processes were asked for their environment.
+using AskedBefore =
+    std::unordered_map<pid_t, std::pair<std::chrono::steady_clock::time_point, unsigned>>;
+
+// Those of PROCESSES to be asked now, who was asked least first: a node has many that will never
+// say anything else.  Pure.
+[[nodiscard]] std::vector<pid_t> to_ask(const std::set<pid_t> &processes, const AskedBefore &asked,
+                                        std::chrono::steady_clock::time_point now);
+
 class Readers {
 public:
   using Time = std::chrono::steady_clock::time_point;
@@ -90,8 +99,7 @@ private:
   const Parts parts_;
   UserNames names_; // of the thread, as all but the last four
   std::map<pid_t, Process> processes_;
-  std::unordered_map<pid_t, std::pair<Time, unsigned>>
-      others_;     // when and how often they were asked
+  AskedBefore others_;
   pid_t last_ = 0; // that was looked at
   std::vector<Reading> told_;
 

@@ -1,11 +1,14 @@
 // What the arithmetic of rates says of made-up evidence: one line "CASE: result" for each.
+#include <chrono>
 #include <cstdio>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "rates/attribution.h"
 #include "rates/movement.h"
 #include "rates/process_io.h"
+#include "rates/readers.h"
 #include "rates/reading.h"
 #include "rates/unwritten.h"
 
@@ -150,10 +153,33 @@ void texts() {
               kilobytes_of("", {"Dirty"}).has_value());
 }
 
+// The first and the last process that is asked, in three looks at a hundred.
+void turns() {
+  std::set<pid_t> processes;
+  for (pid_t pid = 1; pid <= 100; ++pid) {
+    processes.insert(pid);
+  }
+  AskedBefore asked;
+  Readers::Time now{};
+  std::printf("turns:");
+  for (int look = 0; look < 3; ++look) {
+    now += std::chrono::seconds(3);
+    const std::vector<pid_t> next = to_ask(processes, asked, now);
+    for (const pid_t pid : next) {
+      auto &[at, times] = asked[pid];
+      at = now;
+      ++times;
+    }
+    std::printf(" %d-%d", next.front(), next.back());
+  }
+  std::printf("\n");
+}
+
 } // namespace
 
 int main() {
   attributions();
   movements();
   texts();
+  turns();
 }
