@@ -464,13 +464,14 @@ void ClaimsKeeper::stop(milliseconds limit) {
   const auto is_open = [](const auto &user) {
     return user.second.claims && user.second.claims->ring().has_unfinished();
   };
-  do {
+  for (bool is_last = false; !is_last;) {
+    is_last = Clock::now() >= end; // also where this thread was kept from running until then
     look(Clock::now());
     if (std::none_of(users_.begin(), users_.end(), is_open)) {
       break;
     }
     std::this_thread::sleep_for(kStopTick);
-  } while (Clock::now() < end);
+  }
   bool left = false;
   for (auto &[uid, user] : users_) {
     left = left || is_open(std::pair<const uid_t, User &>(uid, user));
