@@ -37,6 +37,12 @@ def state_of(pid: int) -> str:
         return "gone"
 
 
+def has_stopped(pid: int) -> bool:
+    """One thread is told, and the others go on until it stops them."""
+    states = [one.read_text().rpartition(") ")[2][0] for one in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return set(states) == {"T"}
+
+
 def by_role(union: Union) -> dict[str, list[int]]:
     """Worker, guardian and keeper; one that starts has its starter's name."""
     found: dict[str, list[int]] = {}

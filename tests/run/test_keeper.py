@@ -17,8 +17,8 @@ from program_ways import Programs
 from supervisors import (
     MOST_SECONDS,
     by_role,
+    has_stopped,
     is_gone,
-    state_of,
     supervisors,
     wait_for_all,
     wait_for_end,
@@ -46,7 +46,7 @@ class TwoKeepers:
         for pid in (worker, guardian):
             os.kill(pid, signal.SIGSTOP)
         for pid in (worker, guardian):
-            wait_until(lambda pid=pid: state_of(pid) == "T", f"{pid} does not stop")
+            wait_until(lambda pid=pid: has_stopped(pid), f"{pid} does not stop")
         for pid in (worker, guardian):
             os.kill(pid, signal.SIGKILL)
         for pid in (worker, guardian):
