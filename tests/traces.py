@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 BLKIO = Path("/sys/fs/cgroup/blkio")
+PATIENCE = 60.0
+
+
+def staying(look: Callable[[], list[str]]) -> list[str]:
+    """What is seen and does not go: what was killed or detached is there for a moment more, and others who
+    limit and detach are seen halfway."""
+    end = time.monotonic() + PATIENCE
+    while (found := look()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
 
 
 class Traces:
@@ -19,6 +31,9 @@ class Traces:
         return [line for line in lines if str(self.base) in line]
 
     def loops(self, images: Path) -> list[str]:
+        return staying(lambda: self._loops(images))
+
+    def _loops(self, images: Path) -> list[str]:
         found = []
         for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
             try:
@@ -30,6 +45,9 @@ class Traces:
 
     def rules_of_detached_devices(self) -> list[str]:
         """Throttle rules of loop devices nobody has attached: they would slow down whoever comes next."""
+        return staying(self._rules_of_detached_devices)
+
+    def _rules_of_detached_devices(self) -> list[str]:
         rules = []
         for name in ("blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device"):
             for rule in (BLKIO / name).read_text().splitlines() if (BLKIO / name).exists() else ():
@@ -40,6 +58,9 @@ class Traces:
 
     def processes(self) -> list[str]:
         """Processes that name the directory in their command line or environment."""
+        return staying(self._processes)
+
+    def _processes(self) -> list[str]:
         base, found = str(self.base).encode(), []
         for process in Path("/proc").glob("[0-9]*"):
             try:

@@ -21,7 +21,7 @@ STEPS = 4  # two branches, their limits, the union
 
 @pytest.fixture
 def work(traces):
-    path = traces.base / "qstorman-demo-test"
+    path = traces.base / f"{traces.base.name}-demo"  # no other run has that name in /dev/shm
     path.mkdir()
     yield path
     assert traces.mounts() == []
