@@ -58,7 +58,7 @@ def set_parameter(place: Path, kind: str, device: str, parameter: str, text: str
     """At once, as the kernel does: nobody reads it empty."""
     file = place / kind / device / parameter
     file.parent.mkdir(parents=True, exist_ok=True)
-    written = file.with_name(f".{parameter}")
+    written = place / ".written"
     written.write_text(text)
     written.replace(file)
 
