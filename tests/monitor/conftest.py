@@ -52,10 +52,14 @@ class FakeExporter:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.connections: list[socket.socket] = []
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/metrics"
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def close(self) -> None:
         """Stop listening and break every connection."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()
         for each in (self._listener, *self.connections):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)

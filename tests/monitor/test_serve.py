@@ -70,7 +70,7 @@ def serve(tmp_path: Path, eventually: Eventually) -> Iterator[Callable[..., Serv
         config = tmp_path / "smed.toml"
         config.write_text(
             f"interval_seconds = {interval}\nstale_after_seconds = {max(stale_after, 2 * interval)}\n"
-            f'[[target]]\nname = "n1"\ncollector = "node_exporter"\nurl = "{url}"\ntimeout_seconds = 5\n'
+            f'[[target]]\nname = "n1"\ncollector = "node_exporter"\nurl = "{url}"\ntimeout_seconds = 30\n'
             + "".join(
                 f'[[element]]\nid = "union/{name}"\ntarget = "n1"\nmount_point = "{mount_point}"\n'
                 for name, mount_point in elements.items()
