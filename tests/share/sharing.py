@@ -162,6 +162,30 @@ class Performer:
         self.lock(item)
         resource.setrlimit(resource.RLIMIT_NOFILE, most)
 
+    def lock_and_fork(self, item: str, without_handlers: bool) -> dict[str, Any]:
+        """Fork while the lock is held; say how the child's attempts on it ended, and who holds it then.
+
+        Without handlers it is as with a bare clone(): what is registered with pthread_atfork() is not called.
+        This process has one thread: a child of several could wait for what another of them had.
+        """
+        from ses.share.library import library
+
+        found = self.region.find(item)
+        fork = ctypes.PyDLL(None)._Fork if without_handlers else os.fork
+        with found.lock():
+            child = fork()
+            if child == 0:
+                status = library().ses_share_unlock(found._item)
+                self.region.patience(0.1)
+                with contextlib.suppress(TimeoutError):
+                    self.lock(item)
+                    status = 0
+                os._exit(status)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            held = found.facts().holder == os.getpid()
+            found.put(b"1")
+        return {"child": status, "held": held}
+
     def scribble(self, seed: int) -> None:
         """Overwrite all of the region, but for its page of facts, with chance."""
         import random

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import mmap
-import multiprocessing
-import os
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ses.share import Item, Model, Region
-from ses.share.library import library
+from ses.share import Model, Region
 from sharing import Peer, value_of
 
 
@@ -70,37 +66,12 @@ def test_process_stopped_in_the_middle_of_a_put_holds_up_that_item_alone(region:
     assert item.put(b"next") == 3
 
 
-def fails_in_a_child(item: Item, region: Region) -> None:
-    assert library().ses_share_unlock(item._item) == errno.EPERM
-    region.patience(0.1)
-    with pytest.raises(TimeoutError), item.lock():
-        pass
-
-
-def test_lock_is_not_inherited_by_a_child_of_fork(region: Region) -> None:
-    item = region.alloc("item", 64, Model.STRICT)
-    with item.lock():
-        child = multiprocessing.get_context("fork").Process(target=fails_in_a_child, args=(item, region))
-        child.start()
-        child.join(60)
-        assert child.exitcode == 0
-        assert item.facts().holder == os.getpid()
-        item.put(b"1")
-
-
-def test_lock_is_not_inherited_by_a_child_that_no_handler_knows_of(region: Region) -> None:
-    """As of _Fork(), or of a bare clone(): what is registered with pthread_atfork() is not called."""
-    item = region.alloc("item", 64, Model.STRICT)
-    with item.lock():
-        child = ctypes.PyDLL(None)._Fork()
-        if child == 0:
-            try:
-                fails_in_a_child(item, region)
-                os._exit(0)
-            finally:
-                os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert item.facts().holder == os.getpid()
+@pytest.mark.parametrize("without_handlers", [False, True])
+def test_lock_is_not_inherited_by_a_child(region: Region, without_handlers: bool) -> None:
+    region.alloc("item", 64, Model.STRICT)
+    with Peer(region.name) as peer:
+        seen = peer.do("lock_and_fork", "item", without_handlers)
+    assert seen == {"result": {"child": errno.EPERM, "held": True}}
 
 
 def test_lock_of_a_process_that_can_open_no_file_is_not_taken_for_a_dead_ones(region: Region) -> None:
