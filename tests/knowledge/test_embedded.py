@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,48 @@ def test_a_server_that_takes_long_to_start_again_is_given_its_time(
 
         wait_for(answers)
         assert store.pid == started
+    finally:
+        store.stop()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a file system of its own that holds 32 MiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a file system")
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "none", folder], check=False)
+    if made.returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_full_disk_refuses_changes_until_there_is_room_and_no_longer(small_disk: Path) -> None:
+    store = EmbeddedStore(small_disk / "store")
+    client = store.start()
+    everything = "SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }"
+
+    def changes(number: int) -> bool:
+        try:
+            client.put_graph(f"urn:{number}", f'<urn:a> <urn:b> "{number:01000}" .')
+        except KnowledgeBaseError:
+            return False
+        return True
+
+    try:
+        assert changes(0)
+        ballast = small_disk / "ballast"
+        subprocess.run(["dd", "if=/dev/zero", f"of={ballast}", "bs=4k"], capture_output=True, check=False)
+        full = next(number for number in range(1, 100_000) if not changes(number))
+        assert not changes(full)
+        assert int(client.select(everything)[0]["n"]) >= full, "what is there is read all the same"
+        ballast.unlink()
+        wait_for(lambda: changes(full), 60.0)
+        assert client.select(everything) == [{"n": str(full + 1)}]
     finally:
         store.stop()
 

@@ -10,6 +10,9 @@ request costs, and ends itself when one of them has taken twice the processor ti
 (header ``Ses-Seconds``, else SECONDS).  Whoever started it starts it again; what was acknowledged is kept.
 Processor time, and of one request alone: neither a busy machine nor many short requests look like such a
 query.
+
+A store that could not write (a full disk) refuses every change until it is opened again.  The program answers
+queries meanwhile, and ends itself as soon as there is room.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import os
 import socket
 import struct
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -40,9 +44,11 @@ from pyoxigraph import (
 
 CANNOT_OPEN = 3
 RAN_AWAY = 4
+COULD_NOT_WRITE = 5
 _BACKLOG = 64
 _LOOK_SECONDS = 0.25
 _LARGE = 2**20  # bytes of a graph that is written as files of its own
+_ROOM = 2**20  # bytes; opening the store again writes less
 
 
 class Costs:
@@ -157,6 +163,7 @@ class Handler(BaseHTTPRequestHandler):
             status, body = 400, str(error).encode()
         except Exception as error:
             status, body = 500, str(error).encode()
+            self.server.must_be_opened_again |= changes
         finally:
             self.server.costs.end()
         self._say(status, body)
@@ -192,6 +199,7 @@ class Server(ThreadingMixIn, UnixStreamServer):
 
     def __init__(self, store: Store, address: str, seconds: float) -> None:
         self.store, self.seconds, self.costs = store, seconds, Costs()
+        self.must_be_opened_again = False
         Path(address).unlink(missing_ok=True)
         super().__init__(address, Handler)
 
@@ -206,18 +214,29 @@ class Server(ThreadingMixIn, UnixStreamServer):
         """Say nothing of callers who hang up; faults of the store are answered."""
 
 
-def watch(costs: Costs) -> None:
-    """End the program when a request costs more than it may."""
+def watch(server: Server) -> None:
+    """End the program when a request costs more than it may, or when there is room for what was refused."""
     while True:
         time.sleep(_LOOK_SECONDS)
-        spent = costs.beyond()
+        spent = server.costs.beyond()
         if spent is not None:
-            print(
-                f"a request has worked for {spent:.0f} s, longer than anybody waits",
-                file=sys.stderr,
-                flush=True,
-            )
-            os._exit(RAN_AWAY)
+            _end(RAN_AWAY, f"a request has worked for {spent:.0f} s, longer than anybody waits")
+        if server.must_be_opened_again and _has_room():
+            _end(COULD_NOT_WRITE, "a change could not be written; the store is opened again")
+
+
+def _has_room() -> bool:
+    try:
+        with tempfile.TemporaryFile(dir=".") as file:
+            os.posix_fallocate(file.fileno(), 0, _ROOM)
+    except OSError:
+        return False
+    return True
+
+
+def _end(status: int, reason: str) -> None:
+    print(reason, file=sys.stderr, flush=True)
+    os._exit(status)
 
 
 def main() -> int:
@@ -230,7 +249,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return CANNOT_OPEN
     with Server(store, address, float(seconds)) as server:
-        threading.Thread(target=watch, args=(server.costs,), daemon=True).start()
+        threading.Thread(target=watch, args=(server,), daemon=True).start()
         server.serve_forever()
     return 0
 
