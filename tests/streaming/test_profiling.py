@@ -18,7 +18,6 @@ from ses.profiling.phases import Totals, phases
 from ses.profiling.proc import (
     Look,
     Moved,
-    OpenFile,
     ProcessLook,
     look_at,
     parse_call,
@@ -31,157 +30,12 @@ from ses.profiling.run import profile
 from ses_client.errors import NoProgramError
 
 MB = 10**6
-READ, WRITE = os.O_RDONLY, os.O_WRONLY
-
-
-def process(
-    read: int = 0,
-    written: int = 0,
-    streams: tuple[str, ...] = (),
-    endless: dict[int, str] | None = None,
-    pipes: dict[int, str] | None = None,
-    **files: tuple[int, int],
-) -> ProcessLook:
-    """A process that moved so much, with descriptors NAME=(position, flags) from 3 on.
-
-    Pipe 0 is read, others are written.
-    """
-    opened = {
-        fd: OpenFile(f"/{name}", position, flags)
-        for fd, (name, (position, flags)) in enumerate(files.items(), 3)
-    }
-    devices = {fd: OpenFile(path, 0, os.O_RDWR) for fd, path in (endless or {}).items()}
-    ends = {fd: OpenFile(path, 0, WRITE if fd else READ) for fd, path in (pipes or {}).items()}
-    other = frozenset([*streams, *(one.path for one in (*devices.values(), *ends.values()))])
-    return ProcessLook(Moved(read, written), 0.0, opened, other, devices, None, ends)
-
-
-def attributed(*looks: ProcessLook | dict[int, ProcessLook]) -> dict[str, FileUse]:
-    return {one.path: one for one in added(*looks).files()}
-
-
-def added(*looks: ProcessLook | dict[int, ProcessLook]) -> Attribution:
-    found = Attribution(inherited={0: "/dev/zero", 1: "/out"})
-    for at, one in enumerate(looks):
-        found.add(Look(float(at), one if isinstance(one, dict) else {1: one}))
-    return found
-
-
-def test_a_file_moved_by_how_far_its_position_advanced() -> None:
-    found = attributed(
-        process(a=(0, READ), b=(0, WRITE)),
-        process(5 * MB, 2 * MB, a=(5 * MB, READ), b=(2 * MB, WRITE)),
-        process(9 * MB, 3 * MB, a=(9 * MB, READ), b=(3 * MB, WRITE)),
-    )
-    assert found["/a"] == FileUse("/a", 9 * MB, 0, "sequential")
-    assert found["/b"] == FileUse("/b", 0, 3 * MB, "sequential")
-
-
-def test_a_position_that_jumps_is_random_access_and_the_bytes_are_that_files() -> None:
-    places = (700, 20, 300, 900, 100, 600)
-    found = attributed(
-        process(a=(0, READ)),
-        *(process(n * MB, a=(place * MB, READ)) for n, place in enumerate(places, 1)),
-    )
-    assert found["/a"].pattern == "random"
-    assert found["/a"].read_bytes == 6 * MB
-
-
-def test_what_a_file_moved_before_it_was_closed_is_its_own() -> None:
-    found = attributed(process(2 * MB, a=(2 * MB, READ)), process(10 * MB))
-    assert found["/a"].read_bytes == 10 * MB
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (process(a=(0, READ), b=(0, READ)), process(10 * MB, a=(0, READ), b=(0, READ))),
-        (process(a=(0, READ), b=(0, READ)), process(10 * MB)),
-        (process(a=(0, READ)), process(10 * MB, streams=("socket:[1]",), a=(0, READ))),
-    ],
-)
-def test_bytes_that_may_belong_to_several_belong_to_none(before: ProcessLook, after: ProcessLook) -> None:
-    assert attributed(before, after) == {}
-
-
-ZERO, NULL = {5: "/dev/zero"}, {6: "/dev/null"}
-
-
-@pytest.mark.parametrize(
-    ("looks", "endless"),
-    [
-        ((process(endless=ZERO), process(10 * MB, endless=ZERO)), (10 * MB, 0)),
-        ((process(endless=NULL), process(0, 10 * MB, endless=NULL)), (0, 10 * MB)),
-        ((process(endless=ZERO), process(10 * MB)), (10 * MB, 0)),
-        ((process(b=(0, WRITE), endless=ZERO), process(9 * MB, 9 * MB, b=(9 * MB, WRITE))), (9 * MB, 0)),
-        ((process(a=(0, READ), endless=NULL), process(9 * MB, 8 * MB, a=(9 * MB, READ))), (0, 8 * MB)),
-        (({1: process(), 2: process(2 * MB, endless=ZERO)}, {1: process(10 * MB)}), (10 * MB, 0)),
-        ((process(a=(0, READ), endless=ZERO), process(10 * MB)), (0, 0)),
-        ((process(endless=NULL), process(10 * MB)), (0, 0)),
-        ((process(endless={0: "/dev/zero"}), process(10 * MB, endless={0: "/dev/zero"})), (0, 0)),
-    ],
-    ids=[
-        *("read", "written", "closed", "copied to a file", "copied from a file", "by a child that ended"),
-        *("a file was read", "the other way", "as its input"),
-    ],
-)
-def test_bytes_of_endless_devices_are_told_apart(
-    looks: tuple[ProcessLook | dict[int, ProcessLook], ...], endless: tuple[int, int]
-) -> None:
-    assert added(*looks).endless == endless
-
-
-INTO, OUT_OF = {1: "pipe:[1]"}, {0: "pipe:[1]"}
-
-
-def test_what_goes_through_a_pipe_between_two_processes_is_no_storage() -> None:
-    """One copies a file into a pipe, the other from there into two files."""
-    found = added(
-        {1: process(pipes=INTO, a=(0, READ)), 2: process(pipes=OUT_OF, b=(0, WRITE), c=(0, WRITE))},
-        {
-            1: process(9 * MB, 9 * MB, pipes=INTO, a=(9 * MB, READ)),
-            2: process(8 * MB, 16 * MB, pipes=OUT_OF, b=(8 * MB, WRITE), c=(8 * MB, WRITE)),
-        },
-    )
-    assert found.piped == 8 * MB
-    assert found.no_storage == (8 * MB, 8 * MB)
-    assert [(one.path, one.read_bytes, one.written_bytes) for one in found.files()] == [
-        ("/a", 9 * MB, 0), ("/b", 0, 8 * MB), ("/c", 0, 8 * MB),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (process(pipes=OUT_OF, a=(0, READ)), process(9 * MB, pipes=OUT_OF, a=(0, READ))),
-        (process(pipes=OUT_OF, a=(0, READ)), process(9 * MB, pipes=OUT_OF)),
-        (process(pipes={0: "pipe:[0]"}), process(9 * MB, pipes={0: "pipe:[0]"})),
-        (process(), process(9 * MB)),
-    ],
-    ids=["a file may have been read", "a file was read", "as its input", "without a pipe"],
-)
-def test_what_may_be_of_a_file_counts(before: ProcessLook, after: ProcessLook) -> None:
-    found = Attribution(inherited={0: "pipe:[0]"})
-    found.add(Look(0.0, {1: process(pipes=INTO), 2: before}))
-    found.add(Look(1.0, {1: process(0, 9 * MB, pipes=INTO), 2: after}))
-    assert found.no_storage == (0, 0)
 
 
 def test_a_look_finds_pipes() -> None:
     with talking("import sys; print('ready', flush=True); sys.stdin.readline()") as (_, look):
         (process,) = look.processes.values()
         assert [process.pipes[fd].writes for fd in (0, 1)] == [False, True]
-
-
-def test_the_output_a_program_was_started_with_gets_no_rest() -> None:
-    found = attributed(process(out=(0, WRITE), a=(0, WRITE)), process(0, 5 * MB))
-    assert found["/a"].written_bytes == 5 * MB
-
-
-def test_a_child_that_ended_is_not_counted_again_in_its_parent() -> None:
-    child = process(8 * MB, a=(8 * MB, READ))
-    found = attributed({1: process(b=(0, READ)), 2: child}, {1: process(8 * MB, b=(0, READ))})
-    assert {path: one.read_bytes for path, one in found.items()} == {"/a": 8 * MB}
 
 
 def test_phases_are_told_apart_by_what_moves() -> None:
@@ -329,7 +183,7 @@ def test_what_is_no_storage_counts_in_no_sum_and_no_phase(monkeypatch: pytest.Mo
     assert (found.read_bytes, found.written_bytes) == (1 * MB, 0)
     assert sum(one.read_bytes for one in found.phases) == 1 * MB
     assert found.notes[:3] == (
-        "9 MB read from /dev/zero are not counted: it is no storage",
+        "9 MB read from /dev/zero or random numbers are not counted: it is no storage",
         "8 MB written to /dev/null are not counted: it is no storage",
         "2 MB written to pipes and read from them by its own processes are not counted: it is no storage",
     )

@@ -6,15 +6,19 @@ one file whose position jumped, that is read or written at given offsets (pread)
 last look, or that just stays open: the first of these that there is, if it is a single file; else to none.
 Where no file of the first three kinds is there but an endless device (/dev/zero, /dev/null) is open, it
 belongs to that.  Where no file is there but those whose position advanced, and a pipe is open, it went
-through the pipe.
+through the pipe; where one of random numbers is open, which many programs keep open, it came from that.
+
+Of a process that opens one file after another, or starts one process after another, most may be open for
+less than the time between two looks.  One of them that a single look saw gets at most as much again as it had
+moved until then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ses.profiling.proc import ENDLESS_SOURCE, Look, Moved, OpenFile, ProcessLook
+from ses.profiling.proc import ENDLESS_SINK, RANDOM_SOURCES, Look, Moved, OpenFile, ProcessLook
 from ses.profiling.result import RANDOM, SEQUENTIAL, UNKNOWN, FileUse
 
 _SLACK = 65536
@@ -47,6 +51,10 @@ class Attribution:
         self._streams: tuple[list[int], list[int]] = ([], [])
         self._endless = [0, 0]
         self._piped = [0, 0]
+        self._paths: dict[tuple[int, int], str] = {}
+        self._one_after_another: set[tuple[int, int]] = set()
+        self._young: dict[int, set[str]] = {}
+        self._parents: set[int] = set()
         self.most_open = 0
         self.most_processes = 0
 
@@ -55,9 +63,9 @@ class Attribution:
         self.most_processes = max(self.most_processes, len(look.processes))
         self.most_open = max(self.most_open, sum(len(one.files) for one in look.processes.values()))
         before_all = {path: tuple(one.moved) for path, one in self._files.items()}
-        gone = [one for pid, one in self._last.items() if pid not in look.processes]
+        gone = [(pid, one) for pid, one in self._last.items() if pid not in look.processes]
         for pid, now in look.processes.items():
-            self._add_process(self._last.get(pid, ProcessLook(Moved(), 0.0, {})), now, gone)
+            self._add_process(pid, now, gone)
         self._last = look.processes
         for way in (0, 1):
             moving = sum(
@@ -101,22 +109,29 @@ class Attribution:
         ]
         return tuple(sorted(found, key=lambda one: (-one.read_bytes - one.written_bytes, one.path)))
 
-    def _add_process(self, before: ProcessLook, now: ProcessLook, gone: list[ProcessLook]) -> None:
+    def _add_process(self, pid: int, now: ProcessLook, gone: list[tuple[int, ProcessLook]]) -> None:
+        before = self._last.get(pid, ProcessLook(Moved(), 0.0, {}))
         left = [
             now.moved.read_bytes - before.moved.read_bytes,
             now.moved.written_bytes - before.moved.written_bytes,
         ]
         ended = [one for fd, one in before.files.items() if _is_gone(fd, now, one)]
+        passing = self._passing(pid, before, now)
         endless = {*self._endless_ways(before), *self._endless_ways(now)}
+        random = self._reads_random(before) or self._reads_random(now)
         piped = {*self._piped_ways(before), *self._piped_ways(now)}
-        for child in [*gone]:  # a child that was waited for has its bytes in its parent's
+        for number, child in [*gone]:  # a child that was waited for has its bytes in its parent's
             counted = (child.moved.read_bytes, child.moved.written_bytes)
             if any(counted) and all(more >= less for more, less in zip(left, counted, strict=True)):
                 left = [more - less for more, less in zip(left, counted, strict=True)]
                 ended += child.files.values()
+                if pid in self._parents:
+                    passing |= self._young.get(number, set())
+                self._parents.add(pid)
+                random = random or self._reads_random(child)
                 endless |= {*self._endless_ways(child)}
                 piped |= {*self._piped_ways(child)}
-                gone.remove(child)
+                gone.remove((number, child))
         jumped = [one for fd, one in now.files.items() if self._advance(fd, one, before, left)]
         at_offset = []
         if now.offset is not None and now.offset[0] in now.files:
@@ -134,16 +149,40 @@ class Attribution:
             taken = any(way in _ways(one) for several in files for one in several)
             if way in endless and not taken:
                 self._endless[way] += max(0, left[way])
-            elif way in piped and not taken and not any(way in _ways(one) for one in still):
+            elif taken or any(way in _ways(one) for one in still):
+                self._rest(way, left[way], (*files, standing), passing)
+            elif way in piped:
                 self._piped[way] += max(0, left[way])
-            else:
-                self._rest(way, left[way], (*files, standing))
+            elif random and way == 0:
+                self._endless[way] += max(0, left[way])
+
+    def _passing(self, pid: int, before: ProcessLook, now: ProcessLook) -> set[str]:
+        """Return the files that one look saw, and that were closed since to open others."""
+        fresh = {fd for fd, one in now.files.items() if _is_gone(fd, before, one)}
+        for fd, one in now.files.items():
+            if self._paths.setdefault((pid, fd), one.path) != one.path:
+                self._one_after_another.add((pid, fd))
+        young = self._young.get(pid, set())
+        self._young[pid] = {now.files[fd].path for fd in fresh}
+        return {
+            one.path
+            for fd, one in before.files.items()
+            if _is_gone(fd, now, one)
+            and one.path in young
+            and (fresh or (pid, fd) in self._one_after_another)
+        }
 
     def _endless_ways(self, look: ProcessLook) -> Iterator[int]:
-        """Yield 0 where a device is open that gives any number of bytes, 1 for one that takes them."""
+        """Yield 0 where /dev/zero is open to be read, 1 where /dev/null is to be written."""
         for fd, one in look.endless.items():
-            if self._descriptors.get(fd) != one.path:
-                yield 0 if one.path == ENDLESS_SOURCE else 1
+            if self._descriptors.get(fd) != one.path and one.path not in RANDOM_SOURCES:
+                yield 1 if one.path == ENDLESS_SINK else 0
+
+    def _reads_random(self, look: ProcessLook) -> bool:
+        return any(
+            one.path in RANDOM_SOURCES and self._descriptors.get(fd) != one.path
+            for fd, one in look.endless.items()
+        )
 
     def _piped_ways(self, look: ProcessLook) -> Iterator[int]:
         """Yield 0 where a pipe can be read that the program was not started with, 1 where one is written."""
@@ -174,7 +213,9 @@ class Attribution:
             known.jumps += offset < known.offset
         known.offset = offset
 
-    def _rest(self, way: int, left: int, ranked: Iterable[Iterable[OpenFile]]) -> None:
+    def _rest(
+        self, way: int, left: int, ranked: Iterable[Iterable[OpenFile]], passing: Collection[str]
+    ) -> None:
         if left <= 0:
             return
         for several in ranked:
@@ -183,7 +224,8 @@ class Attribution:
                 continue
             if len(able) == 1:
                 path, _ = able.popitem()
-                self._files.setdefault(path, _File()).moved[way] += left
+                known = self._files.setdefault(path, _File())
+                known.moved[way] += min(left, known.moved[way]) if path in passing else left
             break
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 
 _TICK = os.sysconf("SC_CLK_TCK")
 ENDLESS_SOURCE, ENDLESS_SINK = "/dev/zero", "/dev/null"
+RANDOM_SOURCES = frozenset({"/dev/urandom", "/dev/random"})
+_ENDLESS = frozenset({ENDLESS_SOURCE, ENDLESS_SINK, *RANDOM_SOURCES})
 _STANDARD_ERROR = 2
 _NOT_FILES = ("/dev/", "/proc/", "/sys/", "/memfd:", "/anon_hugepage")
 _FILES = "/dev/shm/"
@@ -76,8 +78,8 @@ class ProcessLook:
     """One process at one moment.
 
     ``streams``: what is open and no regular file; ``endless``: those of them that give or take any number of
-    bytes (/dev/zero that can be read, /dev/null that can be written), but for standard error; ``pipes``:
-    those that are pipes.
+    bytes (/dev/zero and random ones that can be read, /dev/null that can be written), but for standard error;
+    ``pipes``: those that are pipes.
     ``offset``: the descriptor and the offset of a pread or pwrite that had not ended.
     """
 
@@ -206,9 +208,9 @@ def _process(pid: int) -> ProcessLook | None:
             path = os.readlink(f"/proc/{pid}/fd/{number}")  # noqa: PTH115 (twice as fast)
             if not path.startswith("/") or (path.startswith(_NOT_FILES) and not path.startswith(_FILES)):
                 streams.add(path)
-                if path in (ENDLESS_SOURCE, ENDLESS_SINK) and int(number) != _STANDARD_ERROR:
+                if path in _ENDLESS and int(number) != _STANDARD_ERROR:
                     one = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
-                    if one.reads if path == ENDLESS_SOURCE else one.writes:
+                    if one.writes if path == ENDLESS_SINK else one.reads:
                         endless[int(number)] = one
                 elif path.startswith(_PIPE):
                     pipes[int(number)] = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))

@@ -187,7 +187,7 @@ def _forward(running: int, number: int, late: list[int]) -> None:
 
 def _no_storage_notes(endless: tuple[int, int], piped: int) -> list[str]:
     told = (
-        (endless[0], f"read from {ENDLESS_SOURCE}"),
+        (endless[0], f"read from {ENDLESS_SOURCE} or random numbers"),
         (endless[1], f"written to {ENDLESS_SINK}"),
         (piped, "written to pipes and read from them by its own processes"),
     )
