@@ -22,8 +22,8 @@ def become_owner_of(folder: Path) -> None:
     for program in (os.__file__, __file__):
         if not os.access(program, os.R_OK):
             raise click.ClickException(
-                f"{folder} belongs to uid {found.st_uid}, who cannot read {program}, which this program needs. "
-                "Install it, and its Python, where that user can read."
+                f"{folder} belongs to uid {found.st_uid}, who cannot read {program}, which this program "
+                "needs. Install it, and its Python, where that user can read."
             )
 
 
