@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from smed_monitor.core.quotas import Quota
 from smed_monitor.quotas import lustre
 from smed_monitor.quotas.page import page as quota_page
 from smed_monitor.quotas.watch import PERIOD_SECONDS
+from smed_monitor.state.replacing import replacing
 
 SERIES = {
     "smed_ost_read_bytes_total": "Bytes read.",
@@ -99,15 +99,9 @@ class Server:
 
 def write(path: Path, content: bytes) -> None:
     """Put ``content`` at ``path`` in one step, readable by everyone.  Raises OSError."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            os.fchmod(file.fileno(), 0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        file.write(content)
+        os.fchmod(file.fileno(), 0o644)
 
 
 def _scaled(value: float | None, factor: float) -> float | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ import numpy as np
 from smed_monitor.core.capability import Best
 from smed_monitor.core.errors import MonitorError
 from smed_monitor.state.history import FIELDS, Contents
+from smed_monitor.state.replacing import replacing
 
 NAME = "monitor.state"
 MAGIC = b"smed-monitor state "
@@ -55,19 +55,13 @@ def save(path: Path, state: State) -> None:
         np.ascontiguousarray(state.history.values, np.float32).reshape(-1).view(np.uint8).data,
     )
     check = 0
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            for part in parts:
-                check = zlib.crc32(part, check)
-                file.write(part)
-            file.write(check.to_bytes(CHECK_BYTES, "big"))
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        for part in parts:
+            check = zlib.crc32(part, check)
+            file.write(part)
+        file.write(check.to_bytes(CHECK_BYTES, "big"))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def load(path: Path) -> State | None:
