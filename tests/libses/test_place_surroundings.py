@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 from mergerfs_union import NOBODY, Union
+
+PYTHON = "/usr/bin/python3"  # that of the tests may lie where others cannot go
 
 # Prints the events of a directory in which files are opened into being (mknod() would tell: limitations.md).
 WATCHED = """
@@ -66,7 +67,7 @@ def test_surroundings_are_those_of_the_plain_call(union: Union, script: str, use
         directory.mkdir()
         directory.chmod(0o1777)
         (directory / "foreign").touch(mode=0o666)
-        command = (*as_user, sys.executable, "-I", "-c", script)
+        command = (*as_user, PYTHON, "-I", "-c", script)
         printed.append(union.run(*command, library=library, cwd=directory).stdout.splitlines())
     assert printed[1] == printed[0]
     assert len(printed[0]) >= 6
