@@ -15,6 +15,7 @@ from files_opened import opened as file_opened
 from service_process import until
 from ses_service.http.edge import Edge
 from ses_service.model.policies import Policies
+from ses_service.process import readiness as readiness_module
 from ses_service.state.ledger_access import RESTORED_LEASE
 from ses_service.state.state import ServiceState
 from ses_service.store import journal as journal_module
@@ -202,6 +203,21 @@ def test_without_the_database_everything_goes_on_and_it_is_said(stored: Stored) 
     metrics = stored.service.get("/metrics").get_data(as_text=True)
     assert "ses_database_up 0.0" in metrics
     assert "ses_database_waiting_records 1.0" in metrics
+
+
+def test_a_database_that_takes_long_is_said_to(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check() -> dict[str, Any]:
+        checks = stored.service.get("/readyz").get_json()["checks"]
+        return next(one for one in checks if one["name"] == "database")
+
+    monkeypatch.setattr(journal_module, "_LATE", 0.0)
+    monkeypatch.setattr(readiness_module, "_SLOW", 0.1)
+    stored.store.slow.clear()
+    stored.open()
+    until(lambda: not check()["ok"])
+    assert "is not stored yet" in check()["detail"]
+    stored.store.slow.set()
+    until(lambda: bool(check()["ok"]))
 
 
 def test_when_the_database_answers_again_nothing_is_missing(stored: Stored) -> None:

@@ -17,6 +17,7 @@ from ses_service.store.peers import Peers
 from ses_service.store.set_aside import repair_command
 from ses_service.threads.source_status import Check
 
+_SLOW = 10.0  # seconds that a change waits for the database, as in the alert LedgerStoredLate
 _REMEMBERED = 600.0  # seconds since a node told of more files than it may
 _TO_RENEW = 30 * 86400.0  # seconds before its certificate ends
 
@@ -48,7 +49,9 @@ class Readiness:
         ]
         if self.journal is not None:
             stored = self.journal.status
-            found.append(Check("database", stored.ok, f"{stored.name}: {stored.detail}"))
+            found.append(
+                Check("database", stored.ok and stored.lag < _SLOW, f"{stored.name}: {stored.detail}")
+            )
             if damaged := self.journal.damaged_files:
                 found.append(
                     Check(

@@ -43,6 +43,7 @@ PACE = 0.05
 SHARED_PACE = 0.1  # the second service's transactions cost as much again
 MOST_WAITING = MOST_UNTAKEN  # the ledger keeps no more that ended
 _AT_ONCE = 1000
+_LATE = 5.0
 # The more changes there are, the less is waited for others; with this much of it, still half of the time.
 _MOST_URGENT = 0.8
 _URGENT = 10_000
@@ -164,12 +165,14 @@ class Journal:
         """How the service stands with its database."""
         waiting = len(self._changed) + len(self._changed_sizes)
         since = self._behind_since
+        lag = 0.0 if since is None else max(0.0, self._clock() - since)
+        late = f"what changed {lag:.0f} s ago is not stored yet" if lag > _LATE else "up to date"
         return JournalStatus(
             name=self._store.database.name,
             ok=self._failed is None,
-            detail=self._failed or "up to date",
+            detail=self._failed or late,
             waiting=waiting,
-            lag=0.0 if since is None else max(0.0, self._clock() - since),
+            lag=lag,
             failures=self._failures,
         )
 
