@@ -156,3 +156,14 @@ def test_a_graph_that_may_have_been_stored_is_not_said_to_have_met_nobody() -> N
     with pytest.raises(AnswerLostError, match="not known"):
         store.put_graph("https://example.org/g", "")
     dying.join()
+
+
+def test_a_store_that_hangs_is_told_of_in_the_same_words_each_time(
+    serve: Callable[[Callable[[socket.socket], None]], int],
+) -> None:
+    address = f"http://127.0.0.1:{serve(hang)}"
+    store = HttpStore.for_oxigraph(address, timeout=0.2)
+    for _ in range(3):
+        with pytest.raises(StoreUnavailableError) as raised:
+            store.select("SELECT * WHERE {}")
+        assert str(raised.value) == f"the knowledge base at {address}/query does not answer in time"

@@ -202,6 +202,8 @@ class HttpStore:
         except urllib3.exceptions.NewConnectionError as error:
             why = str(error).partition("): ")[2] or error  # after what connection it was
             raise _NotReachedError(f"the knowledge base at {url} does not answer: {why}") from None
+        except urllib3.exceptions.TimeoutError:
+            raise StoreUnavailableError(f"the knowledge base at {url} does not answer in time") from None
         except urllib3.exceptions.HTTPError as error:
             hung_up = any(isinstance(why, ConnectionResetError) for why in error.args)
             kind = _HungUpError if hung_up else StoreUnavailableError
