@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+import sqlite3
 from pathlib import Path
 
 import pytest
 import ses_webface
 from ses_client.address import read_token
-from ses_client.errors import NotAllowedError
+from ses_client.errors import NotAllowedError, UnavailableError, UnreachableError
 from ses_webface.settings import secret_key
+from sqlalchemy.exc import OperationalError
+from structlog.testing import capture_logs
 
 PACKAGE = Path(ses_webface.__file__).parent
 OPEN = {"static", "accounts.sign_in", "accounts.sign_in_submit", "accounts.sign_out",
@@ -134,6 +137,36 @@ def test_a_token_file_holds_one_token(tmp_path: Path, content: str) -> None:
     token.chmod(0o600)
     with pytest.raises(NotAllowedError, match="token file"):
         read_token(token)
+
+
+def test_a_database_that_cannot_be_written_is_said_to_be_so(alice, site, monkeypatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OperationalError("insert into session", {}, sqlite3.OperationalError("secret: disk is full"))
+
+    monkeypatch.setattr(site, "elements", full)
+    with capture_logs() as logged:
+        answer = alice.get("/storage")
+    assert answer.status_code == 503
+    assert "The portal cannot use its database" in answer.get_data(as_text=True)
+    assert "secret" not in answer.get_data(as_text=True)
+    assert [one["detail"] for one in logged if one["event"] == "database failed"] == ["secret: disk is full"]
+
+
+@pytest.mark.parametrize(
+    ("error", "title"),
+    [
+        (UnreachableError("The service cannot be reached."), "The selection service is not available"),
+        (UnavailableError("The knowledge base does not answer."), "This cannot be done now"),
+    ],
+)
+def test_the_service_is_said_to_be_away_only_where_it_is(alice, site, monkeypatch, error, title) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(site, "elements", fail)
+    answer = alice.get("/storage")
+    assert answer.status_code == 503
+    assert title in answer.get_data(as_text=True)
 
 
 def test_an_unexpected_error_tells_nothing(alice, site, monkeypatch) -> None:

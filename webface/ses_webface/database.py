@@ -56,7 +56,7 @@ class Database:
                 command.upgrade(_config(connection), "head")
                 after = MigrationContext.configure(connection).get_current_revision()
         except SQLAlchemyError as error:
-            raise StartError(f"The database cannot be brought up to date: {_reason(error)}") from error
+            raise StartError(f"The database cannot be brought up to date: {reason_of(error)}") from error
         finally:
             self.engine.dispose()  # the server forks after this; a connection must not be shared
         return before, after
@@ -134,5 +134,6 @@ def _check_known(revision: str | None) -> None:
         )
 
 
-def _reason(error: SQLAlchemyError) -> str:
+def reason_of(error: SQLAlchemyError) -> str:
+    """Return what the driver says was wrong, in one line."""
     return str(getattr(error, "orig", None) or error).strip().splitlines()[0]

@@ -12,8 +12,10 @@ from flask_wtf.csrf import CSRFError  # type: ignore[import-untyped]
 from markupsafe import Markup
 from ses_client.answers.requirements import Requirement
 from ses_client.errors import NotFoundError, RefusedError, SesError, UnavailableError, UsageError
+from sqlalchemy.exc import OperationalError
 from werkzeug.exceptions import HTTPException
 
+from ses_webface.database import reason_of
 from ses_webface.moments import in_words, phase, read_moment
 from ses_webface.portal import portal, words, zone
 from ses_webface.quantities import as_stated, show_bytes, show_number, show_quantity
@@ -75,6 +77,7 @@ def register(app: Flask) -> None:
     app.register_error_handler(CSRFError, _form_too_old)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(SesError, _selection_error)
+    app.register_error_handler(OperationalError, _database_error)
     app.register_error_handler(Exception, _unexpected)
 
 
@@ -200,14 +203,23 @@ def _selection_error(error: SesError) -> tuple[str, int]:
     log.warning("selection service", problem=str(error), kind=type(error).__name__, path=request.path)
     if isinstance(error, NotFoundError):
         return _nothing_here(str(error).rstrip("."))
-    title = (
-        "The selection service is not available"
-        if isinstance(error, UnavailableError)
-        else "This did not work"
-    )
+    title = "This did not work"
+    if isinstance(error, UnavailableError):
+        # the service itself answered, of a part that it needs, where the error is of no more particular kind
+        is_there = type(error) is UnavailableError
+        title = "This cannot be done now" if is_there else "The selection service is not available"
     if isinstance(error, UsageError) or (isinstance(error, RefusedError) and error.status == 422):
         return _page(400, title, error.told)
     return _page(503 if isinstance(error, UnavailableError) else 502, title, str(error))
+
+
+def _database_error(error: OperationalError) -> tuple[str, int]:
+    log.error("database failed", detail=reason_of(error), path=request.path)
+    return _page(
+        503,
+        "The portal cannot use its database",
+        "It is full, or does not answer: the portal's log says which. Nothing you saved before is affected.",
+    )
 
 
 def _unexpected(error: Exception) -> tuple[str, int]:
