@@ -271,6 +271,14 @@ def test_a_birth_only_clocks_apart_explain_is_told_as_a_doubt(ses, file, placed)
     assert "in doubt     the file was born 1.0 s after it was opened" in result.output
 
 
+def test_news_of_a_placement_may_take_its_time(ses, file, placed):
+    born, born_at = placed
+    born_at(born - 0.9)  # the service counted it as made 0.4 s after that
+    assert ses.json("explain", str(file))["doubt"] is None
+    born_at(born - 1.5)
+    assert "born 1.0 s before it was placed" in ses.json("explain", str(file))["doubt"]
+
+
 def test_without_a_birth_a_number_alone_is_in_doubt(ses, file, placed, service):
     placed[1](None)
     assert "does not say when" in ses.json("explain", str(file))["doubt"]

@@ -19,7 +19,8 @@ from ses.identity import FileIdentity
 CLOCKS_SECONDS = 2.0
 """How far the clocks of node and service may be apart before a birth contradicts a placement."""
 
-_TICK_SECONDS = 0.05
+_ON_THE_WAY_SECONDS = 0.5
+"""How late the service may count a placement: news of it brings an age, which does not grow on its way."""
 
 
 class Match(Enum):
@@ -51,7 +52,7 @@ def judge(placement: Placement, path: Path, file: FileIdentity | None) -> Judgem
     if max(early, late) > CLOCKS_SECONDS:
         when = f"{early:.0f} s before it was placed" if early > 0 else f"{late:.0f} s after it was opened"
         return Judgement(Match.OTHER, f"the file was born {when}")
-    if early > _TICK_SECONDS or late > 0:
+    if early > _ON_THE_WAY_SECONDS or late > 0:
         when = f"{early:.1f} s before it was placed" if early > 0 else f"{late:.1f} s after it was opened"
         return Judgement(Match.DOUBTFUL, f"the file was born {when}, which only clocks apart would explain")
     return Judgement(Match.SAME)
