@@ -236,7 +236,7 @@ def test_a_birth_in_whole_seconds_as_lustre_keeps_it_is_no_doubt(ses, file, plac
     born, born_at = placed
     second = float(int(born))
     born_at(second)
-    for passed, doubtful in ((0.4, False), (0.99, False), (1.2, True)):
+    for passed, doubtful in ((0.4, False), (0.99, False), (1.7, True)):
         service.placements[0].update(booked_at=second + passed, opened_at=second + passed + 0.01)
         assert (ses.json("explain", str(file))["doubt"] is not None) == doubtful
 
