@@ -178,8 +178,9 @@ def test_guesses_sent_at_the_same_moment_are_counted_too(app) -> None:
             return False
         return True
 
-    with ThreadPoolExecutor(16) as pool:
-        assert sum(pool.map(guess, range(64))) == 5
+    # So few that all are done before one of them has waited for the database as long as it may.
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(guess, range(24))) == 5
 
 
 def test_who_is_signed_in_cannot_be_made_to_guess_the_password_for_others(app, known) -> None:
