@@ -178,6 +178,8 @@ def test_no_text_of_the_knowledge_base_becomes_markup(stack: Stack, open_window)
     window.sign_in(stack.portal, "nobody", PASSWORD)
     page.get_by_label("For one application").fill(BAD)
     page.get_by_role("button", name="Add").click()
+    page.get_by_role("heading", level=1, name=BAD).wait_for()
+    page.wait_for_load_state()  # its script listens from then on
     page.get_by_label("What the programs do").select_option("mean")
     page.locator("#kind_revision-bound").fill("3")
     expect(page.locator("#profile-expanded")).to_contain_text(BAD)

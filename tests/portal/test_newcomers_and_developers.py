@@ -60,6 +60,7 @@ def test_a_newcomer_gets_from_a_link_to_where_a_file_went(
     sound(page)
 
     page.get_by_role("button", name="Edit Your default").click()
+    page.get_by_role("heading", level=1, name="Your default").wait_for()
     page.wait_for_load_state()  # its script listens from then on
     bound = page.locator("#kind_current_write_rate-bound")
     bound.fill("0.05 GB/s")

@@ -86,6 +86,7 @@ def test_a_requirement_typed_in_the_portal_decides_where_files_go(stack: Stack, 
     assert stack.revision("application", "nobody:dd") == 1
 
     page.get_by_role("link", name="Requirements", exact=True).first.click()
+    page.get_by_role("heading", level=1, name="Requirements").wait_for()
     page.wait_for_load_state()  # its script listens from then on
     page.get_by_label("to files of").select_option("dd")
     row = page.get_by_role("row", name="Current write rate")
