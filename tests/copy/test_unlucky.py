@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from held_program import Held, until
 from mergerfs_union import Union
+from mounts import unmount
 
 Copy = Callable[..., dict[str, Any]]
 MIB = 1 << 20
@@ -24,7 +25,7 @@ def mounted(kind: str, options: str, path: Path) -> Iterator[Path]:
     try:
         yield path
     finally:
-        subprocess.run(["umount", path], check=True, timeout=60)
+        unmount(path)
 
 
 def test_a_device_or_fifo_is_not_replaced_by_a_file(tmp_path: Path, copy: Copy) -> None:
