@@ -227,6 +227,17 @@ def sleeping():
     return found
 
 
+def test_a_runner_that_is_told_to_end_ends_its_program(there, tmp_path):
+    """As by who stops waiting for a node before it has heard that the program runs there."""
+    script = f"echo $$ $PPID >{tmp_path}/pids; echo ready; exec sleep 612"
+    _, thread, said = waiting_run(there([*SH, script]), b"ready")
+    program, runner = map(int, (tmp_path / "pids").read_text().split())
+    os.kill(runner, signal.SIGTERM)
+    thread.join(60)
+    assert [type(one) for one in said] == [LostError]
+    until(lambda: not Path(f"/proc/{program}").exists())
+
+
 @pytest.mark.parametrize("pieces", [1, 2, 3, 7, 64, 5000])
 def test_pieces_together_are_the_file_and_no_line_is_cut(text, pieces):
     size = text.stat().st_size

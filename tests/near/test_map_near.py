@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -13,6 +14,9 @@ import pytest
 from click.testing import CliRunner
 from ses.cli import main
 from ses.near.history import Seen, recall, remember
+from ses.near.map_near import run_all
+from ses.near.run_near import Wanted
+from ses.near.tasks import HERE, Task
 
 SES = Path(sys.executable).parent / "ses"
 NODES = ("--held", "*/e1/*=n1", "--held", "*/e2/*=n2")
@@ -287,6 +291,25 @@ def test_a_signal_ends_it_all_and_leaves_nothing(data, tmp_path, number, when):
     assert b"Traceback" not in said
     assert list(tmp_path.glob("ses-map-near-*")) == []
     until(lambda: subprocess.run(["pgrep", "-fx", sleep], capture_output=True).returncode == 1)
+
+
+def test_a_signal_while_its_threads_begin_ends_what_they_started(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("x\n")
+    rsh = ("sh", "-c", f"echo $$ >{tmp_path}/begun; exec sleep 619")
+    wanted = Wanted((tmp_path / "file",), ("cat", "{}"), executor="command", rsh=rsh)
+    task = Task(0, tmp_path / "file", "n", 0, 2, True)
+    start = threading.Thread.start
+
+    def interrupted(self):
+        start(self)
+        if self.name == "n":
+            until(lambda: (tmp_path / "begun").exists() and (tmp_path / "begun").read_text())
+            raise SystemExit(130)
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(SystemExit):
+        run_all(wanted, [task], {"n": 1, HERE: 1}, 0, print, print, lambda _: None)
+    until(lambda: not Path(f"/proc/{(tmp_path / 'begun').read_text().strip()}").exists())
 
 
 def until(condition):

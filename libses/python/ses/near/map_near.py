@@ -84,6 +84,8 @@ def run_all(
         began = time.monotonic()
         threads = _threads(wanted, at_once, turns, state, folder)
         try:
+            for one in threads:
+                one.start()
             _pass_on(tasks, turns, state, output, errors, tell, began)
         except SystemExit as stopped:
             for node in _end(turns, state, threads, _LEAVE_SECONDS):
@@ -114,6 +116,8 @@ def _end(
         for each in running:
             each.end()
         for one in threads:
+            if not one.is_alive():  # it has ended, or was not begun
+                continue
             one.join(None if seconds is None else max(0.0, until - time.monotonic()))
     except SystemExit:
         if seconds is None:
@@ -124,15 +128,13 @@ def _end(
 def _threads(
     wanted: Wanted, at_once: Mapping[str, int], turns: Turns, state: _State, folder: Path | None
 ) -> list[threading.Thread]:
-    """Start a thread for each task that may run at once, or for each array."""
+    """Return a thread for each task that may run at once, or for each array."""
     found: list[threading.Thread] = []
     for node, count in at_once.items():
         if folder is not None and node != HERE:
             found.append(_thread(_work_as_array, wanted, node, turns, state, folder, count))
         else:
             found.extend(_thread(_work, wanted, node, turns, state) for _ in range(count))
-    for one in found:
-        one.start()
     return found
 
 

@@ -111,6 +111,10 @@ class Heard:
                 threading.Thread(target=acknowledge, daemon=True).start()  # it may wait, this one may not
             else:
                 break
+        self.leave()
+
+    def leave(self) -> None:
+        """End the program that runs, and let no other one begin: the other side is not there any more."""
         with self._lock:
             self._gone = True
             running = self._process
@@ -420,6 +424,16 @@ def main() -> None:
     """Run what is asked for until nobody asks."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     others = Heard()
+
+    def stop() -> None:
+        """Say nothing more, end the program that runs, and end; by force where that takes too long."""
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        others.leave()
+        time.sleep(3 * KILL_SECONDS)
+        os._exit(1)
+
+    # Of who waits no more, before it has heard that a program runs here.  No lock is taken by the handler.
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=stop, daemon=True).start())
     tell(b"H", os.environ.get("SLURM_JOB_ID", "").encode())
     threading.Thread(target=others.listen, daemon=True).start()
     while (request := others.request()) is not None:
