@@ -12,6 +12,8 @@ import pytest
 from click.testing import CliRunner
 from service_process import PATIENCE, SITE, Running, gone
 from ses_service.commands.main import main
+from ses_service.store.database import Database, sqlite_url
+from ses_service.store.revisions import upgrade
 
 
 @pytest.fixture
@@ -129,6 +131,22 @@ def test_a_site_that_is_not_turtle_stops_the_start_and_leaves_nothing_running(tm
         made.end(signal.SIGKILL)
     assert "does not describe a site" in made.log.read_text("utf-8")
     assert "Traceback" not in made.log.read_text("utf-8")
+
+
+def test_a_ledger_of_a_later_service_stops_the_start_before_the_knowledge_base_is_changed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "state").mkdir()
+    database = Database(sqlite_url(tmp_path / "state" / "ledger.db"))
+    upgrade(database)
+    with database.transaction() as connection:
+        connection.exec_driver_sql("update ses_alembic_version set version_num = '9999'")
+    database.close()
+    started = Running(tmp_path, "--trust-loopback", f"--site={SITE}")
+    assert started.process.wait(PATIENCE) == 1
+    said = started.log.read_text("utf-8")
+    assert "it was used by a later service" in said
+    assert "site read" not in said
 
 
 def test_an_address_in_use_stops_the_start(tmp_path: Path) -> None:

@@ -148,6 +148,7 @@ def serve(
             )
         )
         running = runtime(app)
+        _open(writer)
         _read_site(running.keeper)
         cleanup.callback(database.close)
         try:
@@ -174,6 +175,16 @@ def _tls_files(listen: str, cert: Path | None, key: Path | None, ca: Path | None
     except TlsError as error:
         raise click.UsageError(str(error)) from None
     return found
+
+
+def _open(writer: WriterProcess) -> None:
+    """Refuse a ledger of a later service before anything is written elsewhere."""
+    try:
+        writer.open()
+    except DatabaseUrlError as error:
+        raise click.ClickException(str(error)) from None
+    except DatabaseError:
+        return  # it is tried again, and told
 
 
 def _read_site(keeper: EnvironmentKeeper) -> None:
