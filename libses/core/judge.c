@@ -37,6 +37,15 @@ struct part {
   bool rate; /* of which more than enough is plenty */
 };
 
+/* Files claimed on the elements of one server. */
+struct claimed {
+  float claims;
+  uint32_t server;
+};
+
+/* So many servers with claims are remembered; where there are more, each row looks for its own. */
+#define MOST_CLAIMED 8u
+
 /* What is the same for every row, found once per query. */
 struct asked {
   const struct ses_core_policy *policy;
@@ -51,6 +60,8 @@ struct asked {
                            tight, as it is below */
   double room_fraction; /* this part of the element's size, where no file like it is known */
   uint32_t count;
+  uint32_t claimed_count; /* more than MOST_CLAIMED: there is no room for all */
+  struct claimed claimed[MOST_CLAIMED];
   struct part parts[SES_CORE_REQUIREMENTS];
 };
 
@@ -114,6 +125,40 @@ static void ask(const struct ses_core_query *query, struct asked *asked) {
   }
 }
 
+/* Into ASKED the claims by server. */
+static void find_claimed(const struct ses_core_query *query, struct asked *asked) {
+  asked->claimed_count = 0;
+  if (!query->claims)
+    return;
+  for (size_t row = 0; row < query->count; row++) {
+    if (query->claims[row] == 0)
+      continue;
+    uint32_t server = query->elements[row].server;
+    uint32_t place = 0;
+    while (place < asked->claimed_count && asked->claimed[place].server != server)
+      place++;
+    if (place == MOST_CLAIMED) {
+      asked->claimed_count = MOST_CLAIMED + 1;
+      return;
+    }
+    if (place == asked->claimed_count)
+      asked->claimed[asked->claimed_count++] = (struct claimed){0.0F, server};
+    asked->claimed[place].claims += (float)query->claims[row];
+  }
+}
+
+static inline double server_claims(const struct ses_core_query *query, const struct asked *asked,
+                                   const struct ses_core_element *element) {
+  if (!query->claims || !is_number(element->server_rate))
+    return 0.0;
+  if (asked->claimed_count > MOST_CLAIMED)
+    return server_claims_of(query, element);
+  for (uint32_t place = 0; place < asked->claimed_count; place++)
+    if (asked->claimed[place].server == element->server)
+      return (double)asked->claimed[place].claims;
+  return 0.0;
+}
+
 /* s, 0..1, where MET is the part of the bound that is there. */
 static double shortfall(double met) {
   return larger(smaller(1.0 - met, 1.0), 0.0); /* 1 where MET is not known */
@@ -149,15 +194,15 @@ enum shape {
             square */
 };
 
-/* Returns whether it is accepted.  SHAPE is constant where it is called. */
-static inline __attribute__((always_inline)) bool judge(const struct ses_core_element *element,
-                                                        const struct asked *asked, double claims,
-                                                        bool excluded, enum shape shape,
-                                                        struct ses_core_verdict *verdict) {
+/* Returns whether it is accepted.  OF_SERVER: claims on its server.  SHAPE is constant where it is
+ * called. */
+static inline __attribute__((always_inline)) bool
+judge(const struct ses_core_element *element, const struct asked *asked, double claims,
+      double of_server, bool excluded, enum shape shape, struct ses_core_verdict *verdict) {
   union offered offered;
   struct ses_core_offer *offer = &offered.offer;
   offered.values[UNKNOWN] = not_a_number();
-  offer_of(element, claims, asked->policy, asked->predict_reads, asked->averages, offer);
+  offer_of(element, claims, of_server, asked->policy, asked->predict_reads, asked->averages, offer);
   double streams = larger(0.0, element->own) + claims;
   double of_files = asked->tight_room * (streams * STILL_TAKEN + 1.0);
   double tight = larger(of_files, larger(asked->room_fraction * element->size, 0.0));
@@ -221,6 +266,7 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
   const size_t count = query->count;
   struct asked asked;
   ask(query, &asked);
+  find_claimed(query, &asked);
   size_t accepted = 0;
   size_t degraded = 0;
   uint64_t word = 0;
@@ -231,10 +277,12 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
     if (row % 64 == 0 && excluded)
       word = excluded[row / 64];
     double claimed = claims ? claims[row] : 0.0;
-    bool takes = shape == PLAIN ? judge(&elements[row], &asked, 0.0, false, PLAIN, &verdicts[row])
-                 : shape == SINGLE
-                     ? judge(&elements[row], &asked, claimed, word & 1, SINGLE, &verdicts[row])
-                     : judge(&elements[row], &asked, claimed, word & 1, ANYTHING, &verdicts[row]);
+    double server = server_claims(query, &asked, &elements[row]);
+    bool takes =
+        shape == PLAIN ? judge(&elements[row], &asked, 0.0, 0.0, false, PLAIN, &verdicts[row])
+        : shape == SINGLE
+            ? judge(&elements[row], &asked, claimed, server, word & 1, SINGLE, &verdicts[row])
+            : judge(&elements[row], &asked, claimed, server, word & 1, ANYTHING, &verdicts[row]);
     accepted += takes;
     degraded += takes & ((elements[row].state & SES_CORE_DEGRADED) != 0);
   }

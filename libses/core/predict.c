@@ -64,10 +64,13 @@ void ses_core_observe_all(struct ses_core_element *elements, const struct ses_co
 
 void ses_core_predict(const struct ses_core_element *element, double claims,
                       const struct ses_core_policy *policy, struct ses_core_offer *offer) {
-  offer_of(element, claims, policy, true, true, offer);
+  offer_of(element, claims, claims, policy, true, true, offer);
 }
 
 void ses_core_predict_all(const struct ses_core_query *query, struct ses_core_offer *offers) {
-  for (size_t row = 0; row < query->count; row++)
-    ses_core_predict(&query->elements[row], claims_of(query, row), query->policy, &offers[row]);
+  for (size_t row = 0; row < query->count; row++) {
+    const struct ses_core_element *element = &query->elements[row];
+    offer_of(element, claims_of(query, row), server_claims_of(query, element), query->policy, true,
+             true, &offers[row]);
+  }
 }

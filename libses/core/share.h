@@ -12,21 +12,34 @@ static inline double claims_of(const struct ses_core_query *query, size_t row) {
   return query->claims ? query->claims[row] : 0.0;
 }
 
+/* Files placed on elements of the server of ELEMENT that `server_streams` does not hold yet.  Looks
+ * at all rows, but only where the server has a limit. */
+static inline double server_claims_of(const struct ses_core_query *query,
+                                      const struct ses_core_element *element) {
+  double claims = 0.0;
+  if (!query->claims || !is_number(element->server_rate))
+    return claims;
+  for (size_t row = 0; row < query->count; row++)
+    if (query->elements[row].server == element->server)
+      claims += query->claims[row];
+  return claims;
+}
+
 /* Bytes free beyond what is reserved; NaN where that is not known. */
 static inline double room_of(const struct ses_core_element *element) {
   double known = is_number(element->free) ? element->free : element->size;
   return larger(0.0, known - larger(0.0, element->reserved));
 }
 
-/* READS, AVERAGES: whether these members of the offer are wanted; else they are left as they are.
- */
+/* SERVER_CLAIMS: those on all elements of the server.  READS, AVERAGES: whether these members of
+ * the offer are wanted; else they are left as they are. */
 static inline void offer_of(const struct ses_core_element *element, double claims,
-                            const struct ses_core_policy *policy, bool reads, bool averages,
-                            struct ses_core_offer *offer) {
+                            double server_claims, const struct ses_core_policy *policy, bool reads,
+                            bool averages, struct ses_core_offer *offer) {
   double ours = larger(0.0, element->own) + claims + policy->ended_weight * element->ended;
   double limit = not_a_number();
   if (is_number(element->server_rate))
-    limit = element->server_rate / (element->server_streams + claims + 1.0);
+    limit = element->server_rate / (element->server_streams + server_claims + 1.0);
   double part = 1.0 / (ours + element->others + 1.0);
   offer->write = least(element->write_rate * part, limit);
   if (reads)

@@ -28,15 +28,25 @@ static double rate_of(uint32_t kind, const struct ses_core_offer *offer) {
                                           : offer->average_write;
 }
 
+/* What a stream gets of ROW beside so many stripes of its own file on the server. */
+static struct ses_core_offer offer_with(const struct ses_core_query *query, size_t row,
+                                        double stripes) {
+  const struct ses_core_element *element = &query->elements[row];
+  struct ses_core_offer offer;
+  offer_of(element, claims_of(query, row), server_claims_of(query, element) + stripes,
+           query->policy, true, true, &offer);
+  return offer;
+}
+
 /* How many accepted rows are idle; counts no further than ENOUGH. */
 static size_t idle_rows(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
                         size_t enough) {
   size_t idle = 0;
   for (size_t row = 0; row < query->count && idle < enough; row++)
     if (verdicts[row].refusal == SES_CORE_ACCEPTED) {
-      struct ses_core_offer offer;
-      ses_core_predict(&query->elements[row], claims_of(query, row), query->policy, &offer);
-      idle += offer.write > query->elements[row].write_rate * IDLE_SHARE;
+      struct ses_core_offer offer = offer_with(query, row, 0.0);
+      const struct ses_core_element *element = &query->elements[row];
+      idle += offer.write > least(element->write_rate, element->server_rate) * IDLE_SHARE;
     }
   return idle;
 }
@@ -89,8 +99,10 @@ static size_t rows_for_rates(const struct ses_core_query *query, const uint32_t 
   double sums[SES_CORE_REQUIREMENTS] = {0};
   for (size_t taken = 1; taken <= count; taken++) {
     size_t row = rows[taken - 1];
-    struct ses_core_offer offer;
-    ses_core_predict(&query->elements[row], claims_of(query, row), query->policy, &offer);
+    double stripes = 0.0; /* there already */
+    for (size_t i = 0; i + 1 < taken && is_number(query->elements[row].server_rate); i++)
+      stripes += query->elements[rows[i]].server == query->elements[row].server;
+    struct ses_core_offer offer = offer_with(query, row, stripes);
     bool met = true;
     for (uint32_t i = 0; i < requirements_of(need); i++) {
       if (!is_rate(&need->requirements[i]))

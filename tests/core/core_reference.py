@@ -25,10 +25,10 @@ def share(capability: float, streams: float, limit: float) -> float:
     return min(got, limit) if known(limit) else got
 
 
-def predict(row: Any, claims: float, policy: Any) -> dict[int, float]:
-    """What a newcomer gets, by kind."""
+def predict(row: Any, claims: float, of_server: float, policy: Any) -> dict[int, float]:
+    """What a newcomer gets, by kind; OF_SERVER are the claims on all elements of its server."""
     ours = row["own"] + claims + policy["ended_weight"] * row["ended"]
-    limit = row["server_rate"] / (row["server_streams"] + claims + 1)
+    limit = row["server_rate"] / (row["server_streams"] + of_server + 1)
     found = {}
     for kind, average, rate in (
         (Kind.CURRENT_READ, Kind.AVERAGE_READ, "read_rate"),
@@ -71,8 +71,18 @@ def state_refusal(row: Any, excluded: bool) -> Refusal:
     return Refusal.ACCEPTED
 
 
-def judge_row(row: Any, claims: float, excluded: bool, need: Any, policy: Any) -> dict[str, Any]:
-    offer = predict(row, claims, policy)
+def claims_by_server(table: Any, claims: Any) -> list[float]:
+    """Of each row the claims on all elements of its server."""
+    return [
+        sum(float(one) for one, other in zip(claims, table, strict=True) if other["server"] == row["server"])
+        for row in table
+    ]
+
+
+def judge_row(
+    row: Any, claims: float, of_server: float, excluded: bool, need: Any, policy: Any
+) -> dict[str, Any]:
+    offer = predict(row, claims, of_server, policy)
     requirements = need["requirements"][: need["count"]]
     refusal = state_refusal(row, excluded)
     free = offer[Kind.FREE]
@@ -119,8 +129,10 @@ def judge_row(row: Any, claims: float, excluded: bool, need: Any, policy: Any) -
 
 
 def judge(table: Any, claims: Any, excluded: list[bool], need: Any, policy: Any) -> list[dict[str, Any]]:
+    of_servers = claims_by_server(table, claims)
     found = [
-        judge_row(row, float(claims[place]), excluded[place], need, policy) for place, row in enumerate(table)
+        judge_row(row, float(claims[place]), of_servers[place], excluded[place], need, policy)
+        for place, row in enumerate(table)
     ]
     takes = [place for place, one in enumerate(found) if one["refusal"] == Refusal.ACCEPTED]
     degraded = [place for place in takes if int(table[place]["state"]) & State.DEGRADED]
@@ -212,11 +224,15 @@ def stripe(table: Any, claims: Any, ranked: list[int], need: Any, policy: Any) -
         by_round.append((rounds.get(server, 0), place, row))
         rounds[server] = rounds.get(server, 0) + 1
     spread = [row for _, _, row in sorted(by_round)]
-    offers = {row: predict(table[row], float(claims[row]), policy) for row in spread}
+    of_servers = claims_by_server(table, claims)
+    offers = {row: predict(table[row], float(claims[row]), of_servers[row], policy) for row in spread}
     if need["stripes"] and not policy["overrule_hints"] and len(spread) > 1:
         hinted = int(need["stripes"])
         return (spread[:hinted], Cause.HINT) if hinted <= len(spread) else (spread, Cause.ELEMENTS)
-    idle = sum(offers[row][Kind.CURRENT_WRITE] > table[row]["write_rate"] / 1.5 for row in spread)
+    idle = sum(
+        offers[row][Kind.CURRENT_WRITE] > share(table[row]["write_rate"], 0, table[row]["server_rate"]) / 1.5
+        for row in spread
+    )
     caps = [(len(spread), Cause.ELEMENTS), (int(policy["most_stripes"]), Cause.SITE)]
     if need["bytes"] >= 0:
         caps.append((max(1, int(need["bytes"] // policy["stripe_bytes"])), Cause.SIZE))
@@ -229,6 +245,11 @@ def stripe(table: Any, claims: Any, ranked: list[int], need: Any, policy: Any) -
         if need["bytes"] < 0 or limit == 1:
             return spread[:1], Cause.NOTHING
         return spread[:limit], cause
+    before: dict[int, int] = {}  # stripes of the file, by server
+    for row in spread:
+        server = int(table[row]["server"])
+        there = before[server] = before.get(server, -1) + 1
+        offers[row] = predict(table[row], float(claims[row]), of_servers[row] + there, policy)
     for count in range(1, limit + 1):
         got = [[offers[row][int(one["kind"])] for row in spread[:count]] for one in rates]
         sums = [sum(rate for rate in some if known(rate)) for some in got]

@@ -16,14 +16,55 @@ NAMES = ("distance", "share", "refusal", "unmet", "tight", "plenty")
 @given(questions())
 def test_offers_are_those_of_the_reference(question: Question) -> None:
     offers = question.query().predict()
+    of_servers = reference.claims_by_server(question.table, question.claims)
     names = ("read", "average_read", "write", "average_write", "free")
     for place, row in enumerate(question.table):
-        expected = reference.predict(row, float(question.claims[place]), question.policy[0])
+        expected = reference.predict(
+            row, float(question.claims[place]), of_servers[place], question.policy[0]
+        )
         for kind, name in zip(
             expected, ("read", "average_read", "write", "average_write", "free"), strict=False
         ):
             assert offers[name][place] == pytest.approx(expected[kind], nan_ok=True), (place, name)
     assert set(names) == set(offers.dtype.names)
+
+
+@given(questions())
+def test_streams_on_servers_without_a_limit_decide_nothing(question: Question) -> None:
+    question.table["server_rate"] = np.nan
+    chosen = [question.query().choose()]
+    for streams in (0.0, 1000.0):
+        question.table["server_streams"] = streams
+        chosen.append(question.query().choose())
+    assert len(set(chosen)) == 1
+
+
+@pytest.mark.parametrize("servers", [2, 40])
+def test_claims_on_one_element_leave_less_on_all_of_its_server(servers: int) -> None:
+    elements = table(2 * servers)
+    elements["read_rate"] = elements["write_rate"] = 500 * MB
+    elements["server"] = np.arange(2 * servers) // 2
+    elements["server_rate"] = 600 * MB
+    claims = np.zeros(2 * servers, np.uint32)
+    claims[2:] = 1
+    claims[0] = 2
+    query = Query(elements, need(), defaults(), claims=claims)
+    query.judge()
+    assert query.verdicts["share"][:4] / MB == pytest.approx([500 / 3, 200, 200, 200])
+    assert query.predict()["write"][:4] / MB == pytest.approx([500 / 3, 200, 200, 200])
+
+
+def test_stripes_on_one_server_share_its_link() -> None:
+    elements = table(4)
+    elements["read_rate"] = elements["write_rate"] = 500 * MB
+    elements["free"] = elements["size"] = 1e12
+    asked = need((Kind.CURRENT_WRITE, False, False, 900 * MB, 1.0))
+    query = Query(elements, asked, defaults())
+    query.judge()
+    assert len(query.stripe()[0]) == 2
+    elements["server_rate"] = 500 * MB
+    query.judge()
+    assert query.stripe()[1] != Cause.RATE
 
 
 @given(questions())

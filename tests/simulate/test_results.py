@@ -146,6 +146,7 @@ def test_a_term_that_is_switched_off_is_missed() -> None:
     assert saved_over_in_turn("none", 8, 0, "no-reading") < -0.05
     assert judged("rows-of-files", "no-writing-out", 640) > 1.3 * judged("rows-of-files", "ours", 640)
     assert judged("open-idle", "no-idle", 640) > 1.05 * judged("open-idle", "ours", 640)
+    assert judged("one-link", "no-server-rate", 640) > 1.3 * judged("one-link", "ours", 640)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -120,6 +121,20 @@ def test_ours_is_the_choice_of_the_core(world: Make) -> None:
     one.engine.at(2.0, lambda _now: None)
     one.engine.run_until(2.0)
     assert policy.choose(2.0, File(12, 10.0)) == 1
+
+
+def test_ours_counts_streams_on_a_server_whose_link_the_site_states(world: Make) -> None:
+    """Two elements share a link of one's rate: of three files one goes there, without the term two."""
+    one = world(4)
+    devices = [
+        replace(device, group=number // 2, link_rate=100.0 if number < 2 else math.nan)
+        for number, device in enumerate(one.devices)
+    ]
+    limited = replace(one, devices=devices)
+    assert sum(element < 2 for element in chosen(Ours(limited), 3)) == 1
+    unlimited = chosen(Ours(limited, VARIANTS["no-server-rate"]), 4)
+    assert unlimited == chosen(Ours(one), 4)
+    assert sorted(unlimited) == [0, 1, 2, 3]
 
 
 def test_ours_sees_strangers_but_not_its_own_files_as_such(world: Make) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 from ses_simulate.cases.scenario import Scenario
@@ -33,9 +34,11 @@ def devices_of(scenario: Scenario, world: World, written: float) -> list[Device]
             rate, health = RATE * factor, 1.0 / factor
         space = parts[element] * unit if unit else 1e14
         free = space * (1.0 - scenario.full) if element % 8 else space
+        group = element // scenario.machine
+        stated = scenario.link if scenario.link_stated and _is_linked(scenario, group) else math.nan
         devices.append(
             Device(rate, rate, health=health, loss=scenario.loss, capacity=space, free=free,
-                   group=element // scenario.machine)
+                   group=group, link_rate=stated)
         )  # fmt: skip
     return devices
 
@@ -57,9 +60,18 @@ def disturb(engine: Engine, scenario: Scenario, world: World, servers: list[Serv
     machines: dict[int, list[Server]] = {}
     for server in servers:
         machines.setdefault(server.device.group, []).append(server)
-    for members in machines.values():
-        Link(engine, scenario.link, members)
-    return min(able, scenario.link * len(machines))
+    able = 0.0
+    for group, members in machines.items():
+        rates = sum(one.device.write_rate * one.device.health for one in members)
+        if _is_linked(scenario, group):
+            Link(engine, scenario.link, members)
+            rates = min(rates, scenario.link)
+        able += rates
+    return able
+
+
+def _is_linked(scenario: Scenario, group: int) -> bool:
+    return scenario.link > 0 and (not scenario.linked or group < scenario.linked)
 
 
 def _become(server: Server, health: float, _now: float) -> None:

@@ -17,6 +17,7 @@ of a machine, metadata, limits of clients, or files striped over several element
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -35,7 +36,8 @@ class Device:
 
     ``health`` is what it really runs at, as a part of that: 1 unless the description is wrong.  ``loss``
     is the part of its speed lost per further flow, never below ``floor`` of the speed.  ``capacity``
-    and ``free`` are bytes; ``group`` is the machine it belongs to.
+    and ``free`` are bytes; ``group`` is the machine it belongs to, whose elements together give
+    ``link_rate`` by the description of the site; nan: that states no limit.
     """
 
     read_rate: float
@@ -46,6 +48,7 @@ class Device:
     capacity: float = 1e14
     free: float = 1e14
     group: int = 0
+    link_rate: float = math.nan
 
 
 @dataclass(slots=True, eq=False)

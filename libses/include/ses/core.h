@@ -72,9 +72,10 @@ struct ses_core_element {
   float busy_average; /* the same over the monitor's long window */
   float others;       /* streams of others now */
   float others_average;
-  float own;                     /* our streams now */
-  float ended;                   /* our streams that ended since the last sample */
-  float server_streams;          /* streams on all elements of its server, this one among them */
+  float own;            /* our streams now */
+  float ended;          /* our streams that ended since the last sample */
+  float server_streams; /* own and others on all elements of its server, this one among them;
+                           counts where `server_rate` is known */
   float stated[SES_CORE_STATED]; /* values of kinds that are not predicted; NaN: not known */
   uint32_t state;                /* enum ses_core_state, ored */
   uint32_t server;               /* a number per server */
@@ -183,10 +184,13 @@ void ses_core_observe_all(struct ses_core_element *elements, const struct ses_co
  *     a = C / (n + 1)
  *
  * and the same with averages; an average is never more than what there is now,
- * since a file meets the load of now first.  Where the server's rate is known, a
- * is at most that divided by its streams and the newcomer.
+ * since a file meets the load of now first.  Where the server's rate S is known,
+ * with m streams on all of its elements, ours and others:
  *
- * CLAIMS: files placed there that `own` does not hold yet.
+ *     a <= S / (m + 1)
+ *
+ * CLAIMS: files placed there that `own` does not hold yet; the server has these and
+ * no others.  A query counts those on all elements of the server.
  */
 void ses_core_predict(const struct ses_core_element *element, double claims,
                       const struct ses_core_policy *policy, struct ses_core_offer *offer);
@@ -253,7 +257,7 @@ struct ses_core_query {
                            others rely on it */
 };
 
-/* Predict every row, with its claims: fills OFFERS, one per row. */
+/* Predict every row, with its claims and those of its server: fills OFFERS, one per row. */
 void ses_core_predict_all(const struct ses_core_query *query, struct ses_core_offer *offers);
 
 /* Filter and judge every row: fills VERDICTS, one per row, and returns how many are accepted. */
@@ -301,12 +305,13 @@ enum ses_core_cause {
  * decided it.
  *
  * The smallest number of shares that add up to each rate asked for, in the order
- * of ses_core_rank() but one of each server before the second of any; without a
- * rate, a file known to be large takes what the caps allow.  Caps: most_stripes,
- * SIZE / stripe_bytes, half of the idle elements; one stripe is always allowed.
- * An element is idle while a writer would share it with less than half a stream:
- * its share is above its rate / 1.5.  A number the program asks for stands unless
- * the policy says otherwise.  SCRATCH: a word per row.
+ * of ses_core_rank() but one of each server before the second of any (which has the
+ * first as one more stream on its server); without a rate, a file known to be large
+ * takes what the caps allow.  Caps: most_stripes, SIZE / stripe_bytes, half of the
+ * idle elements; one stripe is always allowed.  An element is idle while a writer
+ * would share it with less than half a stream: its share is above its rate / 1.5, or
+ * that of its server where the server gives less.  A number the program asks for
+ * stands unless the policy says otherwise.  SCRATCH: a word per row.
  */
 size_t ses_core_stripe(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
                        uint32_t *scratch, uint32_t *rows, size_t most, enum ses_core_cause *cause);

@@ -65,6 +65,7 @@ TERMS: Mapping[str, tuple[str, ...]] = {
     "no-recency": ("t1-none-10", "t1-skewed-8"),
     "no-idle-recency": ("workflows", "unassisted-t5", "secretly-slow", "t1-none-8"),
     "no-room": ("room",),
+    "no-server-rate": ("one-link", "links-stated", "links-narrow", "links-strangers"),
     "with-recency-of-all": ("wrong-rates", "strangers", "workflows"),
     "with-narrow-shares": ("wrong-rates",),
     "with-whole-others": ("unassisted-t5", "nodes-1000"),

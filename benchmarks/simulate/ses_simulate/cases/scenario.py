@@ -27,7 +27,8 @@ class Scenario:
         ``slow_from`` on.  Each further writer costs an element ``loss`` of its speed.  Rates are described
         wrongly by a factor between ``1 - wrong`` and ``1 + wrong``.  A part ``flapping`` run at
         ``flap_speed`` for ``flap_seconds`` in every four times that.  ``machine`` elements each share a
-        link of ``link`` bytes a second (0: no limit).  With ``capacity`` (what all files together take of
+        link of ``link`` bytes a second (0: no limit), which the site states or not; only those of the first
+        ``linked`` machines do (0: all).  With ``capacity`` (what all files together take of
         it, 0: never full) every other element has a quarter of the space of the rest.  At the start all but
         every eighth element are ``full`` to that part.
     Others
@@ -70,6 +71,8 @@ class Scenario:
     loss: float = 0.0
     machine: int = 8
     link: float = 0.0
+    link_stated: bool = False
+    linked: int = 0
     capacity: float = 0.0
     full: float = 0.0
     behind: float = 0.0

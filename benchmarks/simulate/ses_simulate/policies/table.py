@@ -46,6 +46,7 @@ class Terms:
     recency: bool = True  # of equals the least recently used: on busy elements by anybody,
     idle_recency: bool = True  # on idle ones by the node itself, unless few are compared
     recency_of_all: bool = False  # on idle ones by anybody
+    server_rate: bool = True  # what a server gives together, where the site states it
     room: bool = True  # sizes of files of before, and a part of the element
     ended: float | None = None  # part of a stream that counts on after its end, until a sample tells
     equal_share: float | None = None
@@ -118,6 +119,7 @@ class Tables:
             elif change.placed:
                 last[place] = stamp(change.happened if sign > 0 else change.last_before)
         last[:] = self._counted(now, file, last, own)
+        self._limit(file, now)
         query = self._query
         query.few = self._few(file, now)
         query.first = self._first(file)
@@ -128,6 +130,17 @@ class Tables:
             return -1
         self._last_placed.placed(now, file, place)
         return int(self._orders[node][place])
+
+    def _limit(self, file: File, now: float) -> None:
+        """Count the streams on each server whose rate the site states, as the node knows them."""
+        if not self._limited:
+            return
+        site, server = self._site, self._site["server"]
+        streams = site["own"].astype(np.float64)
+        for change, sign in self._told.heard_differently(file.node, file.user, now):
+            streams[change.row] += sign * change.streams
+        streams = np.maximum(0.0, streams) + site["others"]
+        self._node["server_streams"] = np.bincount(server, streams)[server][self._orders[file.node]]
 
     def _counted(self, now: float, file: File, heard: Moments, own: npt.NDArray[Any]) -> Moments:
         """Return when each candidate was last placed on, as far as that counts."""
@@ -219,6 +232,9 @@ class Tables:
         site["size"] = [device.capacity for device in devices]
         site["free"] = [device.free for device in devices]
         site["server"] = [device.group for device in devices]
+        if self._terms.server_rate:
+            site["server_rate"] = [device.link_rate for device in devices]
+        self._limited = not np.isnan(site["server_rate"]).all()
         self.unseen()
 
     def _mirror(self, row: int) -> None:

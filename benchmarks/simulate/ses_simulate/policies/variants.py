@@ -24,6 +24,7 @@ VARIANTS: Mapping[str, Terms] = {
     "no-recency": Terms(recency=False),
     "no-idle-recency": Terms(idle_recency=False),
     "no-room": Terms(room=False),
+    "no-server-rate": Terms(server_rate=False),
     "with-recency-of-all": Terms(recency_of_all=True),
     "with-ended": Terms(ended=0.5),
     "with-narrow-shares": Terms(equal_share=0.1),
