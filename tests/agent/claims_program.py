@@ -133,6 +133,8 @@ class Row:
     last_placed: int
     state: int
     excluded: bool
+    server_rate: float
+    server_streams: float
 
 
 class Table(_Segment):
@@ -169,7 +171,7 @@ class Table(_Segment):
                 Row(
                     *(texts[0], Path(texts[1]), texts[2], index, form, indexes_in(members)),
                     *(values[11], values[12], values[4], values[9], values[6], values[18]),
-                    bool(head["excluded"] >> row & 1),
+                    *(bool(head["excluded"] >> row & 1), values[5], values[13]),
                 )
             )
         return found

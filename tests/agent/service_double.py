@@ -12,6 +12,7 @@ import secrets
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -250,13 +251,13 @@ class ServiceDouble:
     def row(self, number: int, element: str) -> list[Any]:
         """A row of loads, with what the ledger holds."""
         with self._lock:
-            own = sum(
-                placed == element
-                and id in self.opened_as
-                and id not in self.ended_as
-                and not self.opened_as[id][-1]["idle"]
+            streams = Counter(
+                placed
                 for id, placed in self.placements.items()
+                if id in self.opened_as and id not in self.ended_as and not self.opened_as[id][-1]["idle"]
             )
+        own, server = streams[element], self._server_of(element)
+        on_server = sum(count for other, count in streams.items() if self._server_of(other) == server)
         load: dict[str, Any] = {
             **{
                 "busy": 0.0,
@@ -266,10 +267,14 @@ class ServiceDouble:
                 "own": own,
                 "ended": 0,
             },
-            **{"server_streams": own, "free": 50e9, "reserved": 0.0, "age": 0.5, "state": 0},
+            **{"server_streams": on_server, "free": 50e9, "reserved": 0.0, "age": 0.5, "state": 0},
             **{"last_placed": self._last_placed.get(element, 0), **self.loads.get(element, {})},
         }
         return [number, *load.values()]
+
+    def _server_of(self, element: str) -> object:
+        """Return the number of its server: one of its own where the facts say nothing."""
+        return self.facts.get(element, {}).get("server", element)
 
     def _table(self, known: dict[str, Any]) -> dict[str, Any]:
         rows = [self.row(number, element) for number, element in enumerate(self.targets)]

@@ -85,6 +85,22 @@ def test_an_export_put_into_an_empty_store_gives_the_same_export(exchange, store
     assert exported(exchange) == text
 
 
+def test_the_link_of_a_server_is_merged_and_exported_like_any_fact(exchange, knowledge, union_site):
+    put(exchange, union_site)
+    rate = "[ a qudt:QuantityValue ; qudt:numericValue 100.0e0 ; qudt:hasUnit unit:MegaBYTE-PER-SEC ]"
+    prefixes = "".join(re.findall("^@prefix .*\n", union_site, re.MULTILINE))
+    put(exchange, f"{prefixes}\n:server qsm:linkRate {rate} .")
+    assert {one.server_rate for one in knowledge.environment().elements} == {100e6}
+    text = exported(exchange)
+    put(exchange, union_site, Mode.REPLACE)
+    assert {one.server_rate for one in knowledge.environment().elements} == {None}
+    put(exchange, text, Mode.REPLACE)
+    assert {one.server_rate for one in knowledge.environment().elements} == {100e6}
+    wrong = rate.replace("unit:MegaBYTE-PER-SEC", "unit:MegaBYTE")
+    with pytest.raises(InvalidDescriptionError, match="linkRate"):
+        put(exchange, f"{prefixes}\n:server qsm:linkRate {wrong} .")
+
+
 def test_an_export_says_what_the_service_reads(exchange, knowledge, lustre_site, requirements):
     put(exchange, lustre_site + requirements)
     environment, sets = knowledge.environment(), knowledge.requirement_sets()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from ses_client.answers.elements import History, Step
@@ -32,6 +33,13 @@ def test_an_element_says_what_it_is_and_what_it_did(alice, site, clock) -> None:
     assert "Drain or change" not in page
     none = alice.get("/storage/union/none")
     assert (none.status_code, "There is no element union/none." in text_of(none)) == (404, True)
+
+
+def test_an_element_shows_what_the_link_of_its_server_carries(alice, site) -> None:
+    assert "Link of the server" not in text_of(alice.get(B1))
+    site.places[0] = replace(site.places[0], server_link=250.0)
+    page = text_of(alice.get(f"/storage/{site.places[0].id}"))
+    assert "<dt>Link of the server</dt><dd>250 MB/s for all of its elements</dd>" in page
 
 
 def test_a_past_that_nobody_knows_is_not_drawn(alice, site) -> None:

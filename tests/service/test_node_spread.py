@@ -17,10 +17,12 @@ MB = 1e6
 
 
 def random_site(site: Any, chance: random.Random) -> tuple[Any, Fleet, dict[str, int]]:
+    limits = [chance.choice((None, None, 150 * MB, 600 * MB)) for _ in range(4)]
     elements = [
         site.element(
             f"{chance.choice('ab')}/e{number}",
             server=f"s{number % 4}",
+            server_rate=limits[number % 4],
             write=chance.choice((50, 100, 200)),
         )
         for number in range(chance.randint(1, 12))

@@ -70,6 +70,22 @@ def test_the_first_answer_says_everything_of_each_element(site: Any) -> None:
     assert told["policy"]["saturation"] == 0.97
 
 
+def test_the_link_of_a_server_is_told_with_the_streams_on_it(site: Any) -> None:
+    there = site(
+        *(site.element(name, server="s1", server_rate=1e9) for name in ("a", "b")), site.element("c")
+    )
+    told = Told(there.see_all())
+    first = told.ask()
+    rates = {one["element"]: one["server_rate"] for one in first["elements"]}
+    assert rates == {"union/a": 1e9, "union/b": 1e9, "union/c": None}
+    told.site.ledger.restore(told.site.placement(told.table.elements[0]))
+    changed = {
+        names(first)[load[0]]: (load[LOAD.index("own")], load[LOAD.index("server_streams")])
+        for load in told.again(first)["loads"]
+    }
+    assert changed == {"union/a": (1, 1), "union/b": (0, 1)}
+
+
 def test_afterwards_only_rows_that_changed_are_told(site: Any) -> None:
     told = Told(site.equal(3).see_all())
     first = told.ask()

@@ -58,6 +58,7 @@ def test_elements_show_facts_observation_and_what_is_available(service: Service,
     }
     assert (first["mount_point"], first["backend"], first["state"]) == ("/mnt/union", "mergerfs", "active")
     assert first["nominal"] == {"read_mb_s": 100, "write_mb_s": 100}
+    assert first["server_link_mb_s"] is None
     assert second["observation"] is None
     assert second["available"]["write_mb_s"] == 50
 

@@ -49,6 +49,43 @@ class Watched:
         return found
 
 
+def test_streams_on_a_server_count_where_the_site_states_its_link(site: Any) -> None:
+    there = site(
+        *(site.element(name, server="s1", server_rate=1 * GB) for name in ("a", "b")),
+        *(site.element(name, server="s2") for name in ("c", "d")),
+    ).see_all()
+    there.see("a", write=100).carry("b", 2).carry("c", 3)
+    watched = Watched(there)
+    assert watched["server_rate"][:2] == [GB, GB]
+    assert np.isnan(watched["server_rate"][2:]).all()
+    streams = sum(watched["own"][:2]) + sum(watched["others"][:2])
+    assert streams > 2
+    assert watched["server_streams"] == [pytest.approx(streams)] * 2 + [0, 0]
+
+
+def test_a_file_changes_all_elements_of_its_server_and_no_others(site: Any) -> None:
+    there = site(
+        *(site.element(name, server="s1", server_rate=1 * GB) for name in ("a", "b")),
+        *(site.element(name, server="s2", server_rate=1 * GB) for name in ("c", "d")),
+        *(site.element(name, server="s3") for name in ("e", "f")),
+    ).see_all()
+    watched = Watched(there)
+    there.ledger.restore(there.placement(watched.table.elements[0]))
+    assert watched.changed(watched.follow()) == [0, 1]
+    assert watched["server_streams"] == [1, 1, 0, 0, 0, 0]
+    there.ledger.restore(there.placement(watched.table.elements[4]))
+    assert watched.changed(watched.follow()) == [4]
+
+
+def test_what_grows_old_counts_on_its_server_as_what_is_not_seen(site: Any) -> None:
+    there = site(*(site.element(name, server="s1", server_rate=1 * GB) for name in ("a", "b")))
+    watched = Watched(there.see("a").see("b", age=-1000))
+    assert watched["server_streams"] == [0, 0]
+    watched.rows.grow_old(NOW + 100)
+    assert watched["others"] == [1, 0]
+    assert watched["server_streams"] == [1, 1]
+
+
 def test_facts_are_those_of_the_description(site: Any) -> None:
     watched = Watched(
         site(site.element("fast", read=200, write=150), site.element("dark", read=None, write=None))

@@ -136,6 +136,23 @@ def test_a_hard_requirement_refuses_and_a_soft_one_only_ranks_behind(site: Site)
     assert site.order(two.decide(site.write(50))) == ["fast", "slow"]
 
 
+def test_the_link_of_a_server_limits_what_its_elements_are_predicted_to_give(site: Site) -> None:
+    linked = [site.element(name, server="s1", server_rate=120 * site.MB) for name in ("a", "b")]
+    there = site(*linked, site.element("c", server="s2", write=90)).see_all().carry("a", 3)
+    decision = there.decide()
+    assert [one.element.id for one in decision.candidates] == ["union/c", "union/b", "union/a"]
+    assert [one.available_write for one in decision.candidates] == [90 * site.MB, 30 * site.MB, 25 * site.MB]
+    assert decision.notes == (
+        "The link of s1 (120 MB/s for all) leaves a stream 30 MB/s: less than union/b would give.",
+    )
+    (a, b) = there.decide(site.write(80, hard=True)).refused
+    assert a.detail == "Its predicted current-write-rate is 25 MB/s; the hard minimum is 80 MB/s."
+    assert b.detail == (
+        "Its predicted current-write-rate is 30 MB/s; the hard minimum is 80 MB/s. The link of s1 (120 MB/s "
+        "for all) leaves a stream 30 MB/s: less than union/b would give."
+    )
+
+
 def test_a_hard_requirement_refuses_what_is_not_known_to_meet_it(site: Site) -> None:
     decision = site(site.element("mystery", write=None)).see_all().decide(site.write(1, hard=True))
     assert site.reasons(decision) == {"mystery": "hard-requirement"}

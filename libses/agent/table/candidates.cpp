@@ -139,7 +139,18 @@ uint64_t Candidates::last_placed_of(double own, const ElementLoad &load, const D
                  : delta.last_placed;
 }
 
-ses_core_element Candidates::element_of(unsigned row, uint64_t unseen) const {
+std::map<uint32_t, double> Candidates::server_deltas() const {
+  std::map<uint32_t, double> streams;
+  for (unsigned row = 0; row < size(); ++row) {
+    if (deltas_[row].own != 0 && !std::isnan(facts_->rows[row].server_rate)) {
+      streams[facts_->rows[row].server] += deltas_[row].own;
+    }
+  }
+  return streams;
+}
+
+ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
+                                        const std::map<uint32_t, double> &servers) const {
   const ElementFacts &facts = facts_->rows[row];
   const ElementLoad &load = loads_[row];
   const Delta &delta = deltas_[row];
@@ -149,12 +160,15 @@ ses_core_element Candidates::element_of(unsigned row, uint64_t unseen) const {
   element.size = facts.size;
   element.free = load.free;
   element.reserved = held(row);
-  element.server_rate = kNotKnown;
+  element.server_rate = facts.server_rate;
   element.busy = static_cast<float>(load.busy);
   element.busy_average = static_cast<float>(load.busy_average);
   element.others = static_cast<float>(load.others);
   element.others_average = static_cast<float>(load.others_average);
   element.own = static_cast<float>(std::max(0.0, load.own + delta.own));
+  const auto server = servers.find(facts.server);
+  element.server_streams = static_cast<float>(
+      std::max(0.0, load.server_streams + (server == servers.end() ? 0 : server->second)));
   element.last_placed = last_placed_of(element.own, load, delta);
   std::copy(facts.stated.begin(), facts.stated.end(), element.stated);
   element.state = load.state | (facts.scarce ? static_cast<uint32_t>(SES_CORE_SCARCE) : 0u);
@@ -169,8 +183,9 @@ ses_core_element Candidates::element_of(unsigned row, uint64_t unseen) const {
 std::vector<ses_core_element> Candidates::elements(Time now) const {
   std::vector<ses_core_element> all;
   const uint64_t rows = unseen(now);
+  const auto servers = server_deltas();
   for (unsigned row = 0; row < size(); ++row) {
-    all.push_back(element_of(row, rows));
+    all.push_back(element_of(row, rows, servers));
   }
   return all;
 }

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,7 +82,10 @@ private:
   // See `last_placed` of struct ses_core_element.
   [[nodiscard]] static uint64_t last_placed_of(double own, const ElementLoad &load,
                                                const Delta &delta);
-  [[nodiscard]] ses_core_element element_of(unsigned row, uint64_t unseen) const;
+  // Of the files of this node, streams by server: only of servers that have a limit.
+  [[nodiscard]] std::map<uint32_t, double> server_deltas() const;
+  [[nodiscard]] ses_core_element element_of(unsigned row, uint64_t unseen,
+                                            const std::map<uint32_t, double> &servers) const;
 
   std::string revision_;
   int64_t version_ = 0;

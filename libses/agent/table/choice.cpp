@@ -56,9 +56,17 @@ double seconds_between(Candidates::Time from, Candidates::Time to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-// The row as the choice saw it.
+// The row as the choice saw it.  Its server has as many streams more than in the epoch as all of
+// the server's elements have together.
 ses_core_element seen_element(const Choice &choice, unsigned row) {
-  ses_core_element element = choice.epoch->elements[row];
+  const auto &elements = choice.epoch->elements;
+  ses_core_element element = elements[row];
+  for (unsigned other = 0; other < elements.size() && !std::isnan(element.server_rate); ++other) {
+    if (elements[other].server == element.server) {
+      element.server_streams += static_cast<float>(choice.seen[other]) - elements[other].own;
+    }
+  }
+  element.server_streams = std::max(0.0F, element.server_streams);
   element.own = choice.seen[row];
   if (choice.held) {
     element.reserved = choice.held->at(row);
@@ -71,6 +79,15 @@ ses_core_offer offer_of(const Choice &choice, unsigned row) {
   const ses_core_element element = seen_element(choice, row);
   ses_core_predict(&element, 0, &choice.epoch->policy, &offer);
   return offer;
+}
+
+// What the link of its server leaves a stream, where the element would give more; else null.
+json server_limit_json(ses_core_element element, const ses_core_policy &policy) {
+  const double limit = element.server_rate / (element.server_streams + 1);
+  element.server_rate = kNotKnown;
+  ses_core_offer alone{};
+  ses_core_predict(&element, 0, &policy, &alone);
+  return limit < alone.write || limit < alone.read ? json(limit) : json(nullptr);
 }
 
 json candidate_json(const Choice &choice, unsigned row, double distance) {
@@ -86,6 +103,7 @@ json candidate_json(const Choice &choice, unsigned row, double distance) {
           {"average_write", or_null(offer.average_write)},
           {"free", or_null(offer.free)},
           {"streams", or_null(element.own + element.others)},
+          {"server_limit", server_limit_json(element, choice.epoch->policy)},
           {"age", or_null(std::isnan(age) ? age : std::max(0.0, age))}};
 }
 

@@ -22,7 +22,7 @@ enum Column {
   kOthers,
   kOthersAverage,
   kOwn,
-  kEnded, // of no use here, as the next
+  kEnded, // of no use here
   kServerStreams,
   kFree,
   kReserved,
@@ -57,6 +57,7 @@ ElementFacts facts_of(const json &object) {
   facts.read_rate = member(object, "read_rate", kNotKnown);
   facts.write_rate = member(object, "write_rate", kNotKnown);
   facts.size = member(object, "size", kNotKnown);
+  facts.server_rate = member(object, "server_rate", kNotKnown);
   facts.stated.fill(std::numeric_limits<float>::quiet_NaN());
   if (const json *stated = field_of(object, "stated")) {
     for (size_t i = 0; i < std::min<size_t>(stated->size(), SES_CORE_STATED); ++i) {
@@ -76,6 +77,7 @@ ElementLoad load_of(const json &row) {
   load.others = not_negative(row.at(kOthers));
   load.others_average = not_negative(row.at(kOthersAverage));
   load.own = not_negative(row.at(kOwn));
+  load.server_streams = not_negative(row.at(kServerStreams));
   load.free = or_not_known(row.at(kFree));
   load.reserved = not_negative(row.at(kReserved));
   load.age = or_not_known(row.at(kAge));

@@ -29,6 +29,7 @@ struct ElementFacts {
   bool scarce = false;
   double read_rate = kNotKnown, write_rate = kNotKnown;
   double size = kNotKnown;
+  double server_rate = kNotKnown; // of all elements of its server together
   std::array<float, SES_CORE_STATED> stated{};
 };
 
@@ -37,6 +38,7 @@ struct ElementLoad {
   double busy = kNotKnown, busy_average = kNotKnown;
   double others = 0, others_average = 0;
   double own = 0;
+  double server_streams = 0; // ours and others, on all elements of its server
   double free = kNotKnown, reserved = 0;
   double age = kNotKnown; // of the sample, seconds
   uint32_t state = 0;     // enum ses_core_state, ored

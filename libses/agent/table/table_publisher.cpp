@@ -74,6 +74,7 @@ void TablePublisher::update(unsigned system, unsigned row, const ses_core_elemen
   ses_core_element &shared = table_.systems[system].elements[row];
   store(shared.own, element.own);
   store(shared.reserved, element.reserved);
+  store(shared.server_streams, element.server_streams);
   store(shared.last_placed, element.last_placed);
 }
 

@@ -13,10 +13,10 @@
  * `numbers` says which place each has in the site's order, so that processes of a
  * job on different nodes can keep apart.
  *
- * A system is read under its `sequence` (ses/sequence.h).  Only `own`, `reserved`
- * and `last_placed` of an element and `excluded` change in between, a word at a time;
- * they may be read at any moment.  Everything that is read must be bounded before
- * it is used as an index.
+ * A system is read under its `sequence` (ses/sequence.h).  Only `own`, `reserved`,
+ * `server_streams` and `last_placed` of an element and `excluded` change in between,
+ * a word at a time; they may be read at any moment.  Everything that is read must be
+ * bounded before it is used as an index.
  *
  * The table also says where the claims of each user lie (ses/claims.h), so that
  * no other user can put a segment in that place.

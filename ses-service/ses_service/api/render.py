@@ -369,6 +369,7 @@ def element(one: Element, system: StorageSystem | None, now: float) -> Json:
         "state_until": written(one.state_until) if said else None,
         "capacity_bytes": one.capacity_bytes,
         "nominal": rates(one.nominal_read_rate, one.nominal_write_rate),
+        "server_link_mb_s": in_units(one.server_rate, MB),
     }
 
 

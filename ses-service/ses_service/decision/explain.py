@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import ses_core
-from ses_core import Records, Refusal
+from ses_core import Query, Records, Refusal
 
 from ses_service.decision.question import Question, View
 from ses_service.ledger.node_decisions import Offered, predictions
@@ -13,6 +14,7 @@ from ses_service.model.columns import Codes
 from ses_service.model.entities import Element, Kind
 from ses_service.model.kinds import PREDICTED
 from ses_service.model.policies import Policies
+from ses_service.model.server_links import link_notes
 from ses_service.model.states import because, drained
 
 _OF_REFUSAL = {
@@ -45,6 +47,23 @@ def offers(view: View, rows: Codes) -> list[Offered]:
         return []
     found = view.rows.query.predict(rows).tolist()
     return [Offered(*[None if value != value else value for value in one]) for one in found]
+
+
+def limited_by_servers(view: View, rows: Codes) -> list[tuple[Element, float]]:
+    """Return those of some rows whose server leaves a stream less than they would give, and how much."""
+    elements = view.rows.elements
+    limited = rows[~np.isnan(elements["server_rate"][rows])]
+    if not len(limited):
+        return []
+    alone = elements[limited]
+    left = alone["server_rate"] / (alone["server_streams"] + 1.0)
+    alone["server_rate"] = np.nan
+    offered = Query(alone, ses_core.need(), view.rows.policy).predict()
+    slower = (left < offered["write"]) | (left < offered["read"])
+    return [
+        (view.table.elements[row], share)
+        for row, share in zip(limited[slower].tolist(), left[slower].tolist(), strict=True)
+    ]
 
 
 def candidates(
@@ -108,7 +127,10 @@ def _refusal(
     if reason is Reason.NO_SPACE:
         detail = _space_sentence(question, view, row, offered, policies)
     elif reason is Reason.HARD_REQUIREMENT:
-        detail = _hard_sentence(question, element, offered, unmet)
+        detail = " ".join((
+            _hard_sentence(question, element, offered, unmet),
+            *link_notes(limited_by_servers(view, np.array([row]))),
+        ))  # fmt: skip
     else:
         detail = _sentence(question, view, row, reason)
     return RefusedElement(element.id, reason, detail)

@@ -43,6 +43,11 @@ class Reach:
     reason: Reason = Reason.UNREACHABLE
     detail: str = ""
 
+    def claims_on_server_of(self, place: int) -> int:
+        """Return how many streams were given to elements of the server of one row."""
+        servers = self.query.elements["server"]
+        return int(self.claims[servers == servers[place]].sum())
+
 
 @dataclass(frozen=True, slots=True)
 class Groups:
@@ -172,6 +177,7 @@ class NodeGroups:
                 best = np.array([max(0, one.query.choose())])
             elements = one.query.elements[best].copy()
             elements["own"] += one.claims[best]
+            elements["server_streams"] += [one.claims_on_server_of(place) for place in best.tolist()]
             elements["reserved"] += one.claims[best] * max(0.0, float(self.need["bytes"][0]))
             mine = np.flatnonzero(self.access == code)
             places[mine, : len(best)] = best

@@ -90,6 +90,7 @@ class NodeSpread:
         plain, limited = ses_core.table(size), ses_core.table(size)
         self._plain, self._limited = _bytes_of(plain), _bytes_of(limited)
         self._own, self._reserved = plain["own"], plain["reserved"]
+        self._on_server = plain["server_streams"]
         self._server_rate, self._server_streams = limited["server_rate"], limited["server_streams"]
         self._query = Query(limited, groups.need, groups.policy)
         verdicts = self._query.verdicts
@@ -131,8 +132,10 @@ class NodeSpread:
         at = mounts.places
         self._plain[at] = mounts.bytes[place]
         self._own[at] = mounts.own[place] + claims
+        streams = mounts.server_streams[place].item() + mounts.reached.claims_on_server_of(place)
+        self._on_server[at] = streams
         self._reserved[at] = mounts.reserved[place] + claims * self._bytes
-        share = _share(mounts.server_rate[place].item(), mounts.server_streams[place].item())
+        share = _share(mounts.server_rate[place].item(), streams)
         self._server_share[at] = [share] * (at.stop - at.start)
 
     def _connect(self, place: int) -> None:

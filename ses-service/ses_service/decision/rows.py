@@ -9,7 +9,7 @@ Not safe for use from several threads; its owner holds a lock.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -96,6 +96,7 @@ class Rows:
         self.unseen: Codes = np.zeros(0, dtype=np.int64)
         self._seen: Bools = np.zeros(0, dtype=np.bool_)
         self._seen_states: npt.NDArray[np.uint32] = np.zeros(0, dtype=np.uint32)
+        self._of_server: dict[int, Codes] = {}  # rows of each server that has a limit
         self._next_over = np.inf  # when the next state that the site describes ends by itself
 
     def bind(
@@ -114,6 +115,11 @@ class Rows:
         self.stated = stated_kinds(table, wanted)
         self.elements["size"] = table.capacity
         self.elements["server"] = table.server
+        self.elements["server_rate"] = table.server_rate
+        self._of_server = {
+            code: np.flatnonzero(table.server == code)
+            for code in np.unique(table.server[~np.isnan(table.server_rate)]).tolist()
+        }
         for place, kind in enumerate(self.stated):
             self.elements["stated"][:, place] = table.stated[kind]
         self.version += 1
@@ -147,6 +153,7 @@ class Rows:
         ses_core.observe(elements, samples, self.policy)
         self._seen &= ~np.isnan(elements["busy"])
         self.unseen = np.flatnonzero(~self._seen)
+        self._count_on_servers(self._of_server)
         changed = (_loads(elements) != before).any(axis=0)
         if len(sampled_before) == len(elements):
             changed |= sampled_before.view(np.int64) != self.sampled_at.view(np.int64)
@@ -159,7 +166,7 @@ class Rows:
             at = np.fromiter(changed, np.int64, len(changed))
             changed.clear()
             self._take_counts(counts, at)
-            self._mark(at)
+            self._mark(np.concatenate([at, *self._count_on_servers(self._servers_of(at))]))
 
     def grow_old(self, now: float) -> None:
         """Take elements whose sample is too old by now for unseen, and end states that are over."""
@@ -179,7 +186,8 @@ class Rows:
         samples["busy"][-1] = 0.0 if self._seen.any() else np.nan
         ses_core.observe(together, samples, self.policy)
         self.elements[gone] = together[:-1]
-        self._mark(gone)
+        at = np.flatnonzero(gone)
+        self._mark(np.concatenate([at, *self._count_on_servers(self._servers_of(at))]))
 
     def ages(self, now: float, rows: Codes | slice) -> Floats:
         """Return how old the samples of some rows are; ``nan`` where there is none."""
@@ -224,6 +232,22 @@ class Rows:
         elements["own"][at] = counts.open_now[at]
         elements["reserved"][at] = counts.reserved[at]
         elements["last_placed"][at] = (counts.last_placed[at] * _TICKS).astype(np.uint64)
+
+    def _servers_of(self, rows: Codes) -> set[int]:
+        """Return the servers of some rows that have a limit."""
+        if not self._of_server:
+            return set()
+        return self._of_server.keys() & set(self.elements["server"][rows].tolist())
+
+    def _count_on_servers(self, servers: Iterable[int]) -> list[Codes]:
+        """Count the streams on all elements of some servers; return the rows of those where they changed."""
+        elements, changed = self.elements, []
+        for rows in map(self._of_server.__getitem__, servers):
+            streams = elements["own"][rows].sum() + elements["others"][rows].sum()
+            if elements["server_streams"][rows[0]] != streams:
+                elements["server_streams"][rows] = streams
+                changed.append(rows)
+        return changed
 
     def _mark(self, changed: Bools | Codes) -> None:
         self.version += 1

@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 from ses_core import Cause, Query, Records, State
 
-from ses_service.decision.explain import candidates, refusals
+from ses_service.decision.explain import candidates, limited_by_servers, refusals
 from ses_service.decision.needs import need_of
 from ses_service.decision.question import Decision, Question, Stripes, View
 from ses_service.model.columns import Bools, Codes
 from ses_service.model.policies import Policies
+from ses_service.model.server_links import link_notes
 
 _NONE: Codes = np.zeros(0, dtype=np.int64)
 _DEGRADED = int(State.DEGRADED)
@@ -125,6 +126,7 @@ def _notes(
 ) -> Iterator[str]:
     if stripes.sentence:
         yield stripes.sentence
+    yield from link_notes(limited_by_servers(view, order))
     if unseen:
         accepted = len(view.table) - total
         yield (

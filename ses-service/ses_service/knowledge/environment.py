@@ -19,7 +19,7 @@ _PATIENCE = 3.0
 
 
 def read_environment(store: SparqlReader, revision: str) -> Environment:
-    """Read the whole site: eight queries, and one per kind that is stated.
+    """Read the whole site: nine queries, and one per kind that is stated.
 
     Takes seconds at 10,000 elements, so never within a request.
     """
@@ -32,6 +32,7 @@ def read_environment(store: SparqlReader, revision: str) -> Environment:
         first.setdefault(row["iri"], row)
     groups = store.select(bind("member-groups.rq", graph=SITE_GRAPH))
     stated = _stated(store)
+    links = _server_links(store)
     access: dict[str, set[str]] = {}
     for row in store.select(bind("node-access.rq", graph=SITE_GRAPH)):
         access.setdefault(row["node"], set()).add(row["system"])
@@ -39,7 +40,9 @@ def read_environment(store: SparqlReader, revision: str) -> Environment:
     of_classes = {node: one.systems for one in classes for node in one.nodes if one.systems is not None}
     return Environment(
         systems={row["name"]: _system(row) for row in systems if row["type"] in vocabulary().backends},
-        elements=tuple(_element(row, stated.get(row["iri"], ())) for row in first.values()),
+        elements=tuple(
+            _element(row, stated.get(row["iri"], ()), links.get(row["server"])) for row in first.values()
+        ),
         home_vo={row["user"]: row["vo"] for row in homes},
         organisations=frozenset(row["vo"] for row in groups),
         member_groups=tuple((row["group"], row["vo"]) for row in groups if "group" in row),
@@ -68,7 +71,7 @@ def _system(row: Row) -> StorageSystem:
     )
 
 
-def _element(row: Row, stated: Sequence[tuple[str, float]]) -> Element:
+def _element(row: Row, stated: Sequence[tuple[str, float]], server_rate: float | None) -> Element:
     return Element(
         id=f"{row['system']}/{row['name']}",
         iri=row["iri"],
@@ -85,7 +88,17 @@ def _element(row: Row, stated: Sequence[tuple[str, float]]) -> Element:
         nominal_read_rate=_quantity(row, "read"),
         nominal_write_rate=_quantity(row, "write"),
         stated=tuple(stated),
+        server_rate=server_rate,
     )
+
+
+def _server_links(store: SparqlReader) -> dict[str, float]:
+    """Return what links of servers carry, by name; of several rates of one server the lowest counts."""
+    found: dict[str, float] = {}
+    for row in store.select(bind("server-links.rq", graph=SITE_GRAPH)):
+        rate = float(row["rate"]) * size_in(row["rateUnit"])
+        found[row["server"]] = min(rate, found.get(row["server"], rate))
+    return found
 
 
 def _stated(store: SparqlReader) -> dict[str, list[tuple[str, float]]]:

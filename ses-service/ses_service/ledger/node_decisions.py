@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ses_service.ledger.placement import Basis, Candidate, Prediction, Reason, Refusal
 from ses_service.model.columns import ElementTable
 from ses_service.model.entities import Element, Kind, ResolvedRequirement
+from ses_service.model.server_links import link_notes
 from ses_service.model.states import because, drained
 
 
@@ -28,13 +29,17 @@ class Offered:
 
 @dataclass(slots=True)
 class Considered:
-    """An element that could be chosen.  ``streams`` are those there, ``age`` is that of its sample."""
+    """An element that could be chosen.  ``streams`` are those there, ``age`` is that of its sample.
+
+    ``server_limit`` is what the link of its server leaves a stream, where that is less than it would give.
+    """
 
     element: str
     distance: float
     offered: Offered
     streams: float
     age: float | None
+    server_limit: float | None = None
 
 
 @dataclass(slots=True)
@@ -150,11 +155,12 @@ def explanation(told: NodeDecision, node: str, table: ElementTable) -> Explanati
         for one in told.refused
         if one.element in elements
     )
+    limited = [(elements[one.element], one.server_limit) for one in known if one.server_limit is not None]
     return Explanation(
         told.requirements,
         candidates,
         refused,
-        tuple(_notes(told, len(refused))),
+        (*_notes(told, len(refused)), *link_notes(limited)),
         {one.element.id: one.rank for one in candidates},
     )
 

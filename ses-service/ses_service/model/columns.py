@@ -36,7 +36,9 @@ def _not_negative(values: Iterable[float | None]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ElementTable:
-    """Static facts.  A nominal rate or capacity of less than one byte counts as unknown.
+    """Static facts.  A nominal rate or capacity of less than one byte counts as unknown, and a link's.
+
+    ``server_rate`` is what all elements of the server of each give together.
 
     ``state_until`` is when each state ends by itself, infinite where it does not.
     ``numbered`` are elements whose target is a number, as that of an OST; ``stated`` has the kinds that are
@@ -50,6 +52,7 @@ class ElementTable:
     system: Codes
     server: Codes
     server_names: tuple[str, ...]
+    server_rate: Floats
     state: Codes
     state_until: Floats
     read_capability: Floats
@@ -83,6 +86,7 @@ def element_table(environment: Environment) -> ElementTable:
         system=np.array([codes[element.storage_system] for element in elements], dtype=np.int64),
         server=np.array([servers[element.server] for element in elements], dtype=np.int64),
         server_names=tuple(servers),
+        server_rate=_at_least_one(element.server_rate for element in elements),
         state=np.array([state_codes[element.state] for element in elements], dtype=np.int64),
         state_until=np.array(
             [np.inf if element.state_until is None else element.state_until for element in elements],

@@ -186,6 +186,7 @@ class Element:
     ``id`` is ``system/element``.  ``target`` is what the back end needs to put a file there (the
     branch's directory, the OST's index, the pool's name).  ``None`` means the site does not say.
     ``stated`` are the values of kinds that are not predicted, by name, in their base units.
+    ``server_rate`` is what the link of its server carries for all of its elements together.
     ``state`` holds until ``state_until`` (seconds since the epoch), where that is said; ``state_reason`` is
     the administrator's.
     """
@@ -205,6 +206,7 @@ class Element:
     nominal_read_rate: float | None = None
     nominal_write_rate: float | None = None
     stated: tuple[tuple[str, float], ...] = ()
+    server_rate: float | None = None
 
     def state_at(self, now: float) -> ElementState:
         """Return its state at a time: active once the time it was said for is over."""

@@ -45,7 +45,8 @@ class Element(Part):
     """One storage element.  ``read`` and ``write`` are what a stream that starts now would get.
 
     ``capacity_bytes`` is what the monitor sees, else what is stated.  ``reason`` and ``until`` (ISO 8601) are
-    what an administrator said of its state.  ``free_per_day`` is how its free space changes (bytes), which at
+    what an administrator said of its state.  ``server_link`` is what the link of its server carries for all
+    of its elements (MB/s).  ``free_per_day`` is how its free space changes (bytes), which at
     that pace is used up in ``full_in_days``.
     """
 
@@ -64,6 +65,7 @@ class Element(Part):
     until: Annotated[str, At("state_until")] = ""
     nominal_read: Annotated[float | None, At("nominal.read_mb_s")] = None
     nominal_write: Annotated[float | None, At("nominal.write_mb_s")] = None
+    server_link: Annotated[float | None, At("server_link_mb_s")] = None
     read: Annotated[float | None, At("available.read_mb_s")] = None
     write: Annotated[float | None, At("available.write_mb_s")] = None
     capacity_bytes: Annotated[float | None, At("", _capacity)] = None

@@ -11,7 +11,7 @@ from ses.lustre.targets import FileSystem, Target
 
 _HEAD = """\
 # {name}, as seen from a client at {mount}.  Add nominal rates (qsm:nominalReadRate, qsm:nominalWriteRate)
-# where they are known; see the vocabulary.
+# where they are known, and what links of servers carry (qsm:linkRate); see docs/site.md.
 @prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .

@@ -239,6 +239,7 @@ class ElementOut(Answer):
     """One element: static facts, the last observation, and what a stream would get now.
 
     `state_reason` is the administrator's; the state ends by itself at `state_until` (ISO 8601).
+    `server_link_mb_s` is what the link of its server carries for all elements there.
     `free_bytes_per_day` is how the free space changes, by a line through the last weeks, null before a day of
     samples; at that pace it is used up in `full_in_days`, null where it is not within ten years.
     """
@@ -258,6 +259,7 @@ class ElementOut(Answer):
     state_until: str | None
     capacity_bytes: float | None
     nominal: Rates
+    server_link_mb_s: float | None
     observation: ObservationOut | None
     available: Rates
     open_placements: int

@@ -72,12 +72,17 @@ class Offered(Said):
 
 
 class Considered(Offered):
-    """An element that could be chosen; `streams` are those there, `age` that of its sample in seconds."""
+    """An element that could be chosen; `streams` are those there, `age` that of its sample in seconds.
+
+    `server_limit` is what the link of its server leaves a stream, null where that is not less than what the
+    element would give, or not known.
+    """
 
     element: ElementId
     distance: Annotated[float, Field(ge=0, le=1e9)]
     streams: Number = 0.0
     age: Number | None = None
+    server_limit: Number | None = None
 
 
 class RefusedHere(Said):
@@ -168,7 +173,9 @@ class DecisionMade(Said):
             self.expected_bytes,
             self.expected_from,
             tuple(
-                node_decisions.Considered(one.element, one.distance, one.to_model(), one.streams, one.age)
+                node_decisions.Considered(
+                    one.element, one.distance, one.to_model(), one.streams, one.age, one.server_limit
+                )
                 for one in self.candidates
             ),
             tuple(node_decisions.Refused(one.element, one.reason, one.requirement) for one in self.refused),
@@ -355,7 +362,8 @@ class TableElement(Answer):
     """An element as it does not change often: bytes per second and bytes; null is unknown.
 
     `target` is a branch's directory, the number of an OST or the name of a pool.  `number` is its place
-    among the elements of the system, the same for all nodes.  `stated` are values of the kinds that the table
+    among the elements of the system, the same for all nodes.  `server_rate` is what the link of its server
+    carries for all elements there.  `stated` are values of the kinds that the table
     names.
     """
 
@@ -376,13 +384,12 @@ class Table(Answer):
 
     `elements` are told when the revision is another one, and then all `loads`; else those that changed since
     the version.  A load is: place in the table, busy, busy on average, streams of others, the same on
-    average, own streams, own ones that ended since the sample, streams on the server, bytes free, bytes
-    reserved, age of the sample in seconds, bits of state, when the last placement was made (in
-    milliseconds since the epoch); see `struct ses_core_element` in ses/core.h, as `policy` is
-    `struct ses_core_policy`.  Agents choose without own streams that ended and without those on the server,
-    and `server_rate` is null: they hold their places for agents that read them.  `total` is how many
-    elements the system has, `rate` how many placements others make there a second, `told_at` the time of the
-    service.
+    average, own streams, own ones that ended since the sample, streams on all elements of the server (0
+    where `server_rate` is null), bytes free, bytes reserved, age of the sample in seconds, bits of state,
+    when the last placement was made (in milliseconds since the epoch); see `struct ses_core_element` in
+    ses/core.h, as `policy` is `struct ses_core_policy`.  Agents choose without own streams that ended: they
+    hold their place for agents that read them.  `total` is how many elements the system has, `rate` how many
+    placements others make there a second, `told_at` the time of the service.
     """
 
     system: str

@@ -1,0 +1,37 @@
+"""Links of servers in words: where one leaves a stream less than the element would give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ses_service.model.entities import Element
+
+_MB = 1e6
+_MOST_TOLD = 3
+
+
+def link_notes(limited: Iterable[tuple[Element, float]]) -> list[str]:
+    """Return a sentence for each of the first servers whose link limits elements.
+
+    ``limited`` are these elements with what a stream would get by the link, bytes per second.
+    """
+    of_servers: dict[str, list[tuple[Element, float]]] = {}
+    for element, left in limited:
+        of_servers.setdefault(element.server, []).append((element, left))
+    return [
+        f"The link of {server}{_carries(some[0][0])} leaves a stream {_least(some):.4g} MB/s: less than "
+        f"{_elements(some)} would give."
+        for server, some in list(of_servers.items())[:_MOST_TOLD]
+    ]
+
+
+def _least(some: list[tuple[Element, float]]) -> float:
+    return min(left for _, left in some) / _MB
+
+
+def _carries(element: Element) -> str:
+    return "" if element.server_rate is None else f" ({element.server_rate / _MB:.4g} MB/s for all)"
+
+
+def _elements(some: list[tuple[Element, float]]) -> str:
+    return some[0][0].id if len(some) == 1 else f"{len(some)} elements of it"

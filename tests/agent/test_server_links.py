@@ -1,0 +1,107 @@
+"""Elements that share the link of their server: what it gives, and how many streams are there."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from claims_program import NOT_CREATED, Claims
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+LINK = 200e6  # as much as each of its elements gives
+LIMITED = ("union/b0", "union/b1")
+
+
+@pytest.fixture
+def branches(base: Path) -> dict[str, Path]:
+    """Four alike, on two servers."""
+    paths = {f"union/b{number}": base / f"b{number}" for number in range(4)}
+    for path in paths.values():
+        path.mkdir()
+    return paths
+
+
+def describe(service: ServiceDouble) -> None:
+    """Let the first two elements have a server whose link the site states, the others one without."""
+    service.facts = {
+        f"union/b{number}": {"server": number // 2, "server_rate": LINK if number < 2 else None}
+        for number in range(4)
+    }
+
+
+@pytest.fixture
+def claims(start: Callable[..., Agent], service: ServiceDouble, device: int) -> Iterator[Claims]:
+    """Those of a user; the site states the link of the server of the first two elements."""
+    describe(service)
+    agent = start(service.url)
+    agent.wait_for("union has 4 candidates")
+    agent.ask(device).close()
+    attached = Claims(agent.socket, os.getuid())
+    attached.wait_until_staged()
+    wait_until(lambda: not any(attached.table.own().values()), "nothing is counted any more")
+    yield attached
+    attached.detach()
+    attached.table.detach()
+
+
+def on_servers(claims: Claims) -> list[float]:
+    return [row.server_streams for row in claims.table.rows()]
+
+
+def test_the_table_says_what_a_server_gives_where_the_site_does(claims: Claims) -> None:
+    rates = [row.server_rate for row in claims.table.rows()]
+    assert rates[:2] == [LINK, LINK]
+    assert all(map(math.isnan, rates[2:]))
+
+
+def test_claims_and_files_of_the_node_count_on_the_server_until_they_end(
+    claims: Claims, tmp_path: Path
+) -> None:
+    claim, other = claims.choose(row=0), claims.choose(row=3)
+    wait_until(lambda: on_servers(claims) == [1, 1, 0, 0], "the claim counts on both elements of the server")
+    fd = claims.create(claim, tmp_path / "file")
+    wait_until(lambda: claims.open_claims()[0] == 0, "it is taken up")
+    assert on_servers(claims)[:2] == [1, 1]
+    os.close(fd)
+    wait_until(lambda: on_servers(claims) == [0, 0, 0, 0], "it has ended")
+    claims.complete(other, NOT_CREATED)
+
+
+def test_streams_of_other_nodes_are_added(claims: Claims, service: ServiceDouble) -> None:
+    service.loads = {
+        "union/b0": {"server_streams": 2},
+        "union/b1": {"own": 1, "server_streams": 2},
+    }
+    wait_until(lambda: on_servers(claims) == [2, 2, 0, 0], "the node hears of it")
+    claim = claims.choose(row=1)
+    wait_until(lambda: on_servers(claims) == [3, 3, 0, 0], "its own comes on top")
+    claims.complete(claim, NOT_CREATED)
+
+
+def test_files_go_elsewhere_as_the_link_is_used_up(
+    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    describe(service)
+    agent = start(service.url)
+    agent.wait_for("union has 4 candidates")
+    asked = []
+    for number in range(4):
+        asked.append(agent.ask(device))
+        asked[-1].create(tmp_path / f"f{number}")
+    chosen = [one.answer.element for one in asked]
+    assert sum(element in LIMITED for element in chosen[:3]) == 1, chosen
+    assert chosen[3] in LIMITED, "the last one without a stream"
+    placement = asked[3].answer.placement
+    wait_until(lambda: placement in service.decided, "the service is told")
+    mine, decision = service.decided[placement]
+    assert mine["predicted"]["write"] == LINK / 2
+    limits = {one["element"]: one["server_limit"] for one in decision["candidates"]}
+    assert limits[chosen[3]] == LINK / 2
+    assert {limits[element] for element in limits if element not in LIMITED} == {None}
+    for one in asked:
+        one.close()
