@@ -6,7 +6,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from ses_service.ledger.node_decisions import Considered, NodeDecision, Offered, explanation
 from ses_service.ledger.placement import Basis
+from ses_service.model.columns import element_table
 from ses_service.model.entities import ElementState, Subject
 from ses_service.model.policies import Policies
 
@@ -300,3 +302,22 @@ def test_the_limit_bounds_ranks_and_refusals_and_says_so(site: Site) -> None:
 def test_a_minimum_of_zero_is_always_met(site: Site) -> None:
     decision = site(site.element("x", write=None)).see_all().decide(site.write(0))
     assert decision.candidates[0].distance == 0
+
+
+def test_what_a_node_tells_of_a_link_is_a_note_of_its_decision(site: Site) -> None:
+    there = site(
+        *(site.element(name, server="s1", server_rate=120 * site.MB) for name in ("a", "b")),
+        site.element("c"),
+    )
+    told = NodeDecision(
+        decided_at=0.0, age=None, offline=False, requirements=(), expected_bytes=None, expected_from=None,
+        candidates=(
+            Considered("union/a", 0.0, Offered(write=40e6), 2.0, 0.1, 40e6),
+            Considered("union/b", 0.0, Offered(write=40e6), 2.0, 0.1, 40e6),
+            Considered("union/c", 0.0, Offered(write=100e6), 0.0, 0.1),
+        ),
+        refused=(), refused_total=0,
+    )  # fmt: skip
+    assert explanation(told, "n1", element_table(there.environment)).notes == (
+        "The link of s1 (120 MB/s for all) leaves a stream 40 MB/s: less than 2 elements of it would give.",
+    )
