@@ -145,7 +145,7 @@ def test_a_server_that_hangs_is_killed_and_started_again(tmp_path: Path) -> None
         hung = store.pid
         assert hung
         os.kill(hung, signal.SIGSTOP)
-        wait_for(lambda: store.pid not in (None, hung), 60.0)
+        wait_for(lambda: store.pid not in (None, hung))
 
         def answers() -> bool:
             try:
@@ -153,7 +153,7 @@ def test_a_server_that_hangs_is_killed_and_started_again(tmp_path: Path) -> None
             except StoreUnavailableError:
                 return False
 
-        wait_for(answers, 60.0)
+        wait_for(answers)
         assert not is_running(hung)
     finally:
         store.stop()
@@ -251,7 +251,7 @@ def test_one_that_does_not_start_says_why_and_comes_up_when_it_can(tmp_path: Pat
             except StoreUnavailableError:
                 return False
 
-        wait_for(answers, 60.0)
+        wait_for(answers)
     finally:
         store.stop()
 
