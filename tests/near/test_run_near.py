@@ -131,32 +131,42 @@ def test_a_signal_reaches_the_program(text, tmp_path, where):
     assert running.returncode == 3
 
 
+@pytest.fixture
+def unanswered(text, tmp_path):
+    """Start the command with a node that does not answer; it waits for that."""
+    waits = f"sh -c ': >{tmp_path}/waits; exec sleep 600'"
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+
+    def start(sample):
+        argv = [SES, "run-near", *PAYS[:4], "--rsh", waits, *PAYS[6:], "--where", "near", sample, text]
+        pipe = subprocess.PIPE
+        running = subprocess.Popen([*argv, "--", "cat", "{}"], stdout=pipe, stderr=pipe, env=environment)
+        until((tmp_path / "waits").exists)
+        return running
+
+    return start
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("sample", ["--sample", "--no-sample"])
-def test_a_signal_ends_it_while_the_node_is_being_reached(text, tmp_path, number, sample):
+def test_a_signal_ends_it_while_the_node_is_being_reached(unanswered, number, sample):
     """As in a queue of Slurm: no program runs that the signal could be for."""
-    waits = f"sh -c ': >{tmp_path}/waits; exec sleep 600'"
-    argv = [
-        SES,
-        "run-near",
-        *PAYS[:4],
-        "--rsh",
-        waits,
-        *PAYS[6:],
-        "--where",
-        "near",
-        sample,
-        text,
-        "--",
-        "cat",
-        "{}",
-    ]
-    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
-    running = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
-    until((tmp_path / "waits").exists)
+    running = unanswered(sample)
     running.send_signal(number)
     assert running.communicate(timeout=60) == (b"", b"")
     assert running.returncode == 128 + number
+
+
+@pytest.mark.parametrize("sample", ["--sample", "--no-sample"])
+def test_a_signal_that_comes_while_it_is_stopped_ends_it(unanswered, sample):
+    """Whichever thread the kernel then gives it to."""
+    running = unanswered(sample)
+    running.send_signal(signal.SIGSTOP)
+    os.waitpid(running.pid, os.WUNTRACED)
+    running.send_signal(signal.SIGTERM)
+    running.send_signal(signal.SIGCONT)
+    assert running.communicate(timeout=60) == (b"", b"")
+    assert running.returncode == 128 + signal.SIGTERM
 
 
 @pytest.mark.parametrize("where", ["near", "here"])

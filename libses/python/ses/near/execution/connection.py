@@ -23,6 +23,7 @@ from ses.near.execution.executors import argv_of
 from ses.near.execution.incoming import Incoming
 from ses.near.execution.run import Run
 from ses.near.execution.waiting import EXACT_SECONDS, queued_seconds
+from ses.near.execution.watch import leave_signals
 
 _STDERR_KEPT = 400
 _PIECE = 1 << 16
@@ -277,6 +278,7 @@ def _kill(now: _Started, number: int) -> None:
 
 
 def _keep_end(stream: Any, kept: list[bytes]) -> None:
+    leave_signals()
     with stream:
         while data := stream.read1(_PIECE):
             kept[:] = [b"".join((*kept, data))[-_STDERR_KEPT:]]

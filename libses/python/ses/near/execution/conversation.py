@@ -16,7 +16,7 @@ from typing import Any
 from ses.near.execution import frames
 from ses.near.execution.connection import Connection, LeftError, LostError, NotStartedError
 from ses.near.execution.run import Run
-from ses.near.execution.watch import ANSWER_SECONDS, Watch
+from ses.near.execution.watch import ANSWER_SECONDS, Watch, leave_signals
 
 _PIECE = 1 << 16
 _ON_THE_WAY = 64  # parts of standard input that the program has not taken yet
@@ -159,6 +159,7 @@ class Conversation:
             self._watch.answered()
 
     def _pass_on(self, descriptor: int) -> None:
+        leave_signals()
         while data := os.read(descriptor, _PIECE):
             self._taken.acquire()
             self._connection.send(b"I", data)

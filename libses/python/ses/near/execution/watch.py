@@ -19,6 +19,14 @@ _LOOK_SECONDS = 0.1
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
+def leave_signals() -> None:
+    """Leave this process's signals to its main thread: only there do they end a wait for the node.
+
+    One that comes while the process is stopped would else go to any of its threads.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+
+
 class Watch:
     """Calls ``give_up`` when nothing was heard of a node for ANSWER_SECONDS after a signal.
 
@@ -65,6 +73,7 @@ class Watch:
             self._passing = False
 
     def _look(self) -> None:
+        leave_signals()
         while (number := self._numbers.get()) is not None:
             while self._waiting:
                 if not self._passing and time.monotonic() - self._since >= ANSWER_SECONDS:
