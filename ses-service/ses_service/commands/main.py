@@ -123,9 +123,10 @@ def main() -> None:
 def serve(**options: Any) -> None:
     """Serve until SIGTERM or SIGINT."""
     ctrl_c.ends_the_process()
+    from ses_service.commands.serving import Options
     from ses_service.commands.serving import serve as run
 
-    run(**options)
+    run(Options(**options))
 
 
 @main.command(epilog="\b\nExample:\n  ses-service openapi >openapi.yaml")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import tomllib
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -27,7 +28,7 @@ from ses_service.knowledge import (
     LastKnown,
 )
 from ses_service.members import directory
-from ses_service.members.members_file import read_members_file
+from ses_service.members.members_file import MembersFile, read_members_file
 from ses_service.members.toml_tables import MembersFileError
 from ses_service.model.policies import Policies, policies_of
 from ses_service.process.clock import SlewedClock
@@ -41,55 +42,108 @@ from ses_service.security.unix_socket import LocalDoor, LocalDoorError
 from ses_service.store.database import Database, sqlite_url
 from ses_service.store.errors import DatabaseError, DatabaseUrlError
 from ses_service.store.records import RecordStore
+from ses_service.store.set_aside import LEDGER
 from ses_service.store.writer_process import WriterProcess
 
 _log = structlog.get_logger("ses_service")
 
 
-def serve(
-    listen: str,
-    socket: Path | None,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    tls_ca: Path | None,
-    trusted_ca: Path | None,
-    state_dir: Path,
-    monitor_url: str | None,
-    kb_url: str | None,
-    kb_flavour: str,
-    kb_credentials_file: Path | None,
-    site: tuple[Path, ...],
-    database_url: str | None,
-    database_password_file: Path | None,
-    tokens: Path | None,
-    munge: bool,
-    munge_socket: Path | None,
-    trust_loopback: bool,
-    members: Path | None,
-    policies: Path | None,
-    keep_files: float,
-    log_level: str,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What ``ses-service serve`` was asked for, by the names that its help explains."""
+
+    listen: str
+    socket: Path | None
+    tls_cert: Path | None
+    tls_key: Path | None
+    tls_ca: Path | None
+    trusted_ca: Path | None
+    state_dir: Path
+    monitor_url: str | None
+    kb_url: str | None
+    kb_flavour: str
+    kb_credentials_file: Path | None
+    site: tuple[Path, ...]
+    database_url: str | None
+    database_password_file: Path | None
+    tokens: Path | None
+    munge: bool
+    munge_socket: Path | None
+    trust_loopback: bool
+    members: Path | None
+    policies: Path | None
+    keep_files: float
+    log_level: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What is made of the options before anything is started."""
+
+    policies: Policies
+    listener: Listener
+    trust: Trust
+    tokens: TokenFile | None
+    personal_tokens: PersonalTokens
+    sessions: Sessions | None
+    database: Database
+    writer: WriterProcess
+    members: MembersFile | None
+
+
+def serve(asked: Options) -> None:
     """Serve until SIGTERM or SIGINT."""
-    log_to_stderr(log_level)
-    tls_files = _tls_files(listen, tls_cert, tls_key, tls_ca)
+    log_to_stderr(asked.log_level)
+    parts = _parts(asked)
+    _somebody_can_call(asked, parts)
+    with ExitStack() as cleanup:
+        cleanup.callback(parts.writer.close)
+        with suppress(DatabaseError):  # it is tried again when it is used
+            parts.writer.start()
+        store = _store(asked, parts.trust, cleanup)
+        knowledge = KnowledgeBase(store, LastKnown(asked.state_dir / "site.json"))
+        app = create_app(_config(asked, parts, knowledge, store.url))
+        running = runtime(app)
+        _open(parts.writer)
+        _read_site(running.keeper)
+        cleanup.callback(parts.database.close)
+        try:
+            running.start()
+        except DatabaseUrlError as error:
+            raise click.ClickException(str(error)) from None
+        cleanup.callback(running.stop)
+        door = None if asked.socket is None else _door(asked.socket)
+        if door is not None:
+            cleanup.callback(door.close)
+
+        def ready() -> None:
+            _log.info("listening", url=parts.listener.url, socket=str(asked.socket or ""))
+
+        serve_http(app, parts.listener, ready=ready, door=door)
+        _log.info("stopped")
+
+
+def _parts(asked: Options) -> _Parts:
+    tls_files = _tls_files(asked)
     try:
-        chosen_policies = _policies(policies)
-        listener = Listener(listen, None if tls_files is None else FollowedTls(tls_files))
-        trust = Trust(trusted_ca, tls_files)
-        token_file = TokenFile(tokens) if tokens else None
-        state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        personal_tokens = PersonalTokens(state_dir / "personal-tokens.json", time.time)
+        policies = _policies(asked.policies)
+        listener = Listener(asked.listen, None if tls_files is None else FollowedTls(tls_files))
+        trust = Trust(asked.trusted_ca, tls_files)
+        tokens = TokenFile(asked.tokens) if asked.tokens else None
+        state = asked.state_dir
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        personal_tokens = PersonalTokens(state / "personal-tokens.json", time.time)
         sessions = None
-        if munge:
-            sessions = Sessions(Munge(munge_socket), session_key(state_dir / "session-key"), time.time)
-        url = database_url or sqlite_url(state_dir / "ledger.db")
-        password = None if database_password_file is None else secret_line(database_password_file)
+        if asked.munge:
+            sessions = Sessions(Munge(asked.munge_socket), session_key(state / "session-key"), time.time)
+        url = asked.database_url or sqlite_url(state / LEDGER)
+        password_file = asked.database_password_file
+        password = None if password_file is None else secret_line(password_file)
         database = Database(url, password)
         writer = WriterProcess(url, password, database.owner)
-        mapping = None if members is None else read_members_file(members)
-        if mapping is not None and mapping.ldap is not None:
-            directory.check(mapping.ldap)
+        members = None if asked.members is None else read_members_file(asked.members)
+        if members is not None and members.ldap is not None:
+            directory.check(members.ldap)
     except (
         TokenFileError,
         DatabaseUrlError,
@@ -103,75 +157,57 @@ def serve(
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from None
-    if munge_socket is not None and not munge:
+    return _Parts(policies, listener, trust, tokens, personal_tokens, sessions, database, writer, members)
+
+
+def _somebody_can_call(asked: Options, parts: _Parts) -> None:
+    if asked.munge_socket is not None and not asked.munge:
         raise click.UsageError("--munge-socket: give --munge too")
-    signed_in = mapping is not None and mapping.oidc is not None
-    if not (tokens or munge or trust_loopback or socket or signed_in):
+    signed_in = parts.members is not None and parts.members.oidc is not None
+    if not (asked.tokens or asked.munge or asked.trust_loopback or asked.socket or signed_in):
         raise click.UsageError(
             "nobody could call: give --tokens FILE, --munge or --socket PATH, or --trust-loopback on your "
             "own machine"
         )
-    with ExitStack() as cleanup:
-        cleanup.callback(writer.close)
-        with suppress(DatabaseError):  # it is tried again when it is used
-            writer.start()
-        store = _store(state_dir, kb_url, kb_flavour, kb_credentials_file, trust, cleanup)
-        knowledge = KnowledgeBase(store, LastKnown(state_dir / "site.json"))
-
-        def prepare() -> None:
-            knowledge.load_ontology()
-            if site:
-                turtle = "\n".join(path.read_text("utf-8") for path in site)
-                knowledge.load_site(turtle, source=", ".join(str(path) for path in site))
-
-        app = create_app(
-            ServiceConfig(
-                knowledge=knowledge,
-                knowledge_url=store.url,
-                prepare=prepare,
-                monitor_url=monitor_url,
-                tokens=token_file,
-                sessions=sessions,
-                personal_tokens=personal_tokens,
-                trust_loopback=trust_loopback,
-                store=RecordStore(database, writer),
-                trust=trust,
-                members=mapping,
-                members_state=state_dir / "members.json",
-                accounts_state=state_dir / "accounts.json",
-                space_state=state_dir / "space.json",
-                quota_state=state_dir / "quotas.json",
-                policies=chosen_policies,
-                keep_files=keep_files * 86400,
-                clock=SlewedClock(),
-                wall=time.time,
-            )
-        )
-        running = runtime(app)
-        _open(writer)
-        _read_site(running.keeper)
-        cleanup.callback(database.close)
-        try:
-            running.start()
-        except DatabaseUrlError as error:
-            raise click.ClickException(str(error)) from None
-        cleanup.callback(running.stop)
-        door = None if socket is None else _door(socket)
-        if door is not None:
-            cleanup.callback(door.close)
-
-        def ready() -> None:
-            _log.info("listening", url=listener.url, socket=str(socket or ""))
-
-        serve_http(app, listener, ready=ready, door=door)
-        _log.info("stopped")
 
 
-def _tls_files(listen: str, cert: Path | None, key: Path | None, ca: Path | None) -> TlsFiles | None:
+def _config(asked: Options, parts: _Parts, knowledge: KnowledgeBase, url: str) -> ServiceConfig:
+    state = asked.state_dir
+
+    def prepare() -> None:
+        knowledge.load_ontology()
+        if asked.site:
+            turtle = "\n".join(path.read_text("utf-8") for path in asked.site)
+            knowledge.load_site(turtle, source=", ".join(str(path) for path in asked.site))
+
+    return ServiceConfig(
+        knowledge=knowledge,
+        knowledge_url=url,
+        prepare=prepare,
+        monitor_url=asked.monitor_url,
+        tokens=parts.tokens,
+        sessions=parts.sessions,
+        personal_tokens=parts.personal_tokens,
+        trust_loopback=asked.trust_loopback,
+        store=RecordStore(parts.database, parts.writer),
+        trust=parts.trust,
+        members=parts.members,
+        members_state=state / "members.json",
+        accounts_state=state / "accounts.json",
+        space_state=state / "space.json",
+        quota_state=state / "quotas.json",
+        policies=parts.policies,
+        keep_files=asked.keep_files * 86400,
+        clock=SlewedClock(),
+        wall=time.time,
+    )
+
+
+def _tls_files(asked: Options) -> TlsFiles | None:
     try:
-        found = files_of(cert, key, ca)
-        if found is None and not is_local(listen):
-            raise TlsError(f"it would listen on {listen}, where tokens travel in clear text. {MEND}")
+        found = files_of(asked.tls_cert, asked.tls_key, asked.tls_ca)
+        if found is None and not is_local(asked.listen):
+            raise TlsError(f"it would listen on {asked.listen}, where tokens travel in clear text. {MEND}")
     except TlsError as error:
         raise click.UsageError(str(error)) from None
     return found
@@ -216,19 +252,12 @@ def _policies(path: Path | None) -> Policies:
         raise click.ClickException(f"--policies {path}: {error}") from None
 
 
-def _store(
-    state_dir: Path,
-    url: str | None,
-    flavour: str,
-    credentials_file: Path | None,
-    trust: Trust,
-    cleanup: ExitStack,
-) -> HttpStore:
-    if url is None:
-        embedded = EmbeddedStore(state_dir / "knowledge")
+def _store(asked: Options, trust: Trust, cleanup: ExitStack) -> HttpStore:
+    if asked.kb_url is None:
+        embedded = EmbeddedStore(asked.state_dir / "knowledge")
         cleanup.callback(embedded.stop)
         try:
             return embedded.start(must_answer=False)
         except KnowledgeBaseError as error:
             raise click.ClickException(f"the embedded knowledge base cannot be used: {error}") from None
-    return store_at(url, flavour, credentials_file, trust)
+    return store_at(asked.kb_url, asked.kb_flavour, asked.kb_credentials_file, trust)
