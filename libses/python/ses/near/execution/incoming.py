@@ -7,6 +7,7 @@ import select
 from typing import IO
 
 _PIECE = 1 << 18
+_LOOK_MILLISECONDS = 500  # a signal right before the wait does not end it: its handler runs after this
 
 
 class Incoming:
@@ -23,8 +24,11 @@ class Incoming:
     def read(self, count: int) -> bytes:
         """Return that many bytes; fewer at the end."""
         while len(self._kept) < count:
-            if any(one == self._ended for one, _ in self._poll.poll()):
+            ready = [one for one, _ in self._poll.poll(_LOOK_MILLISECONDS)]
+            if self._ended in ready:
                 break
+            if not ready:
+                continue
             data = os.read(self._pipe.fileno(), _PIECE)
             if not data:
                 break
