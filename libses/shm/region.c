@@ -26,6 +26,7 @@
 #define KEYS 256u
 #define PERMISSIONS 0777u
 #define MAKING_TRIES 5000 /* of a millisecond, while another process fills in the head */
+#define LOOKS_MOST 1000   /* at a key whose segments go as soon as they are looked at */
 #define DEFAULT_BYTES (1u << 20)
 #define DEFAULT_ITEMS 256u
 #define PAGE 4096u
@@ -200,16 +201,31 @@ static int look_at(int id, uint32_t owner, const char *name, struct ses_share *s
   return status;
 }
 
+static bool is_absent(int status) {
+  return status == ENOENT || status == EIDRM || status == EINVAL;
+}
+
+/* ID is the segment of KEY, negative where there is none.  One that went while it was looked at may
+ * have left its key to the region. */
+static int look_for(const struct place *place, key_t key, int *id, struct ses_share *share) {
+  for (int tries = LOOKS_MOST;; tries--) {
+    *id = ses_segment_find(key);
+    int one = *id < 0                            ? -*id
+              : is_of_another(*id, place->owner) ? ENOENT
+                                                 : look_at(*id, place->owner, place->name, share);
+    if (*id < 0 || !is_absent(one) || tries == 0 || ses_segment_find(key) == *id)
+      return one;
+  }
+}
+
 /* UNUSED becomes the first of its keys that no segment has; 0: there is none. */
 static int find(const struct place *place, struct ses_share *share, key_t *unused) {
   int status = ENOENT;
   *unused = 0;
   for (uint32_t i = 0; i < KEYS; i++) {
     key_t key = key_of(place, i);
-    int id = ses_segment_find(key);
-    int one = id < 0                            ? -id
-              : is_of_another(id, place->owner) ? ENOENT
-                                                : look_at(id, place->owner, place->name, share);
+    int id;
+    int one = look_for(place, key, &id, share);
     if (one == 0)
       return 0;
     if (one == EOWNERDEAD) {
@@ -219,7 +235,7 @@ static int find(const struct place *place, struct ses_share *share, key_t *unuse
     }
     if (id == -ENOENT && *unused == 0)
       *unused = key;
-    if (one != ENOENT && one != EIDRM && one != EINVAL)
+    if (!is_absent(one))
       status = one;
   }
   return status;
