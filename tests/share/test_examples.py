@@ -32,7 +32,10 @@ def test_example_does_what_its_head_says(
     subprocess.run(
         ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program, *source, *library], check=True
     )
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    assert re.search(rf"^{line}$", done.stdout, re.MULTILINE)
-    assert not [one.name for one in regions() if one.name.startswith(f"{example}-")], "it removes its region"
+    with subprocess.Popen(
+        [program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        output, errors = running.communicate(timeout=120)
+    assert running.returncode == 0, errors
+    assert re.search(rf"^{line}$", output, re.MULTILINE)
+    assert f"{example}-{running.pid}" not in {one.name for one in regions()}, "it removes its region"
