@@ -1,4 +1,4 @@
-"""Waiting for what a command prints: nothing is missed, not even a signal that comes right before the wait."""
+"""Waiting for what a command prints: nothing is missed, not even a signal right before the wait."""
 
 import os
 import signal
