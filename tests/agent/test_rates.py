@@ -43,6 +43,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ("one grows, one is overwritten", "20/0 30/0"),
         ("a child writes", "50/0"),
         ("made room for a mapping", "0/0 silent"),
+        ("a call goes on", "50/0"),
         ("pages of a mapping", "40/0"),
         ("read by position", "0/30"),
         ("read by pread()", "0/30"),

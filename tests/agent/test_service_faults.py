@@ -186,7 +186,7 @@ def test_wish_of_the_service_to_be_left_alone_is_honoured(
     start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
     service.pace = 60.0  # it says nothing more until somebody asks it
-    agent = start(service.url)
+    agent = start(service.url, "--answer-ms", "2000")
     agent.wait_for("union has 2 candidates")
     service.instead = always(problem(503, "busy", "later", **{"Retry-After": "5"}))
     assert status_of(agent, device) == side.PLACE

@@ -48,14 +48,18 @@ ProcessBytes ProcessBytes::since(const ProcessBytes &earlier) const {
 
 bool is_explained(uint64_t rest, uint64_t bytes) { return rest <= kNoise || rest <= bytes / kPart; }
 
+bool is_silent(const ProcessBytes &process, const SeenFile &file) {
+  return file.grown > kNoise && file.written_on < file.grown / 2 &&
+         process.wchar < file.grown / kHardly;
+}
+
 std::vector<MovedBytes> attribute(const std::optional<ProcessBytes> &process, bool is_first,
                                   const std::vector<SeenFile> &files) {
   std::vector<MovedBytes> moved(files.size());
   std::vector<size_t> writers, readers;
   for (size_t i = 0; i < files.size(); ++i) {
     const SeenFile &file = files[i];
-    const bool silent = process && file.grown > kNoise && file.written_on < file.grown / 2 &&
-                        process->wchar < file.grown / kHardly;
+    const bool silent = process && !file.unfinished && is_silent(*process, file);
     const bool by_pages = silent && process->dirtied >= file.grown / kPart;
     moved[i].silent = silent;
     moved[i].written = silent && !by_pages ? 0 : std::max(file.grown, file.written_on);

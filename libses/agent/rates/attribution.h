@@ -35,8 +35,9 @@ struct SeenFile {
   uint64_t written_on = 0, read_on = 0; // positions of descriptors that can only write, only read
   bool can_write = true, can_read = false;
   bool modified = false,
-       accessed = false; // somebody wrote to it, read from it, of which else nothing shows
-  bool mapped = false;   // grew before without any call that wrote
+       accessed = false;   // somebody wrote to it, read from it, of which else nothing shows
+  bool mapped = false;     // grew before without any call that wrote
+  bool unfinished = false; // a call that writes goes on, or ended after the rest was looked at
 };
 
 struct MovedBytes {
@@ -44,6 +45,9 @@ struct MovedBytes {
   bool shared = false; // not to be told from other files of the process
   bool silent = false; // it grew, and nothing was seen to write it: that is not counted
 };
+
+// It has grown, and no call of the process that wrote as much has ended.
+[[nodiscard]] bool is_silent(const ProcessBytes &process, const SeenFile &file);
 
 // What moved in each of FILES.  PROCESS: what all of them and everything else moved in that time;
 // none: not known.  IS_FIRST: that is since the process began, so that it can only be a bound.

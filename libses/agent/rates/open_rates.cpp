@@ -288,10 +288,29 @@ void OpenRates::look_at(pid_t pid, Process &process, Time now) {
   if (unknown || everywhere) {
     see_positions(pid, process, files, seen, everywhere, now);
   }
+  if (bytes) {
+    see_unfinished(pid, *process.bytes, *bytes, files, seen);
+  }
   const std::vector<MovedBytes> moved = attribute(bytes, !before, seen);
   watch_unexplained(files, seen, writes, reads);
   enter(pid, files, moved, now);
   schedule(pid, process, now);
+}
+
+// A file grows while a call writes to it; positions and bytes of the process tell only when that
+// has ended.  COUNTED: all bytes of the process as they were counted, MOVED: since the last look.
+void OpenRates::see_unfinished(pid_t pid, const ProcessBytes &counted, const ProcessBytes &moved,
+                               const Files &files, std::vector<SeenFile> &seen) {
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (!is_silent(moved, seen[i])) {
+      continue;
+    }
+    const BusyDescriptors busy = busy_descriptors_of(pid);
+    const auto writes = [&](const DescriptorInfo &one) { return busy.writing.contains(one.fd); };
+    const auto later = bytes_of(pid); // last: a call that is not seen to go on has ended by now
+    seen[i].unfinished = std::ranges::any_of(files[i].second->descriptors, writes) ||
+                         (later && !is_silent(later->since(counted), seen[i]));
+  }
 }
 
 // What is not explained now is told by the next look, also of a file that grows by holes only now

@@ -92,6 +92,8 @@ private:
   static void see_positions(pid_t pid, Process &process, const Files &files,
                             std::vector<SeenFile> &seen, bool everywhere, Time now);
   static void search(pid_t pid, const Files &files);
+  static void see_unfinished(pid_t pid, const ProcessBytes &counted, const ProcessBytes &moved,
+                             const Files &files, std::vector<SeenFile> &seen);
   void watch_unexplained(const Files &files, const std::vector<SeenFile> &seen, bool writes,
                          bool reads);
   void enter(pid_t pid, const Files &files, const std::vector<MovedBytes> &moved, Time now);

@@ -59,6 +59,9 @@ void attributions() {
   show("one grows, one is overwritten", wrote50, {grown(20 * kMega, 20 * kMega), over});
   show("a child writes", {}, {grown(50 * kMega, 50 * kMega)});
   show("made room for a mapping", {}, {grown(50 * kMega, 0)});
+  SeenFile unfinished = grown(50 * kMega, 0);
+  unfinished.unfinished = true;
+  show("a call goes on", {}, {unfinished});
   SeenFile mapped;
   mapped.mapped = true;
   show("pages of a mapping", {0, 0, 0, 40 * kMega}, {mapped});
