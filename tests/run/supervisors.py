@@ -78,3 +78,4 @@ def wait_until_gone(pid: int) -> None:
 
 def wait_for_end(union: Union) -> None:
     wait_until(lambda: not supervisors(union), "the supervisor outlives the program")
+    union.agent.settle()
