@@ -5,7 +5,7 @@
 #include <string>
 
 #include "node.h"
-#include "own_filter.h"
+#include "seccomp/own_filter.h"
 #include "target.h"
 
 namespace ses::run {

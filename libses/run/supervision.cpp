@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "notify_filter.h"
+#include "seccomp/notify_filter.h"
 #include "supervisor/handover.h"
 #include "system/descriptor.h"
 
