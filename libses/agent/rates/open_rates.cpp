@@ -301,15 +301,16 @@ void OpenRates::look_at(pid_t pid, Process &process, Time now) {
 // has ended.  COUNTED: all bytes of the process as they were counted, MOVED: since the last look.
 void OpenRates::see_unfinished(pid_t pid, const ProcessBytes &counted, const ProcessBytes &moved,
                                const Files &files, std::vector<SeenFile> &seen) {
+  if (std::ranges::none_of(seen, [&](const SeenFile &one) { return is_silent(moved, one); })) {
+    return;
+  }
+  const BusyDescriptors busy = busy_descriptors_of(pid);
+  const auto writes = [&](const DescriptorInfo &one) { return busy.writing.contains(one.fd); };
+  const auto later = bytes_of(pid); // last: a call that is not seen to go on has ended by now
   for (size_t i = 0; i < files.size(); ++i) {
-    if (!is_silent(moved, seen[i])) {
-      continue;
-    }
-    const BusyDescriptors busy = busy_descriptors_of(pid);
-    const auto writes = [&](const DescriptorInfo &one) { return busy.writing.contains(one.fd); };
-    const auto later = bytes_of(pid); // last: a call that is not seen to go on has ended by now
-    seen[i].unfinished = std::ranges::any_of(files[i].second->descriptors, writes) ||
-                         (later && !is_silent(later->since(counted), seen[i]));
+    seen[i].unfinished =
+        is_silent(moved, seen[i]) && (std::ranges::any_of(files[i].second->descriptors, writes) ||
+                                      (later && !is_silent(later->since(counted), seen[i])));
   }
 }
 
