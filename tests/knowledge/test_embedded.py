@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import mounts
 import pytest
 from ses_service.knowledge import EmbeddedStore, KnowledgeBase, KnowledgeBaseError, StoreUnavailableError
 from ses_service.knowledge.store import embedded as module
@@ -189,17 +190,8 @@ def test_a_server_that_takes_long_to_start_again_is_given_its_time(
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A folder on a file system of its own that holds 32 MiB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a file system")
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "none", folder], check=False)
-    if made.returncode != 0:
-        pytest.skip("no file system can be mounted here")
-    try:
+    with mounts.small_disk(tmp_path / "small", 32) as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
 
 
 def test_a_full_disk_refuses_changes_until_there_is_room_and_no_longer(small_disk: Path) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import mounts
 import pytest
 from announcing_node import AT_ONCE, Node, carried, check_of, options, placements
 from service_process import Running, until
@@ -129,17 +129,8 @@ def test_what_was_answered_while_the_database_hung_is_said_again(
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A folder on a file system of its own that holds 64 MiB."""
-    folder = tmp_path / "state"
-    folder.mkdir()
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a file system")
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", folder], check=False)
-    if made.returncode != 0:
-        pytest.skip("no file system can be mounted here")
-    try:
+    with mounts.small_disk(tmp_path / "state", 64) as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
 
 
 def fill(path: Path) -> None:
