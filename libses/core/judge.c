@@ -43,7 +43,8 @@ struct claimed {
   uint32_t server;
 };
 
-/* So many servers with claims are remembered; where there are more, each row looks for its own. */
+/* So many servers with claims are remembered; where there are more, or the query knows, each row
+ * looks for its own. */
 #define MOST_CLAIMED 8u
 
 /* What is the same for every row, found once per query. */
@@ -127,8 +128,8 @@ static void ask(const struct ses_core_query *query, struct asked *asked) {
 
 /* Into ASKED the claims by server. */
 static void find_claimed(const struct ses_core_query *query, struct asked *asked) {
-  asked->claimed_count = 0;
-  if (!query->claims)
+  asked->claimed_count = query->server_claims ? MOST_CLAIMED + 1 : 0;
+  if (!query->claims || query->server_claims)
     return;
   for (size_t row = 0; row < query->count; row++) {
     if (query->claims[row] == 0)
@@ -148,13 +149,13 @@ static void find_claimed(const struct ses_core_query *query, struct asked *asked
 }
 
 static inline double server_claims(const struct ses_core_query *query, const struct asked *asked,
-                                   const struct ses_core_element *element) {
-  if (!query->claims || !is_number(element->server_rate))
+                                   size_t row) {
+  if (!query->claims || !is_number(query->elements[row].server_rate))
     return 0.0;
   if (asked->claimed_count > MOST_CLAIMED)
-    return server_claims_of(query, element);
+    return server_claims_of(query, row);
   for (uint32_t place = 0; place < asked->claimed_count; place++)
-    if (asked->claimed[place].server == element->server)
+    if (asked->claimed[place].server == query->elements[row].server)
       return (double)asked->claimed[place].claims;
   return 0.0;
 }
@@ -277,7 +278,7 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
     if (row % 64 == 0 && excluded)
       word = excluded[row / 64];
     double claimed = claims ? claims[row] : 0.0;
-    double server = server_claims(query, &asked, &elements[row]);
+    double server = server_claims(query, &asked, row);
     bool takes =
         shape == PLAIN ? judge(&elements[row], &asked, 0.0, 0.0, false, PLAIN, &verdicts[row])
         : shape == SINGLE

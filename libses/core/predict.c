@@ -70,7 +70,7 @@ void ses_core_predict(const struct ses_core_element *element, double claims,
 void ses_core_predict_all(const struct ses_core_query *query, struct ses_core_offer *offers) {
   for (size_t row = 0; row < query->count; row++) {
     const struct ses_core_element *element = &query->elements[row];
-    offer_of(element, claims_of(query, row), server_claims_of(query, element), query->policy, true,
+    offer_of(element, claims_of(query, row), server_claims_of(query, row), query->policy, true,
              true, &offers[row]);
   }
 }

@@ -12,16 +12,18 @@ static inline double claims_of(const struct ses_core_query *query, size_t row) {
   return query->claims ? query->claims[row] : 0.0;
 }
 
-/* Files placed on elements of the server of ELEMENT that `server_streams` does not hold yet.  Looks
- * at all rows, but only where the server has a limit. */
-static inline double server_claims_of(const struct ses_core_query *query,
-                                      const struct ses_core_element *element) {
+/* Files placed on elements of the server of ROW that `server_streams` does not hold yet.  Looks at
+ * all rows, unless the query knows, but only where the server has a limit. */
+static inline double server_claims_of(const struct ses_core_query *query, size_t row) {
+  const struct ses_core_element *element = &query->elements[row];
   double claims = 0.0;
   if (!query->claims || !is_number(element->server_rate))
     return claims;
-  for (size_t row = 0; row < query->count; row++)
-    if (query->elements[row].server == element->server)
-      claims += query->claims[row];
+  if (query->server_claims)
+    return query->server_claims[row];
+  for (size_t other = 0; other < query->count; other++)
+    if (query->elements[other].server == element->server)
+      claims += query->claims[other];
   return claims;
 }
 

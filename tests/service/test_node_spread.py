@@ -71,7 +71,8 @@ def all_anew(groups: NodeGroups) -> list[tuple[int, int, float, LimitedBy]]:
         row = int(judged.rows[best])
         chosen.append((left[best].pop(0), row, float(distance[best]), judged.limits[best]))
         for one in groups.reach.values():
-            one.claims[one.rows == row] += 1
+            for place in np.flatnonzero(one.rows == row).tolist():
+                one.give(place)
         uplink = groups.fleet.uplink[groups.groups.of_class[best]]
         if uplink >= 0:
             groups.uplink_streams[uplink] += 1

@@ -467,6 +467,7 @@ Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t 
                              .policy = &policy,
                              .elements = elements.data(),
                              .claims = nullptr,
+                             .server_claims = nullptr,
                              .excluded = &choice.excluded,
                              .count = elements.size(),
                              .first = choice.first,

@@ -245,9 +245,11 @@ struct ses_core_query {
   const struct ses_core_need *need;
   const struct ses_core_policy *policy;
   const struct ses_core_element *elements;
-  const uint32_t *claims;   /* a number per row, see ses_core_predict(); NULL: none */
-  const uint64_t *excluded; /* bit r % 64 of word r / 64: row r is excluded; NULL: none is */
-  size_t count;             /* rows */
+  const uint32_t *claims;        /* a number per row, see ses_core_predict(); NULL: none */
+  const uint32_t *server_claims; /* those on all elements of the server of each row; NULL: summed
+                                    from `claims`, rows times rows where many servers have some */
+  const uint64_t *excluded;      /* bit r % 64 of word r / 64: row r is excluded; NULL: none is */
+  size_t count;                  /* rows */
   size_t first; /* < count: where the order of the table begins, which goes on at row 0 after the
                    last: processes of one job that begin at rows of their own do not meet */
   size_t

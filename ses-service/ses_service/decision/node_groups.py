@@ -34,19 +34,22 @@ LIMITS = (LimitedBy.ELEMENT, LimitedBy.LINK, LimitedBy.UPLINK)
 class Reach:
     """What nodes with the same mounts reach: rows of the site, the best first, and the streams given each.
 
-    Without any, ``reason`` and ``detail`` say why.
+    ``on_server`` are those given to all elements of the server of each row.  Without any row, ``reason`` and
+    ``detail`` say why.
     """
 
     rows: Codes
     query: Query
     claims: ses_core.Rows
+    on_server: ses_core.Rows
     reason: Reason = Reason.UNREACHABLE
     detail: str = ""
 
-    def claims_on_server_of(self, place: int) -> int:
-        """Return how many streams were given to elements of the server of one row."""
+    def give(self, place: int) -> None:
+        """Count one more stream on one row."""
         servers = self.query.elements["server"]
-        return int(self.claims[servers == servers[place]].sum())
+        self.claims[place] += 1
+        self.on_server[servers == servers[place]] += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +161,13 @@ class NodeGroups:
             rows = _servers_round_robin(rows, table.server)
         elements = view.rows.elements[rows]
         elements["state"] &= ~np.uint32(State.DEGRADED)  # heeded among all elements, not among these
-        claims = np.zeros(len(rows), dtype=np.uint32)
-        own = Query(elements, self.need, view.rows.policy, claims=claims, keeps_place=True)
+        claims, on_server = np.zeros((2, len(rows)), dtype=np.uint32)
+        own = Query(
+            elements, self.need, view.rows.policy, claims=claims, server_claims=on_server, keeps_place=True
+        )
         if len(rows):
-            return Reach(rows, own, claims)
-        return Reach(rows, own, claims, *_why_nothing(question, view, left_out, policies))
+            return Reach(rows, own, claims, on_server)
+        return Reach(rows, own, claims, on_server, *_why_nothing(question, view, left_out, policies))
 
     def _best_rows(self, count: int, width: int) -> tuple[Codes, Records]:
         """Return for each group the first places of its shortlist, -1 beyond its end, and these elements."""
@@ -177,7 +182,7 @@ class NodeGroups:
                 best = np.array([max(0, one.query.choose())])
             elements = one.query.elements[best].copy()
             elements["own"] += one.claims[best]
-            elements["server_streams"] += [one.claims_on_server_of(place) for place in best.tolist()]
+            elements["server_streams"] += one.on_server[best]
             elements["reserved"] += one.claims[best] * max(0.0, float(self.need["bytes"][0]))
             mine = np.flatnonzero(self.access == code)
             places[mine, : len(best)] = best

@@ -132,7 +132,7 @@ class NodeSpread:
         at = mounts.places
         self._plain[at] = mounts.bytes[place]
         self._own[at] = mounts.own[place] + claims
-        streams = mounts.server_streams[place].item() + mounts.reached.claims_on_server_of(place)
+        streams = mounts.server_streams[place].item() + int(mounts.reached.on_server[place])
         self._on_server[at] = streams
         self._reserved[at] = mounts.reserved[place] + claims * self._bytes
         share = _share(mounts.server_rate[place].item(), streams)
@@ -199,7 +199,7 @@ class NodeSpread:
         for each in self._mounts.values():
             at = each.of_row.get(row)
             if at is not None:
-                each.reached.claims[at] += 1
+                each.reached.give(at)
                 self._reach(each)
         return next(self._members[group]), row
 

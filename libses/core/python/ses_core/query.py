@@ -83,7 +83,8 @@ def observe(elements: Records, samples: Records, policy: Records) -> None:
 class Query:
     """A question about a table; holds the arrays it is made of, and the pointers to them.
 
-    CLAIMS: a uint32 per row. EXCLUDED: a bit per row, in words of 64. FEW: compare only so many of the
+    CLAIMS: a uint32 per row; SERVER_CLAIMS: their sum on the server of each row, for one who keeps it, else
+    it is found. EXCLUDED: a bit per row, in words of 64. FEW: compare only so many of the
     nearest rows. FIRST: the row at which the order of the table begins; KEEPS_PLACE: `last_placed` does not
     count.
     ``verdicts``, one per row, are those of the last :meth:`judge` or :meth:`choose`.
@@ -96,6 +97,7 @@ class Query:
         policy: Records,
         *,
         claims: Rows | None = None,
+        server_claims: Rows | None = None,
         excluded: Words | None = None,
         few: int = 0,
         first: int = 0,
@@ -114,6 +116,8 @@ class Query:
         }
         if claims is not None:
             held["claims"] = _pointer(claims, np.dtype(np.uint32), "uint32_t", least=count)
+        if server_claims is not None:
+            held["server_claims"] = _pointer(server_claims, np.dtype(np.uint32), "uint32_t", least=count)
         if excluded is not None:
             held["excluded"] = _pointer(excluded, _WORD, "uint64_t", least=(count + 63) // 64)
         for name, pointer in held.items():
