@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import pytest
@@ -105,11 +106,70 @@ def test_an_agent_that_comes_back_with_all_it_may_have_is_believed() -> None:
     bounds = FileBounds(Policies().node_files_per_second)
     backlog = 20_000
     for _ in range(3):  # it and the service were started again at once, again and again
-        assert not any(bounds.refuses("n1", 0, 1e9) for _ in range(file_bounds.MOST_OPEN + backlog))
+        assert not any(bounds.refuses("n1", "alice", 1e9) for _ in range(file_bounds.MOST_OPEN + backlog))
 
 
 def test_nodes_that_begin_few_files_are_forgotten() -> None:
     bounds = FileBounds(1.0)
     for number in range(5000):
-        assert bounds.refuses(f"n{number}", 0, 1e9 + 10.0 * number) == ""
-    assert len(bounds._paid) <= 1001
+        assert bounds.refuses(f"n{number}", "alice", 1e9 + 10.0 * number) == ""
+    assert len(bounds._begun) <= 1001
+
+
+def test_one_user_of_a_node_with_too_many_open_costs_another_nothing(
+    make_service: Any, site: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_bounds, "MOST_OPEN", 8)
+    service = make_service(site.equal(2).environment, clock).refresh()
+    mallory, alice = new_ids(12), new_ids(3)
+    files = announcement(mallory, ["union/b0"], user="mallory")["opened"]
+    files += announcement(alice, ["union/b0"])["opened"]
+    answer = service.post("/v1/nodes/n1/announcements", {"incarnation": "a" * 16, "opened": files}).get_json()
+    assert [one["placement_id"] for one in answer["refused"]] == mallory[8:]
+    ended = {
+        "incarnation": "a" * 16,
+        "ended": [{"placement_id": one, "reason": "closed"} for one in mallory[:7]],
+        "opened": [],
+    }
+    service.post("/v1/nodes/n1/announcements", ended)
+    assert (
+        service.post(
+            "/v1/nodes/n1/announcements", announcement(new_ids(4), ["union/b0"], user="mallory")
+        ).get_json()["refused"]
+        == []
+    ), "what has ended does not count"
+
+
+def test_one_user_who_begins_files_without_end_costs_another_nothing() -> None:
+    bounds = FileBounds(10.0)
+    taken = {"mallory": 0, "alice": 0}
+    for second in range(2000):
+        now = 1e9 + second
+        for user, number in (("mallory", 100), ("alice", 3)):
+            taken[user] += sum(bounds.refuses("n1", user, now) == "" for _ in range(number))
+    assert taken["alice"] == 3 * 2000
+    assert taken["mallory"] < 10.0 * (2000 + 2 * file_bounds.AVERAGED_OVER)
+
+
+def test_a_node_that_makes_up_users_has_at_most_three_times_as_much_more() -> None:
+    bounds, at_once = FileBounds(0.1), 60
+    taken = 0
+    for user in (f"u{number}" for number in range(300)):
+        files = next(number for number in count() if bounds.refuses("n1", user, 1e9))
+        taken += files
+        for _ in range(files):
+            bounds.opened("n1", user)
+    assert at_once < taken < 4 * at_once + 300
+
+
+def test_a_node_that_makes_up_users_has_at_most_three_times_as_many_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(file_bounds, "MOST_OPEN", 100)
+    bounds = FileBounds(1e9)
+    opened = 0
+    for user in (f"u{number}" for number in range(300)):
+        while not bounds.refuses("n1", user, 1e9):
+            bounds.opened("n1", user)
+            opened += 1
+    assert 100 < opened < 400 + 300

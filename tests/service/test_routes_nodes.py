@@ -119,7 +119,8 @@ def test_what_a_newer_agent_says_more_is_passed_over(service: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [{"id": -1}, {"candidates": [{"element": "b1"}]}, {"refused": [{}]}])
 def test_a_decision_that_is_none_is_refused(service: Any, wrong: dict[str, Any]) -> None:
-    assert service.post(ROUTE, {**AGENT, "decisions": [{**DECISION, **wrong}]}).status_code == 422
+    told = say(service, decisions=[{**DECISION, **wrong}])
+    assert [(one["list"], one["index"]) for one in told["refused_items"]] == [("decisions", 0)]
 
 
 def test_the_windows_and_ages_are_those_of_the_monitor(service: Any, site: Any) -> None:

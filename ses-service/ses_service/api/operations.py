@@ -122,6 +122,11 @@ def announce_in_parts(
         "return_within_seconds": taken.back,
         "unknown": list(taken.unknown),
         "refused": [{"placement_id": one, "detail": detail} for one, detail in taken.refused],
+        "refused_items": [
+            {"list": one.list, "index": one.number, "detail": one.detail}
+            for one in body.refused
+            if not one.placement_id
+        ],
         "open": None if taken.open is None else [render.held(one) for one in taken.open],
         "needs": render.fragments(needs),
         "tables": render.fragments(tables),

@@ -68,6 +68,7 @@ class Announcement:
 
     ``reading`` is all that is read there, ``None``: as it was told before.  ``version`` is the agent's.
     ``number`` grows with each that an incarnation makes, to whichever service; 0: it does not count them.
+    ``refused``: ids of files that it told of and that cannot be taken, with the reason.
     """
 
     node: str
@@ -80,6 +81,7 @@ class Announcement:
     reading: tuple[Reading, ...] | None = None
     version: str = ""
     number: int = 0
+    refused: tuple[tuple[str, str], ...] = ()
 
     @property
     def files(self) -> int:
@@ -118,7 +120,7 @@ def parts_of(announcement: Announcement, files: int) -> Iterator[Announcement]:
     None is complete: whoever takes them ends what is not among all that is open when the last is taken.
     """
     part = replace(announcement, opened=(), ended=(), complete=False)
-    later = replace(part, reading=None)
+    later = replace(part, reading=None, refused=())
     for start in range(0, len(announcement.opened), files):
         yield replace(part, opened=announcement.opened[start : start + files])
         part = later
@@ -159,6 +161,8 @@ def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None,
     doubted = ledger.take_doubted(announcement.node)
     held = tuple(ledger.open_on(announcement.node) if first else doubted) or (() if first else None)
     unknown, refused = _take_opened(announcement, ledger, table, now)
+    refused += announcement.refused
+    ledger.bounds.refusals.invalid += len(announcement.refused)
     for end in announcement.ended:
         found = ledger.find(end.placement_id)
         if found is None:
@@ -193,8 +197,8 @@ def _take_opened(
                 unknown.append(placement_id)
                 continue
             if known is None or known.state is PlacementState.ENDED:
-                has_open = ledger.count_open_on(announcement.node)
-                if why := ledger.bounds.refuses(announcement.node, has_open, now):
+                user = one.opening.user or ""
+                if why := ledger.bounds.refuses(announcement.node, user, now):
                     refused.append((placement_id, why))
                     continue
             if known is None:
@@ -216,6 +220,7 @@ def _take_opened(
 def end_others(announcement: Announcement, ledger: Ledger, now: float) -> None:
     """End what is open on the node and not in a complete announcement."""
     kept = {one.opening.placement_id for one in announcement.opened}
+    kept.update(placement_id for placement_id, _ in announcement.refused)
     ledger.end_others(announcement.node, kept, now)
 
 

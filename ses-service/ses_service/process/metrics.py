@@ -94,11 +94,12 @@ class _State(Collector):
         yield CounterMetricFamily("ses_nodes_silenced", "Nodes that fell silent.", value=totals.silenced)
         refused = CounterMetricFamily(
             "ses_files_refused",
-            "Files that were not taken: their node has too many open, or began too many.",
+            "Files that were not taken: their node has too many open or began too many, or they are invalid.",
             labels=["reason"],
         )
         refused.add_metric(["too-many-open"], totals.refusals.too_many_open)
         refused.add_metric(["too-fast"], totals.refusals.too_fast)
+        refused.add_metric(["invalid"], totals.refusals.invalid)
         yield refused
         yield GaugeMetricFamily(
             "ses_size_patterns",

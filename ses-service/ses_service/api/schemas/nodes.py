@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from ses_service.api.schemas.answers import Answer, LevelName
 from ses_service.api.schemas.followed import MOST_READING, AchievedIn, Number, ReadingSaid, Said
+from ses_service.api.schemas.items import PLACEMENT_ID, Itemised
 from ses_service.api.schemas.requests import Bytes, Device, ElementId, Inode, Text
 from ses_service.decision.node_tables import TableAsked
 from ses_service.ledger import node_decisions
@@ -25,7 +26,7 @@ MOST_DECISIONS = 500
 MOST_TABLES = 16
 MOST_LISTED = 10
 
-Id = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+Id = Annotated[str, Field(pattern=PLACEMENT_ID)]
 Path = Annotated[str, Field(min_length=1, max_length=8192)]
 Time = Annotated[float, Field(ge=0, le=1e11)]
 Digest = Annotated[str, Field(max_length=64)]
@@ -265,7 +266,7 @@ class FileEnded(Said):
         return Ended(self.placement_id, EndReason(self.reason), self.bytes_written, self.path, achieved)
 
 
-class AnnouncementIn(Said):
+class AnnouncementIn(Itemised, Said):
     """Files that were created, placements that are over, and a sign of life.
 
     At most 2,000 of both.  `complete`: `opened` is all that is open on the node.  `decisions`: what files
@@ -274,7 +275,12 @@ class AnnouncementIn(Said):
     them; `in_use`: some began, or files were created, within ten minutes.
     `number`: each announcement of an incarnation has a higher one than those before.
     `reading`: all existing files that are read there now; absent: as said before.
+
+    An item that is refused is named in the answer, and all others are taken.  Files of a refused decision are
+    taken without an explanation.
     """
+
+    ITEMS = frozenset({"opened", "ended", "users", "decisions", "generations", "tables", "reading"})
 
     incarnation: Id
     number: Annotated[int, Field(ge=0, lt=2**53)] = 0
@@ -307,7 +313,16 @@ class AnnouncementIn(Said):
             NodeDecisions({one.id: one.to_model() for one in self.decisions}),
             None if self.reading is None else tuple(one.to_model() for one in self.reading),
             number=self.number,
+            refused=tuple((one.placement_id, one.detail) for one in self.refused if one.placement_id),
         )
+
+
+class RefusedItem(Answer):
+    """What was not taken of a list of the announcement and is no file with an id; `index` counts from 0."""
+
+    list: str
+    index: int
+    detail: str
 
 
 class RefusedFile(Answer):
@@ -431,6 +446,7 @@ class AnnouncementTaken(Answer):
     return_within_seconds: float
     unknown: list[str]
     refused: list[RefusedFile]
+    refused_items: list[RefusedItem]
     open: list[HeldFile] | None
     needs: list[UserNeed]
     tables: list[Table]
