@@ -25,6 +25,24 @@ START_SECONDS = 300.0  # of a server, on a machine that does much else
 PIPELINED_SECONDS = 4.0
 GROWTH_MB = 32
 MONITOR = '[[target]]\nname = "here"\ncollector = "statvfs"\n\n[[element]]\nid = "a/b"\ntarget = "here"\n'
+# What a server runs: its own program, with a path behind which a thread never comes to an end.
+PROGRAM = """
+import sys, time
+from ses_listen.threads import Threads
+
+def endless(app):
+    def answer(environ, start_response):
+        if environ["PATH_INFO"] == "/endless":
+            sys.stderr.write("a request without end\\n")
+            time.sleep(1e6)
+        return app(environ, start_response)
+    return answer
+
+made = Threads.__init__
+Threads.__init__ = lambda self, app, *others, **named: made(self, endless(app), *others, **named)
+from {module} import main
+main()
+"""
 
 
 @dataclass
@@ -77,7 +95,7 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         notices.bind(str(folder / "notify"))
         notices.settimeout(SECONDS)
         process = subprocess.Popen(
-            [sys.executable, "-c", f"from {module} import main; main()", *arguments],
+            [sys.executable, "-c", PROGRAM.format(module=module), *arguments],
             stdout=output, stderr=output, env={**os.environ, "NOTIFY_SOCKET": str(folder / "notify")},
         )  # fmt: skip
         one = Served(request.param, port, process, folder / "log")
@@ -211,3 +229,18 @@ def test_systemd_is_told_that_it_listens_and_goes_on(served: Served) -> None:
 def test_it_makes_its_state_directory_for_itself_alone(served: Served) -> None:
     state = served.log.parent / "made" / "state"
     assert state.stat().st_mode & 0o777 == 0o700
+
+
+def test_it_ends_on_sigterm_while_requests_run_without_end(served: Served) -> None:
+    """The last of this file: what is served ends here."""
+    asking = [served.connect() for _ in range(8)]
+    try:
+        for connection in asking:
+            connection.sendall(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
+        _wait(lambda: "a request without end" in served.log.read_text(), "no request began")
+        served.process.terminate()
+        assert served.process.wait(SECONDS) == 0
+    finally:
+        for connection in asking:
+            connection.close()
+    assert "Traceback" not in served.log.read_text()

@@ -10,11 +10,11 @@ import asyncio
 import io
 import sys
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 from urllib.parse import unquote_to_bytes
 from wsgiref.types import WSGIApplication
 
+from ses_listen.daemon_threads import DaemonThreads
 from ses_listen.intake import Intake
 from ses_listen.problems import OVERLOADED, Answer
 
@@ -42,7 +42,7 @@ class Threads:
 
     def __init__(self, app: WSGIApplication, threads: int, waiting: int, max_body: int) -> None:
         self._app = app
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="answer")
+        self._threads = DaemonThreads(threads, "answer")
         self._inside = 0
         self._waiting = waiting
         self._max_body = max_body
@@ -90,11 +90,13 @@ class Threads:
             return await asyncio.get_running_loop().run_in_executor(
                 self._threads, self._call, _environ(scope, body)
             )
+        except asyncio.CancelledError:  # the server ends
+            return OVERLOADED
         finally:
             self._inside -= 1
 
     def close(self) -> None:
-        """Let the threads end."""
+        """Let the threads end; what they still do ends with the process."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _call(self, environ: dict[str, Any]) -> Answer:
