@@ -114,3 +114,24 @@ def test_personal_token_makes_no_other(service: KnowledgeService, person: Person
     person("login", service.url, text=secret)
     refused = person("token", "new", "more")
     assert (refused.exit_code, "in the portal" in refused.output) == (4, True)
+
+
+def test_all_tokens_are_revoked_and_an_administrator_revokes_anybodys(
+    service: KnowledgeService, secret: str
+) -> None:
+    service("token", "new", "desk", who="alice")
+    listed = service("token", "list", "--user", "alice").output
+    assert ("laptop" in listed, "desk" in listed, secret in listed) == (True, True, False)
+    assert service("token", "revoke", "desk", "--user", "alice").output == "desk is revoked.\n"
+    assert "All tokens of alice" in service("token", "revoke", "--all", "--user", "alice").output
+    assert service("token", "list", "--user", "alice").output == "alice has no tokens.\n"
+
+
+def test_who_is_no_administrator_revokes_nobodys_and_none_of_their_own_by_mistake(
+    service: KnowledgeService, secret: str
+) -> None:
+    for words in (("list",), ("revoke", "laptop"), ("revoke", "--all")):
+        refused = service("token", *words, "--user", "bob", who="alice")
+        assert (refused.exit_code, "Only an administrator" in refused.output) == (4, True)
+    assert "laptop" in service("token", "list", who="alice").output
+    assert service("token", "revoke", who="alice").exit_code == 2

@@ -18,6 +18,7 @@ from ses_client.client import ServiceClient
 from ses_service.api.app import create_app as create_service
 from ses_service.process.runtime import ServiceConfig
 from ses_webface.accounts.account_sync import AccountSync
+from ses_webface.accounts.revocations import RevocationService
 from ses_webface.accounts.services import AccountService
 from ses_webface.database import Database
 
@@ -32,9 +33,19 @@ class Ticks:
 
 
 @pytest.fixture
-def accounts(tmp_path: Path, clock: Any, hasher: Any) -> AccountService:
-    database = Database(f"sqlite:///{tmp_path / 'portal.db'}")
-    database.upgrade()
+def database(tmp_path: Path) -> Database:
+    found = Database(f"sqlite:///{tmp_path / 'portal.db'}")
+    found.upgrade()
+    return found
+
+
+@pytest.fixture
+def revocations(database: Database, site: InMemorySelectionService, clock: Any) -> RevocationService:
+    return RevocationService(database, site, clock)
+
+
+@pytest.fixture
+def accounts(database: Database, clock: Any, hasher: Any) -> AccountService:
     found = AccountService(database, clock, hasher)
     found.add("alice", PASSWORD, vo="materials")
     found.add("bob", PASSWORD)
@@ -42,10 +53,10 @@ def accounts(tmp_path: Path, clock: Any, hasher: Any) -> AccountService:
 
 
 def test_what_changed_is_told_at_once_and_all_again_after_a_while(
-    accounts: AccountService, site: InMemorySelectionService
+    accounts: AccountService, site: InMemorySelectionService, revocations: RevocationService
 ) -> None:
     ticks = Ticks()
-    sync = AccountSync(accounts, site, ticks)
+    sync = AccountSync(accounts, site, revocations, ticks)
     sync.step()
     sync.step()
     assert site.told == [{"alice": "materials"}]
@@ -61,9 +72,9 @@ def test_what_changed_is_told_at_once_and_all_again_after_a_while(
 
 
 def test_a_service_that_was_away_is_told_later(
-    accounts: AccountService, site: InMemorySelectionService
+    accounts: AccountService, site: InMemorySelectionService, revocations: RevocationService
 ) -> None:
-    sync = AccountSync(accounts, site)
+    sync = AccountSync(accounts, site, revocations)
     site.down = "away"
     sync.step()
     assert site.told == []
@@ -73,10 +84,10 @@ def test_a_service_that_was_away_is_told_later(
 
 
 def test_one_odd_name_does_not_hide_the_others(
-    accounts: AccountService, site: InMemorySelectionService
+    accounts: AccountService, site: InMemorySelectionService, revocations: RevocationService
 ) -> None:
     accounts.add("dave", PASSWORD, vo="no such/organisation")
-    AccountSync(accounts, site).step()
+    AccountSync(accounts, site, revocations).step()
     assert site.told == [{"alice": "materials"}]
 
 
@@ -119,8 +130,11 @@ def heard() -> Iterator[Heard]:
     found.server.server_close()
 
 
-def test_the_service_takes_what_is_told(accounts: AccountService, heard: Heard) -> None:
-    AccountSync(accounts, ServiceClient(ServiceAddress(heard.url))).step()
+def test_the_service_takes_what_is_told(
+    accounts: AccountService, heard: Heard, revocations: RevocationService
+) -> None:
+    client = ServiceClient(ServiceAddress(heard.url))
+    AccountSync(accounts, client, revocations).step()
     assert heard.statuses == [200]
     assert heard.bodies == [{"accounts": [{"user": "alice", "vo": "materials"}]}]
 

@@ -156,8 +156,8 @@ def test_adding_an_account_twice_is_refused(run) -> None:
 
 
 def test_upgrade_says_what_it_did(run) -> None:
-    assert run("database", "upgrade") == (0, "empty -> 0004\n")
-    assert run("database", "upgrade") == (0, "0004: nothing to do\n")
+    assert run("database", "upgrade") == (0, "empty -> 0005\n")
+    assert run("database", "upgrade") == (0, "0005: nothing to do\n")
 
 
 def test_a_password_is_never_an_argument() -> None:

@@ -46,6 +46,12 @@ class TokensInMemory:
             raise NotFoundError(f"You have no token named {name!r}.")
         return self.tokens()
 
+    def revoke_tokens(self) -> PersonalTokens:
+        """See ServiceClient."""
+        self._called()
+        self.kept.pop(self.person, None)
+        return self.tokens()
+
     def use(self, user: str, name: str) -> None:
         """Let a token have been used now."""
         self.kept[user][name] = replace(self.kept[user][name], used=self._clock())

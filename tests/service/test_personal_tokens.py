@@ -5,10 +5,17 @@ from __future__ import annotations
 import json
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ses_service.security.personal_tokens import MOST, PersonalTokenFileError, PersonalTokens
+from ses_service.security.personal_tokens import (
+    MOST,
+    PersonalTokenError,
+    PersonalTokenFileError,
+    PersonalTokens,
+    Scope,
+)
 from ses_service.security.tokens import Role, TokenFile, add_token
 
 DAY = 86400.0
@@ -216,3 +223,50 @@ def test_odd_wishes_are_refused(people: People, wanted: dict[str, Any]) -> None:
 def test_portal_and_administrator_say_whose(people: People) -> None:
     assert people.call(people.portal, "GET", "/v1/tokens").status_code == 403
     assert people.call(people.portal, "POST", "/v1/tokens", {"name": "a"}).status_code == 403
+
+
+def test_all_tokens_of_a_person_are_revoked_at_once_and_for_good(people: People) -> None:
+    tokens = [people.token(name=name) for name in ("laptop", "desk")]
+    others = people.token("bob")
+    assert (
+        people.call(people.token(name="r", scope="read"), "POST", "/v1/tokens/revoke", {}).status_code == 403
+    )
+    assert people.call(people.portal, "POST", "/v1/tokens/revoke", {}).status_code == 403, "whose?"
+    revoked = people.call(people.portal, "POST", "/v1/tokens/revoke", {}, acting="alice")
+    assert (revoked.status_code, revoked.get_json()["tokens"]) == (200, [])
+    assert [people.call(one, "GET", "/v1/elements").status_code for one in (*tokens, others)] == [
+        401,
+        401,
+        200,
+    ]
+    assert PersonalTokens(people.kept, lambda: 0.0).of("alice") == []
+    own = people.token()
+    assert people.call(own, "POST", "/v1/tokens/revoke", {}, acting="bob").status_code == 200
+    assert people.call(others, "GET", "/v1/elements").status_code == 200, "a user acts for nobody else"
+
+
+def test_token_of_a_user_of_the_machine_is_refused_while_it_knows_no_such_user(
+    tmp_path: Path, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {"alice": 4001}
+
+    def getpwnam(name: str) -> Any:
+        return SimpleNamespace(pw_uid=known[name])
+
+    monkeypatch.setattr("pwd.getpwnam", getpwnam)
+    kept = PersonalTokens(tmp_path / "kept.json", lambda: clock.time)
+    token, _ = kept.make("alice", "laptop", Scope.ALL, 1, is_of_machine=True)
+    of_portal, _ = kept.make("alice", "portal", Scope.ALL, 1)
+    found = []
+    for now in ({"alice": 4001}, {}, {"alice": 4002}, {"alice": 4001}):
+        known.clear()
+        known.update(now)
+        kept.write_uses()
+        found.append((kept.find(token) is not None, kept.find(of_portal) is not None))
+    assert found == [(True, True), (False, True), (False, True), (True, True)]
+    with pytest.raises(PersonalTokenError, match="knows no user bob"):
+        kept.make("bob", "laptop", Scope.ALL, 1, is_of_machine=True)
+    again = PersonalTokens(tmp_path / "kept.json", lambda: clock.time)
+    known.clear()
+    again.write_uses()
+    assert again.find(token) is None, "it is known over a restart whose it was"

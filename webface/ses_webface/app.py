@@ -15,8 +15,10 @@ from ses_webface import help as help_page
 from ses_webface import pages, probes
 from ses_webface.accounts import administration, tokens, welcome
 from ses_webface.accounts import views as accounts
+from ses_webface.accounts.identities import IdentityService
 from ses_webface.accounts.links import LinkService
 from ses_webface.accounts.oidc import OidcSignIn, provider_of
+from ses_webface.accounts.revocations import RevocationService
 from ses_webface.accounts.services import AccountService
 from ses_webface.accounts.sessions import SessionService
 from ses_webface.database import Database
@@ -53,20 +55,22 @@ def create_app(
     app = Flask("ses_webface")
     provider = None if settings.members is None else provider_of(settings.members, settings.oidc_secret_file)
     people = AccountService(database, clock, hasher)
+    selection = selection or ServiceClient(
+        service_address(settings),
+        settings.service_deadline_seconds,
+        long_seconds=max(60.0, settings.service_deadline_seconds),
+        shows_address=False,
+        observe=metrics.service_call,
+    )
     app.extensions["ses_webface"] = Portal(
         database=database,
         accounts=people,
         links=LinkService(database, people, clock),
+        identities=IdentityService(database, people, clock),
+        revocations=RevocationService(database, selection, clock),
         oidc=None if provider is None else OidcSignIn(app, provider),
         sessions=SessionService(database, clock),
-        selection=selection
-        or ServiceClient(
-            service_address(settings),
-            settings.service_deadline_seconds,
-            long_seconds=max(60.0, settings.service_deadline_seconds),
-            shows_address=False,
-            observe=metrics.service_call,
-        ),
+        selection=selection,
         metrics=metrics,
         clock=clock,
     )

@@ -203,7 +203,7 @@ def serve(
         )
     )
     parts: Portal = app.extensions["ses_webface"]
-    sync = AccountSync(parts.accounts, parts.selection)
+    sync = AccountSync(parts.accounts, parts.selection, parts.revocations)
 
     def started(port: int) -> None:
         sync.start()
@@ -242,6 +242,8 @@ def upgrade(state_dir: Path, database_url: str | None) -> None:
 def account() -> None:
     """People who may sign in."""
 
+
+_TOKENS_END = "Their tokens end within half a minute of a portal that serves and reaches its service."
 
 _password_option = click.option(
     "--password-stdin", is_flag=True, help="Read the password from standard input instead of asking."
@@ -297,18 +299,21 @@ def list_accounts(as_json: bool, state_dir: Path, database_url: str | None) -> N
 @_password_option
 @_database_options
 def password(name: str, password_stdin: bool, state_dir: Path, database_url: str | None) -> None:
-    """Set a password; ends the account's sessions."""
+    """Set a password; sessions, links and tokens end."""
     _accounts(state_dir, database_url).set_password(name, _password(password_stdin))
-    click.echo(f"The password of {name} is changed.")
+    click.echo(f"The password of {name} is changed. {_TOKENS_END}")
 
 
 @account.command("remove", epilog="\b\nExample:\n  ses-webface account remove alice")
 @click.argument("name")
 @_database_options
 def remove(name: str, state_dir: Path, database_url: str | None) -> None:
-    """Remove an account; its requirements stay in the knowledge base."""
+    """Remove an account; its requirements stay in the knowledge base.
+
+    Its sessions, links and tokens end.
+    """
     _accounts(state_dir, database_url).remove(name)
-    click.echo(f"{name} may no longer sign in.")
+    click.echo(f"{name} may no longer sign in. {_TOKENS_END}")
 
 
 @main.group()

@@ -12,9 +12,11 @@ from ses_client.answers.vocabulary import Vocabulary
 from ses_client.client import ServiceClient
 from ses_client.errors import SesError, UnavailableError, UnreachableError
 
+from ses_webface.accounts.identities import IdentityService
 from ses_webface.accounts.links import LinkService
 from ses_webface.accounts.oidc import OidcSignIn
 from ses_webface.accounts.people import Person
+from ses_webface.accounts.revocations import RevocationService
 from ses_webface.accounts.services import AccountService
 from ses_webface.accounts.sessions import SessionService
 from ses_webface.database import Database
@@ -40,6 +42,8 @@ class Portal:
     accounts: AccountService
     sessions: SessionService
     links: LinkService
+    identities: IdentityService
+    revocations: RevocationService
     oidc: OidcSignIn | None
     selection: ServiceClient
     metrics: Metrics

@@ -280,6 +280,10 @@ class ServiceClient:
         path = f"/v1/tokens/{_segment(name)}/revoke"
         return self._ask("POST", path, PersonalTokens.of, body={}, writes=True)
 
+    def revoke_tokens(self) -> PersonalTokens:
+        """Revoke all personal tokens of the caller."""
+        return self._ask("POST", "/v1/tokens/revoke", PersonalTokens.of, body={}, writes=True)
+
     def tell_accounts(self, homes: Mapping[str, str]) -> None:
         """Tell the VO of each account that has one, by user, in place of what was told before."""
         accounts = [{"user": user, "vo": vo} for user, vo in sorted(homes.items())]

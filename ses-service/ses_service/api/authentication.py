@@ -6,6 +6,7 @@ import ipaddress
 import os
 import pwd
 import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -31,6 +32,7 @@ AUTHENTICATOR = "qstorman.authenticator"
 _HOST = re.compile(
     r"(?:(?P<name>localhost)|(?P<v4>[0-9.]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{1,5})?", re.I | re.A
 )
+_NAME_KEPT = 60.0  # seconds
 _DOTS = 2  # a signed token (JWS, RFC 7515) is three parts
 
 
@@ -147,14 +149,15 @@ def _of_this_machine(uid: int, acting: str | None) -> Principal:
     if uid in (0, os.geteuid()):
         return Principal(f"uid {uid}", Role.ADMIN, acting)
     try:
-        name = _name_of(uid)
+        name = _name_of(uid, int(time.monotonic() / _NAME_KEPT))
     except KeyError:
         raise UnauthenticatedProblem(f"This machine knows no user with uid {uid}.") from None
-    return Principal(f"uid {uid}", Role.USER, name)
+    return Principal(f"uid {uid}", Role.USER, name, is_of_machine=True)
 
 
 @lru_cache(4096)
-def _name_of(uid: int) -> str:
+def _name_of(uid: int, _period: int) -> str:
+    """Return whose uid this is; asked again each period, as uids are given to others."""
     return pwd.getpwuid(uid).pw_name
 
 

@@ -2,12 +2,16 @@
 
 A token is shown once.  Kept is its digest, in a file of this service's that only its user may read.  When it
 was last used is written at most once an hour.
+
+A token of a user of this machine is not accepted while the machine knows no such user, or another of that
+name.  It is looked at once a minute, and the token kept: a name service that is away ends nothing for good.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import pwd
 import secrets
 import threading
 from collections.abc import Callable
@@ -48,7 +52,10 @@ class PersonalTokenError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PersonalToken:
-    """A token without its secret; times in seconds since the epoch, ``used`` ``None``: never."""
+    """A token without its secret; times in seconds since the epoch, ``used`` ``None``: never.
+
+    ``uid`` is its owner's, where this machine knew them by it when they made the token.
+    """
 
     user: str
     name: str
@@ -57,6 +64,7 @@ class PersonalToken:
     ends: float
     sha256: str
     used: float | None = None
+    uid: int | None = None
 
 
 class PersonalTokens:
@@ -69,17 +77,26 @@ class PersonalTokens:
         self._lock = threading.Lock()  # of who changes the tokens; whoever reads them takes what is there
         self._tokens = {} if path is None else {one.sha256: one for one in _read(path)}
         self._used: dict[str, float] = {}  # by digest, what is not written yet
+        self._without_owner: frozenset[str] = frozenset()  # digests
 
     def of(self, user: str) -> list[PersonalToken]:
         """Return a person's tokens by name, ended ones too."""
         mine = (one for one in self._tokens.values() if one.user == user)
         return sorted(map(self._with_use, mine), key=_name)
 
-    def make(self, user: str, name: str, scope: Scope, days: int) -> tuple[str, PersonalToken]:
-        """Make a token and return it with what is kept of it.  Raises PersonalTokenError, OSError."""
+    def make(
+        self, user: str, name: str, scope: Scope, days: int, *, is_of_machine: bool = False
+    ) -> tuple[str, PersonalToken]:
+        """Make a token and return it with what is kept of it.  Raises PersonalTokenError, OSError.
+
+        ``is_of_machine``: this machine's name service says who the user is, and the token ends with them.
+        """
         now = self._clock()
         token = PREFIX + secrets.token_urlsafe(32)
-        made = PersonalToken(user, name, scope, now, now + days * _DAY, _digest(token))
+        uid = _uid_of(user) if is_of_machine else None
+        if is_of_machine and uid is None:
+            raise PersonalTokenError(f"This machine knows no user {user} any more.")
+        made = PersonalToken(user, name, scope, now, now + days * _DAY, _digest(token), uid=uid)
         with self._lock:
             mine = [one for one in self._tokens.values() if one.user == user]
             if any(one.name == name and one.ends > now for one in mine):
@@ -103,24 +120,41 @@ class PersonalTokens:
                 self._keep({key: one for key, one in self._tokens.items() if key not in gone})
             return bool(gone)
 
+    def revoke_all(self, user: str) -> int:
+        """Withdraw all tokens of a person; return how many there were.  Raises OSError."""
+        with self._lock:
+            left = {key: one for key, one in self._tokens.items() if one.user != user}
+            gone = len(self._tokens) - len(left)
+            if gone:
+                self._keep(left)
+            return gone
+
     def find(self, token: str) -> PersonalToken | None:
         """Return what is kept of a token that is valid now, and note that it was used; never waits."""
         if not token.startswith(PREFIX):
             return None
         now, digest = self._clock(), _digest(token)
         kept = self._tokens.get(digest)
-        if kept is None or kept.ends <= now:
+        if kept is None or kept.ends <= now or digest in self._without_owner:
             return None
         found = self._with_use(kept)
         if found.used is None or now - found.used >= _USE_KEPT:
             self._used[digest] = now
         return found
 
-    def write_uses(self) -> float:
-        """Write when tokens were used last, if that is not written; return the seconds to wait.
+    def _look_for_owners(self) -> None:
+        """Ask this machine's name service, which may take its time, for the owners that it named."""
+        named = [one for one in self._tokens.values() if one.uid is not None]
+        uids = {user: _uid_of(user) for user in {one.user for one in named}}
+        self._without_owner = frozenset(one.sha256 for one in named if uids[one.user] != one.uid)
 
-        What cannot be written, as on a full disk, is known until the service ends.
+    def write_uses(self) -> float:
+        """Write when tokens were used last, if that is not written, and look for their owners.
+
+        Returns the seconds to wait.  What cannot be written, as on a full disk, is known until the service
+        ends.
         """
+        self._look_for_owners()
         with self._lock, suppress(OSError):
             if self._used:
                 self._keep(self._tokens)
@@ -149,6 +183,13 @@ class PersonalTokens:
 
 def _name(token: PersonalToken) -> str:
     return token.name
+
+
+def _uid_of(user: str) -> int | None:
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except KeyError:
+        return None
 
 
 def _digest(token: str) -> str:

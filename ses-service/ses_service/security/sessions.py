@@ -146,4 +146,4 @@ def _user(uid: int) -> str:
 def _principal(role: str, name: str) -> Principal:
     if role == Role.NODE:
         return Principal(f"MUNGE of {name}", Role.NODE, node=name)
-    return Principal(f"MUNGE of {name}", Role.USER, user=name)
+    return Principal(f"MUNGE of {name}", Role.USER, user=name, is_of_machine=True)

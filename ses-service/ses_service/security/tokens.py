@@ -55,8 +55,8 @@ class Principal:
     """The caller.  ``user`` is the person behind it: the token's, or the one a portal acts for.
 
     ``node`` is the name, or pattern of names, of the nodes an agent speaks for.  ``token`` is the name of the
-    personal token that was shown, ``reads_only`` whether that one may change nothing.  ``version`` is what it
-    says of itself.
+    personal token that was shown, ``reads_only`` whether that one may change nothing.  ``is_of_machine``:
+    this machine's name service says who the user is.  ``version`` is what it says of itself.
     """
 
     name: str
@@ -65,6 +65,7 @@ class Principal:
     node: str | None = None
     token: str | None = None
     reads_only: bool = False
+    is_of_machine: bool = False
     version: str | None = None
 
     @property

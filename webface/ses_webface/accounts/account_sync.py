@@ -1,6 +1,6 @@
-"""Tells the selection service which VO each account is of, so that programs are placed by it.
+"""Tells the selection service which VO each account is of, and whose tokens end.
 
-Looks every half minute, and tells what changed at once and everything again every five minutes: a service
+Looks every half minute, and tells what changed at once and all VOs again every five minutes: a service
 that was restored or replaced would otherwise not know.  A service that is away is told later; nobody waits.
 """
 
@@ -16,6 +16,7 @@ from ses_client.client import ServiceClient
 from ses_client.errors import SesError
 from sqlalchemy.exc import SQLAlchemyError
 
+from ses_webface.accounts.revocations import RevocationService
 from ses_webface.accounts.services import AccountService
 
 _log = structlog.get_logger("ses_webface")
@@ -32,10 +33,12 @@ class AccountSync:
         self,
         accounts: AccountService,
         selection: ServiceClient,
+        revocations: RevocationService,
         ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         self._accounts = accounts
         self._selection = selection
+        self._revocations = revocations
         self._ticks = ticks
         self._told: dict[str, str] | None = None
         self._told_at = 0.0
@@ -48,6 +51,8 @@ class AccountSync:
     def step(self) -> None:
         """Tell what is to be told.  What fails is logged, once, and tried again by the next step."""
         try:
+            self._revocations.end_unseen()
+            self._revocations.settle()
             homes = {one.name: one.vo for one in self._accounts.everybody() if one.vo}
             told = {name: vo for name, vo in homes.items() if _VO.fullmatch(vo)}
             if told == self._told and self._ticks() - self._told_at < _AGAIN:
@@ -56,7 +61,7 @@ class AccountSync:
         except (SesError, SQLAlchemyError) as error:
             if self._failure != str(error):
                 self._failure = str(error)
-                _log.warning("accounts not told", detail=self._failure)
+                _log.warning("accounts and revocations not told", detail=self._failure)
             return
         left_out = sorted(homes.keys() - told.keys())
         if left_out and told != self._told:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import structlog
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from ses_client.answers.requirements import Subject
-from ses_client.errors import SesError
+from ses_client.errors import NotFoundError, RefusedError, SesError
 from werkzeug.wrappers import Response
 
 from ses_webface.accounts.forms import PersonForm
+from ses_webface.accounts.oidc import MAX_SUBJECT
 from ses_webface.accounts.people import Person
 from ses_webface.accounts.services import AccountError
+from ses_webface.accounts.tokens import shown
 from ses_webface.portal import person, portal, service
 
 blueprint = Blueprint("people", __name__, url_prefix="/people")
@@ -65,7 +67,7 @@ def one(name: str) -> Page:
 
 @blueprint.post("/<name>")
 def change(name: str) -> Page:
-    """Change the VO and the role of an account."""
+    """Change the VO and the role of an account; another role ends its tokens and links."""
     _administrators_only()
     who, form = _find(name), PersonForm()
     form.name.data, form.name.raw_data = who.name, [who.name]
@@ -77,7 +79,8 @@ def change(name: str) -> Page:
         form.role.errors = [str(error)]
         return _person_page(who, form), 422
     log.info("account changed", account=name, by=person().name, vo=changed.vo, role=form.role.data)
-    flash(f"{name} is changed. Programs are placed by it within a minute.")
+    ended = f" {portal().revocations.try_to_settle(name)}" if changed.role != who.role else ""
+    flash(f"{name} is changed. Programs are placed by it within a minute.{ended}")
     return redirect(url_for("people.one", name=name), 303)
 
 
@@ -107,7 +110,7 @@ def sign_out(name: str) -> Page:
 
 @blueprint.post("/<name>/remove")
 def remove(name: str) -> Page:
-    """Remove an account; one's own stays, so that somebody is there to mend a mistake."""
+    """Remove an account, with its tokens; one's own stays, so that somebody is there to mend a mistake."""
     _administrators_only()
     _find(name)
     if name == person().name:
@@ -115,8 +118,47 @@ def remove(name: str) -> Page:
         return redirect(url_for("people.one", name=name), 303)
     portal().accounts.remove(name)
     log.info("account removed", account=name, by=person().name)
-    flash(f"{name} may no longer sign in. Their requirements stay.")
+    ended = portal().revocations.try_to_settle(name)
+    flash(f"{name} may no longer sign in. {ended} Their requirements stay.")
     return redirect(url_for("people.overview"), 303)
+
+
+@blueprint.post("/<name>/tokens/revoke")
+def revoke(name: str) -> Page:
+    """Revoke somebody's token, or all where none is named."""
+    _administrators_only()
+    _find(name)
+    token, parts = request.form.get("token", ""), portal()
+    if token:
+        try:
+            parts.selection.acting(name).revoke_token(token)
+            said = f"The token {token} of {name} is revoked."
+        except (NotFoundError, RefusedError):
+            said = "There was no such token any more."
+    else:
+        parts.revocations.request(name)
+        said = parts.revocations.try_to_settle(name)
+    log.info("tokens revoked", account=name, token=token or "all", by=person().name)
+    flash(said)
+    return redirect(url_for("people.one", name=name), 303)
+
+
+@blueprint.post("/<name>/identity")
+def link_identity(name: str) -> Page:
+    """Let an identity at the provider sign in as an account."""
+    _administrators_only()
+    _find(name)
+    sign_in, subject = portal().oidc, request.form.get("subject", "").strip()
+    if sign_in is None or not 0 < len(subject) <= MAX_SUBJECT:
+        abort(404)
+    try:
+        portal().identities.link(name, sign_in.provider.issuer, subject)
+    except AccountError as error:
+        flash(str(error), "error")
+    else:
+        log.info("identity linked", account=name, by=person().name, subject=subject)
+        flash(f"This subject signs in as {name} from now on.")
+    return redirect(url_for("people.one", name=name), 303)
 
 
 def _administrators_only() -> None:
@@ -163,10 +205,13 @@ def _list_page(form: PersonForm, made: tuple[str, str] | None = None) -> str:
 
 def _person_page(who: Person, form: PersonForm, made: str = "") -> str:
     sessions = [one for one in portal().sessions.everybody() if one.name == who.name]
+    parts = portal()
     try:
         counts_as = service().effective(Subject(who.name)).subject.vo
+        tokens = shown(parts.selection.acting(who.name).tokens().tokens)
     except SesError:
-        counts_as = None
+        counts_as, tokens = None, None
     return render_template(
-        "accounts/person.html", who=who, form=form, made=made, sessions=sessions, counts_as=counts_as
-    )
+        "accounts/person.html", who=who, form=form, made=made, sessions=sessions, counts_as=counts_as,
+        tokens=tokens, provider=parts.oidc and parts.oidc.provider, subject=parts.identities.of(who.name),
+    )  # fmt: skip

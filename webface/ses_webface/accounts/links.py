@@ -77,7 +77,9 @@ class LinkService:
         check_password(offer.name or name, password)
         with self._database.session() as session:
             used = session.scalars(
-                delete(OneTimeLink).where(OneTimeLink.key_digest == _digest(key)).returning(OneTimeLink.id)
+                delete(OneTimeLink)
+                .where(OneTimeLink.key_digest == _digest(key), OneTimeLink.ends_at > self._clock())
+                .returning(OneTimeLink.id)
             ).all()
         if not used:
             return None

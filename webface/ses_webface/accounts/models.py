@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Double, ForeignKey, Index, String
+from sqlalchemy import Double, ForeignKey, Index, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from ses_webface.database import Base
@@ -51,6 +51,34 @@ class OneTimeLink(Base):
     key_digest: Mapped[str] = mapped_column(String(64), unique=True)
     account_id: Mapped[int | None] = mapped_column(ForeignKey("account.id", ondelete="CASCADE"), index=True)
     ends_at: Mapped[float] = mapped_column(Double)
+
+
+class Identity(Base):
+    """Who an account is at an OIDC provider, which never gives a ``subject`` to somebody else (Core 1.0, 2).
+
+    ``seen_at`` is when they last signed in there; ``None``: so long ago that their tokens were ended.
+    """
+
+    __tablename__ = "identity"
+    __table_args__ = (UniqueConstraint("issuer", "subject"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    issuer: Mapped[str] = mapped_column(String(512))
+    subject: Mapped[str] = mapped_column(String(255))
+    account_id: Mapped[int] = mapped_column(ForeignKey("account.id", ondelete="CASCADE"), unique=True)
+    seen_at: Mapped[float | None] = mapped_column(Double)
+
+
+class Revocation(Base):
+    """Somebody whose personal tokens the service has to revoke; kept until it has.
+
+    The name alone: the account may be gone.
+    """
+
+    __tablename__ = "revocation"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(64))
 
 
 class FailedSignIn(Base):

@@ -21,6 +21,7 @@ from ses_webface.settings import private_bytes
 if TYPE_CHECKING:
     from werkzeug.wrappers import Response
 
+MAX_SUBJECT = 255  # characters (OpenID Connect Core 1.0, 2)
 _SECONDS = 5
 _DISCOVERY = "/.well-known/openid-configuration"
 _HERE = ("localhost", "127.0.0.1", "::1")
@@ -32,7 +33,7 @@ class ProviderError(WebfaceError):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Who signs people in; ``user_claim`` has the user's name on the nodes.
+    """Who signs people in; ``user_claim`` has the user's name on the nodes, for a new account only.
 
     Without a ``secret`` the portal is a public client.
     """
@@ -103,15 +104,16 @@ class OidcSignIn:
             raise ProviderError(f"{self.provider.host} does not answer. Try again later.") from error
         return sent
 
-    def finish(self) -> tuple[str, str]:
-        """Return who came back from the provider, and the token that says so; raises ProviderError.
+    def finish(self) -> tuple[str, str, str]:
+        """Return subject and name of who came back, and the token that says so; raises ProviderError.
 
         State, nonce, signature, issuer, audience and times are checked.
         """
         try:
             self._check_issuer()
             token = self._client.authorize_access_token()
-            name = token["userinfo"].get(self.provider.user_claim)
+            claims = token["userinfo"]
+            name, subject = claims.get(self.provider.user_claim), claims.get("sub")
         except ProviderError:
             raise
         except Exception as error:  # also of joserfc: whatever is wrong with it, it is not believed
@@ -120,7 +122,9 @@ class OidcSignIn:
             raise ProviderError(
                 f"{self.provider.host} does not say who you are here (claim {self.provider.user_claim})."
             )
-        return name, str(token["id_token"])
+        if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT:
+            raise ProviderError(f"{self.provider.host} does not say who you are there (claim sub).")
+        return subject, name, str(token["id_token"])
 
     def _check_issuer(self) -> None:
         named = str(self._client.load_server_metadata().get("issuer", "")).rstrip("/")

@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
-from sqlalchemy import delete, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from ses_webface.accounts import guessing
-from ses_webface.accounts.models import NO_PASSWORD, Account, BrowserSession
+from ses_webface.accounts.models import NO_PASSWORD, Account
 from ses_webface.accounts.people import Person, person_of
+from ses_webface.accounts.revocations import end_credentials, withdraw_links
 from ses_webface.database import Database
 from ses_webface.errors import WebfaceError
 
@@ -83,7 +84,10 @@ class AccountService:
             return None if account is None else person_of(account)
 
     def change(self, name: str, *, vo: str | None, is_admin: bool, is_manager: bool) -> Person:
-        """Change the VO and the role of an account; raises AccountError."""
+        """Change the VO and the role of an account; raises AccountError.
+
+        Tokens and links of another role end, and all links that a former administrator may have made.
+        """
         _check_role(vo, is_manager=is_manager)
         with self._database.session() as session:
             account = _find(session, name)
@@ -91,27 +95,42 @@ class AccountService:
                 raise AccountError(f"There is no account {name}.")
             if account.is_admin and not is_admin:
                 _check_others_administer(session, account)
+            before = person_of(account)
             account.vo, account.is_admin, account.is_manager = vo or None, is_admin, is_manager
-            return person_of(account)
+            after = person_of(account)
+            if after.role != before.role:
+                end_credentials(session, account, sessions=False)
+            if before.is_admin and not is_admin:
+                withdraw_links(session)
+            return after
 
     def set_password(self, name: str, password: str) -> Person:
-        """Change a password and end all sessions of the account; raises AccountError."""
+        """Change a password; sessions, links and tokens of the account end.  Raises AccountError.
+
+        The first password of an account changes none, and ends no token that its owner made before.
+        """
         check_password(name, password)
         password_hash = self._hasher.hash(password)
         with self._database.session() as session:
             account = _find(session, name)
             if account is None:
                 raise AccountError(f"There is no account {name}.")
+            end_credentials(session, account, tokens=account.password_hash != NO_PASSWORD)
             account.password_hash = password_hash
-            session.execute(delete(BrowserSession).where(BrowserSession.account_id == account.id))
             return person_of(account)
 
     def remove(self, name: str) -> None:
-        """Remove an account (its requirements stay in the knowledge base); raises AccountError."""
+        """Remove an account with all that its owner acts by; raises AccountError.
+
+        Its requirements stay in the knowledge base.
+        """
         with self._database.session() as session:
             account = _find(session, name)
             if account is None:
                 raise AccountError(f"There is no account {name}.")
+            end_credentials(session, account)
+            if account.is_admin:
+                withdraw_links(session)
             session.delete(account)
 
     def sign_in(self, name: str, password: str, address: str, browser: str | None = None) -> Person | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import structlog
-from flask import Blueprint, flash, redirect, render_template, request, url_for
-from ses_client.answers.tokens import MadeToken
+from flask import Blueprint, flash, redirect, render_template, request, session, url_for
+from ses_client.answers.tokens import MadeToken, PersonalToken
 from ses_client.errors import ConflictError, NotFoundError, RefusedError
 from werkzeug.wrappers import Response
 
@@ -42,6 +43,7 @@ def make() -> Page:
     if not form.validate():
         return _page(form), 422
     try:
+        portal().revocations.settle(who.name)  # else the next time would end this one, too
         made = service().make_token(form.name.data, form.scope.data, form.days.data)
     except ConflictError as error:
         form.name.errors = [str(error)]
@@ -49,6 +51,12 @@ def make() -> Page:
     except RefusedError as error:
         form.name.errors = list(error.faults) or [str(error)]
         return _page(form), 422
+    if (
+        portal().sessions.person(session.get("key", "")) is None
+    ):  # the account or its password ended meanwhile
+        portal().revocations.request(who.name)
+        portal().revocations.try_to_settle(who.name)
+        return redirect(url_for("accounts.sign_in"), 303)
     log.info("token made", account=who.name, token=made.token.name, scope=made.token.scope)
     return _page(TokenForm(formdata=None), made)
 
@@ -67,9 +75,12 @@ def revoke() -> Page:
     return redirect(url_for("tokens.overview"), 303)
 
 
-def _page(form: TokenForm, made: MadeToken | None = None) -> str:
+def shown(listed: Iterable[PersonalToken]) -> list[Shown]:
+    """Return tokens as pages show them."""
     now = portal().clock()
-    tokens = [
-        Shown(one.name, one.scope, one.ends, one.used, one.ends <= now) for one in service().tokens().tokens
-    ]
+    return [Shown(one.name, one.scope, one.ends, one.used, one.ends <= now) for one in listed]
+
+
+def _page(form: TokenForm, made: MadeToken | None = None) -> str:
+    tokens = shown(service().tokens().tokens)
     return render_template("accounts/tokens.html", form=form, made=made, tokens=tokens)

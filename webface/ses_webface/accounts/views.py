@@ -79,25 +79,35 @@ def oidc() -> Page:
 @blueprint.get("/sign-in/oidc/back")
 @open_to_all
 def oidc_back() -> Page:
-    """Take who comes back from the provider; an account is made for who has none."""
+    """Take who comes back from the provider; an account is made for who is new there and here."""
     sign_in, parts = portal().oidc, portal()
     if sign_in is None:
         abort(404)
     wanted = local_path(session.pop("wanted", ""))
     try:
-        name, token = sign_in.finish()
-        who = parts.accounts.named(name) or parts.accounts.add(name, None)
+        subject, name, token = sign_in.finish()
+        who, is_new = parts.identities.sign_in(sign_in.provider.issuer, subject, name)
     except (ProviderError, AccountError) as error:
         parts.metrics.sign_ins.labels("refused").inc()
         log.info("oidc sign-in refused", problem=str(error), cause=repr(error.__cause__))
         return _sign_in_page(SignInForm(formdata=None), str(error)), 422
-    try:
-        parts.selection.introduce(token)
-    except SesError as error:
-        log.warning("the service does not take the token", account=who.name, problem=str(error))
+    if who.name == name:  # else the service would learn the VO of somebody else's name
+        try:
+            parts.selection.introduce(token)
+        except SesError as error:
+            log.warning("the service does not take the token", account=who.name, problem=str(error))
     parts.metrics.sign_ins.labels("ok").inc()
     log.info("signed in", account=who.name, by=sign_in.provider.issuer)
     start_session(who)
+    if is_new and "@" in name:
+        log.warning(
+            "is the claim a user's name on the nodes?", account=name, claim=sign_in.provider.user_claim
+        )
+        flash(
+            f"Programs run under user names, and {name} looks like an e-mail address: requirements saved "
+            "here may hold for none. Tell an administrator (user_claim in the members file).",
+            "error",
+        )
     answer = redirect(wanted or url_for("requirements.overview"), 303)
     remember_browser(answer, who.name)
     return answer
@@ -131,7 +141,8 @@ def change_password() -> Page:
                 changed = parts.accounts.set_password(who.name, form.password.data)
                 log.info("password changed", account=who.name)
                 start_session(changed)
-                flash("Your password is changed. Other devices are signed out.")
+                ended = parts.revocations.try_to_settle(who.name)
+                flash(f"Your password is changed. Other devices are signed out. {ended}")
                 return redirect(url_for("accounts.account"), 303)
         except TooManyAttemptsError as error:
             form.current.errors, status = [str(error)], 429

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 from ses_client.answers.tokens import PersonalToken
 from ses_client.client import ServiceClient
+from ses_client.errors import NotAllowedError, UsageError
 
 from ses.commands.examples import examples
 from ses.commands.groups import WholeSentences
@@ -21,15 +22,21 @@ def token() -> None:
     """
 
 
-@token.command("list", epilog=examples("ses token list"))
+_user_option = click.option("--user", help="Whose, for administrators.  [you]")
+
+
+@token.command("list", epilog=examples("ses token list", "ses token list --user alice"))
+@_user_option
 @service_command
-def list_command(client: ServiceClient, as_json: bool) -> None:
+def list_command(client: ServiceClient, as_json: bool, user: str | None) -> None:
     """List your tokens: what each may do, until when, and when it was last used."""
-    found = client.tokens()
+    found = _for(client, user).tokens()
     if as_json:
         print_json(found.json)
     elif found.tokens:
         table(console(), ("token", "scope", "made", "ends", "last used"), [_row(one) for one in found.tokens])
+    elif user is not None:
+        click.echo(f"{user} has no tokens.")
     else:
         click.echo("You have no tokens. Make one: ses token new NAME, or in the portal.")
 
@@ -53,16 +60,33 @@ def new(client: ServiceClient, as_json: bool, name: str, scope: str, days: int) 
     click.echo(f"Until {day(made.token.ends)}. Keep it now, such as by: ses login", err=True)
 
 
-@token.command("revoke", epilog=examples("ses token revoke laptop"))
-@click.argument("name")
+@token.command("revoke", epilog=examples("ses token revoke laptop", "ses token revoke --all --user alice"))
+@click.argument("name", required=False)
+@click.option("--all", "revokes_all", is_flag=True, help="All of them.")
+@_user_option
 @service_command
-def revoke(client: ServiceClient, as_json: bool, name: str) -> None:
-    """Revoke your token of that NAME: it is not accepted any more."""
-    left = client.revoke_token(name)
+def revoke(
+    client: ServiceClient, as_json: bool, name: str | None, revokes_all: bool, user: str | None
+) -> None:
+    """Revoke your token of that NAME, or all: they are not accepted any more."""
+    if (name is None) != revokes_all:
+        raise UsageError("Name one token, or give --all.", "See: ses token list")
+    client = _for(client, user)
+    left = client.revoke_tokens() if name is None else client.revoke_token(name)
     if as_json:
         print_json(left.json)
     else:
-        click.echo(f"{name} is revoked.")
+        click.echo(f"{name} is revoked." if name else f"All tokens of {left.user} are revoked.")
+
+
+def _for(client: ServiceClient, user: str | None) -> ServiceClient:
+    """Return the service as asked for a user; raises NotAllowedError for who may not act for others."""
+    if user is None:
+        return client
+    acting = client.acting(user)
+    if acting.tokens().user != user:  # the service ignores for whom a user says to act
+        raise NotAllowedError(f"Only an administrator sees or revokes tokens of {user}.")
+    return acting
 
 
 def _row(one: PersonalToken) -> list[str]:

@@ -43,7 +43,11 @@ def make_token(json_data: TokenIn) -> Response:
         raise ForbiddenProblem("A personal token makes no others; make them in the portal.")
     try:
         secret, made = runtime().personal_tokens.make(
-            _person(), json_data.name, Scope(json_data.scope), json_data.days
+            _person(),
+            json_data.name,
+            Scope(json_data.scope),
+            json_data.days,
+            is_of_machine=caller().is_of_machine,
         )
     except PersonalTokenError as error:
         raise TokenProblem(str(error)) from None
@@ -71,6 +75,24 @@ def revoke_token(name: str, json_data: RevokeIn) -> Response:  # noqa: ARG001
         raise _not_kept(error) from None
     if not found:
         raise NotFoundProblem(f"You have no token named {name!r}.")
+    return _list()
+
+
+@blueprint.post("/v1/tokens/revoke")
+@allow(*PEOPLE)
+@blueprint.input(RevokeIn)
+@blueprint.output(PersonalTokenList)
+@blueprint.doc(responses=failures(body=True))
+def revoke_tokens(json_data: RevokeIn) -> Response:  # noqa: ARG001
+    """Revoke all of your tokens
+
+    That of this request, too.  A portal does so for people whose account, password or role ends.
+    """
+    user = _person()
+    try:
+        runtime().personal_tokens.revoke_all(user)
+    except OSError as error:
+        raise _not_kept(error) from None
     return _list()
 
 
