@@ -125,10 +125,10 @@ def expect(condition: bool, promise: str) -> None:
 
 def story(stack: Stack, service: str, portal_address: str) -> None:
     """Follow a requirement from the portal to a ranking."""
-    secrets = "/run/qstorman-secrets"
-    authority = stack.compose("exec", "-T", "ses-service", "cat", f"{secrets}/ca.pem")
+    authority = stack.compose("exec", "-T", "ses-service", "cat", "/run/qstorman-secrets/ca.pem")
     trusted = ssl.create_default_context(cadata=authority)
-    token = stack.compose("exec", "-T", "ses-service", "cat", f"{secrets}/admin-token").strip()
+    made = ("cat", "setup", "/run/qstorman-certificates/admin-token")
+    token = stack.compose("run", "--rm", "-T", "--entrypoint", *made).strip()
     before = rank(service, token, trusted)
     expect(not [r for r in before["requirements"] if r["level"] == "application"],  # type: ignore[attr-defined]
            "nothing is required of alice's dd before she says so")  # fmt: skip

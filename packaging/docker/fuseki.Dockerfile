@@ -16,7 +16,7 @@ RUN --mount=type=secret,id=maven --mount=type=secret,id=truststore \
 FROM ${BASE}
 RUN apt-get update -q && apt-get install -y -q --no-install-recommends default-jre-headless curl openssl \
     && rm -rf /var/lib/apt/lists/* && useradd --system --uid 10001 --no-create-home qstorman \
-    && install -d -o qstorman /var/lib/qstorman /run/qstorman-secrets
+    && install -d -o qstorman /var/lib/qstorman /run/qstorman-knowledge
 COPY --from=build /opt/fuseki /opt/fuseki
 COPY ontology/fuseki /opt/fuseki/config
 COPY packaging/docker/fuseki-start.sh /usr/local/bin/fuseki-start

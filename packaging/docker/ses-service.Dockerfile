@@ -27,7 +27,7 @@ RUN apt-get update -q && apt-get install -y -q --no-install-recommends python3 l
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --no-create-home --home-dir /nonexistent qstorman \
     && install -d -o qstorman /var/lib/qstorman /run/qstorman-secrets /run/qstorman-certificates \
-        /run/qstorman-monitor /run/qstorman-authority
+        /run/qstorman-knowledge /run/qstorman-portal /run/qstorman-monitor /run/qstorman-authority
 COPY --from=build /opt/qstorman/venv /opt/qstorman/venv
 COPY ontology /opt/qstorman/ontology
 ENV SES_ONTOLOGY_DIR=/opt/qstorman/ontology

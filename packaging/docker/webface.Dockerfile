@@ -22,7 +22,7 @@ RUN /opt/build/bin/pip wheel -q --no-deps --no-index --no-build-isolation --whee
 FROM ${BASE}
 RUN apt-get update -q && apt-get install -y -q --no-install-recommends python3 && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --no-create-home --home-dir /nonexistent qstorman \
-    && install -d -o qstorman /var/lib/qstorman /run/qstorman-secrets
+    && install -d -o qstorman /var/lib/qstorman /run/qstorman-portal
 COPY --from=build /opt/qstorman/venv /opt/qstorman/venv
 ENV PATH=/opt/qstorman/venv/bin:/usr/bin:/bin
 USER qstorman

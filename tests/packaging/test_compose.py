@@ -6,6 +6,7 @@ import importlib
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,47 @@ def test_no_secret_is_in_the_file_or_an_image() -> None:
     for text in texts:
         assert not re.search(r"(?i)(password|secret|token)\s*[:=]\s*['\"]?[A-Za-z0-9]{8,}", text)
         assert not re.search(r"\b[0-9a-f]{32,}\b", text)
+
+
+def test_each_part_mounts_its_own_volumes_only() -> None:
+    """What two parts share holds no secret: a certificate of the authority, a socket that asks the kernel."""
+    shared = {"sockets": {"webface", "postgres"}}
+    mounted: dict[str, set[str]] = {name: set() for name in COMPOSE["volumes"]}
+    for service in LONG_RUNNING:
+        for entry in SERVICES[service].get("volumes", []):
+            name = entry.split(":")[0]
+            if name in mounted:
+                mounted[name].add(service)
+                folder = entry.split(":")[1]
+                assert entry.endswith(":ro") or not folder.startswith("/run/qstorman-") or name in shared
+    assert {name: parts for name, parts in mounted.items() if len(parts) > 1} == shared
+    assert mounted["certificates"] == set(), "the authority's key and the administrator's token"
+    assert len(mounted) > 8
+
+
+def test_setup_gives_each_part_the_secrets_it_needs_and_no_other(tmp_path: Path) -> None:
+    script = (ROOT / "packaging/compose/setup.sh").read_text().replace("/run/qstorman-", f"{tmp_path}/")
+    for entry in SERVICES["setup"]["volumes"]:
+        if ":/run/qstorman-" in entry:
+            (tmp_path / entry.split(":/run/qstorman-")[1]).mkdir()
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    for _ in range(2):  # a second time, as at each `up`
+        done = subprocess.run(["sh", "-c", script], env={"PATH": path}, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    found = {one.name: {file.name for file in one.iterdir()} for one in tmp_path.iterdir()}
+    made = found.pop("certificates")
+    assert {"admin-token", "ca-key.pem"} <= made
+    assert found == {
+        "secrets": {"ca.pem", "kb-writer", "ses-service-key.pem", "ses-service.pem", "tokens.toml"},
+        "knowledge": {"ca.pem", "fuseki-key.pem", "fuseki.pem", "passwd.txt"},
+        "portal": {"ca.pem", "portal-token", "webface-key.pem", "webface.pem"},
+        "monitor": {"ca.pem", "smed-monitor-key.pem", "smed-monitor.pem"},
+        "authority": {"ca.pem"},
+    }
+    kept = {file: file.read_text() for file in tmp_path.glob("*/*") if not file.name.endswith(".pem")}
+    secrets = [kept[tmp_path / name].strip() for name in ("certificates/admin-token", "portal/portal-token")]
+    assert not any(secret in kept[tmp_path / "secrets/tokens.toml"] for secret in secrets)
+    assert {file.stat().st_mode & 0o077 for file in kept} == {0}
 
 
 def test_the_site_of_the_example_is_monitored_and_described_alike() -> None:
