@@ -44,7 +44,7 @@ listing() {
     -o -path ./var/cache -o -path ./var/log -o -path ./var/lib/dpkg -o -path ./var/lib/apt -o -path ./etc/ld.so.cache \
     -o -path './etc/*-' -o -path ./etc/.pwd.lock -o -path ./var/lib/systemd \) -prune -o -print | sort)
 }
-accounts() { cut -d: -f1 "$root/etc/passwd" | grep -vx qstorman | sort; }
+accounts() { cut -d: -f1 "$root/etc/passwd" | grep -v "^qstorman" | sort; }
 boot() {
   systemd-nspawn --quiet --directory="$root" --boot --register=no --keep-unit --console=pipe --resolv-conf=off \
     --timezone=off --link-journal=no </dev/null >"$work/boot.log" 2>&1 &
@@ -85,7 +85,7 @@ inside /packages/deb_life.sh
 listing >"$work/after"
 if [ "$before" = "$(inside dpkg-query -W -f '${Package}\n')" ] \
   && diff "$work/before" "$work/after" && diff "$work/accounts-before" <(accounts); then
-  echo "Nothing is left but the account of the services, as the description of qstorman-services says."
+  echo "Nothing is left but the accounts of the services, as the description of qstorman-services says."
 else
   echo "Purging left something." >&2
   exit 1

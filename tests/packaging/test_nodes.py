@@ -138,6 +138,20 @@ def test_units_of_one_machine_start_after_those_they_ask_and_wait_for_none_in_va
     assert not any(needs.values())
 
 
+def test_each_service_is_a_user_of_its_own_with_a_closed_state() -> None:
+    made = (ROOT / "packaging/systemd/qstorman.sysusers").read_text()
+    users = {}
+    for name in ("ses-service", "smed-monitor", "ses-webface"):
+        unit = (ROOT / f"packaging/systemd/{name}.service").read_text()
+        (users[name],) = re.findall(r"^User=(\S+)$", unit, re.MULTILINE)
+        assert re.search(rf"^u {users[name]} - ", made, re.MULTILINE)
+        assert f"\nm {users[name]} qstorman-tls\n" in made
+        assert {"StateDirectoryMode=0700", "UMask=0077", "CapabilityBoundingSet="} <= set(unit.splitlines())
+    assert len(set(users.values())) == 3
+    service = (ROOT / "packaging/systemd/ses-service.service").read_text()
+    assert f" --portal-user {users['ses-webface']} " in service
+
+
 def test_no_unit_that_is_to_run_always_gives_up() -> None:
     """By default systemd starts nothing a sixth time in ten seconds: a port taken for a moment is enough."""
     units = [one.read_text() for one in (ROOT / "packaging" / "systemd").glob("*.service")]

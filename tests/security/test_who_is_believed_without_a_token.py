@@ -83,6 +83,14 @@ def test_a_user_acts_for_nobody_else_at_the_socket() -> None:
     assert (found.role, found.user) == (Role.USER, name)
 
 
+def test_the_portals_user_acts_for_people_at_the_socket_and_is_no_administrator() -> None:
+    asked = Authenticator(None, trust_loopback=False, portal_uid=65534)
+    found = asked.principal({"X-Acting-User": "bob"}.get, "x", "uid:65534")
+    assert (found.role, found.user) == (Role.PORTAL, "bob")
+    with pytest.raises(UnauthenticatedProblem):
+        asked.principal({"X-Forwarded-For": "192.0.2.7"}.get, "x", "uid:65534")
+
+
 def test_the_socket_takes_the_place_of_one_left_over_and_of_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "door"
     first = LocalDoor(path)

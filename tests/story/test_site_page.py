@@ -20,6 +20,12 @@ def test_the_page_makes_a_site(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-12000:]
         assert "Every link holds." in done.stdout
         placed = own.run("ls /srv/disk?/first").stdout
+        asked = "curl -sS --unix-socket /run/qstorman/service.sock -H 'X-Acting-User: alice' http://localhost"
+        portal = own.run(f"{asked}/v1/tokens; {asked}/v1/knowledge/site", user="qstorman-portal").stdout
+        users = own.run("cd /run/units; ps -o user:32= -p $(paste -sd, s*.pid)").stdout.split()
+    assert '"user":"alice"' in portal.replace(" ", "")
+    assert "Role portal may not do this" in portal, "it is no administrator"
+    assert set(users) >= {"qstorman", "qstorman-monitor", "qstorman-portal"}
     assert re.fullmatch(r"/srv/disk[12]/first\n", placed)
 
 

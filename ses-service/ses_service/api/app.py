@@ -51,6 +51,7 @@ def create_app(config: ServiceConfig) -> APIFlask:
     app.extensions[AUTHENTICATOR] = Authenticator(
         config.tokens,
         trust_loopback=config.trust_loopback,
+        portal_uid=config.portal_uid,
         signed=made.members.tokens if made.members else None,
         sessions=config.sessions,
         personal=made.personal_tokens,

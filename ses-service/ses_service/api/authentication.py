@@ -42,8 +42,9 @@ class Authenticator:
     With ``trust_loopback`` a request without a token acts as admin when it comes from this machine, names
     it by address or as localhost and nothing else (so that no web page can be made to send it), and did
     not pass a proxy. At a UNIX socket the kernel says who calls: root and the service's own user act as
-    admin, any other as that user. ``signed`` reads tokens of an OIDC issuer: who has one acts as that
-    user. ``sessions`` takes credentials of MUNGE. ``personal`` are tokens that people made for themselves.
+    admin, ``portal_uid`` as the portal, any other as that user. ``signed`` reads tokens of an OIDC issuer:
+    who has one acts as that user. ``sessions`` takes credentials of MUNGE. ``personal`` are tokens that
+    people made for themselves.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Authenticator:
         tokens: TokenFile | None,
         *,
         trust_loopback: bool,
+        portal_uid: int | None = None,
         signed: Tokens | None = None,
         sessions: Sessions | None = None,
         personal: PersonalTokens | None = None,
@@ -60,6 +62,7 @@ class Authenticator:
         self._signed = signed
         self._personal = personal
         self._trust_loopback = trust_loopback
+        self._portal_uid = portal_uid
 
     def principal(self, header: Callable[[str], str | None], host: str, remote: str | None) -> Principal:
         """Return who sent a request with these headers, to ``host``, from the address ``remote``.
@@ -77,7 +80,7 @@ class Authenticator:
         if authorization is None:
             uid = uid_of(remote or "")
             if uid is not None and not _proxied(header):
-                return _of_this_machine(uid, acting)
+                return _of_this_machine(uid, acting, self._portal_uid)
             if self._trust_loopback and _is_local(header, host, remote):
                 return Principal("loopback", Role.ADMIN, acting)
             raise UnauthenticatedProblem("A token is needed: send 'Authorization: Bearer TOKEN'.")
@@ -144,10 +147,12 @@ def _proxied(header: Callable[[str], str | None]) -> bool:
     return bool(header("X-Forwarded-For") or header("Forwarded"))
 
 
-def _of_this_machine(uid: int, acting: str | None) -> Principal:
+def _of_this_machine(uid: int, acting: str | None, portal_uid: int | None) -> Principal:
     """Return who a user is that the kernel names at a UNIX socket.  Raises UnauthenticatedProblem."""
     if uid in (0, os.geteuid()):
         return Principal(f"uid {uid}", Role.ADMIN, acting)
+    if uid == portal_uid:
+        return Principal(f"uid {uid}", Role.PORTAL, acting)
     try:
         name = _name_of(uid, int(time.monotonic() / _NAME_KEPT))
     except KeyError:

@@ -41,6 +41,7 @@ def main() -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="UNIX socket to serve at, too: programs of this machine need no token there (docs/security.md).",
 )
+@click.option("--portal-user", help="User who is the portal at the socket and so needs no token there.")
 @tls_options
 @click.option(
     "--trusted-ca",

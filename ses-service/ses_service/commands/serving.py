@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pwd
 import time
 import tomllib
 from contextlib import ExitStack, suppress
@@ -54,6 +55,7 @@ class Options:
 
     listen: str
     socket: Path | None
+    portal_user: str | None
     tls_cert: Path | None
     tls_key: Path | None
     tls_ca: Path | None
@@ -189,6 +191,7 @@ def _config(asked: Options, parts: _Parts, knowledge: KnowledgeBase, url: str) -
         sessions=parts.sessions,
         personal_tokens=parts.personal_tokens,
         trust_loopback=asked.trust_loopback,
+        portal_uid=_uid_of(asked.portal_user),
         store=RecordStore(parts.database, parts.writer),
         trust=parts.trust,
         members=parts.members,
@@ -201,6 +204,15 @@ def _config(asked: Options, parts: _Parts, knowledge: KnowledgeBase, url: str) -
         clock=SlewedClock(),
         wall=time.time,
     )
+
+
+def _uid_of(user: str | None) -> int | None:
+    """Return a user's number; none where this machine has no such user, as where no portal is installed."""
+    try:
+        return None if user is None else pwd.getpwnam(user).pw_uid
+    except KeyError:
+        _log.warning("no such user: the portal needs a token", portal_user=user)
+        return None
 
 
 def _tls_files(asked: Options) -> TlsFiles | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grp
 import os
 import pwd
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 _DAYS = 730
 _LONGEST_DAYS = 3650  # the authority's own certificate holds as long
 _SERVICE_USER = "qstorman"
+_KEYS_GROUP = "qstorman-tls"  # service, monitor and portal, which run as users of their own
 
 
 @click.group()
@@ -30,7 +32,11 @@ def tls() -> None:
     show_default=True,
     help="How long they hold.",
 )
-@click.option("--owner", help="User whose the keys are.  [qstorman, if root calls and there is one]")
+@click.option(
+    "--owner",
+    help="User whose the keys are, alone.  [qstorman, and readable by group qstorman-tls, if root calls and "
+    "there are these]",
+)
 def init(directory: Path, hosts: tuple[str, ...], days: int, owner: str | None) -> None:
     """Make a certificate for each HOST, signed by the site's authority.
 
@@ -40,9 +46,9 @@ def init(directory: Path, hosts: tuple[str, ...], days: int, owner: str | None) 
     """
     from ses_service.security.certificates import key_of, make_certificates
 
-    uid = _uid(owner)
+    uid, gid = _uid(owner), _gid(owner)
     try:
-        made = make_certificates(directory, hosts, days, uid)
+        made = make_certificates(directory, hosts, days, uid, gid)
     except (OSError, ValueError) as error:
         raise click.ClickException(f"{directory}: {error}") from None
     click.echo(f"authority    {directory / 'ca.pem'}  (copy it to every client; keep ca-key.pem here)")
@@ -65,4 +71,12 @@ def _uid(owner: str | None) -> int:
     except KeyError:
         if owner is not None:
             raise click.UsageError(f"--owner: there is no user {owner}") from None
+        return -1
+
+
+def _gid(owner: str | None) -> int:
+    """Return the group that reads the keys; -1: none but their owner."""
+    try:
+        return grp.getgrnam(_KEYS_GROUP).gr_gid if owner is None and os.geteuid() == 0 else -1
+    except KeyError:
         return -1

@@ -53,7 +53,8 @@ class ServiceConfig:
     """What an application is made from.
 
     ``knowledge`` and ``monitor_url`` may be absent: the service then says so wherever it matters.
-    ``sessions`` are of those whom MUNGE knows, ``personal_tokens`` those that people made for themselves.
+    ``portal_uid`` is the portal's user at the socket.  ``sessions`` are of those whom MUNGE knows,
+    ``personal_tokens`` those that people made for themselves.
     ``prepare`` loads what the knowledge base must hold, before it is first read.  ``max_body`` is in
     bytes.  Without a ``store`` the ledger is in memory only.  By ``trust`` the monitor is verified.
     ``members`` is a members file; what is known by it is kept in ``members_state``, and what portals tell of
@@ -70,6 +71,7 @@ class ServiceConfig:
     sessions: Sessions | None = None
     personal_tokens: PersonalTokens | None = None
     trust_loopback: bool = False
+    portal_uid: int | None = None
     policies: Policies = field(default_factory=Policies)
     store: RecordStore | None = None
     trust: Trust = field(default_factory=Trust)

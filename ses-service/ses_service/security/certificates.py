@@ -22,12 +22,12 @@ _CLOCKS = datetime.timedelta(hours=1)  # by which those of two machines may diff
 
 
 def make_certificates(
-    directory: Path, hosts: Sequence[str], days: int, uid: int
+    directory: Path, hosts: Sequence[str], days: int, uid: int, gid: int = -1
 ) -> list[tuple[Path, list[str]]]:
     """Write a certificate and its key for each host, ``HOST[,NAME|ADDRESS]...``; without: for this machine.
 
     Returns the file and the names of each.  The authority is made when the directory has none.  Keys belong
-    to ``uid``; -1: to the caller.  Raises OSError and ValueError.
+    to ``uid``; -1: to the caller.  With ``gid`` its members read them, too.  Raises OSError and ValueError.
     """
     if not directory.exists():
         directory.mkdir(parents=True)
@@ -38,7 +38,8 @@ def make_certificates(
         for names in ([one.split(",") for one in hosts] or [_this_machine()])
     ]
     for path, _ in made:
-        os.chown(key_of(path), uid, -1)
+        os.chown(key_of(path), uid, gid)
+        key_of(path).chmod(0o600 if gid == -1 else 0o640)
     return made
 
 
