@@ -13,13 +13,13 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kLargest = 64u << 20;
-constexpr const char *kFile = "/unsent";
+constexpr const char *kUnsentFile = "/unsent";
 constexpr const char *kFiles[] = {"opened", "ended", "decisions"};
 
 } // namespace
 
 Unsent::Unsent(const std::string &directory) : directory_(directory) {
-  std::istringstream lines(read_own(directory + kFile, kLargest));
+  std::istringstream lines(read_own(directory + kUnsentFile, kLargest));
   for (std::string line; std::getline(lines, line);) {
     if (json::parse(line, nullptr, false).is_object()) {
       bodies_.push_back(std::move(line));
@@ -39,7 +39,7 @@ std::string Unsent::first(const Announcement &head) const {
 void Unsent::drop_first() {
   bodies_.pop_front();
   if (bodies_.empty()) {
-    unlink((directory_ + kFile).c_str());
+    unlink((directory_ + kUnsentFile).c_str());
   }
 }
 
@@ -61,7 +61,7 @@ std::string Unsent::keep() const {
   for (; from != bodies_.end(); ++from) {
     text += *from + "\n";
   }
-  return write_own(directory_, kFile, text);
+  return write_own(directory_, kUnsentFile, text);
 }
 
 } // namespace ses::agent

@@ -198,7 +198,7 @@ void LustreHealth::add_pool(const std::string &system, Placement &placement) con
   size_t least = SIZE_MAX;
   for (const auto &[pool, members] : targets->second.pools) {
     const bool holds_all = std::ranges::all_of(
-        placement.osts, [&members](uint16_t ost) { return members.contains(ost); });
+        placement.osts, [&members = members](uint16_t ost) { return members.contains(ost); });
     if (holds_all && members.size() < least && pool.size() < SES_POOL_MAX) {
       least = members.size();
       placement.pool = pool;

@@ -1,0 +1,133 @@
+"""What is fuzzed, of which sources each target is built, and from which inputs it starts.
+
+A target is a file of `targets/` with `LLVMFuzzerTestOneInput`.  Run as a program, this builds all of them
+with clang into the folder that is named: `python tests/fuzz/targets.py build/fuzz`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBSES = ROOT / "libses"
+HERE = Path(__file__).parent
+AGENT = (
+    *("announcements/announcement", "announcements/quiet_answer", "announcements/unsent"),
+    *("claims/claim_ring", "claims/jobs", "lustre/health", "lustre/placement", "lustre/questions"),
+    *("lustre/targets", "node/identity", "node/own_file", "node/proc_files", "protocol/wire", "rates/process_io"),
+    *("service/json", "service/json_text", "service/messages", "service/needs", "systems/systems", "systems/union_branches"),
+    *("table/candidates", "table/choice", "table/saved_state", "table/table_answer"),
+)  # fmt: skip
+CORE = tuple(f"core/{name}.c" for name in ("judge", "predict", "rank", "stripe"))
+CHECKS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1", "-O1", "-pthread")
+
+
+@dataclass(frozen=True)
+class Target:
+    name: str
+    sources: tuple[str, ...]  # below libses; of the agent: as one unit
+    includes: tuple[str, ...] = ()  # below libses
+    libraries: tuple[str, ...] = ()
+    place: Path = HERE / "targets"
+    seeds: Path | None = None  # seeds/NAME
+
+    @property
+    def source(self) -> Path:
+        return next(iter(sorted(self.place.glob(f"{self.name}.c*"))))
+
+    @property
+    def corpus(self) -> Path:
+        return self.seeds or HERE / "seeds" / self.name
+
+
+def agent(name: str) -> Target:
+    return Target(name, CORE, ("agent",), ("spdlog", "fmt", "stdc++"))
+
+
+TARGETS = (
+    agent("agent_answers"),
+    agent("agent_claims"),
+    agent("agent_socket"),
+    Target(
+        "layout_fuzzer",
+        ("src/lustre/layout.c",),
+        ("src",),
+        place=ROOT / "tests/lustre/fuzz",
+        seeds=ROOT / "tests/lustre/corpus",
+    ),
+    Target(
+        "offload",
+        (*sorted(f"offload/{path.name}" for path in (LIBSES / "offload").glob("*.c")), "api/command.c"),
+        ("offload", "api"),
+        ("zmq", "msgpackc"),
+    ),
+    Target(
+        "share",
+        (
+            *(f"shm/{name}.c" for name in ("items", "lock", "region", "values")),
+            *("shm/remote/proof.c", "shm/remote/remote.c", "src/runtime/self.c", "segment/segment.c"),
+            *("net/munge.c", "net/tcp.c"),
+        ),
+        ("shm", "src", "."),
+        ("dl",),
+    ),
+    Target(
+        "slurm",
+        (
+            *("slurm/request.c", "slurm/published.c", "src/settings/require.c", "net/tcp.c"),
+            *("src/settings/require_wrong.c", "src/rules/pattern.c"),
+        ),
+        ("slurm", "src", "."),
+        ("m",),
+    ),
+)
+
+
+def build(targets: tuple[Target, ...], place: Path, compiler: str = "clang-14", *options: str | Path) -> None:
+    """Programs PLACE/NAME, with OPTIONS instead of libFuzzer where there are any."""
+    place.mkdir(parents=True, exist_ok=True)
+    common = [compiler, *CHECKS, *(() if options else ("-fsanitize=fuzzer-no-link",))]
+    common += ["-D_GNU_SOURCE", f"-I{LIBSES}", f"-I{LIBSES / 'include'}", f"-I{HERE / 'targets'}"]
+    cplusplus = ["-xc++", "-std=c++20", f"-I{LIBSES / 'agent'}"]
+    cplusplus += ["-DSPDLOG_SHARED_LIB", "-DSPDLOG_COMPILED_LIB", "-DSPDLOG_FMT_EXTERNAL"]
+    unit = place / "agent.o"
+    if any(target.name.startswith("agent") for target in targets):
+        text = "".join(f'#include "{LIBSES / "agent" / name}.cpp"\n' for name in AGENT)
+        (place / "agent.cpp").write_text(text)
+        run([*common, *cplusplus, "-c", place / "agent.cpp", "-o", unit])
+    for target in targets:
+        language = cplusplus if target.source.suffix == ".cpp" else ["-xc", "-std=gnu11"]
+        main = place / f"{target.name}.o"
+        folders = [f"-I{LIBSES / one}" for one in target.includes]
+        run([*common, *language, *folders, "-c", target.source, "-o", main])
+        command: list[str | Path] = [
+            *common,
+            *folders,
+            "-fno-math-errno",
+            "-std=gnu11",
+            "-o",
+            place / target.name,
+            main,
+        ]
+        command += [unit] if target.name.startswith("agent") else []
+        command += [LIBSES / source for source in target.sources]
+        run(
+            [
+                *command,
+                *(options or ("-fsanitize=fuzzer", "-fsanitize-link-c++-runtime")),
+                *(f"-l{one}" for one in target.libraries),
+            ]
+        )
+
+
+def run(command: list[str | Path]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}\n{done.stderr}")
+
+
+if __name__ == "__main__":
+    build(tuple(one for one in TARGETS if one.name in sys.argv[2:] or not sys.argv[2:]), Path(sys.argv[1]))

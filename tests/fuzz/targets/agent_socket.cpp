@@ -1,0 +1,51 @@
+// Messages of programs to the agent, and the texts of the kernel in which a user chooses words:
+// names of mounts, branches, processes.
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "claims/jobs.h"
+#include "must.h"
+#include "protocol/wire.h"
+#include "rates/process_io.h"
+#include "systems/systems.h"
+#include "systems/union_branches.h"
+
+using namespace ses::agent;
+
+namespace {
+
+void check(const Ask &ask) {
+  MUST(ask.application.size() < SES_APPLICATION_MAX);
+  MUST(printable(ask.application) == ask.application && printable(ask.pool) == ask.pool);
+  MUST(ask.rank.ranks == 0 || ask.rank.rank < ask.rank.ranks);
+  for (const Requirement &one : ask.requirements) {
+    MUST(std::isfinite(one.minimum) && one.minimum >= 0);
+    MUST(std::isfinite(one.weight) && one.weight > 0);
+  }
+  Placement placement;
+  placement.element = "union/b1";
+  placement.target = ask.application; // anything that fits
+  placement.pool = ask.pool;
+  (void)make_place_answer(placement, ask.stripe_count, ask.stripe_size);
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  const auto message = std::as_bytes(std::span(data, size));
+  if (const auto ask = parse_ask(message)) {
+    check(*ask);
+  }
+  if (const auto report = parse_report(message)) {
+    MUST(!report->created || report->error == 0);
+  }
+  const std::string text(reinterpret_cast<const char *>(data), size);
+  (void)parse_mountinfo(text);
+  (void)parse_branches(text);
+  (void)parse_job(text);
+  (void)parse_descriptor_info(text);
+  (void)parse_process_bytes(text);
+  return 0;
+}
