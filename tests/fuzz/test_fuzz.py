@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from targets import HERE, ROOT, TARGETS, build
+from fuzz_targets import HERE, ROOT, TARGETS, build
 
 SECONDS = int(os.environ.get("SES_FUZZ_SECONDS", "600"))
 PLACE = ROOT / "build/fuzz"

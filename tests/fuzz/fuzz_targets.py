@@ -1,7 +1,7 @@
 """What is fuzzed, of which sources each target is built, and from which inputs it starts.
 
 A target is a file of `targets/` with `LLVMFuzzerTestOneInput`.  Run as a program, this builds all of them
-with clang into the folder that is named: `python tests/fuzz/targets.py build/fuzz`.
+with clang into the folder that is named: `python tests/fuzz/fuzz_targets.py build/fuzz`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ HERE = Path(__file__).parent
 AGENT = (
     *("announcements/announcement", "announcements/quiet_answer", "announcements/unsent"),
     *("claims/claim_ring", "claims/jobs", "lustre/health", "lustre/placement", "lustre/questions"),
-    *("lustre/targets", "node/identity", "node/own_file", "node/proc_files", "protocol/wire", "rates/process_io"),
-    *("service/json", "service/json_text", "service/messages", "service/needs", "systems/systems", "systems/union_branches"),
+    *("lustre/targets", "node/identity", "node/own_file", "node/proc_files"),
+    *("protocol/wire", "rates/process_io", "service/json", "service/json_text"),
+    *("service/messages", "service/needs", "systems/systems", "systems/union_branches"),
     *("table/candidates", "table/choice", "table/saved_state", "table/table_answer"),
 )  # fmt: skip
 CORE = tuple(f"core/{name}.c" for name in ("judge", "predict", "rank", "stripe"))
