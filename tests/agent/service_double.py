@@ -85,6 +85,8 @@ class ServiceDouble:
         #: False: what is taken is not stored, and lost when the service is killed.
         self.stores = True
         self.stored = 0
+        #: Why it does not take a file or a decision; empty: it does.
+        self.refuses: Callable[[dict[str, Any]], str] = lambda _: ""
         #: Called with each request first; what it returns is sent instead of the usual answer.
         self.instead: Callable[[Request], Answer | None] = as_usual
         self.released = threading.Event()  # ends the delay of every answer under way
@@ -203,12 +205,21 @@ class ServiceDouble:
     def _announced(self, body: dict[str, Any]) -> Answer:
         assert len(body["opened"]) + len(body["ended"]) <= 2000
         unknown = []
+        files = [*body["opened"], *body["ended"]]
+        refused = {one["placement_id"]: why for one in files if (why := self.refuses(one))}
+        items = [
+            {"list": "decisions", "index": number, "detail": why}
+            for number, one in enumerate(body["decisions"])
+            if (why := self.refuses(one))
+        ]
         with self._lock:
             first = body["incarnation"] not in self._incarnations
             self.stored = body["number"] if self.stores else 0 if first else self.stored
             self._incarnations.add(body["incarnation"])
             for file in body["opened"]:
                 placement = file["placement_id"]
+                if self.refuses(file):
+                    continue
                 if placement not in self.placements:
                     if file["restore"] is None:
                         unknown.append(placement)
@@ -221,6 +232,8 @@ class ServiceDouble:
                     self.decided[placement] = (file["decision"], body["decisions"][file["decision"]["id"]])
                 self.opened_as.setdefault(placement, []).append(file)
             for end in body["ended"]:
+                if self.refuses(end):
+                    continue
                 if end["placement_id"] in self.placements:
                     self.ended_as.setdefault(end["placement_id"], []).append(end)
                 else:
@@ -236,7 +249,8 @@ class ServiceDouble:
             "stored": self.stored,
             "next_within_seconds": self.pace,
             "unknown": unknown,
-            "refused": [],
+            "refused": [{"placement_id": one, "detail": why} for one, why in refused.items()],
+            "refused_items": items,
             "open": held if first else None,
             "tables": [self._table(table) for table in body["tables"] if table["system"] == "union"],
             "needs": [

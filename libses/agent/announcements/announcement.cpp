@@ -250,8 +250,8 @@ std::string announcement_body(const Announcement &announcement) {
   }
   text.close(']');
   text.open("ended", '[');
-  for (const EndedFile *file : announcement.ended) {
-    put_ended(text, *file);
+  for (const auto &ended : announcement.ended) {
+    put_ended(text, *ended.file);
   }
   text.close(']');
   text.put("complete", announcement.complete);
@@ -282,7 +282,33 @@ std::string announcement_body(const Announcement &announcement) {
   return text.take();
 }
 
+std::string user_of_item(const Announcement &announcement, const RefusedItem &item) {
+  if (item.list == "decisions") {
+    const auto groups = decisions_of(announcement.opened).groups;
+    return item.index < groups.size() ? groups[item.index].first->user : "";
+  }
+  if (item.list == "reading" && announcement.reading) {
+    return item.index < announcement.reading->size() ? (*announcement.reading)[item.index].user
+                                                     : "";
+  }
+  return item.list == "users" && item.index < announcement.users.size()
+             ? announcement.users[item.index]
+             : "";
+}
+
 namespace {
+
+// Calls READ with each of LIST; what is wrong of one is said in NONSENSE.
+template <typename Read>
+void read_each(const json &list, const char *what, std::string &nonsense, Read read) {
+  for (const json &one : list) {
+    try {
+      read(one);
+    } catch (const std::exception &error) {
+      nonsense = std::string(what) + ": " + error.what();
+    }
+  }
+}
 
 // One that makes no sense is as good as none; the next request asks for all of it again.
 void read_tables(json &tables, AnnouncementReply &reply) {
@@ -296,12 +322,16 @@ void read_tables(json &tables, AnnouncementReply &reply) {
   }
 }
 
+// Those of a user of whom one makes no sense are asked for again.
 void read_needs(const json &needs, AnnouncementReply &reply) {
-  try {
-    reply.needs = parse_needs(needs);
-    reply.kept_needs = needs;
-  } catch (const std::exception &error) {
-    reply.nonsense = std::string("needs: ") + error.what();
+  std::map<std::string, json> of_users;
+  read_each(needs, "needs", reply.nonsense,
+            [&](const json &one) { of_users[text_field(one, "user")].push_back(one); });
+  for (const auto &[user, entries] : of_users) {
+    read_each(json::array({entries}), "needs", reply.nonsense, [&](const json &of_user) {
+      reply.needs.merge(parse_needs(of_user));
+      reply.kept_needs.insert(reply.kept_needs.end(), of_user.begin(), of_user.end());
+    });
   }
 }
 
@@ -329,21 +359,25 @@ std::optional<AnnouncementReply> parse_announcement_reply(const std::string &bod
     if (const json *returning = field_of(object, "return_within_seconds")) {
       reply.return_within = pause_of(*returning, kLongestReturn);
     }
-    for (const json &id : object.at("unknown")) {
-      reply.unknown.push_back(parse_id(id.get<std::string>()));
-    }
-    for (const json &refused : object.at("refused")) {
+    read_each(object.at("unknown"), "an id", reply.nonsense,
+              [&](const json &id) { reply.unknown.push_back(parse_id(id.get<std::string>())); });
+    read_each(object.at("refused"), "a refused file", reply.nonsense, [&](const json &refused) {
       reply.refused.emplace_back(parse_id(refused.at("placement_id").get<std::string>()),
                                  text_field(refused, "detail"));
+    });
+    if (const json *items = field_of(object, "refused_items")) {
+      read_each(*items, "a refused item", reply.nonsense, [&](const json &item) {
+        reply.refused_items.push_back({item.at("list").get<std::string>(),
+                                       item.at("index").get<size_t>(), text_field(item, "detail")});
+      });
     }
     if (const json *open = field_of(object, "open")) {
       if (open->size() > kMostInReply) {
         return std::nullopt;
       }
       reply.open.emplace();
-      for (const json &file : *open) {
-        reply.open->push_back(ledger_file(file));
-      }
+      read_each(*open, "an open file", reply.nonsense,
+                [&](const json &file) { reply.open->push_back(ledger_file(file)); });
     }
     if (field_of(object, "tables") != nullptr) {
       read_tables(object.at("tables"), reply);

@@ -1,8 +1,8 @@
 // What the agent tells the service about many files at once, and what the service answers
 // (POST /v1/nodes/{node}/announcements of ses-service/openapi.yaml).
 //
-// Pure: builds the body and reads the reply; no network, clock or log.  A malformed
-// reply is refused as a whole.
+// Pure: builds the body and reads the reply; no network, clock or log.  A reply without its
+// members is refused as a whole; what is wrong of one file, table or user is passed over.
 #ifndef SES_AGENT_ANNOUNCEMENT_H
 #define SES_AGENT_ANNOUNCEMENT_H
 
@@ -67,10 +67,14 @@ struct Announcement {
     std::string user;
     bool restore = false; // with its origin, for a service that does not know the placement
   };
+  struct Ended {
+    const EndedFile *file = nullptr;
+    std::string user;
+  };
   std::string incarnation; // 16 hexadecimal digits
   uint64_t number = 0;     // higher than that of the one before
   std::vector<Opened> opened;
-  std::vector<const EndedFile *> ended;
+  std::vector<Ended> ended;
   bool complete = false; // OPENED is all that is open on this node
   std::vector<std::string> users;
   std::map<std::string, std::string> generations; // by user: that of the needs known here
@@ -90,6 +94,13 @@ struct LedgerFile {
   int pid = 0;      // 0: not known
 };
 
+// What the service did not take of a list of an announcement, and is no file.
+struct RefusedItem {
+  std::string list;
+  size_t index = 0;
+  std::string detail;
+};
+
 struct AnnouncementReply {
   std::string instance;
   uint64_t stored = 0; // the number up to which announcements are stored
@@ -98,7 +109,8 @@ struct AnnouncementReply {
   std::chrono::milliseconds return_within{0}; // to a service that all nodes lost
   std::vector<uint64_t> unknown;
   std::vector<std::pair<uint64_t, std::string>> refused; // with the reason
-  std::optional<std::vector<LedgerFile>> open;           // none: nothing to compare
+  std::vector<RefusedItem> refused_items;
+  std::optional<std::vector<LedgerFile>> open; // none: nothing to compare
   std::vector<TableAnswer> tables;
   NeedsByUser needs;
   nlohmann::json kept_tables, kept_needs; // as the service said them, those that make sense
@@ -107,6 +119,8 @@ struct AnnouncementReply {
 
 [[nodiscard]] std::string announcement_path(const std::string &node);
 [[nodiscard]] std::string announcement_body(const Announcement &announcement);
+// Whose it is; empty: not known.
+[[nodiscard]] std::string user_of_item(const Announcement &announcement, const RefusedItem &item);
 [[nodiscard]] std::optional<AnnouncementReply> parse_announcement_reply(const std::string &body);
 
 } // namespace ses::agent

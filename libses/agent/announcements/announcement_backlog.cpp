@@ -1,5 +1,6 @@
 #include "announcements/announcement_backlog.h"
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -13,9 +14,9 @@ constexpr size_t kMostTaken = 20000; // openings and ends kept until stored, som
 } // namespace
 
 bool AnnouncementBacklog::crowded_by(uid_t uid) const {
-  const auto found = waiting_of_.find(uid);
-  return waiting() >= kMostWaiting ||
-         (found != waiting_of_.end() && found->second >= kMostWaitingOfUid);
+  const auto found = users_.find(uid);
+  return found != users_.end() &&
+         found->second.waiting() >= std::min(kMostWaitingOfUid, kMostWaiting / users_.size());
 }
 
 std::set<FileId> AnnouncementBacklog::streams_of(const std::set<FileId> &files) const {
@@ -43,39 +44,15 @@ void AnnouncementBacklog::queue_opening(uint64_t id, Open &open, bool at_front) 
     return;
   }
   open.waiting = true;
-  ++waiting_of_[open.opening.uid];
-  if (at_front) {
-    openings_.push_front(id);
-  } else {
-    openings_.push_back(id);
-  }
+  ++waiting_;
+  auto &openings = users_[open.opening.uid].openings;
+  openings.insert(at_front ? openings.begin() : openings.end(), id);
 }
 
 void AnnouncementBacklog::queue_ending(Ending ending, bool at_front) {
-  ++waiting_of_[ending.uid];
-  if (at_front) {
-    endings_.push_front(std::move(ending));
-  } else {
-    endings_.push_back(std::move(ending));
-  }
-}
-
-void AnnouncementBacklog::count_off(uid_t uid) {
-  if (const auto found = waiting_of_.find(uid); --found->second == 0) {
-    waiting_of_.erase(found);
-  }
-}
-
-// Its place in the queue, if it has one, is passed over.
-void AnnouncementBacklog::forget(std::unordered_map<uint64_t, Open> &map, uint64_t id) {
-  const auto found = map.find(id);
-  if (found == map.end()) {
-    return;
-  }
-  if (found->second.waiting) {
-    count_off(found->second.opening.uid);
-  }
-  map.erase(found);
+  ++waiting_;
+  auto &endings = users_[ending.uid].endings;
+  endings.insert(at_front ? endings.begin() : endings.end(), std::move(ending));
 }
 
 void AnnouncementBacklog::opened(uid_t uid, OpenedFile file) {
@@ -97,37 +74,52 @@ void AnnouncementBacklog::moved(uint64_t id, bool idle) {
 
 bool AnnouncementBacklog::ended(uid_t uid, EndedFile file) {
   const uint64_t id = file.placement_id;
-  if (waiting() >= 2 * kMostWaiting) { // crowded_by() stopped new placements long before
+  if (users_[uid].waiting() >= kMostWaiting) { // crowded_by() stopped new placements long before
     const auto found = open_.find(id);
     const bool never_told = found != open_.end() && found->second.waiting &&
                             !found->second.acknowledged && found->second.opening.restore;
-    forget(open_, id);
+    open_.erase(id);
     return never_told;
   }
   if (auto open = open_.extract(id)) {
+    uid = open.mapped().opening.uid; // an end waits behind its opening
     ending_.insert(std::move(open));
   }
   queue_ending({uid, std::move(file)}, false);
   return true;
 }
 
+// What was forgotten meanwhile is passed over.
+void AnnouncementBacklog::take_one(OfUser &user, Batch &batch) {
+  if (!user.openings.empty()) {
+    Open *open = find(user.openings.front());
+    user.openings.pop_front();
+    if (open != nullptr && std::exchange(open->waiting, false)) {
+      batch.opened.push_back(open->opening);
+    }
+  } else if (!user.endings.empty()) {
+    batch.ended.push_back(std::move(user.endings.front()));
+    user.endings.pop_front();
+  } else {
+    return;
+  }
+  --waiting_;
+}
+
+AnnouncementBacklog::Users::iterator AnnouncementBacklog::after(Users::iterator user) {
+  const bool has_some = user->second.waiting() > 0 || !user->second.taken.empty();
+  return has_some ? std::next(user) : users_.erase(user);
+}
+
 AnnouncementBacklog::Batch AnnouncementBacklog::take(size_t most) {
   Batch batch;
-  while (!openings_.empty() && batch.size() < most) {
-    const uint64_t id = openings_.front();
-    openings_.pop_front();
-    Open *open = find(id);
-    if (open == nullptr || !open->waiting) {
-      continue;
+  for (auto user = users_.lower_bound(next_); waiting_ > 0 && batch.size() < most;) {
+    if (user == users_.end()) {
+      user = users_.begin();
     }
-    open->waiting = false;
-    count_off(open->opening.uid);
-    batch.opened.push_back(open->opening);
-  }
-  while (openings_.empty() && !endings_.empty() && batch.size() < most) {
-    count_off(endings_.front().uid);
-    batch.ended.push_back(std::move(endings_.front()));
-    endings_.pop_front();
+    next_ = user->first + 1;
+    take_one(user->second, batch);
+    user = after(user);
   }
   return batch;
 }
@@ -183,14 +175,22 @@ void AnnouncementBacklog::tell_all_again() {
 void AnnouncementBacklog::settle(Batch &batch, uint64_t number,
                                  const std::vector<uint64_t> &unknown,
                                  const std::vector<uint64_t> &refused) {
-  Taken taken;
-  taken.number = number;
+  const auto keep = [&](uid_t uid, uint64_t opened, std::optional<Ending> ended) {
+    users_[uid].taken.push_back({number, opened, std::move(ended)});
+    ++taken_;
+  };
   std::unordered_set<uint64_t> untold(unknown.begin(), unknown.end());
+  const std::unordered_set<uint64_t> set_aside(refused.begin(), refused.end());
+  for (const uint64_t id : refused) {
+    untold.erase(id);
+    open_.erase(id);
+    ending_.erase(id);
+  }
   for (const Opening &opening : batch.opened) {
     const uint64_t id = opening.file.placement_id;
     if (Open *open = find(id)) {
       open->acknowledged = true;
-      taken.opened.push_back(id);
+      keep(opening.uid, id, std::nullopt);
       open->opening.restore = open->opening.restore && !opening.restore;
     }
     if (opening.restore) { // how it came about was said
@@ -207,61 +207,65 @@ void AnnouncementBacklog::settle(Batch &batch, uint64_t number,
     return true;
   };
   for (Ending &ending : batch.ended) {
-    if (is_told_again(ending_, ending.file.placement_id)) {
+    EndedFile bare{ending.file.placement_id, ending.file.reason, std::nullopt, {}};
+    if (set_aside.contains(bare.placement_id)) {
+      if (ending.file.bytes_written || ending.file.achieved || !ending.file.path.empty()) {
+        queue_ending({ending.uid, std::move(bare)}, false); // that it ended cannot be wrong
+      }
+    } else if (is_told_again(ending_, bare.placement_id)) {
       queue_ending(std::move(ending), false);
     } else {
-      taken.ended.push_back(std::move(ending));
+      keep(ending.uid, 0, std::move(ending));
     }
   }
   for (const uint64_t id : unknown) {
     (void)is_told_again(open_, id);
   }
-  for (const uint64_t id : refused) {
-    forget(open_, id);
-  }
-  if (taken.size() > 0) {
-    files_taken_ += taken.size();
-    taken_.push_back(std::move(taken));
-  }
-  while (files_taken_ > kMostTaken) {
-    forget_first_taken();
+  while (taken_ > kMostTaken) {
+    forget_first_taken(std::ranges::max_element(users_, {}, [](const auto &user) {
+                         return user.second.taken.size();
+                       })->second);
   }
 }
 
-void AnnouncementBacklog::forget_first_taken() {
-  for (const uint64_t id : taken_.front().opened) {
-    if (Open *open = find(id); open != nullptr && !open->waiting) {
-      open->opening.file.choice.reset(); // stored, and large
-    }
+void AnnouncementBacklog::forget_first_taken(OfUser &user) {
+  const Taken &first = user.taken.front();
+  if (first.ended) {
+    ending_.erase(first.ended->file.placement_id);
+  } else if (Open *open = find(first.opened); open != nullptr && !open->waiting) {
+    open->opening.file.choice.reset(); // stored, and large
   }
-  for (const Ending &ending : taken_.front().ended) {
-    forget(ending_, ending.file.placement_id);
-  }
-  files_taken_ -= taken_.front().size();
-  taken_.pop_front();
+  user.taken.pop_front();
+  --taken_;
 }
 
 void AnnouncementBacklog::stored(uint64_t number) {
-  while (!taken_.empty() && taken_.front().number <= number) {
-    forget_first_taken();
+  for (auto user = users_.begin(); user != users_.end(); user = after(user)) {
+    while (!user->second.taken.empty() && user->second.taken.front().number <= number) {
+      forget_first_taken(user->second);
+    }
   }
 }
 
 void AnnouncementBacklog::say_again() {
-  files_taken_ = 0;
-  for (Taken &taken : std::exchange(taken_, {})) {
-    for (Ending &ending : taken.ended) {
-      if (const auto found = ending_.find(ending.file.placement_id); found != ending_.end()) {
+  taken_ = 0;
+  for (auto &[uid, user] : users_) {
+    for (Taken &taken : std::exchange(user.taken, {})) {
+      if (!taken.ended) {
+        continue;
+      }
+      if (const auto found = ending_.find(taken.ended->file.placement_id); found != ending_.end()) {
         found->second.opening.restore = found->second.opening.file.origin != nullptr;
         queue_opening(found->first, found->second, false);
       }
-      queue_ending(std::move(ending), false);
+      queue_ending(std::move(*taken.ended), false);
     }
   }
 }
 
 void AnnouncementBacklog::put_back(Batch batch) {
   for (auto ending = batch.ended.rbegin(); ending != batch.ended.rend(); ++ending) {
+    next_ = ending->uid;
     queue_ending(std::move(*ending), true);
   }
   for (auto opening = batch.opened.rbegin(); opening != batch.opened.rend(); ++opening) {
@@ -269,13 +273,14 @@ void AnnouncementBacklog::put_back(Batch batch) {
     if (Open *open = find(id)) {
       open->opening.restore = opening->restore;
       queue_opening(id, *open, true);
+      next_ = opening->uid;
     }
   }
 }
 
 void AnnouncementBacklog::drop(const Batch &batch) {
   for (const Ending &ending : batch.ended) {
-    forget(ending_, ending.file.placement_id);
+    ending_.erase(ending.file.placement_id);
   }
 }
 

@@ -3,6 +3,9 @@
 // No I/O, threads or clock; its owner holds a lock.  Whatever is taken as a batch comes back as
 // settled, put back or dropped.  The service is told of an end together with the opening or later,
 // never before.
+//
+// What waits and what is kept is so by user: they take turns in a batch, and where there is no room
+// it is who has most that gets none.
 #ifndef SES_AGENT_ANNOUNCEMENT_BACKLOG_H
 #define SES_AGENT_ANNOUNCEMENT_BACKLOG_H
 
@@ -10,6 +13,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <vector>
@@ -43,7 +47,7 @@ public:
   // False when there is no room left: then only take_all() tells the service of this end.
   [[nodiscard]] bool ended(uid_t uid, EndedFile file);
 
-  // At most MOST of what waits.
+  // At most MOST of what waits, one of each user in turn.
   [[nodiscard]] Batch take(size_t most);
   // Everything that is open, as a complete list, and everything else that waits.  None when that is
   // more than MOST.
@@ -56,7 +60,8 @@ public:
 
   // The service has taken BATCH under NUMBER, and says that it does not know UNKNOWN: those are
   // told again with how they came about, if that is known and was not said already.  REFUSED are
-  // forgotten.  Of what ended only the ids are left in BATCH.
+  // forgotten, but that those of them that ended did.  Of what ended only the ids are left in
+  // BATCH.
   void settle(Batch &batch, uint64_t number, const std::vector<uint64_t> &unknown,
               const std::vector<uint64_t> &refused);
   // What was taken up to NUMBER is stored: what is over of it is forgotten.
@@ -69,7 +74,7 @@ public:
   [[nodiscard]] bool knows(uint64_t id) const { return open_.contains(id) || ending_.contains(id); }
   // Those of FILES, by device and inode, that are open and not idle.
   [[nodiscard]] std::set<FileId> streams_of(const std::set<FileId> &files) const;
-  [[nodiscard]] size_t waiting() const { return openings_.size() + endings_.size(); }
+  [[nodiscard]] size_t waiting() const { return waiting_; }
   [[nodiscard]] size_t open() const { return open_.size(); }
   // UID has so much waiting that it should get nothing more.
   [[nodiscard]] bool crowded_by(uid_t uid) const;
@@ -78,32 +83,37 @@ private:
   struct Open {
     Opening opening;
     bool acknowledged = false; // some service has it
-    bool waiting = false;      // in openings_
+    bool waiting = false;      // in openings of its user
   };
+
+  // An opening (its id) or an end in an announcement that was taken and is not known to be stored.
+  struct Taken {
+    uint64_t number = 0; // of the announcement
+    uint64_t opened = 0;
+    std::optional<Ending> ended;
+  };
+  struct OfUser {
+    std::deque<uint64_t> openings;
+    std::deque<Ending> endings;
+    std::deque<Taken> taken;
+    [[nodiscard]] size_t waiting() const { return openings.size() + endings.size(); }
+  };
+  using Users = std::map<uid_t, OfUser>;
 
   [[nodiscard]] Open *find(uint64_t id); // null: not known
   void queue_opening(uint64_t id, Open &open, bool at_front);
   void queue_ending(Ending ending, bool at_front);
-  void count_off(uid_t uid);
-  void forget(std::unordered_map<uint64_t, Open> &map, uint64_t id);
-  void forget_first_taken();
-
-  // An announcement that was taken and is not known to be stored.
-  struct Taken {
-    uint64_t number = 0;
-    std::vector<uint64_t> opened;
-    std::vector<Ending> ended;
-    [[nodiscard]] size_t size() const { return opened.size() + ended.size(); }
-  };
+  void take_one(OfUser &user, Batch &batch);
+  [[nodiscard]] Users::iterator after(Users::iterator user); // which goes if it has nothing
+  void forget_first_taken(OfUser &user);
 
   std::unordered_map<uint64_t, Open> open_;
-  std::deque<Taken> taken_;
-  size_t files_taken_ = 0; // in taken_
   // Ended, but the service has not stored it yet: what was open of them.
   std::unordered_map<uint64_t, Open> ending_;
-  std::deque<uint64_t> openings_;
-  std::deque<Ending> endings_;
-  std::map<uid_t, size_t> waiting_of_;
+  Users users_;
+  uid_t next_ = 0;     // whose turn it is, or the next one's
+  size_t waiting_ = 0; // of all users, as the next
+  size_t taken_ = 0;
 };
 
 } // namespace ses::agent

@@ -14,6 +14,9 @@ namespace {
 
 constexpr size_t kLargestBatch = 2000; // the contract's, as the next
 constexpr size_t kMostUsers = 1000;
+constexpr size_t kMaxBody = 1000000; // bytes; the service takes 1 MiB
+constexpr int kTooLarge = 413;       // its answer to more
+constexpr size_t kUnsentBatch = 40;  // not too large with the longest paths, either
 // The service is told of a file at once, unless it was told of others just before.  Whoever created
 // one may soon create another, and hears so many times as often as it may tell; a table is in use
 // for so long.
@@ -52,7 +55,7 @@ bool is_refused(const Reply &reply) {
 
 Announcer::Announcer(Service service)
     : service_(service), client_(service.services, service.token, service.trust),
-      incarnation_(random_digits()), unsent_(service.saved.directory()),
+      refusals_(service.health), incarnation_(random_digits()), unsent_(service.saved.directory()),
       batch_limit_(kLargestBatch) {
   for (const auto &[uid, needs] : service.saved.needs().users) {
     generation_of_[uid] = needs->generation;
@@ -254,8 +257,12 @@ void Announcer::send(Lock &lock, Batch batch) {
   Announcement announcement = announcement_of(batch, users);
   announcement.reading = reading;
   announcement.in_use = announcement.busy && in_use;
-  const Reply reply =
-      client_.request("POST", announcement_path(service_.node), announcement_body(announcement));
+  const std::string body = announcement_body(announcement);
+  Reply reply;
+  reply.status = kTooLarge;
+  if (body.size() <= kMaxBody || batch.size() <= 1) {
+    reply = client_.request("POST", announcement_path(service_.node), body);
+  }
   auto parsed = read(reply);
   lock.lock();
   if (!parsed) {
@@ -263,6 +270,7 @@ void Announcer::send(Lock &lock, Batch batch) {
     failed(std::move(batch), reply);
     return;
   }
+  refusals_.note(announcement, *parsed, now);
   settle(lock, std::move(batch), std::move(*parsed), now);
 }
 
@@ -297,7 +305,7 @@ void Announcer::tell_unsent(Lock &lock) {
 // What ended and is not known to be stored.
 void Announcer::keep_unsent() {
   const size_t waiting = backlog_.waiting();
-  for (const Batch &batch : backlog_.take_ended(kLargestBatch)) {
+  for (const Batch &batch : backlog_.take_ended(kUnsentBatch)) {
     unsent_.add(announcement_of(batch, {}));
   }
   const std::string why = unsent_.keep();
@@ -334,7 +342,7 @@ Announcement Announcer::announcement_of(const Batch &batch, const std::vector<ui
     announcement.opened.push_back({&opening.file, names_.name_of(opening.uid), opening.restore});
   }
   for (const auto &ending : batch.ended) {
-    announcement.ended.push_back(&ending.file);
+    announcement.ended.push_back({&ending.file, names_.name_of(ending.uid)});
   }
   uid_of_.clear();
   for (const uid_t uid : users) {
@@ -371,7 +379,9 @@ void Announcer::failed(Batch batch, const Reply &reply) {
                            reply);
     return;
   }
-  not_before_ = Clock::now() + part_of(kAfterFault, 0, random_);
+  if (reply.status != kTooLarge) {
+    not_before_ = Clock::now() + part_of(kAfterFault, 0, random_);
+  }
   if (size > 1 || ++attempts_ < kMostAttempts) {
     spdlog::debug("an announcement of {} files failed: HTTP {} {}", size, reply.status,
                   problem_detail(reply.body));
@@ -403,7 +413,6 @@ void Announcer::settle(Lock &lock, Batch batch, AnnouncementReply reply,
   heartbeat_at_ = now + part_of(creating ? std::min(pace_, pause()) : pace_, 0.8, random_);
   std::vector<uint64_t> refused;
   for (const auto &[id, why] : reply.refused) {
-    spdlog::debug("the service refuses placement {}: {}", format_id(id), printable(why));
     refused.push_back(id);
   }
   if (reply.instance != instance_) {

@@ -25,6 +25,7 @@
 #include "announcements/announcement.h"
 #include "announcements/announcement_backlog.h"
 #include "announcements/quiet_answer.h"
+#include "announcements/refusals.h"
 #include "announcements/unsent.h"
 #include "node/identity.h"
 #include "node/idle_files.h"
@@ -104,8 +105,9 @@ private:
   [[nodiscard]] bool is_to_look(size_t more) const;
 
   const Service service_;
-  ServiceClient client_; // of the thread, as the four below
+  ServiceClient client_; // of the thread, as the five below
   QuietAnswer quiet_;
+  Refusals refusals_;
   UserNames names_;
   std::map<std::string, uid_t> uid_of_;
   std::map<uid_t, std::string> generation_of_;

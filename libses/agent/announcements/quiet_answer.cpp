@@ -11,8 +11,9 @@ namespace {
 constexpr std::string_view kToldAt = "\"told_at\":", kStored = "\"stored\":";
 
 bool is_quiet(const AnnouncementReply &reply) {
-  return reply.unknown.empty() && reply.refused.empty() && !reply.open && reply.needs.empty() &&
-         reply.nonsense.empty() && std::ranges::all_of(reply.tables, [](const TableAnswer &table) {
+  return reply.unknown.empty() && reply.refused.empty() && reply.refused_items.empty() &&
+         !reply.open && reply.needs.empty() && reply.nonsense.empty() &&
+         std::ranges::all_of(reply.tables, [](const TableAnswer &table) {
            return !table.elements && table.loads.empty();
          });
 }

@@ -52,14 +52,14 @@ std::string Unsent::keep() const {
     return "";
   }
   size_t size = 0;
-  auto from = bodies_.end(); // the latest, if not all
-  while (from != bodies_.begin() && size + (from - 1)->size() < kLargest) {
-    size += (--from)->size() + 1;
+  auto end = bodies_.begin(); // the first, if not all: who has most is alone in the last ones
+  while (end != bodies_.end() && size + end->size() < kLargest) {
+    size += (end++)->size() + 1;
   }
   std::string text;
   text.reserve(size);
-  for (; from != bodies_.end(); ++from) {
-    text += *from + "\n";
+  for (auto body = bodies_.begin(); body != end; ++body) {
+    text += *body + "\n";
   }
   return write_own(directory_, kUnsentFile, text);
 }

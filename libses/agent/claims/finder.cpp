@@ -63,7 +63,7 @@ void Finder::find(std::vector<ClaimedFile> files) {
     const std::lock_guard lock(mutex_);
     for (ClaimedFile &file : files) {
       auto &queue = waiting_[file.uid];
-      if (count_ >= kMostWaiting || queue.size() >= kMostWaitingOfUid) {
+      if (queue.size() >= std::min(kMostWaitingOfUid, kMostWaiting / waiting_.size())) {
         too_many.emplace_back(file.uid, file.placement_id);
         continue;
       }

@@ -94,7 +94,8 @@ void Watcher::watch(std::vector<PlacedFile> files) {
   {
     const std::lock_guard lock(mutex_);
     for (PlacedFile &file : files) {
-      if (arrived_.size() >= kMostArrived) {
+      size_t &of_user = arrived_of_[file.uid];
+      if (of_user >= kMostArrived / arrived_of_.size()) {
         lost.push_back({file.uid, {file.placement_id, EndReason::kLost, std::nullopt, {}}});
         continue;
       }
@@ -102,6 +103,7 @@ void Watcher::watch(std::vector<PlacedFile> files) {
         file.handle.reset(); // looked for again when its turn comes
         file.searched = false;
       }
+      ++of_user;
       arrived_.push_back(std::move(file));
     }
     hurry = arrived_.size() >= kHurry;
@@ -194,6 +196,7 @@ void Watcher::take_over() {
   {
     const std::lock_guard lock(mutex_);
     arrived.swap(arrived_);
+    arrived_of_.clear();
     to_compare.swap(to_compare_);
   }
   ProcessLooks looks;
@@ -265,8 +268,12 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
     was_closed(file, file.orphan ? EndReason::kExited : EndReason::kClosed, {});
     return;
   }
-  const bool crowded = files_.size() >= most_watched_ || files_of_[file.uid] >= most_watched_ / 2;
-  if (crowded && files_.size() >= kMostPolled * most_watched_) {
+  const size_t of_user = files_of_[file.uid];
+  const auto is_over = [&](size_t most) {
+    return files_.size() >= most && of_user >= most / files_of_.size();
+  };
+  const bool crowded = of_user >= most_watched_ / 2 || is_over(most_watched_);
+  if (is_over(kMostPolled * most_watched_)) {
     spdlog::debug("placement {} is not followed: {} are already", format_id(id), files_.size());
     tell_end(file.uid, id, EndReason::kLost);
     return;

@@ -74,9 +74,9 @@ struct PlacedFile {
 class Watcher {
 public:
   // Watches at most MOST_WATCHED files, half of them of one uid; what goes beyond is looked for in
-  // its process twice a second, up to four times as many, and then given up as "lost".  Handles
-  // that wait and are numbered HIGHEST_HANDLE or above are let go, so that descriptors for new
-  // connections remain.
+  // its process twice a second, up to four times as many, and then given up as "lost".  Where that
+  // is full, users who have an equal share of it get no more.  Handles that wait and are numbered
+  // HIGHEST_HANDLE or above are let go, so that descriptors for new connections remain.
   Watcher(Announcer &announcer, const WritingOut &writing_out, size_t most_watched,
           int highest_handle);
   ~Watcher();
@@ -137,9 +137,10 @@ private:
   const UniqueFd wake_; // eventfd
   std::atomic<bool> stopping_{false};
 
-  std::mutex mutex_;              // guards the two below, and goes with the next
+  std::mutex mutex_;              // guards the three below, and goes with the next
   std::condition_variable go_on_; // of a thread that rests
   std::vector<PlacedFile> arrived_;
+  std::map<uid_t, size_t> arrived_of_; // how many of those
   std::optional<std::vector<LedgerFile>> to_compare_;
 
   // Of the thread only.

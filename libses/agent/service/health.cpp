@@ -34,11 +34,13 @@ ServiceHealth::ServiceHealth(Services &services, std::string told)
 
 ServiceHealth::~ServiceHealth() { unlink(told_.c_str()); }
 
-void ServiceHealth::tell(const std::string &text) const {
+void ServiceHealth::tell(const std::string &text) {
+  state_ = text;
+  const std::string more = refused_.empty() ? "" : "refused " + refused_ + "\n";
   const size_t name = told_.rfind('/') + 1;
   if (!told_.empty()) {
-    (void)write_own(name == 0 ? "./" : told_.substr(0, name), told_.substr(name), text + "\n",
-                    0644);
+    (void)write_own(name == 0 ? "./" : told_.substr(0, name), told_.substr(name),
+                    text + "\n" + more, 0644);
   }
 }
 
@@ -46,6 +48,12 @@ void ServiceHealth::look_is_over() {
   if (std::exchange(looking_, false)) {
     eventfd_write(looked_.get(), 1);
   }
+}
+
+void ServiceHealth::refused(const std::string &number_and_what) {
+  const std::lock_guard lock(mutex_);
+  refused_ = number_and_what;
+  tell(state_);
 }
 
 bool ServiceHealth::needed(std::chrono::milliseconds pace) {

@@ -31,7 +31,8 @@ using Clock = std::chrono::steady_clock;
 
 class ServiceHealth {
 public:
-  // TOLD is a file that says, for ses doctor: "reached URL", or "lost URL CAUSE"; empty: none.
+  // TOLD is a file that says, for ses doctor: "reached URL", or "lost URL CAUSE"; and on a second
+  // line "refused NUMBER WHAT", if the service refused anything.  Empty: none.
   ServiceHealth(Services &services, std::string told);
   ~ServiceHealth();
   ServiceHealth(const ServiceHealth &) = delete;
@@ -46,6 +47,9 @@ public:
   void worked(std::chrono::milliseconds return_within);
   // REPLY is no usable one, because of CAUSE.  What an earlier service did changes nothing.
   void failed(const std::string &cause, const Reply &reply);
+
+  // It refused so many files and other items until now, and what of late: "NUMBER WHAT".
+  void refused(const std::string &number_and_what);
 
   // A program needs the service, which is not available.  True: somebody looks whether it is back,
   // which looked_descriptor() tells.  False: not yet again, PACE being the service's own.
@@ -66,11 +70,12 @@ private:
     bool nobody_there = false; // when it was asked last
   };
 
-  void look_is_over(); // mutex_ is held
-  void tell(const std::string &text) const;
+  void look_is_over();                // mutex_ is held
+  void tell(const std::string &text); // mutex_ is held
 
   Services &services_;
   const std::string told_;
+  std::string state_, refused_;     // as TOLD says them
   const UniqueFd failure_, looked_; // eventfd
   std::atomic<bool> available_{false};
   mutable std::mutex mutex_;

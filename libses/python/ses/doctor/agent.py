@@ -10,7 +10,7 @@ from pathlib import Path
 from ses_client.answers.elements import Element
 
 from ses.doctor.agent_protocol import BadAnswerError, Status, ask, listener
-from ses.doctor.finding import Finding, fault, ok, skipped
+from ses.doctor.finding import Finding, fault, ok, skipped, warning
 
 SOCKET, SERVICE = "agent socket", "agent to service"
 _LIMIT_SECONDS = 2.0
@@ -60,13 +60,22 @@ def check_socket(path: Path) -> list[Finding]:
 def check_reaches(path: Path) -> list[Finding]:
     """Look at what the agent says of its service, in a file beside its socket; one of before says nothing."""
     try:
-        how, _, rest = path.with_name(f"{path.name}.service").read_text("utf-8", "replace").partition(" ")
+        text = path.with_name(f"{path.name}.service").read_text("utf-8", "replace")
     except OSError:
         return []
+    state, _, more = text.partition("\n")
+    how, _, rest = state.partition(" ")
     url, _, cause = rest.strip().partition(" ")
+    number, _, what = more.strip().removeprefix("refused ").partition(" ")
+    refused = []
+    if number:
+        detail = f"The service refused {number} parts of what the agent announced, last {what.rstrip('.')}."
+        mend = "Nobody else's files are affected. Use agent and service of the same version."
+        refused = [warning(SERVICE, detail, mend)]
     if how == "reached":
-        return [ok(SERVICE, f"the agent reaches {url}")]
+        return [ok(SERVICE, f"the agent reaches {url}"), *refused]
     return [
+        *refused,
         fault(
             SERVICE,
             f"The agent does not reach {url}: {cause.rstrip('.')}.",

@@ -1,0 +1,40 @@
+// What the service refuses of what it is told of users: counted, and named in the log, once a
+// minute for each user.
+//
+// One thread.
+#ifndef SES_AGENT_REFUSALS_H
+#define SES_AGENT_REFUSALS_H
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "announcements/announcement.h"
+#include "service/health.h"
+
+namespace ses::agent {
+
+class Refusals {
+public:
+  explicit Refusals(ServiceHealth &health) : health_(health) {}
+
+  // What REPLY refuses of ANNOUNCEMENT, at NOW.
+  void note(const Announcement &announcement, const AnnouncementReply &reply,
+            Clock::time_point now);
+
+private:
+  void note(const std::string &user, const std::string &why, Clock::time_point now);
+
+  struct Said {
+    Clock::time_point at{};
+    size_t since = 0; // how many were refused since then
+  };
+  ServiceHealth &health_;
+  std::map<std::string, Said> said_; // by user
+  size_t total_ = 0;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_REFUSALS_H

@@ -1,0 +1,137 @@
+// backlog_shares SEED: users who open and end files at random, batches of which some are put back,
+// some files refused, and some not stored by a service that is another one then.  Prints what is
+// wrong, or "all told".
+//
+// backlog_shares: one user has 50,000 files waiting and is refused some, another has one file.
+// Prints in which batch that is, for how many users there is room, and whose is kept.
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <set>
+#include <unordered_map>
+
+#include "announcements/announcement_backlog.h"
+
+using namespace ses::agent;
+
+namespace {
+
+OpenedFile file_of(uint64_t id) {
+  OpenedFile file;
+  file.placement_id = id;
+  file.origin = std::make_shared<const Origin>();
+  return file;
+}
+
+int shares() {
+  AnnouncementBacklog book;
+  for (uint64_t id = 1; id <= 50000; ++id) {
+    book.opened(1000, file_of(id));
+  }
+  std::printf("crowded %d, other %d", book.crowded_by(1000), book.crowded_by(1001));
+  book.opened(1001, file_of(100001));
+  (void)book.ended(1001, {100001, EndReason::kClosed, 7, ""});
+  auto batch = book.take(2000);
+  bool is_there = false;
+  for (const auto &opening : batch.opened) {
+    is_there = is_there || opening.uid == 1001;
+  }
+  std::printf(", first batch %d and %zu", is_there, batch.ended.size());
+  uint64_t number = 0;
+  book.settle(batch, ++number, {}, {});
+  while (book.waiting() > 0) {
+    batch = book.take(2000);
+    book.settle(batch, ++number, {}, {});
+  }
+  for (uint64_t id = 1; id <= 50000; ++id) {
+    (void)book.ended(1000, {id, EndReason::kClosed, 7, ""});
+  }
+  while (book.waiting() > 0) {
+    batch = book.take(2000);
+    book.settle(batch, ++number, {}, {});
+  }
+  std::printf(", kept %d and %d\n", book.knows(100001), book.knows(1));
+  return 0;
+}
+
+int wrong(const char *what, uint64_t id) {
+  std::printf("%s: %llu\n", what, static_cast<unsigned long long>(id));
+  return 1;
+}
+
+struct Told {
+  bool opened = false, ended = false, refused = false;
+};
+
+int random(unsigned seed) {
+  std::mt19937 dice(seed);
+  const auto chance = [&](unsigned of) { return dice() % of == 0; };
+  AnnouncementBacklog book;
+  std::unordered_map<uint64_t, uid_t> open;
+  std::unordered_map<uint64_t, Told> told;
+  uint64_t next = 1, number = 0;
+  for (unsigned step = 0; step < 4000 || book.waiting() > 0; ++step) {
+    if (step < 4000 && !chance(3)) {
+      const uid_t uid = chance(4) ? dice() % 5 : 0;
+      open[next] = uid;
+      told[next];
+      book.opened(uid, file_of(next++));
+    }
+    if (step < 4000 && !open.empty() && chance(2)) {
+      const auto [id, uid] = *open.begin();
+      open.erase(open.begin());
+      (void)book.ended(uid, {id, EndReason::kClosed, 7, ""});
+    }
+    if (!chance(5) && step < 4000) {
+      continue;
+    }
+    auto batch = book.take(1 + dice() % 40);
+    if (chance(3)) {
+      book.put_back(std::move(batch));
+      continue;
+    }
+    std::vector<uint64_t> refused;
+    for (const auto &opening : batch.opened) {
+      Told &one = told[opening.file.placement_id];
+      if (opening.file.placement_id % 7 == 0) {
+        refused.push_back(opening.file.placement_id);
+        one.refused = true;
+      }
+      one.opened = true;
+    }
+    for (const auto &ending : batch.ended) {
+      if (!told[ending.file.placement_id].opened) {
+        return wrong("an end before its opening", ending.file.placement_id);
+      }
+      told[ending.file.placement_id].ended = true;
+    }
+    book.settle(batch, ++number, {}, refused);
+    if (chance(10)) {
+      book.stored(number - dice() % 2);
+    }
+    if (chance(50)) {
+      book.say_again();
+    }
+  }
+  for (const auto &[id, one] : told) {
+    if (!one.opened || one.refused != (id % 7 == 0) || one.ended == open.contains(id)) {
+      return wrong("not told as it is", id);
+    }
+    if (one.refused && book.knows(id) && open.contains(id)) {
+      return wrong("refused and kept", id);
+    }
+  }
+  book.stored(number);
+  if (book.waiting() != 0) {
+    return wrong("left over", book.waiting());
+  }
+  std::puts("all told");
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  return argc > 1 ? random(static_cast<unsigned>(std::strtoul(argv[1], nullptr, 10))) : shares();
+}

@@ -1,0 +1,120 @@
+"""Users share the agent's messages, memory and log: what one does costs another nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_sources import link
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+
+@pytest.fixture(scope="module")
+def backlog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("backlog") / "backlog_shares"
+    return link(program, Path(__file__).parent / "probes/backlog_shares.cpp")
+
+
+@pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine
+def test_a_user_with_many_files_waiting_delays_and_displaces_no_other(backlog: Path) -> None:
+    said = subprocess.run([backlog], capture_output=True, text=True, check=True).stdout
+    assert said == "crowded 1, other 0, first batch 1 and 1, kept 1 and 0\n"
+
+
+@pytest.mark.timeout(1000)
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_is_put_back_refused_and_said_again_all_is_told_in_order(backlog: Path, seed: int) -> None:
+    said = subprocess.run([backlog, str(seed)], capture_output=True, text=True, check=False).stdout
+    assert said == "all told\n"
+
+
+def test_a_refused_file_is_set_aside_at_once_and_the_others_are_known(
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    asked = [agent.ask(device) for _ in range(9)]
+    cursed = asked[0].answer.placement
+    service.refuses = lambda one: "device: odd" if one.get("placement_id") == cursed else ""
+    files = [one.create(tmp_path / f"f{number}") for number, one in enumerate(asked)]
+    others = {one.answer.placement for one in asked[1:]}
+    wait_until(lambda: others <= service.open_now(), "the others are known")
+    agent.wait_for("the service refuses what was announced of user ")
+    for fd in files:
+        os.close(fd)
+    wait_until(lambda: all(service.ended(one) for one in others), "the others have ended")
+    bodies = [one.body for one in service.announcements()]
+    opened = [file for body in bodies for file in body["opened"] if file["placement_id"] == cursed]
+    assert len(opened) <= 2 or agent.was_kept_waiting(), "it is not said again"
+    assert agent.log.read_text().count("the service refuses") == 1
+    told = Path(f"{agent.socket}.service").read_text().splitlines()
+    assert told[0] == f"reached {service.url}"
+    assert told[1].startswith("refused 1 what was announced of user ")
+
+
+def test_an_end_that_is_refused_is_told_without_its_figures(
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    service.refuses = lambda one: "bytes_written: odd" if one.get("bytes_written") is not None else ""
+    conversation = agent.ask(device)
+    fd = conversation.create(tmp_path / "file")
+    os.write(fd, b"abc")
+    os.close(fd)
+    service.wait_for_end(conversation.answer.placement)
+    assert service.ended(conversation.answer.placement) == [{"reason": "closed", "bytes_written": None}]
+
+
+def test_a_refused_decision_is_named_with_its_user_once(
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    service.refuses = lambda one: "weight: odd" if "decided_at" in one else ""
+    for number in range(3):
+        conversation = agent.ask(device)
+        os.close(conversation.create(tmp_path / f"f{number}"))
+        service.wait_for_end(conversation.answer.placement)
+    agent.wait_for("decisions: weight: odd")
+    (line,) = [one for one in agent.log.read_text().splitlines() if "the service refuses" in one]
+    assert "of user " in line
+
+
+ODD_MEMBERS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "unknown": lambda answer: [*answer["unknown"], 7, "x"],
+    "refused": lambda _: [{"placement_id": "x"}, 3],
+    "refused_items": lambda _: [{"list": 1}, None],
+    "open": lambda _: [{"placement_id": "a" * 16}, 5],
+    "needs": lambda answer: [
+        *answer["needs"],
+        {
+            "user": "mallory",
+            "generation": "1",
+            "requirements": [{"code": 3, "bound": -1, "weight": 1}, {"code": 3, "bound": 1, "weight": 0}],
+        },
+        7,
+    ],
+    "tables": lambda answer: [*answer["tables"], {"system": "other"}, 7],
+}
+
+
+@pytest.mark.parametrize("member", ODD_MEMBERS)
+def test_one_odd_part_of_an_answer_hides_no_other(
+    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path, member: str
+) -> None:
+    announced = service._announced
+
+    def odd(body: dict[str, Any]) -> Any:
+        answer = announced(body)
+        answer.body[member] = ODD_MEMBERS[member](answer.body)
+        return answer
+
+    service._announced = odd  # type: ignore[method-assign]
+    agent = start(service.url)
+    agent.wait_for("union has 2 candidates")
+    conversation = agent.ask(device)
+    os.close(conversation.create(tmp_path / "file"))
+    service.wait_for_end(conversation.answer.placement)
+    agent.wait_for("that makes no sense")
+    assert not agent.says("lost (") or agent.was_kept_waiting()
