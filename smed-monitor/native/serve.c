@@ -5,6 +5,7 @@
 #include "system/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -16,9 +17,23 @@
 #define GREETING_MS 2000u
 #define ANSWER_MS 1000u
 
+#define PLACES (3 * SMED_SERVE_MOST)
+
+enum stage { FREE, UNPROVEN, PROVEN, CUT_OFF };
+
+/* Connections: SMED_SERVE_MOST that have shown the key, as many that have not, and those of them
+ * that are cut off, until their threads have gone. */
+static struct place {
+  enum stage stage;
+  int socket; /* its channel has one of its own */
+  uint64_t begun_ns;
+  struct ses_tcp_address from;
+} places[PLACES];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the places */
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+
 static struct smed_table *table;
 static struct smed_offer offer;
-static _Atomic int connections;
 static pthread_t reads; /* the thread that serves one-sided reads */
 static volatile int reads_end;
 
@@ -26,16 +41,81 @@ static void awake(void) {
   atomic_store_explicit(&table->asked_ns, ses_now_ns(), memory_order_relaxed);
 }
 
-/* A connection: its socket is ARGUMENT. */
+/* With the lock held, as all up to begin(). */
+static int count(enum stage stage, const char *host) {
+  int found = 0;
+
+  for (struct place *one = places; one < places + PLACES; one++)
+    found += one->stage == stage && (host == NULL || strcmp(one->from.host, host) == 0);
+  return found;
+}
+
+static struct place *find_free(void) {
+  for (struct place *one = places; one < places + PLACES; one++)
+    if (one->stage == FREE)
+      return one;
+  return NULL;
+}
+
+/* The oldest from the host with most that have not shown the key. */
+static void cut_one_off(void) {
+  struct place *found = NULL;
+  int most = 0;
+
+  for (struct place *one = places; one < places + PLACES; one++) {
+    int of_host = one->stage == UNPROVEN ? count(UNPROVEN, one->from.host) : 0;
+    if (of_host > most || (of_host == most && of_host > 0 && one->begun_ns < found->begun_ns))
+      found = one, most = of_host;
+  }
+  shutdown(found->socket, SHUT_RDWR); /* its thread goes */
+  found->stage = CUT_OFF;
+}
+
+/* A place for SOCKET: who has the key always gets one, whatever others do who do not. */
+static struct place *begin(int socket) {
+  struct place made = {UNPROVEN, socket, ses_now_ns(), {"", ""}};
+  struct place *place;
+
+  ses_tcp_of(socket, true, &made.from);
+  pthread_mutex_lock(&lock);
+  if (count(UNPROVEN, NULL) >= SMED_SERVE_MOST)
+    cut_one_off();
+  while ((place = find_free()) == NULL)
+    pthread_cond_wait(&left, &lock);
+  *place = made;
+  pthread_mutex_unlock(&lock);
+  return place;
+}
+
+/* It has shown the key.  False: as many as may be have. */
+static bool prove(struct place *place) {
+  pthread_mutex_lock(&lock);
+  bool fits = place->stage == UNPROVEN && count(PROVEN, NULL) < SMED_SERVE_MOST;
+  if (fits)
+    place->stage = PROVEN;
+  pthread_mutex_unlock(&lock);
+  return fits;
+}
+
+static void leave(struct place *place) {
+  pthread_mutex_lock(&lock);
+  close(place->socket);
+  place->stage = FREE;
+  pthread_cond_signal(&left);
+  pthread_mutex_unlock(&lock);
+}
+
+/* A connection: its place is ARGUMENT. */
 static void *talk(void *argument) {
+  struct place *place = argument;
   struct smed_channel *channel =
-      smed_channel_accept((int)(intptr_t)argument, ses_in_ms(GREETING_MS));
+      smed_channel_accept(fcntl(place->socket, F_DUPFD_CLOEXEC, 0), ses_in_ms(GREETING_MS));
   struct smed_hello hello;
   uint64_t soon = ses_in_ms(GREETING_MS);
   struct smed_table *copy = malloc(offer.bytes);
   char said = 0;
 
-  bool goes_on = channel != NULL && copy != NULL &&
+  bool goes_on = channel != NULL && copy != NULL && prove(place) &&
                  smed_channel_receive(channel, &hello, sizeof(hello), soon) &&
                  memcmp(&hello, &offer.hello, sizeof(hello)) == 0 &&
                  smed_channel_send(channel, &offer, sizeof(offer), soon);
@@ -54,7 +134,7 @@ static void *talk(void *argument) {
   free(copy);
   if (channel != NULL)
     smed_channel_close(channel);
-  atomic_fetch_sub(&connections, 1);
+  leave(place);
   return NULL;
 }
 
@@ -75,11 +155,9 @@ static void *take(void *argument) {
         ses_sleep_until(ses_in_ms(100)); /* no descriptors left, perhaps */
       continue;
     }
-    if (atomic_fetch_add(&connections, 1) >= SMED_SERVE_MOST ||
-        !start(talk, (void *)(intptr_t)socket)) {
-      atomic_fetch_sub(&connections, 1);
-      close(socket);
-    }
+    struct place *place = begin(socket);
+    if (!start(talk, place))
+      leave(place);
   }
   return NULL;
 }

@@ -1,7 +1,10 @@
 /*
  * How smed-sampler gives its table to other nodes: a thread that takes connections, one thread for
- * each connection (at most SMED_SERVE_MOST), and the window for one-sided reads (fabric.h), which a
- * third thread serves where the provider needs one and no polling loop does it.
+ * each connection, and the window for one-sided reads (fabric.h), which a third thread serves where
+ * the provider needs one and no polling loop does it.
+ *
+ * At most SMED_SERVE_MOST connections have shown the key.  As many others may be about to; one more
+ * takes the place of the oldest from the host that has most of them, which is cut off.
  */
 #ifndef SMED_SERVE_H
 #define SMED_SERVE_H

@@ -277,6 +277,19 @@ def test_one_that_connects_and_is_silent_holds_up_nobody(node: Node) -> None:
         node.eventually(lambda: node.way() == PULL, "another is answered")
 
 
+def test_who_does_not_show_the_key_keeps_nobody_out(node: Node) -> None:
+    """Who has it gets in at once, while more are silent than there are places."""
+    node.sample()
+    command = ["openssl", "s_client", "-connect", f"127.0.0.1:{node.port}", "-tls1_3"]
+    command += ["-psk", node.key.read_bytes().strip().hex(), "-psk_identity", "smed"]
+    with contextlib.ExitStack() as idle:
+        for _ in range(160):
+            silent = socket.create_connection(("127.0.0.1", node.port), 60, ("127.0.0.2", 0))
+            idle.enter_context(silent)
+        done = subprocess.run(command, input=b"", capture_output=True, timeout=60, check=False)
+    assert b"TLS_AES_128_GCM_SHA256" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("content", "mode", "told"),
     [("short", 0o600, "16 to 256 bytes"), ("a key of enough letters", 0o640, "read by others")],

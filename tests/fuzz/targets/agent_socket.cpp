@@ -38,9 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (const auto ask = parse_ask(message)) {
     check(*ask);
   }
-  if (const auto report = parse_report(message)) {
-    MUST(!report->created || report->error == 0);
-  }
+  (void)parse_report(message);
   const std::string text(reinterpret_cast<const char *>(data), size);
   (void)parse_mountinfo(text);
   (void)parse_branches(text);
