@@ -34,6 +34,7 @@
 #include "systems/housekeeper.h"
 #include "systems/stager.h"
 #include "systems/systems.h"
+#include "systems/union_health.h"
 #include "table/exchange.h"
 #include "table/file_place.h"
 #include "table/saved_state.h"
@@ -154,14 +155,16 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   Exchange exchange;
   LustreHealth lustre(LustreHealth::of_this_node(
       [&systems] { return systems.mounted(SES_BACKEND_LUSTRE); }, read_mountinfo));
+  UnionHealth unions([&systems] { return systems.mounted(SES_BACKEND_MERGERFS); });
   WritingOut writing_out;
   TableKeeper table(
-      {options.socket_path, systems, lustre, options.lustre_form, exchange, writing_out});
+      {options.socket_path, systems, lustre, unions, options.lustre_form, exchange, writing_out});
   if (std::string why; !table.open(why)) {
     spdlog::error("there is no memory for a table of candidates: {}", why);
     return kCannotStart;
   }
   lustre.start();
+  unions.start();
   Announcer announcer({services, token, trust, options.node, health, exchange, saved});
   Watcher watcher(announcer, writing_out, std::min<size_t>(descriptors / 3, kMostWatched),
                   static_cast<int>(std::min<size_t>(descriptors - descriptors / 8, INT_MAX)));
@@ -184,7 +187,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
     exchange.ended({{placement, false}});
   });
   Stager stager(
-      [&housekeeper](const std::string &target) { housekeeper.sweep_from_now_on(target); });
+      unions, [&housekeeper](const std::string &target) { housekeeper.sweep_from_now_on(target); });
   Doorbell doorbell(table.publisher().asleep());
   Survey survey(options.jobs_dir);
   ClaimsKeeper claims({table, systems, health, announcer, exchange, finder, stager, doorbell,
@@ -222,6 +225,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   finder.stop(kLastClaims);
   stager.stop();
   lustre.stop();
+  unions.stop();
   housekeeper.stop();
   const size_t open_files = watcher.stop();
   announcer.stop(kLastReports);

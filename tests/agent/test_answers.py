@@ -217,7 +217,7 @@ def test_element_without_its_directory_is_left_out(
             return conversation.answer.element
 
     assert {placed_on() for _ in range(10)} == {"union/b2"}
-    assert agent.says(f"branch {branches['union/b1']} is not used")
+    assert agent.says("union/b1 takes no file: cannot be looked at: No such file")
 
 
 def test_staging_directory_that_went_is_made_again(

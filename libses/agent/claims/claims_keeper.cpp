@@ -211,14 +211,18 @@ void ClaimsKeeper::stage(uid_t uid, User &user, Time now) {
       continue;
     }
     const std::string &mount_point = parts_.table.about(system).mount_point;
+    uint64_t excluded = parts_.table.excluded(system);
     for (const ElementFacts &row : parts_.table.facts(system)->rows) {
+      const bool takes_files = (excluded & 1) == 0;
+      excluded >>= 1;
+      if (!takes_files) {
+        continue;
+      }
       const auto [found, is_first] = user.stages.try_emplace(row.target);
       Stage &stage = found->second;
-      const bool is_other = stage.mount_point != mount_point; // the branch of another union
-      if (is_first || is_other ||
-          (stage.state == StageState::kFailed && now - stage.since >= kStageAgain)) {
-        stage = {StageState::kWaiting, now, mount_point};
-        parts_.stager.request(uid, {mount_point, row.target}, false);
+      if (is_first || (stage.state == StageState::kFailed && now - stage.since >= kStageAgain)) {
+        stage = {StageState::kWaiting, now, {mount_point, row.target}};
+        parts_.stager.request(uid, stage.branch, false);
       }
     }
   }
@@ -232,7 +236,7 @@ void ClaimsKeeper::stage_again(uid_t uid, const std::string &target, Time now) {
   Stage &stage = found->second.stages[target];
   stage.state = StageState::kWaiting;
   stage.since = now;
-  parts_.stager.request(uid, {stage.mount_point, target}, true);
+  parts_.stager.request(uid, stage.branch, true);
   show_staged(found->second);
 }
 
@@ -271,14 +275,16 @@ uint64_t ClaimsKeeper::not_staged(uid_t uid, unsigned system, bool &is_final) co
     return 0;
   }
   const auto user = users_.find(uid);
+  const uint64_t excluded = parts_.table.excluded(system);
   uint64_t rows = 0, row = 1;
   for (const ElementFacts &facts : parts_.table.facts(system)->rows) {
     const auto known = user == users_.end() ? std::nullopt : [&]() -> std::optional<StageState> {
       const auto found = user->second.stages.find(facts.target);
       return found == user->second.stages.end() ? std::nullopt : std::optional(found->second.state);
     }();
-    rows |= known == StageState::kThere ? 0 : row;
-    is_final = is_final && known && known != StageState::kWaiting;
+    const bool is_waiting = !known.has_value() || *known == StageState::kWaiting;
+    rows |= known.has_value() && *known == StageState::kThere ? 0 : row;
+    is_final = is_final && ((excluded & row) != 0 || !is_waiting);
     row <<= 1;
   }
   return rows;

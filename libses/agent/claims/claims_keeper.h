@@ -77,7 +77,7 @@ private:
   struct Stage {
     StageState state = StageState::kWaiting;
     Time since{};
-    std::string mount_point; // of the union
+    Stager::Branch branch{};
   };
   struct User {
     std::unique_ptr<UserClaims> claims;

@@ -255,7 +255,7 @@ bool SocketServer::has_to_wait(const Connection &connection, Systems::Answer kno
   if (!knows_all && (parts_.health.available() || parts_.health.needed(parts_.announcer.pace()))) {
     return true;
   }
-  if (system.backend == SES_BACKEND_LUSTRE && !parts_.lustre.has_looked_at(system.name)) {
+  if (number && !parts_.table.has_places(*number)) {
     return true;
   }
   bool is_final = true;

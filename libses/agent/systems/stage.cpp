@@ -137,11 +137,14 @@ std::string swappable_by(const struct stat &status, const std::string &target, u
   return "";
 }
 
-std::string prepare_stage(const std::string &target, uid_t uid, UniqueFd &top) {
+std::string prepare_stage(const std::string &target, dev_t device, uid_t uid, UniqueFd &top) {
   const UniqueFd branch(open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat root {};
   if (!branch || fstat(branch.get(), &root) != 0) {
     return failed(target, "cannot be opened");
+  }
+  if (root.st_dev != device) {
+    return target + ": another file system was mounted there, or its own no more";
   }
   std::string why = swappable_by(root, target, uid);
   if (!why.empty()) {

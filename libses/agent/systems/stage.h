@@ -1,6 +1,6 @@
 // The staging directories on the branches of a union: TARGET/.ses and TARGET/.ses/UID.
 //
-// A target is used only if the union itself says that it is a branch (union_branches.h), and only
+// A target is used only if the union itself says that it is a branch (union_reading.h), and only
 // if nobody but root, the agent, a system account and the user served can rename TARGET/.ses away.
 //
 // A file is created complete in the caller's own staging directory and then linked to its name,
@@ -29,10 +29,12 @@ namespace ses::agent {
                                        uid_t uid);
 
 // Makes sure of TARGET/.ses (owner the agent, 0711) and TARGET/.ses/UID (owner UID, 0700),
-// both without set-group-id and default ACL, which files created there would inherit.
+// both without set-group-id and default ACL, which files created there would inherit.  Makes
+// nothing where TARGET is not on DEVICE, as it was when the union was looked at.
 // Returns an empty string, or why the directory cannot be used, naming the path.  TOP is
 // TARGET/.ses then.
-[[nodiscard]] std::string prepare_stage(const std::string &target, uid_t uid, UniqueFd &top);
+[[nodiscard]] std::string prepare_stage(const std::string &target, dev_t device, uid_t uid,
+                                        UniqueFd &top);
 
 // "TARGET/.ses/UID".
 [[nodiscard]] std::string stage_path(const std::string &target, uid_t uid);

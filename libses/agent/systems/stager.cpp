@@ -7,12 +7,11 @@
 
 #include "protocol/wire.h"
 #include "systems/stage.h"
-#include "systems/union_branches.h"
 
 namespace ses::agent {
 
-Stager::Stager(std::function<void(const std::string &)> in_use)
-    : in_use_(std::move(in_use)), ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+Stager::Stager(const UnionHealth &unions, std::function<void(const std::string &)> in_use)
+    : unions_(unions), in_use_(std::move(in_use)), ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       thread_([this] { work(); }) {}
 
 Stager::~Stager() { stop(); }
@@ -58,9 +57,10 @@ void Stager::work() {
     const std::string &target = branch.target;
     waiting_.pop_front();
     lock.unlock();
-    std::string why = why_no_branch(branch.mount_point, target);
+    const Union seen = unions_.seen(branch.mount_point);
+    std::string why = trouble_of(seen, branch.mount_point, target);
     UniqueFd top;
-    why = why.empty() ? prepare_stage(target, uid, top) : why;
+    why = why.empty() ? prepare_stage(target, seen.branches.at(target).device, uid, top) : why;
     if (why.empty()) {
       watch_.add(top.get(), target);
       in_use_(target);

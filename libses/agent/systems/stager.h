@@ -17,6 +17,7 @@
 
 #include "node/unique_fd.h"
 #include "systems/stage_watch.h"
+#include "systems/union_health.h"
 
 namespace ses::agent {
 
@@ -25,7 +26,6 @@ public:
   struct Branch {
     std::string mount_point; // of the union
     std::string target;
-    auto operator<=>(const Branch &) const = default;
   };
   struct Result {
     uid_t uid = 0;
@@ -34,7 +34,7 @@ public:
   };
 
   // IN_USE is called with each branch, on the thread.
-  explicit Stager(std::function<void(const std::string &target)> in_use);
+  Stager(const UnionHealth &unions, std::function<void(const std::string &target)> in_use);
   ~Stager();
 
   // Makes sure of the directory of UID on BRANCH, soon.  FIRST: before what waits.
@@ -49,6 +49,7 @@ public:
 private:
   void work();
 
+  const UnionHealth &unions_;
   const std::function<void(const std::string &)> in_use_;
   const UniqueFd ready_; // eventfd
   StageWatch watch_;

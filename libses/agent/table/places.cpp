@@ -1,5 +1,7 @@
 #include "table/places.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -32,11 +34,14 @@ bool put_on_lustre(const std::string &system, const std::string &target, const L
 } // namespace
 
 Places places_of(const StorageSystem &system, const TableFacts &facts, const LustreHealth &lustre,
-                 ses_lustre_form form) {
+                 const UnionHealth &unions, ses_lustre_form form) {
   const bool is_lustre = system.backend == SES_BACKEND_LUSTRE;
-  const bool is_known =
-      is_lustre ? lustre.has_looked_at(system.name) : system.backend == SES_BACKEND_MERGERFS;
-  Places places{std::vector<ses_table_place>(facts.rows.size()), is_known ? 0 : ~uint64_t{0}};
+  const bool is_known = is_lustre ? lustre.has_looked_at(system.name)
+                                  : system.backend == SES_BACKEND_MERGERFS &&
+                                        unions.has_looked_at(system.mount_point);
+  Places places{
+      std::vector<ses_table_place>(facts.rows.size()), is_known, is_known ? 0 : ~uint64_t{0}, {}};
+  const Union seen = is_lustre ? Union() : unions.seen(system.mount_point);
   for (size_t row = 0; row < facts.rows.size(); ++row) {
     ses_table_place &place = places.rows[row];
     const std::string &target = facts.rows[row].target;
@@ -44,7 +49,8 @@ Places places_of(const StorageSystem &system, const TableFacts &facts, const Lus
     if (is_lustre) {
       usable = put_on_lustre(system.name, target, lustre, form, place) && usable;
     } else {
-      usable = usable && target.starts_with('/') && put(place.branch, target);
+      places.why.push_back(trouble_of(seen, system.mount_point, target));
+      usable = put(place.branch, target) && usable && places.why.back().empty();
     }
     places.excluded |= usable ? 0 : uint64_t{1} << row;
   }
@@ -78,6 +84,20 @@ TableFacts left_in(const ses_table_system &system) {
     }
   }
   return facts;
+}
+
+void log_changes(const TableFacts &facts, const Places &places,
+                 std::map<std::string, std::string> &logged) {
+  for (size_t row = 0; row < places.why.size(); ++row) {
+    const std::string &element = facts.rows[row].element, &why = places.why[row];
+    std::string &known = logged[element];
+    if (known != why && why.empty()) {
+      spdlog::info("{} takes files again", printable(element));
+    } else if (known != why) {
+      spdlog::warn("{} takes no file: {}", printable(element), printable(why));
+    }
+    known = why;
+  }
 }
 
 bool same_rows(const Places &a, const Places &b) {

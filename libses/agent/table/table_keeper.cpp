@@ -26,10 +26,12 @@ uint64_t in_ms(TableKeeper::Time time) {
 
 TableKeeper::TableKeeper(const Parts &parts)
     : parts_(parts), socket_hash_(ses_segment_hash(parts.socket_path.c_str())) {
-  parts_.lustre.set_on_change([this] {
-    lustre_changed_ = true;
+  const auto on_change = [this] {
+    places_changed_ = true;
     parts_.exchange.mounts_changed();
-  });
+  };
+  parts_.lustre.set_on_change(on_change);
+  parts_.unions.set_on_change(on_change);
 }
 
 bool TableKeeper::open(std::string &why) {
@@ -115,6 +117,7 @@ void TableKeeper::look_at_mounts(Time now) {
   }
   publisher_->set_mounts(mounts);
   parts_.lustre.look_soon();
+  parts_.unions.look_soon();
   tell_wanted();
 }
 
@@ -257,9 +260,10 @@ void TableKeeper::count_again(unsigned number) {
 }
 
 bool TableKeeper::look_at_places(System &system) {
-  Places places =
-      places_of(system.about, *system.candidates->facts(), parts_.lustre, parts_.lustre_form);
+  const TableFacts &facts = *system.candidates->facts();
+  Places places = places_of(system.about, facts, parts_.lustre, parts_.unions, parts_.lustre_form);
   const bool changed = !same_rows(places, system.places);
+  log_changes(facts, places, system.logged);
   system.places = std::move(places);
   return changed;
 }
@@ -293,8 +297,8 @@ void TableKeeper::publish(unsigned number, Time now) {
 }
 
 void TableKeeper::tick(Time now) {
-  const bool lustre = lustre_changed_.exchange(false);
-  if (!lustre && now - ticked_at_ < kEvery) {
+  const bool places = places_changed_.exchange(false);
+  if (!places && now - ticked_at_ < kEvery) {
     return;
   }
   ticked_at_ = now;
@@ -309,8 +313,9 @@ void TableKeeper::tick(Time now) {
     }
     const uint64_t excluded = system.places.excluded;
     bool changed = system.candidates->unseen(now) != system.unseen;
-    if (lustre && is_lustre) {
+    if (places) {
       changed = look_at_places(system) || changed;
+      generation_ += excluded != system.places.excluded ? 1 : 0;
     }
     if (changed) {
       publish(number, now);
@@ -423,8 +428,6 @@ size_t TableKeeper::rows(unsigned system) const {
 }
 
 const StorageSystem &TableKeeper::about(unsigned system) const { return systems_[system].about; }
-
-uint64_t TableKeeper::excluded(unsigned system) const { return systems_[system].places.excluded; }
 
 std::shared_ptr<const TableFacts> TableKeeper::facts(unsigned system, uint64_t epoch) const {
   std::shared_ptr<const TableFacts> found;

@@ -36,6 +36,7 @@ public:
     const std::string &socket_path;
     const Systems &systems;
     LustreHealth &lustre;
+    UnionHealth &unions;
     ses_lustre_form lustre_form; // of OSTs
     Exchange &exchange;
     WritingOut &writing_out;
@@ -57,7 +58,7 @@ public:
   void apply_saved(const std::vector<TableAnswer> &tables, Time now);
   // The mounts have changed, perhaps.
   void look_at_mounts(Time now);
-  // What changes with time: samples that grow old, how many are compared, lost OSTs.
+  // What changes with time: samples that grow old, how many are compared, lost OSTs and branches.
   void tick(Time now);
 
   // Claims of ROW that programs made, or gave up, that no placement is known of yet.
@@ -78,7 +79,11 @@ public:
   [[nodiscard]] std::vector<unsigned> systems() const; // those with candidates
   [[nodiscard]] size_t rows(unsigned system) const;
   [[nodiscard]] const StorageSystem &about(unsigned system) const;
-  [[nodiscard]] uint64_t excluded(unsigned system) const;
+  [[nodiscard]] uint64_t excluded(unsigned system) const {
+    return systems_[system].places.excluded;
+  }
+  // False until it was looked at where files can go: then every row is excluded.
+  [[nodiscard]] bool has_places(unsigned system) const { return systems_[system].places.known; }
   // The elements whose rows an epoch had; null: that was too long ago.
   [[nodiscard]] std::shared_ptr<const TableFacts> facts(unsigned system, uint64_t epoch) const;
   [[nodiscard]] std::shared_ptr<const TableFacts> facts(unsigned system) const;
@@ -92,8 +97,8 @@ public:
   // Chooses as programs do; the rows are empty when no element can take the file.
   [[nodiscard]] Choice choose(unsigned system, const ses_core_need &need, uint64_t excluded,
                               const ses_rank &rank, Time now);
-  // Grows when elements, or what is known of Lustre, changed: staging directories are to be looked
-  // at again.
+  // Grows when elements, or where files can go, changed: staging directories are to be looked at
+  // again.
   [[nodiscard]] uint64_t generation() const { return generation_; }
 
 private:
@@ -103,6 +108,7 @@ private:
     std::unique_ptr<Candidates> candidates;
     uint64_t unseen = 0;
     Places places;
+    std::map<std::string, std::string> logged; // by element: why it takes no file
     std::deque<std::shared_ptr<const Epoch>> epochs;
     // The first epoch of each of the last revisions.
     std::deque<std::pair<uint64_t, std::shared_ptr<const TableFacts>>> revisions;
@@ -133,7 +139,7 @@ private:
   uint64_t generation_ = 0;
   Time ticked_at_{};
   bool said_many_systems_ = false;
-  std::atomic<bool> lustre_changed_{false}; // set on the thread that looks at Lustre
+  std::atomic<bool> places_changed_{false}; // set on threads that look at Lustre and unions
 };
 
 } // namespace ses::agent

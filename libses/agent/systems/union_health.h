@@ -1,0 +1,56 @@
+// Which branches of the mergerfs unions on this node can take files now.
+//
+// A thread looks at every union once a second: modes, reserves and options can be changed while it
+// is mounted.  The questions below are for any thread and never wait.  A union that was not looked
+// at yet takes no file.
+#ifndef SES_AGENT_UNION_HEALTH_H
+#define SES_AGENT_UNION_HEALTH_H
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "service/messages.h"
+#include "systems/union_reading.h"
+
+namespace ses::agent {
+
+class UnionHealth {
+public:
+  using Systems = std::function<std::vector<StorageSystem>()>;
+
+  explicit UnionHealth(Systems unions) : unions_(std::move(unions)) {}
+  ~UnionHealth() { stop(); }
+
+  void start();
+  void stop();
+  // There may be other unions than before.
+  void look_soon();
+
+  // ON_CHANGE is called, on the thread, when some branch can no longer, or again, take files.
+  void set_on_change(std::function<void()> on_change);
+
+  [[nodiscard]] bool has_looked_at(const std::string &mount_point) const;
+  // The union mounted there, as of the last look.
+  [[nodiscard]] Union seen(const std::string &mount_point) const;
+
+private:
+  void work();
+  void look();
+
+  const Systems unions_;
+  std::function<void()> on_change_;
+  mutable std::mutex mutex_; // guards what follows
+  std::condition_variable wake_;
+  bool stopping_ = false, look_now_ = false;
+  std::map<std::string, Union> seen_; // by mount point
+  std::thread thread_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_UNION_HEALTH_H

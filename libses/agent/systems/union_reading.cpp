@@ -1,0 +1,183 @@
+#include "systems/union_reading.h"
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <sstream>
+
+#include "systems/systems.h"
+
+namespace ses::agent {
+namespace {
+
+constexpr size_t kMaxText = 65536;                      // the kernel's limit of an attribute
+constexpr uint64_t kDefaultMinFree = uint64_t{4} << 30; // mergerfs's own
+
+std::string without_end(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) {
+    path.pop_back();
+  }
+  return path;
+}
+
+std::string control_of(const std::string &mount_point) {
+  return (mount_point == "/" ? "" : mount_point) + "/.mergerfs";
+}
+
+// The value of an option; empty, with errno, where the union does not say it.
+std::string option_of(const std::string &mount_point, const char *option) {
+  std::string text(kMaxText, '\0');
+  const std::string name = std::string("user.mergerfs.") + option;
+  const ssize_t size =
+      getxattr(control_of(mount_point).c_str(), name.c_str(), text.data(), text.size());
+  text.resize(size < 0 ? 0 : static_cast<size_t>(size));
+  return text;
+}
+
+// "=NC,4G" behind a path, which may have a '=' of its own.
+bool parse_mode(const std::string &text, UnionBranch &branch) {
+  const std::string mode = text.substr(0, text.find(','));
+  if (mode != "RW" && mode != "RO" && mode != "NC") {
+    return false;
+  }
+  branch.mode = mode == "RW"   ? UnionBranch::Mode::kReadWrite
+                : mode == "RO" ? UnionBranch::Mode::kReadOnly
+                               : UnionBranch::Mode::kNoCreate;
+  if (mode.size() < text.size()) {
+    branch.min_free = parse_min_free(text.substr(mode.size() + 1));
+  }
+  return true;
+}
+
+void look_at(const std::string &path, UnionBranch &branch) {
+  struct statvfs found {};
+  struct stat here {};
+  if (stat(path.c_str(), &here) != 0 || statvfs(path.c_str(), &found) != 0) {
+    branch.error = errno;
+    return;
+  }
+  const auto unit = static_cast<double>(found.f_frsize);
+  branch.device = here.st_dev;
+  branch.is_low = static_cast<double>(found.f_bavail) * unit < static_cast<double>(branch.min_free);
+  branch.no_inodes = found.f_files > 0 && found.f_favail == 0;
+  branch.read_only = (found.f_flag & ST_RDONLY) != 0;
+}
+
+} // namespace
+
+uint64_t parse_min_free(const std::string &text) {
+  uint64_t number = 0;
+  const char *end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  constexpr const char *kUnits = "KMGT";
+  if (read.ec != std::errc() || read.ptr == end) {
+    return number;
+  }
+  const char *unit = std::strchr(kUnits, *read.ptr & ~0x20);
+  const auto shift = unit == nullptr ? 0 : 10 * static_cast<unsigned>(unit - kUnits + 1);
+  return number > UINT64_MAX >> shift ? UINT64_MAX : number << shift;
+}
+
+Union parse_union(const std::string &branches, const std::string &min_free,
+                  const std::string &link_cow) {
+  Union found;
+  if (link_cow == "true") {
+    found.why = "is mounted with link_cow, which copies a file at its first open: no file can "
+                "be placed there without harm";
+  }
+  const uint64_t reserve = min_free.empty() ? kDefaultMinFree : parse_min_free(min_free);
+  std::istringstream words(branches);
+  for (std::string word; std::getline(words, word, ':');) {
+    if (!word.starts_with('/')) {
+      continue;
+    }
+    UnionBranch branch;
+    branch.min_free = reserve;
+    const size_t mode = word.rfind('=');
+    if (mode != std::string::npos && parse_mode(word.substr(mode + 1), branch)) {
+      word.resize(mode);
+    }
+    found.branches[without_end(word)] = branch;
+  }
+  return found;
+}
+
+bool is_trusted_union(const std::string &mountinfo, const std::string &mount_point, uid_t self) {
+  bool trusted = false;
+  std::istringstream lines(mountinfo);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string id, parent, numbers, within, point, word, type, source, options;
+    if (!(fields >> id >> parent >> numbers >> within >> point) ||
+        unescape_mount(point) != mount_point) {
+      continue;
+    }
+    while (fields >> word && word != "-") {
+    }
+    fields >> type >> source >> options;
+    const auto mounted_by = [&](uid_t uid) {
+      return ("," + options + ",").find(",user_id=" + std::to_string(uid) + ",") !=
+             std::string::npos;
+    };
+    trusted = type == "fuse.mergerfs" && within == "/" && (mounted_by(0) || mounted_by(self));
+  }
+  return trusted;
+}
+
+Union read_union(const std::string &mount_point) {
+  Union found;
+  if (!is_trusted_union(read_mountinfo(), mount_point, geteuid())) {
+    found.why = "is no mergerfs union that root has mounted here";
+    return found;
+  }
+  const std::string branches = option_of(mount_point, "branches");
+  if (branches.empty()) {
+    found.why = errno == EOPNOTSUPP || errno == ENOSYS
+                    ? "does not say what its branches are: it is mounted with xattr=nosys or "
+                      "xattr=noattr; mount it without that option"
+                    : std::string("does not say what its branches are: ") + std::strerror(errno);
+    return found;
+  }
+  const std::string link_cow = option_of(mount_point, "link_cow");
+  found = parse_union(branches, option_of(mount_point, "minfreespace"),
+                      link_cow.empty() ? option_of(mount_point, "link-cow") : link_cow);
+  for (auto &[path, branch] : found.branches) {
+    look_at(path, branch);
+  }
+  return found;
+}
+
+std::string trouble_of(const Union &seen, const std::string &mount_point,
+                       const std::string &target) {
+  if (!seen.why.empty()) {
+    return mount_point + " " + seen.why;
+  }
+  const auto found = seen.branches.find(target);
+  if (found == seen.branches.end()) {
+    return target + " is no branch of the union at " + mount_point +
+           "; describe its branches as it names them: getfattr -n user.mergerfs.branches " +
+           control_of(mount_point);
+  }
+  const UnionBranch &branch = found->second;
+  if (branch.error != 0) {
+    return std::string("cannot be looked at: ") + std::strerror(branch.error);
+  }
+  if (branch.mode != UnionBranch::Mode::kReadWrite) {
+    return branch.mode == UnionBranch::Mode::kReadOnly ? "its mode in the union is RO"
+                                                       : "its mode in the union is NC";
+  }
+  if (branch.read_only) {
+    return "its file system is mounted read-only";
+  }
+  if (branch.is_low) {
+    return "less is free than the union's minfreespace keeps";
+  }
+  return branch.no_inodes ? "its file system has no inode left" : "";
+}
+
+} // namespace ses::agent

@@ -1,0 +1,125 @@
+"""Where an administrator lets no file go, none goes: modes, reserves and options of a real union.
+
+Read while the union is mounted, since all of them can be changed then.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import program_side as side
+import pytest
+from claims_program import Table
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+pytestmark = pytest.mark.root
+
+
+@pytest.fixture
+def table(agent: Agent, device: int) -> Iterator[Table]:
+    """The candidate table, once every branch takes files."""
+    agent.ask(device).close()
+    attached = Table(agent.socket)
+    wait_until(lambda: attached.rows() and not any(row.excluded for row in attached.rows()), "all take files")
+    yield attached
+    attached.detach()
+
+
+def excluded(table: Table) -> set[str]:
+    return {row.element for row in table.rows() if row.excluded}
+
+
+def set_option(union: Path, name: str, value: str) -> None:
+    os.setxattr(union / ".mergerfs", f"user.mergerfs.{name}", value.encode())
+
+
+def restaged(agent: Agent, device: int, branch: Path) -> bool:
+    with agent.ask(device) as conversation:
+        return conversation.answer.status == side.PLACE and conversation.answer.stage.is_relative_to(branch)
+
+
+@pytest.mark.parametrize("mode", ["NC", "RO"])
+def test_a_branch_that_is_being_retired_takes_no_file_until_it_is_back(
+    agent: Agent, table: Table, union: Path, branches: dict[str, Path], mode: str
+) -> None:
+    first, second = branches.values()
+    set_option(union, "branches", f"{first}={mode}:{second}=RW")
+    wait_until(lambda: excluded(table) == {"union/b1"}, "the retired branch is left out")
+    agent.wait_for(f"union/b1 takes no file: its mode in the union is {mode}")
+    set_option(union, "branches", f"{first}=RW:{second}=RW")
+    wait_until(lambda: excluded(table) == set(), "it takes files again")
+
+
+def test_a_branch_taken_out_of_the_union_takes_no_file(
+    table: Table, agent: Agent, union: Path, branches: dict[str, Path]
+) -> None:
+    set_option(union, "branches", f"-{branches['union/b1']}")
+    wait_until(lambda: excluded(table) == {"union/b1"}, "it is left out")
+    agent.wait_for("no branch of the union at")
+
+
+def test_what_minfreespace_keeps_is_not_spent(
+    table: Table, agent: Agent, union: Path, branches: dict[str, Path]
+) -> None:
+    first, second = branches.values()
+    set_option(union, "branches", f"{first}=RW,999T:{second}=RW")
+    wait_until(lambda: excluded(table) == {"union/b1"}, "the branch's own reserve is kept")
+    set_option(union, "branches", f"{first}=RW:{second}=RW")
+    wait_until(lambda: excluded(table) == set(), "it takes files again")
+    set_option(union, "minfreespace", "999T")
+    wait_until(lambda: excluded(table) == set(branches), "the union's reserve is kept")
+    agent.wait_for("union/b2 takes no file: less is free than the union's minfreespace keeps")
+
+
+def test_a_branch_without_inodes_takes_no_file(table: Table, union: Path, branches: dict[str, Path]) -> None:
+    first = branches["union/b1"]
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "nr_inodes=64,mode=755", "none", first], check=True, timeout=60
+    )
+    try:
+        made = 0
+        while os.statvfs(first).f_favail > 0:
+            (first / f"file-{made}").touch()
+            made += 1
+        wait_until(lambda: excluded(table) == {"union/b1"}, "it is left out")
+        (first / "file-0").unlink()
+        wait_until(lambda: excluded(table) == set(), "it takes files again")
+    finally:
+        subprocess.run(["umount", "-l", first], check=True, timeout=60)
+
+
+class TestLinkCow:
+    """The second name of a file that is being made would have mergerfs copy it at its first open."""
+
+    @pytest.fixture
+    def union_options(self) -> str:
+        return "use_ino,link_cow=true"
+
+    def test_nothing_is_placed(self, agent: Agent, service: ServiceDouble, device: int) -> None:
+        agent.wait_for("mounted with link_cow")
+        with agent.ask(device) as conversation:
+            assert conversation.answer.status == side.UNAVAILABLE
+        assert service.open_now() == set()
+
+
+class TestWithoutAttributes:
+    """Mounted with xattr=nosys, the kernel lets nobody ask the union from the first refusal on."""
+
+    @pytest.fixture
+    def union_options(self) -> str:
+        return "use_ino,xattr=nosys"
+
+    def test_the_option_is_named(
+        self, start: Callable[..., Agent], service: ServiceDouble, union: Path, device: int
+    ) -> None:
+        with pytest.raises(OSError, match="supported"):
+            os.getxattr(union, "user.anything")
+        agent = start(service.url)
+        agent.wait_for("mounted with xattr=nosys")
+        with agent.ask(device) as conversation:
+            assert conversation.answer.status == side.UNAVAILABLE
