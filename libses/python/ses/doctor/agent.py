@@ -81,7 +81,7 @@ def check_reaches(path: Path) -> list[Finding]:
             f"The agent does not reach {url}: {cause.rstrip('.')}.",
             "Programs go on with what it knew. Compare its --service, --service-ca and --token-file with the "
             "service's (/etc/default/ses-agent).",
-        )
+        ),
     ]
 
 
