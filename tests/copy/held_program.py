@@ -21,13 +21,18 @@ def until(condition: Callable[[], object], what: str) -> None:
 
 
 class Held:
-    """Begun, and stopped as a whole as soon as a thread of it has made its first such call."""
+    """Begun, and stopped as a whole as soon as a thread of it has made so many such calls."""
 
     def __init__(
-        self, call: str, *command: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
+        self,
+        call: str,
+        *command: str | Path,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        when: int = 1,
     ) -> None:
         strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}"]
-        strace += ["-e", f"inject={call}:signal=SIGSTOP:when=1"]
+        strace += ["-e", f"inject={call}:signal=SIGSTOP:when={when}"]
         self._process = subprocess.Popen(
             [*strace, *command], cwd=cwd, env=env, stderr=subprocess.PIPE, text=True
         )

@@ -91,7 +91,8 @@ def test_a_program_that_opens_a_file_during_the_swap_keeps_it(built: Path, union
     """It is held before the rename, with its lease; the program that opens waits until that is given back."""
     union.agent.choose = lambda _: 1
     before, inode = lying.read_bytes(), lying.stat().st_ino
-    running = Held("link", built / "ses-migrate", lying, env=union.environment(library=False))
+    environment = union.environment(library=False)
+    running = Held("linkat", built / "ses-migrate", lying, env=environment, when=2)  # the first one places
     until(lambda: list(union.path.glob(".ses-replaced.*")), "nothing is replaced")
 
     def write() -> None:

@@ -215,19 +215,19 @@ def test_of_two_sources_of_one_name_the_first_is_copied(tmp_path: Path, copy: Co
     assert (tmp_path / "to/output").read_text() == "run1"
 
 
-@pytest.mark.parametrize("kind", ["symlink", "link", "mknodat"])
+@pytest.mark.parametrize("kind", ["symlinkat", "linkat", "mknodat"])
 def test_what_is_there_stays_where_a_link_cannot_be_made(kind: str, built: Path, tmp_path: Path) -> None:
     for name in ("from", "to/from"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "file").write_text(name)
     made = tmp_path / "from/made"
-    if kind == "symlink":
+    if kind == "symlinkat":
         made.symlink_to("file")
-    elif kind == "link":
+    elif kind == "linkat":
         os.link(tmp_path / "from/file", made)
     else:
         os.mkfifo(made)
-    there = tmp_path / "to/from" / ("made" if kind != "link" else "file")
+    there = tmp_path / "to/from" / ("made" if kind != "linkat" else "file")
     there.write_text("what was there")
     (tmp_path / "to/from/made").write_text("what was there")
     refused = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={kind}"]

@@ -11,10 +11,10 @@
 namespace ses::copy {
 namespace {
 
-bool is_there_already(const std::string &target, const struct stat &source) {
+bool is_there_already(const Entry &target, const struct stat &source) {
   struct stat there {};
-  return lstat(target.c_str(), &there) == 0 && S_ISREG(there.st_mode) &&
-         there.st_size == source.st_size && there.st_mtim.tv_sec == source.st_mtim.tv_sec &&
+  return target.status(there) && S_ISREG(there.st_mode) && there.st_size == source.st_size &&
+         there.st_mtim.tv_sec == source.st_mtim.tv_sec &&
          there.st_mtim.tv_nsec == source.st_mtim.tv_nsec;
 }
 
@@ -24,10 +24,10 @@ Runner::Runner(const CopyOptions &options, std::optional<Way> only, unsigned job
     : options_(options), jobs_(jobs), ways_(only), report_(report),
       shown_([this](const std::stop_token &over) { show(over); }), pool_(jobs) {}
 
-void Runner::give(std::string source, std::string target, const struct stat &file, Name name) {
+void Runner::give(Entry source, Entry target, const struct stat &file, Name name) {
   if (name == Name::kTaken && options_.resume && !options_.replace &&
       is_there_already(target, file)) {
-    report_.skipped(target, "there already, of the same size and time");
+    report_.skipped(target.path(), "there already, of the same size and time");
     return;
   }
   report_.expect(static_cast<std::uint64_t>(file.st_size));
@@ -46,7 +46,7 @@ int Runner::finish() {
   return signal != 0 ? 128 + signal : status;
 }
 
-void Runner::begin(const std::string &source, const std::string &target, Name name) {
+void Runner::begin(const Entry &source, const Entry &target, Name name) {
   if (stop_asked) {
     return;
   }

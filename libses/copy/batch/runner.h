@@ -22,7 +22,7 @@ public:
   Runner(const CopyOptions &options, std::optional<Way> only, unsigned jobs, Report &report);
 
   // Waits while too many files are queued.
-  void give(std::string source, std::string target, const struct stat &file, Name name);
+  void give(Entry source, Entry target, const struct stat &file, Name name);
 
   // Waits until all is copied.
   void wait();
@@ -31,7 +31,7 @@ public:
   int finish();
 
 private:
-  void begin(const std::string &source, const std::string &target, Name name);
+  void begin(const Entry &source, const Entry &target, Name name);
   void work(FileCopy &copy);
   template <typename Action> void guarded(Action action);
   void show(const std::stop_token &over);

@@ -15,6 +15,10 @@
 namespace ses::copy {
 namespace {
 
+// In place of what could not be kept.
+constexpr const char *kExchanged =
+    "owner, mode and times: something else has the name of what was made just now";
+
 struct CloseDirectory {
   void operator()(DIR *directory) const { closedir(directory); }
 };
@@ -29,10 +33,6 @@ std::string without_slashes(std::string path) {
 std::string last_name(const std::string &path) {
   const std::string bare = without_slashes(path);
   return bare.substr(bare.rfind('/') + 1); // npos + 1 is 0
-}
-
-std::string joined(const std::string &directory, const std::string &name) {
-  return directory.back() == '/' ? directory + name : directory + "/" + name;
 }
 
 // True: DIRECTORY is PATH, or one of those that PATH lies in, as far as they exist.
@@ -59,34 +59,50 @@ bool lies_in(std::string path, const struct stat &directory) {
   }
 }
 
-// Lets MAKE give a path to something, and that path be TARGET; what has that name is replaced in
-// one step.  False, with errno: it is as it was.
-template <typename Make> bool made_at(const std::string &target, Make make) {
-  if (make(target)) {
+// Lets MAKE make something of a name in the directory of TARGET, and that be TARGET; what has that
+// name is replaced in one step.  False, with errno: it is as it was.
+template <typename Make> bool made_at(const Entry &target, Make make) {
+  const auto held = target.directory->held();
+  const int in = held->get();
+  if (make(in, target.name.c_str())) {
     return true;
   }
   if (errno != EEXIST) {
     return false;
   }
-  const std::string partial = partial_path(target);
-  if ((unlink(partial.c_str()) != 0 && errno != ENOENT) || !make(partial)) {
+  const std::string partial = partial_name(target.name);
+  if ((unlinkat(in, partial.c_str(), 0) != 0 && errno != ENOENT) || !make(in, partial.c_str())) {
     return false;
   }
-  const bool done = rename(partial.c_str(), target.c_str()) == 0;
+  const bool done = renameat(in, partial.c_str(), in, target.name.c_str()) == 0;
   const int error = errno;
-  unlink(partial.c_str()); // rename(2) leaves it where both are names of one file
+  unlinkat(in, partial.c_str(), 0); // rename(2) leaves it where both are names of one file
   errno = error;
   return done;
 }
 
+// ENTRY without opening what it is.
+Descriptor look_at(const Entry &entry) {
+  return Descriptor(
+      openat(entry.directory->held()->get(), entry.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+}
+
+// OUT is what was made under this name, of the type and device of FROM, and not what somebody put
+// there since: that would get another owner and mode.
+bool is_what_was_made(int out, const struct stat &from) {
+  struct stat found {};
+  return fstat(out, &found) == 0 && (found.st_mode & S_IFMT) == (from.st_mode & S_IFMT) &&
+         found.st_rdev == from.st_rdev && found.st_uid == geteuid() && found.st_nlink == 1;
+}
+
 // A file replaces what has its name, but no device: cp would write to it, and nobody wants it gone.
-void refuse_special(const std::string &target, mode_t there) {
+void refuse_special(const Entry &target, mode_t there) {
   struct stat meant {};
   if (S_ISLNK(there)) {
-    there = stat(target.c_str(), &meant) == 0 ? meant.st_mode : S_IFREG;
+    there = target.status(meant, 0) ? meant.st_mode : S_IFREG;
   }
   if (!S_ISREG(there) && !S_ISDIR(there)) {
-    throw Failure(target, "is a device, FIFO or socket, which a file does not replace");
+    throw Failure(target.path(), "is a device, FIFO or socket, which a file does not replace");
   }
 }
 
@@ -97,7 +113,6 @@ Tree::Tree(bool no_clobber, Report &report, const std::atomic<bool> &stop, Take 
 
 void Tree::walk(const std::vector<std::string> &sources, const std::string &target) {
   struct stat there {};
-  named_ = without_slashes(target);
   const bool exists = stat(target.c_str(), &there) == 0;
   const bool is_directory = exists && S_ISDIR(there.st_mode);
   if ((sources.size() > 1 || target.back() == '/') && !is_directory) {
@@ -114,42 +129,49 @@ void Tree::walk(const std::vector<std::string> &sources, const std::string &targ
       throw Failure(source, "is not copied into itself (" + target + ")");
     }
   }
+  // Where links lead from here is seen once: only these paths are the user's own.
+  const Entry as = is_directory ? Entry{Directory::named(without_slashes(target)), ""}
+                                : entry_of(without_slashes(target));
+  const auto held = as.directory->held();
   std::map<std::string, std::string> named;
   for (const std::string &source : sources) {
     const std::string name = last_name(source);
-    if (name.empty() || name == "." || name == "..") {
-      // What is inside goes into the target itself, as with cp.
-      visit(source, named_);
-    } else if (const auto [first, is_first] = named.emplace(name, source); !is_first) {
-      report_.failure(source + ": is not copied, as " + first->second + " gets the same name in " +
-                      target);
-    } else {
-      visit(without_slashes(source), is_directory ? joined(target, name) : named_);
+    try {
+      if (name.empty() || name == "." || name == "..") {
+        // What is inside goes into the target itself, as with cp.
+        visit(entry_of(source), as);
+      } else if (const auto [first, is_first] = named.emplace(name, source); !is_first) {
+        throw Failure(source,
+                      "is not copied, as " + first->second + " gets the same name in " + target);
+      } else {
+        visit(entry_of(without_slashes(source)), is_directory ? Entry{as.directory, name} : as);
+      }
+    } catch (const Failure &failure) {
+      report_.failure(failure.what());
     }
   }
 }
 
-void Tree::visit(const std::string &source, const std::string &target, bool in_a_fresh_one) {
+void Tree::visit(const Entry &source, const Entry &target, bool in_a_fresh_one) {
   if (stop_) {
     return;
   }
-  struct stat from {};
-  if (lstat(source.c_str(), &from) != 0) {
-    report_.failure(failed(source, "cannot be read").what());
-    return;
-  }
   try {
+    struct stat from {};
+    if (!source.status(from)) {
+      throw failed(source.path(), "cannot be read");
+    }
     if (S_ISDIR(from.st_mode)) {
-      enter(source, target, from);
+      enter(source, target);
       return;
     }
     struct stat there {};
-    const bool exists = !in_a_fresh_one && lstat(target.c_str(), &there) == 0;
+    const bool exists = !in_a_fresh_one && target.status(there);
     if (exists && S_ISDIR(there.st_mode)) {
-      throw Failure(target, "is a directory, and " + source + " is not");
+      throw Failure(target.path(), "is a directory, and " + source.path() + " is not");
     }
     if (exists && no_clobber_) {
-      report_.skipped(target, "there already");
+      report_.skipped(target.path(), "there already");
       return;
     }
     if (exists && S_ISREG(from.st_mode)) {
@@ -173,32 +195,40 @@ void Tree::visit(const std::string &source, const std::string &target, bool in_a
   }
 }
 
-void Tree::enter(const std::string &source, const std::string &target, const struct stat &from) {
-  struct stat there {};
-  const bool is_fresh = mkdir(target.c_str(), 0700) == 0;
-  if (!is_fresh) {
-    const int error = errno;
-    const int seen = fstatat(AT_FDCWD, target.c_str(), &there, link_flag(target));
-    if (error == EEXIST && seen == 0 && S_ISLNK(there.st_mode)) {
-      throw Failure(target, "is a symbolic link, which is not followed out of the target");
+void Tree::enter(const Entry &source, const Entry &target) {
+  const auto from = Directory::below(source.directory, source.name);
+  Directory::Shared to = target.directory;
+  bool is_fresh = false;
+  if (!target.name.empty()) {
+    is_fresh = mkdirat(to->held()->get(), target.name.c_str(), 0700) == 0;
+    if (!is_fresh) {
+      const int error = errno;
+      struct stat there {};
+      const bool exists = error == EEXIST && target.status(there);
+      if (exists && S_ISLNK(there.st_mode)) {
+        throw Failure(target.path(), "is a symbolic link, which is not followed out of the target");
+      }
+      if (!exists || !S_ISDIR(there.st_mode)) {
+        errno = error;
+        throw failed(target.path(), "cannot be made a directory");
+      }
     }
-    if (error != EEXIST || seen != 0 || !S_ISDIR(there.st_mode)) {
-      errno = error;
-      throw failed(target, "cannot be made a directory");
-    }
+    to = Directory::below(to, target.name);
   }
-  directories_.push_back({source, target, from});
-  for (const std::string &name : names_in(source)) {
-    visit(joined(source, name), joined(target, name), is_fresh);
+  directories_.emplace_back(from, to);
+  for (const std::string &name : names_in(*from)) {
+    visit({from, name}, {to, name}, is_fresh);
   }
 }
 
 // All at once: a directory that stays open while those in it are walked takes a descriptor.
-std::vector<std::string> Tree::names_in(const std::string &source) {
-  const std::unique_ptr<DIR, CloseDirectory> open(opendir(source.c_str()));
+std::vector<std::string> Tree::names_in(const Directory &source) {
+  Descriptor readable = source.open_to_read();
+  const std::unique_ptr<DIR, CloseDirectory> open(readable ? fdopendir(readable.get()) : nullptr);
   if (open == nullptr) {
-    throw failed(source, "cannot be read");
+    throw failed(source.path(), "cannot be read");
   }
+  static_cast<void>(readable.release());
   std::vector<std::string> names;
   errno = 0;
   while (const dirent *entry = readdir(open.get())) {
@@ -208,16 +238,12 @@ std::vector<std::string> Tree::names_in(const std::string &source) {
     }
   }
   if (errno != 0) {
-    report_.failure(failed(source, "cannot be read to its end").what());
+    report_.failure(failed(source.path(), "cannot be read to its end").what());
   }
   return names;
 }
 
-int Tree::link_flag(const std::string &target) const {
-  return target == named_ ? 0 : AT_SYMLINK_NOFOLLOW;
-}
-
-bool Tree::is_later_name(const std::string &target, const struct stat &from) {
+bool Tree::is_later_name(const Entry &target, const struct stat &from) {
   const auto [found, is_first] = first_names_.emplace(std::pair(from.st_dev, from.st_ino), target);
   if (!is_first) {
     later_names_.emplace_back(found->second, target);
@@ -225,64 +251,81 @@ bool Tree::is_later_name(const std::string &target, const struct stat &from) {
   return !is_first;
 }
 
-void Tree::link(const std::string &source, const std::string &target, const struct stat &from) {
+void Tree::link(const Entry &source, const Entry &target, const struct stat &from) {
   char to[PATH_MAX];
-  const ssize_t size = readlink(source.c_str(), to, sizeof to - 1);
+  const ssize_t size =
+      readlinkat(source.directory->held()->get(), source.name.c_str(), to, sizeof to - 1);
   if (size < 0) {
-    throw failed(source, "cannot be read");
+    throw failed(source.path(), "cannot be read");
   }
   to[size] = '\0';
-  if (!made_at(target, [&to](const std::string &path) { return symlink(to, path.c_str()) == 0; })) {
-    throw failed(target, "cannot be made a symbolic link");
+  if (!made_at(target, [&to](int in, const char *name) { return symlinkat(to, in, name) == 0; })) {
+    throw failed(target.path(), "cannot be made a symbolic link");
   }
-  if (const std::string lost = keep_link_metadata(target, from); !lost.empty()) {
-    report_.warning(target + ": not kept: " + lost);
+  const Descriptor out = look_at(target);
+  const std::string lost =
+      is_what_was_made(out.get(), from) ? keep_link_metadata(out.get(), from) : kExchanged;
+  if (!lost.empty()) {
+    report_.warning(target.path() + ": not kept: " + lost);
   }
   report_.made_other();
 }
 
-void Tree::special(const std::string &source, const std::string &target, const struct stat &from) {
+void Tree::special(const Entry &source, const Entry &target, const struct stat &from) {
   if (S_ISSOCK(from.st_mode)) {
-    report_.warning(source + ": a socket is not copied");
+    report_.warning(source.path() + ": a socket is not copied");
     return;
   }
-  if (!made_at(target, [&from](const std::string &path) {
-        return mknod(path.c_str(), (from.st_mode & S_IFMT) | 0600, from.st_rdev) == 0;
+  if (!made_at(target, [&from](int in, const char *name) {
+        return mknodat(in, name, (from.st_mode & S_IFMT) | 0600, from.st_rdev) == 0;
       })) {
-    throw failed(target, "cannot be made a special file");
+    throw failed(target.path(), "cannot be made a special file");
   }
-  for (const std::string &lost :
-       {keep_link_metadata(target, from), keep_special_mode(source, target, from)}) {
-    if (!lost.empty()) {
-      report_.warning(target + ": not kept: " + lost);
-    }
+  const Descriptor in = look_at(source);
+  const Descriptor out = look_at(target);
+  std::string lost = kExchanged;
+  if (is_what_was_made(out.get(), from)) {
+    lost = keep_link_metadata(out.get(), from);
+    const std::string also = keep_special_mode(in.get(), out.get(), from);
+    lost = lost.empty() ? also : lost;
+  }
+  if (!lost.empty()) {
+    report_.warning(target.path() + ": not kept: " + lost);
   }
   report_.made_other();
 }
 
 void Tree::finish() {
   for (const auto &[first, later] : later_names_) {
-    if (!made_at(later, [&first](const std::string &path) {
-          return ::link(first.c_str(), path.c_str()) == 0;
-        })) {
-      report_.failure(failed(later, "cannot be made a further name of " + first).what());
-    } else {
+    try {
+      const auto held = first.directory->held();
+      if (!made_at(later, [&](int in, const char *name) {
+            return linkat(held->get(), first.name.c_str(), in, name, 0) == 0;
+          })) {
+        throw failed(later.path(), "cannot be made a further name of " + first.path());
+      }
       report_.made_other();
+    } catch (const Failure &failure) {
+      report_.failure(failure.what());
     }
   }
-  for (auto made = directories_.rbegin(); made != directories_.rend(); ++made) {
-    const Descriptor in(open(made->source.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    const int no_link = link_flag(made->target) != 0 ? O_NOFOLLOW : 0;
-    const Descriptor out(open(made->target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | no_link));
-    struct stat there {};
-    const std::string lost =
-        in && out && fstat(out.get(), &there) == 0
-            ? keep_metadata(in.get(), out.get(), made->from, there)
-            : failed(in ? made->target : made->source, "cannot be opened").what();
-    if (!lost.empty()) {
-      report_.warning(made->target + ": not kept: " + lost);
+  for (; !directories_.empty(); directories_.pop_back()) {
+    const auto &[from, to] = directories_.back();
+    try {
+      const Descriptor in = from->open_to_read();
+      const Descriptor out = to->open_to_read();
+      struct stat there {};
+      const std::string lost = in && out && fstat(out.get(), &there) == 0
+                                   ? keep_metadata(in.get(), out.get(), from->status(), there)
+                                   : failed((in ? to : from)->path(), "cannot be opened").what();
+      if (!lost.empty()) {
+        report_.warning(to->path() + ": not kept: " + lost);
+      }
+      report_.made_other();
+      to->refuse_moved();
+    } catch (const Failure &failure) {
+      report_.failure(failure.what());
     }
-    report_.made_other();
   }
 }
 

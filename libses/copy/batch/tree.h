@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "batch/report.h"
+#include "file/directory.h"
 #include "file/file_copy.h"
 
 namespace ses::copy {
@@ -19,8 +20,7 @@ namespace ses::copy {
 class Tree {
 public:
   // Called for each regular file, in the thread that walks.
-  using Take = std::function<void(std::string source, std::string target, const struct stat &file,
-                                  Name name)>;
+  using Take = std::function<void(Entry source, Entry target, const struct stat &file, Name name)>;
 
   // NO_CLOBBER: what exists stays as it is; directories are entered all the same.
   Tree(bool no_clobber, Report &report, const std::atomic<bool> &stop, Take take);
@@ -34,31 +34,22 @@ public:
   void finish();
 
 private:
-  struct Made {
-    std::string source;
-    std::string target;
-    struct stat from;
-  };
-
-  // IN_A_FRESH_ONE: the directory of TARGET was made just now, so that nothing is in it.
-  void visit(const std::string &source, const std::string &target, bool in_a_fresh_one = false);
-  void enter(const std::string &source, const std::string &target, const struct stat &from);
-  std::vector<std::string> names_in(const std::string &source);
-  void link(const std::string &source, const std::string &target, const struct stat &from);
-  void special(const std::string &source, const std::string &target, const struct stat &from);
-  // Only the target that was asked for may be a symbolic link: to others than root inside, a link
-  // planted there would lead the copy anywhere.
-  [[nodiscard]] int link_flag(const std::string &target) const;
-  bool is_later_name(const std::string &target, const struct stat &from);
+  // IN_A_FRESH_ONE: the directory of TARGET was made just now, so that nothing is in it.  TARGET
+  // without a name is its directory itself.
+  void visit(const Entry &source, const Entry &target, bool in_a_fresh_one = false);
+  void enter(const Entry &source, const Entry &target);
+  std::vector<std::string> names_in(const Directory &source);
+  void link(const Entry &source, const Entry &target, const struct stat &from);
+  void special(const Entry &source, const Entry &target, const struct stat &from);
+  bool is_later_name(const Entry &target, const struct stat &from);
 
   const bool no_clobber_;
   Report &report_;
   const std::atomic<bool> &stop_;
   const Take take_;
-  std::string named_; // the target that was asked for
-  std::vector<Made> directories_;
-  std::map<std::pair<dev_t, ino_t>, std::string> first_names_;
-  std::vector<std::pair<std::string, std::string>> later_names_;
+  std::vector<std::pair<Directory::Shared, Directory::Shared>> directories_; // sources, targets
+  std::map<std::pair<dev_t, ino_t>, Entry> first_names_;
+  std::vector<std::pair<Entry, Entry>> later_names_;
 };
 
 } // namespace ses::copy

@@ -77,7 +77,7 @@ int run(Options options) {
   Report report("ses-copy", options.verbose, options.json);
   Runner runner(options.copy, options.only, options.jobs, report);
   Tree tree(options.no_clobber, report, stop_asked,
-            [&runner](std::string source, std::string target, const struct stat &file, Name name) {
+            [&runner](Entry source, Entry target, const struct stat &file, Name name) {
               runner.give(std::move(source), std::move(target), file, name);
             });
   try {

@@ -70,14 +70,19 @@ int run(Options options) {
   Report report("ses-migrate", options.verbose, options.json);
   Runner runner(options.copy, options.only, options.jobs, report);
   for (const std::string &file : options.files) {
-    struct stat found {};
-    if (lstat(file.c_str(), &found) != 0) {
-      report.failure(failed(file, "cannot be read").what());
-    } else if (!S_ISREG(found.st_mode)) {
-      report.failure(file + ": is not a regular file; for a directory: "
+    try {
+      const Entry entry = entry_of(file);
+      struct stat found {};
+      if (!entry.status(found)) {
+        throw failed(file, "cannot be read");
+      }
+      if (!S_ISREG(found.st_mode)) {
+        throw Failure(file, "is not a regular file; for a directory: "
                             "find DIRECTORY -type f -exec ses-migrate {} +");
-    } else {
-      runner.give(file, file, found, Name::kTaken);
+      }
+      runner.give(entry, entry, found, Name::kTaken);
+    } catch (const Failure &failure) {
+      report.failure(failure.what());
     }
   }
   runner.wait();

@@ -28,13 +28,13 @@ constexpr off_t kWorthAnnouncing = off_t{1} << 20; // smaller files are read ahe
 
 // Where this thread was told last that nobody places files: the next ones have no name until they
 // are whole.
-thread_local std::string unplaced_directory;
+thread_local Directory::Shared unplaced_directory;
 
-Descriptor create_placed(const std::string &path, off_t size, const ses_policy *needs,
-                         ses_result &result) {
+Descriptor create_placed(int directory, const std::string &name, off_t size,
+                         const ses_policy *needs, ses_result &result) {
   const Policy policy(needs != nullptr ? ses_policy_copy(needs) : ses_policy_new());
   ses_policy_set_expected_size(policy.get(), static_cast<std::uint64_t>(size));
-  return Descriptor(ses_create_at(AT_FDCWD, path.c_str(), O_RDWR | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+  return Descriptor(ses_create_at(directory, name.c_str(), O_RDWR | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                                   0600, policy.get(), &result));
 }
 
@@ -49,11 +49,12 @@ bool is_same_moment(const timespec &one, const timespec &other) {
 
 } // namespace
 
-FileCopy::FileCopy(std::string source, std::string target, Name name, const CopyOptions &options,
+FileCopy::FileCopy(const Entry &source, Entry target, Name name, const CopyOptions &options,
                    WorkingWays &ways, Watch watch)
-    : source_(std::move(source)), target_(std::move(target)),
-      partial_(partial_path(target_, directory_)), options_(options), ways_(ways), watch_(watch),
-      in_(open(source_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) {
+    : source_(source.path()), target_(target.path()), entry_(std::move(target)),
+      directory_(entry_.directory->held()), partial_(partial_name(entry_.name)), options_(options),
+      ways_(ways), watch_(watch), in_(openat(source.directory->held()->get(), source.name.c_str(),
+                                             O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) {
   if (!in_) {
     throw failed(source_, "cannot be opened");
   }
@@ -76,7 +77,7 @@ FileCopy::FileCopy(std::string source, std::string target, Name name, const Copy
     }
     plan();
   } catch (...) {
-    unlink(partial_.c_str()); // no destructor runs
+    unlinkat(directory_->get(), partial_.c_str(), 0); // no destructor runs
     throw;
   }
 }
@@ -86,7 +87,7 @@ FileCopy::~FileCopy() {
     return; // there is a note of what an earlier copy left
   }
   if (discard_ || first_missing_ == 0 || from_.st_size < kWorthNoting) {
-    unlink(partial_.c_str());
+    unlinkat(directory_->get(), partial_.c_str(), 0);
     return;
   }
   note_bytes(out_.get(), from_,
@@ -97,15 +98,14 @@ void FileCopy::refuse_same_place() const {
   if (result_.element.empty()) {
     throw Stays(source_, "no place was chosen for it (" + result_.not_placed + ")");
   }
-  if (lie_together(source_, partial_)) {
+  if (lie_together(in_.get(), out_.get())) {
     throw Stays(source_, "it is where it is served best (" + result_.element + ")");
   }
 }
 
 void FileCopy::refuse_same_file() const {
   struct stat there {};
-  if (stat(target_.c_str(), &there) == 0 && there.st_dev == from_.st_dev &&
-      there.st_ino == from_.st_ino) {
+  if (entry_.status(there, 0) && there.st_dev == from_.st_dev && there.st_ino == from_.st_ino) {
     throw Failure(source_, "is the same file as " + target_);
   }
 }
@@ -119,12 +119,14 @@ void FileCopy::refuse_shared(int fd) const {
 
 // The file without a byte; what an earlier copy left under its name is removed.
 Descriptor FileCopy::create_whole(ses_result &result) const {
-  auto file = create_placed(partial_, from_.st_size, options_.needs.get(), result);
+  auto file =
+      create_placed(directory_->get(), partial_, from_.st_size, options_.needs.get(), result);
   if (!file && errno == EEXIST) {
-    const Descriptor left_over = open_left_over(partial_, O_RDWR);
+    const Descriptor left_over = open_left_over(directory_->get(), partial_);
     refuse_shared(left_over.get());
-    if (unlink(partial_.c_str()) == 0) {
-      file = create_placed(partial_, from_.st_size, options_.needs.get(), result);
+    if (unlinkat(directory_->get(), partial_.c_str(), 0) == 0) {
+      file =
+          create_placed(directory_->get(), partial_, from_.st_size, options_.needs.get(), result);
     }
   }
   refuse_shared(file.get());
@@ -133,7 +135,7 @@ Descriptor FileCopy::create_whole(ses_result &result) const {
 
 void FileCopy::create(Name name) {
   if (options_.resume) {
-    out_ = open_left_over(partial_, O_RDWR);
+    out_ = open_left_over(directory_->get(), partial_);
     refuse_shared(out_.get());
     there_ = out_ ? bytes_there(out_.get(), from_) : 0;
     if (there_ > 0 && ftruncate(out_.get(), there_) == 0) {
@@ -143,9 +145,9 @@ void FileCopy::create(Name name) {
       out_ = Descriptor();
     }
   }
-  const std::string directory = directory_of(target_);
-  if (name == Name::kFresh && from_.st_size < kWorthNoting && directory == unplaced_directory) {
-    out_ = create_unnamed(directory, from_.st_mode);
+  if (name == Name::kFresh && from_.st_size < kWorthNoting &&
+      entry_.directory == unplaced_directory) {
+    out_ = create_unnamed(directory_->get(), from_.st_mode);
     nameless_ = static_cast<bool>(out_);
     result_.not_placed = ses_strerror(SES_NOT_PLACED_NOT_MANAGED);
   }
@@ -157,8 +159,8 @@ void FileCopy::create(Name name) {
         result.placed != 0 ? "" : ses_strerror(static_cast<ses_status>(result.reason));
     unplaced_directory =
         out_ && result.reason == SES_NOT_PLACED_NOT_MANAGED && is_of_the_node(out_.get())
-            ? directory
-            : "";
+            ? entry_.directory
+            : nullptr;
   }
   if (!out_ || fstat(out_.get(), &made_) != 0) {
     throw failed(target_, "cannot be created");
@@ -342,15 +344,15 @@ void FileCopy::refuse_loss() const {
 // What has the name by now is replaced at once.
 bool FileCopy::take_name() {
   if (nameless_) {
-    if (give_name(out_.get(), target_)) {
+    if (give_name(out_.get(), directory_->get(), entry_.name)) {
       return true;
     }
-    if (errno != EEXIST || !give_name(out_.get(), partial_)) {
+    if (errno != EEXIST || !give_name(out_.get(), directory_->get(), partial_)) {
       return false;
     }
     nameless_ = false;
   }
-  return rename(partial_.c_str(), target_.c_str()) == 0;
+  return renameat(directory_->get(), partial_.c_str(), directory_->get(), entry_.name.c_str()) == 0;
 }
 
 Copied FileCopy::finish() {
@@ -381,7 +383,7 @@ Copied FileCopy::finish() {
     throw Failure(source_, "changed while it was copied; copy it again");
   }
   if (options_.replace) {
-    replace_unused(in_.get(), source_, partial_, from_, options_.assume_unused);
+    replace_unused(in_.get(), entry_, partial_, from_, options_.assume_unused);
   } else if (!take_name()) {
     throw failed(target_, "cannot be given its name");
   }

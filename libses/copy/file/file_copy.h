@@ -13,6 +13,7 @@
 #include "bytes/bytes.h"
 #include "bytes/extents.h"
 #include "bytes/working_ways.h"
+#include "file/directory.h"
 #include "file/failure.h"
 #include "file/needs.h"
 #include "system/descriptor.h"
@@ -57,7 +58,7 @@ class FileCopy {
 public:
   // Opens SOURCE, creates the file that becomes TARGET where it is served best, and shares blocks
   // where that is possible.  Raises Failure; Stays where a replaced file would not lie elsewhere.
-  FileCopy(std::string source, std::string target, Name name, const CopyOptions &options,
+  FileCopy(const Entry &source, Entry target, Name name, const CopyOptions &options,
            WorkingWays &ways, Watch watch);
   FileCopy(const FileCopy &) = delete;
   FileCopy &operator=(const FileCopy &) = delete;
@@ -95,8 +96,9 @@ private:
 
   const std::string source_;
   const std::string target_;
-  Descriptor directory_; // of the two, where their names need it
-  const std::string partial_;
+  const Entry entry_; // the target
+  const Directory::Held directory_;
+  const std::string partial_; // a name in it
   const CopyOptions &options_;
   WorkingWays &ways_;
   const Watch watch_;

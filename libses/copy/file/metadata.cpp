@@ -116,6 +116,9 @@ std::string drop_inherited_lists(int out) {
   return "";
 }
 
+// Leads to the very file that FD is open on with O_PATH, also to a symbolic link.
+std::string path_of(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
+
 bool may_not_give_away(int error) { return error == EPERM || error == EINVAL; }
 
 } // namespace
@@ -152,30 +155,31 @@ std::string keep_metadata(int in, int out, const struct stat &source, const stru
   return lost;
 }
 
-std::string keep_link_metadata(const std::string &path, const struct stat &source) {
+std::string keep_link_metadata(int out, const struct stat &source) {
   std::string lost;
-  if (lchown(path.c_str(), source.st_uid, source.st_gid) != 0 && !may_not_give_away(errno)) {
+  if (fchownat(out, "", source.st_uid, source.st_gid, AT_EMPTY_PATH) != 0 &&
+      !may_not_give_away(errno)) {
     lost = std::string("owner: ") + std::strerror(errno);
   }
   const timespec times[2] = {source.st_atim, source.st_mtim};
-  if (utimensat(AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0 && lost.empty()) {
+  if (utimensat(AT_FDCWD, path_of(out).c_str(), times, 0) != 0 && lost.empty()) {
     lost = std::string("times: ") + std::strerror(errno);
   }
   return lost;
 }
 
-std::string keep_special_mode(const std::string &source, const std::string &target,
-                              const struct stat &from) {
-  lremovexattr(target.c_str(), kAccessList.data()); // what the directory handed on
+std::string keep_special_mode(int in, int out, const struct stat &from) {
+  const std::string target = path_of(out);
+  removexattr(target.c_str(), kAccessList.data()); // what the directory handed on
   std::vector<char> list(XATTR_SIZE_MAX);
-  const ssize_t size = lgetxattr(source.c_str(), kAccessList.data(), list.data(), list.size());
+  const ssize_t size = getxattr(path_of(in).c_str(), kAccessList.data(), list.data(), list.size());
   if (size <= 0) {
     chmod(target.c_str(), from.st_mode & 07777);
     return "";
   }
   chmod(target.c_str(), from.st_mode & 07707); // the group's bits are the most that the list gives
-  if (lsetxattr(target.c_str(), kAccessList.data(), list.data(), static_cast<std::size_t>(size),
-                0) != 0) {
+  if (setxattr(target.c_str(), kAccessList.data(), list.data(), static_cast<std::size_t>(size),
+               0) != 0) {
     return std::string("attribute ") + kAccessList.data() + ": " + std::strerror(errno);
   }
   return "";

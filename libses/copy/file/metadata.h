@@ -16,13 +16,13 @@ namespace ses::copy {
 // out, too.  Where a list (ACL) is lost, the owning group has what the list gave it and no more.
 std::string keep_metadata(int in, int out, const struct stat &source, const struct stat &made);
 
-// The same of a symbolic link, which has neither mode nor attributes that a user sets.
-std::string keep_link_metadata(const std::string &path, const struct stat &source);
+// The same of a symbolic link, which has neither mode nor attributes that a user sets.  OUT is
+// open with O_PATH.
+std::string keep_link_metadata(int out, const struct stat &source);
 
-// Gives the special file TARGET the mode and the access list of SOURCE, by their paths: opening one
-// may wake who waits for it.  Returns what could not be kept, else "".
-std::string keep_special_mode(const std::string &source, const std::string &target,
-                              const struct stat &from);
+// Gives a special file the mode and the access list of another.  Both are open with O_PATH: opening
+// them else may wake who waits for them.  Returns what could not be kept, else "".
+std::string keep_special_mode(int in, int out, const struct stat &from);
 
 } // namespace ses::copy
 

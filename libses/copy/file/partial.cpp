@@ -8,9 +8,8 @@
 #include <cinttypes>
 #include <climits>
 #include <cstdio>
+#include <cstring>
 #include <functional>
-
-#include "file/unnamed.h"
 
 namespace ses::copy {
 namespace {
@@ -28,27 +27,14 @@ std::string note_of(const struct stat &source, off_t bytes) {
 
 } // namespace
 
-std::string partial_path(const std::string &target) {
-  const std::size_t slash = target.rfind('/');
-  const std::size_t start = slash == std::string::npos ? 0 : slash + 1;
-  std::string name = ".ses-partial." + target.substr(start);
-  if (name.size() > NAME_MAX) {
-    char digest[40];
-    std::snprintf(digest, sizeof digest, ".ses-partial.%016zx",
-                  std::hash<std::string>{}(target.substr(start)));
-    name = digest;
+std::string partial_name(const std::string &name) {
+  constexpr const char *kBefore = ".ses-partial.";
+  if (std::strlen(kBefore) + name.size() <= NAME_MAX) {
+    return kBefore + name;
   }
-  return target.substr(0, start) + name;
-}
-
-std::string partial_path(const std::string &target, Descriptor &directory) {
-  std::string path = partial_path(target);
-  if (path.size() < PATH_MAX) {
-    return path;
-  }
-  directory = Descriptor(open(directory_of(target).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  const std::string name = path.substr(path.rfind('/') + 1); // npos + 1 is 0
-  return directory ? "/proc/self/fd/" + std::to_string(directory.get()) + "/" + name : path;
+  char digest[40];
+  std::snprintf(digest, sizeof digest, "%s%016zx", kBefore, std::hash<std::string>{}(name));
+  return digest;
 }
 
 off_t bytes_there(int fd, const struct stat &source) {
@@ -82,8 +68,9 @@ bool is_ours_alone(int fd) {
          found.st_nlink > 0; // another may have removed it before it was locked
 }
 
-Descriptor open_left_over(const std::string &partial, int flags) {
-  Descriptor file(open(partial.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+Descriptor open_left_over(int directory, const std::string &partial) {
+  constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  Descriptor file(openat(directory, partial.c_str(), kFlags));
   struct stat found {};
   if (!file || fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
       found.st_uid != geteuid() || found.st_nlink != 1) {

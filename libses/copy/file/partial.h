@@ -10,13 +10,9 @@
 
 namespace ses::copy {
 
-// DIRECTORY/.ses-partial.NAME: in the directory of TARGET, so that it can be renamed, and with the
-// same end, so that rules by pattern (docs/placement-rules.md) see what they would see.
-std::string partial_path(const std::string &target);
-
-// The same as a path that the kernel takes also where that is too long and TARGET is not: through
-// DIRECTORY, which has to stay open as long as the path is used.
-std::string partial_path(const std::string &target, Descriptor &directory);
+// .ses-partial.NAME: for the directory of NAME, so that it can be renamed, and with the same end,
+// so that rules by pattern (docs/placement-rules.md) see what they would see.
+std::string partial_name(const std::string &name);
 
 // How much of a copy of SOURCE an interrupted one left in FD, in bytes from the start; 0: none, or
 // of another source, or of one that changed since.
@@ -33,8 +29,9 @@ void forget_bytes(int fd);
 // the file system has no locks.
 bool is_ours_alone(int fd);
 
-// A file with this name that this user left there and nobody else can have prepared; else none.
-Descriptor open_left_over(const std::string &partial, int flags);
+// A file with this name that this user left in DIRECTORY and nobody else can have prepared, to read
+// and write; else none.
+Descriptor open_left_over(int directory, const std::string &partial);
 
 } // namespace ses::copy
 

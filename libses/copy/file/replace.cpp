@@ -59,15 +59,14 @@ bool is_unchanged(const struct stat &now, const struct stat &then) {
          now.st_ctim.tv_nsec == then.st_ctim.tv_nsec;
 }
 
-std::string beside(const std::string &path) {
-  const std::size_t start = path.rfind('/') + 1; // npos + 1 is 0
-  return path.substr(0, start) + ".ses-replaced." + std::to_string(getpid()) + "." +
-         std::to_string(std::hash<std::string>{}(path));
+std::string beside(const std::string &name) {
+  return ".ses-replaced." + std::to_string(getpid()) + "." +
+         std::to_string(std::hash<std::string>{}(name));
 }
 
-std::string branch_of(const std::string &path) {
+std::string branch_of(int fd) {
   char text[4096];
-  const ssize_t size = lgetxattr(path.c_str(), "user.mergerfs.basepath", text, sizeof text);
+  const ssize_t size = fgetxattr(fd, "user.mergerfs.basepath", text, sizeof text);
   return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : "";
 }
 
@@ -81,42 +80,48 @@ void refuse_in_use(int fd, const std::string &path, bool assume_unused) {
   check(Lease(fd), path, assume_unused);
 }
 
-void replace_unused(int fd, const std::string &path, const std::string &partial,
-                    const struct stat &from, bool assume_unused) {
+void replace_unused(int fd, const Entry &file, const std::string &partial, const struct stat &from,
+                    bool assume_unused) {
+  const std::string path = file.path();
   const Lease lease(fd);
   check(lease, path, assume_unused);
   struct stat now {};
   if (!read_status(fd, now) || !is_unchanged(now, from)) {
     throw Failure(path, "changed while it was copied; it stays where it is");
   }
-  struct stat named {};
-  if (lstat(path.c_str(), &named) != 0 || named.st_dev != now.st_dev ||
-      named.st_ino != now.st_ino) {
-    throw Failure(path, "is another file now; it stays where it is");
-  }
-  const std::string old = beside(path);
-  if (link(path.c_str(), old.c_str()) != 0) {
+  const auto held = file.directory->held();
+  const int in = held->get();
+  const char *name = file.name.c_str();
+  const std::string old = beside(file.name);
+  if (linkat(in, name, in, old.c_str(), 0) != 0) {
     throw failed(path, "cannot be kept under a second name while it is replaced");
   }
-  if (rename(partial.c_str(), path.c_str()) != 0) {
+  struct stat kept {};
+  if (fstatat(in, old.c_str(), &kept, AT_SYMLINK_NOFOLLOW) != 0 || kept.st_dev != now.st_dev ||
+      kept.st_ino != now.st_ino) {
+    unlinkat(in, old.c_str(), 0);
+    throw Failure(path, "is another file now; it stays where it is");
+  }
+  if (renameat(in, partial.c_str(), in, name) != 0) {
     const Failure failure = failed(path, "cannot be replaced");
-    unlink(old.c_str());
+    unlinkat(in, old.c_str(), 0);
     throw failure;
   }
   if (lease.is_held() && lease.is_wanted()) {
-    if (rename(old.c_str(), path.c_str()) != 0) {
-      throw failed(path, "is in use and was replaced; what it was is " + old);
+    if (renameat(in, old.c_str(), in, name) != 0) {
+      throw failed(path, "is in use and was replaced; what it was is " + old + " beside it");
     }
     throw Failure(path, "is in use: it was opened just now");
   }
-  unlink(old.c_str());
+  unlinkat(in, old.c_str(), 0);
 }
 
-bool lie_together(const std::string &one, const std::string &other) {
+bool lie_together(int one, int other) {
   if (const std::string branch = branch_of(one); !branch.empty()) {
     return branch == branch_of(other);
   }
-  const auto osts = [](const std::string &path) {
+  const auto osts = [](int fd) {
+    const std::string path = "/proc/self/fd/" + std::to_string(fd);
     std::vector<std::uint32_t> found;
     const std::unique_ptr<ses_layout, FreeLayout> layout(ses_layout_read(path.c_str()));
     for (unsigned number = 0; number < ses_layout_components(layout.get()); ++number) {

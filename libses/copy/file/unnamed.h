@@ -11,19 +11,16 @@
 
 namespace ses::copy {
 
-// The directory that PATH names a file in; ".": none is named.
-std::string directory_of(const std::string &path);
-
 // The file system of FD is one of the node's own: it can do this, no back end places on it, and it
 // lets one thread at a time write to a file.
 bool is_of_the_node(int fd);
 
 // A file in DIRECTORY with the permissions of MODE, as far as the umask lets it; none, with errno:
 // not possible there.
-Descriptor create_unnamed(const std::string &directory, mode_t mode);
+Descriptor create_unnamed(int directory, mode_t mode);
 
-// Gives it a name that is free; false with errno, EEXIST where the name is taken.
-bool give_name(int fd, const std::string &path);
+// Gives it a name in DIRECTORY that is free; false with errno, EEXIST where the name is taken.
+bool give_name(int fd, int directory, const std::string &name);
 
 } // namespace ses::copy
 
