@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import secrets
 import signal
@@ -21,10 +22,11 @@ from pathlib import Path
 import pytest
 from munged import running_munged
 from promises import PROMISES, Promise, is_kept
-from remote_node import Agent, agent
+from remote_node import BUILD, Agent, agent
 from ses.share import Model, Region, Value
 from sharing import Peer, command_of, refused, value_of
 
+ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
 PATIENCE = 60.0
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's part: needs root")
@@ -237,6 +239,57 @@ def is_alive(region: Region) -> bool:
     except OSError:
         return False
     return True
+
+
+def ports_of(process: int) -> set[int]:
+    """The TCP ports where a process listens."""
+    sockets = set()
+    for one in Path(f"/proc/{process}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            sockets.add(str(one.readlink()))
+    rows = [line.split() for line in Path(f"/proc/{process}/net/tcp").read_text().splitlines()[1:]]
+    listening = "0A"
+    return {
+        int(row[1].partition(":")[2], 16)
+        for row in rows
+        if row[3] == listening and f"socket:[{row[9]}]" in sockets
+    }
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that sends to any endpoint of libfabric."""
+    program = tmp_path_factory.mktemp("stranger") / "stranger"
+    library, built = ROOT / "libses", BUILD / "net/libses_net.a"
+    command = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-o", program]
+    command += ["-I", library, "-I", library / "include", "-I", library / "shm"]
+    command += [ROOT / "tests/share/stranger.c", library / "shm/remote/fabric.c", built, "-ldl"]
+    subprocess.run(command, check=True)
+    return program
+
+
+def test_messages_of_strangers_end_no_session(munged: Path, name: str, stranger: Path) -> None:
+    """Whoever reaches the endpoints may send, to either side: what is too long, and what is too short."""
+    with agent(munged) as running:
+        own = ports_of(os.getpid())
+        with Region.create(f"{name}@{running.address}") as region:
+            item = region.alloc("item", 64)
+            children = Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children")
+            (session,) = map(int, children.read_text().split())
+            near, far = ports_of(os.getpid()) - own, ports_of(session)
+            assert near
+            assert far
+            for port, size in itertools.product(near | far, ("3", "6000", "40000")):
+                sending = subprocess.Popen([stranger, str(port), size])
+                for number in itertools.count():
+                    item.put(struct.pack("=q", number))
+                    assert item.get().data == struct.pack("=q", number)
+                    if sending.poll() is not None:
+                        break
+                assert sending.returncode == 0
+            item.put(b"still")
+            assert item.get().data == b"still"
+        Region.remove(name)
 
 
 def test_end_of_the_agent_is_an_error(munged: Path, name: str) -> None:

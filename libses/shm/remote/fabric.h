@@ -5,8 +5,9 @@
  * address over a connection of their own, whose end says that the other side is gone: every wait
  * ends then, or at its deadline, or when the provider reports a fault.
  *
- * An endpoint is used by one thread at a time.  What it carries is neither encrypted nor proven;
- * message.h has the secret by which the sides know each other.
+ * An endpoint is used by one thread at a time.  What it carries is neither encrypted nor proven:
+ * anybody can send to it.  message.h has the secret by which the sides know each other; a message
+ * that is too long comes as one of no bytes.
  */
 #ifndef SES_REMOTE_FABRIC_H
 #define SES_REMOTE_FABRIC_H

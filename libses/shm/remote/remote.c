@@ -164,8 +164,19 @@ static int expect(const struct ses_remote *remote, uint64_t bytes) {
                                   : ses_fabric_grow(remote->fabric, ses_remote_room(bytes));
 }
 
-/* Answers that come late, to what was asked before, are passed over; there are none unless the
- * other side is out of order. */
+/* What is no answer, or one to what was asked before, is passed over: anybody can send to this
+ * endpoint. */
+static int receive_reply(struct ses_remote *remote, struct ses_remote_reply *reply, size_t *came,
+                         uint64_t deadline) {
+  do {
+    int status = ses_fabric_receive(remote->fabric, came, deadline);
+    if (status != 0)
+      return status;
+    memcpy(reply, ses_fabric_incoming(remote->fabric), sizeof *reply);
+  } while (!is_reply(remote, reply, *came) && ses_now_ns() < deadline);
+  return is_reply(remote, reply, *came) ? 0 : ETIMEDOUT;
+}
+
 static int exchange(struct ses_remote *remote, struct ses_remote_call *call) {
   struct ses_remote_request *request = &call->asked;
   struct ses_remote_reply *reply = &call->came;
@@ -179,13 +190,10 @@ static int exchange(struct ses_remote *remote, struct ses_remote_call *call) {
     memcpy(out + sizeof *request, call->value, request->bytes);
   int status = ses_fabric_send(remote->fabric, sizeof *request + request->bytes, deadline);
   if (status == 0)
-    status = ses_fabric_receive(remote->fabric, &came, deadline);
+    status = receive_reply(remote, reply, &came, deadline);
   if (status != 0)
     return status;
   const char *in = ses_fabric_incoming(remote->fabric);
-  memcpy(reply, in, sizeof *reply);
-  if (!is_reply(remote, reply, came))
-    return EHOSTDOWN;
   uint64_t bytes = came - sizeof *reply;
   if (bytes > call->room) { /* the value is larger than the caller has room for */
     reply->status = reply->status ? reply->status : EMSGSIZE;
