@@ -19,7 +19,7 @@ AGENT = (
     *("claims/claim_ring", "claims/jobs", "lustre/health", "lustre/placement", "lustre/questions"),
     *("lustre/targets", "node/identity", "node/own_file", "node/proc_files"),
     *("protocol/wire", "rates/process_io", "service/json", "service/json_text"),
-    *("service/messages", "service/needs", "systems/systems", "systems/union_branches"),
+    *("service/messages", "service/needs", "systems/systems", "systems/union_reading"),
     *("table/candidates", "table/choice", "table/saved_state", "table/table_answer"),
 )  # fmt: skip
 CORE = tuple(f"core/{name}.c" for name in ("judge", "predict", "rank", "stripe"))

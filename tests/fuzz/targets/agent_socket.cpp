@@ -10,7 +10,7 @@
 #include "protocol/wire.h"
 #include "rates/process_io.h"
 #include "systems/systems.h"
-#include "systems/union_branches.h"
+#include "systems/union_reading.h"
 
 using namespace ses::agent;
 
@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   (void)parse_report(message);
   const std::string text(reinterpret_cast<const char *>(data), size);
   (void)parse_mountinfo(text);
-  (void)parse_branches(text);
+  (void)parse_union(text, text, text);
   (void)parse_job(text);
   (void)parse_descriptor_info(text);
   (void)parse_process_bytes(text);
