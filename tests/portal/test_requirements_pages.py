@@ -84,7 +84,7 @@ def test_the_service_says_whose_member_somebody_is(app, visitor, site, page: str
         ("bound", "-3", "negative"),
         ("bound", "0", "Leave the field empty"),
         ("weight", "x", "Write a number"),
-        ("weight", "5000", "at most 1000"),
+        ("weight", "5000000", "at most 1000000"),
         ("unit", "parsec", "Choose one of"),
         ("strictness", "maybe", "Choose what happens"),
     ],

@@ -7,6 +7,7 @@ import re
 
 from ses_client.answers.requirements import Requirement
 from ses_client.answers.vocabulary import Kind
+from ses_client.limits import MAX_BOUND
 from ses_client.units import counts_bits, meant
 
 # A number, and what stands behind it from the first letter on that is no exponent.
@@ -106,7 +107,7 @@ def read_number(text: str) -> float:
         value = float(plain)
     except ValueError:
         raise UnreadableNumberError("Write a number, for example 20 or 1.5.") from None
-    if not math.isfinite(value) or abs(value) > 1e15:
+    if not math.isfinite(value) or abs(value) > MAX_BOUND:
         raise UnreadableNumberError("This number is too large.")
     if value < 0:
         raise UnreadableNumberError("A requirement cannot be negative.")

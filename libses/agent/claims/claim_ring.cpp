@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstring>
 
 #include "node/identity.h"
 #include "protocol/wire.h"
+#include "service/needs.h"
 
 namespace ses::agent {
 namespace {
@@ -17,22 +17,19 @@ constexpr pid_t kLargestPid = 1 << 22;
 
 uint64_t load(uint64_t &at) { return std::atomic_ref(at).load(std::memory_order_acquire); }
 
-double number_or(double number, double otherwise) {
-  return std::isfinite(number) && number >= 0 ? number : otherwise;
-}
+double size_of(double shared) { return shared >= 0 && shared <= SES_SIZE_MAX ? shared : -1; }
 
 // What a program's own choice went by is its own business, as long as it can be worked with.
 bool read_need(const ses_core_need &shared, ses_core_need &need) {
-  need.bytes = number_or(shared.bytes, -1);
-  need.room = number_or(shared.room, -1);
+  need.bytes = size_of(shared.bytes);
+  need.room = size_of(shared.room);
   need.stripes = shared.stripes;
   if (shared.count > SES_CORE_REQUIREMENTS) {
     return false;
   }
   for (; need.count < shared.count; ++need.count) {
     const ses_core_requirement &one = shared.requirements[need.count];
-    if (!std::isfinite(one.bound) || one.bound < 0 || !std::isfinite(one.weight) ||
-        one.weight <= 0 || one.kind == 0 || one.kind >= SES_CORE_STATED_FIRST + SES_CORE_STATED) {
+    if (!is_sensible(one)) {
       return false;
     }
     need.requirements[need.count] = one;

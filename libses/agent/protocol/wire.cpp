@@ -3,7 +3,6 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 namespace ses::agent {
@@ -70,8 +69,7 @@ bool put_lustre(ses_answer &answer, const Placement &placement) {
 bool sensible(const ses_wire_requirement &requirement) {
   return requirement.kind >= SES_KIND_CURRENT_READ_RATE &&
          requirement.kind <= SES_KIND_FREE_CAPACITY && requirement.hard <= 1 &&
-         std::isfinite(requirement.minimum) && requirement.minimum >= 0 &&
-         std::isfinite(requirement.weight) && requirement.weight > 0;
+         ses_is_within_limits(&requirement) != 0;
 }
 
 } // namespace

@@ -1,7 +1,6 @@
 #include "service/needs.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -43,10 +42,6 @@ ses_core_requirement requirement_of(const json &object) {
   requirement.weight = object.at("weight").get<double>();
   requirement.hard = object.value("hard", false) ? 1 : 0;
   requirement.at_most = object.value("at_most", false) ? 1 : 0;
-  if (!is_kind(requirement.kind) || !std::isfinite(requirement.bound) || requirement.bound < 0 ||
-      !std::isfinite(requirement.weight) || requirement.weight <= 0) {
-    throw std::invalid_argument("requirement");
-  }
   return requirement;
 }
 
@@ -61,8 +56,9 @@ Need need_of(const json &object) {
   need.core.bytes = -1;
   need.core.room = number_field(object, "room_bytes").value_or(-1);
   for (const json &one : object.at("requirements")) {
-    if (need.core.count < SES_CORE_REQUIREMENTS) {
-      need.core.requirements[need.core.count++] = requirement_of(one);
+    const ses_core_requirement requirement = requirement_of(one);
+    if (need.core.count < SES_CORE_REQUIREMENTS && is_sensible(requirement)) {
+      need.core.requirements[need.core.count++] = requirement;
       need.requirements.push_back(text_of(one));
     }
   }
@@ -72,6 +68,12 @@ Need need_of(const json &object) {
 }
 
 } // namespace
+
+bool is_sensible(const ses_core_requirement &requirement) {
+  return is_kind(requirement.kind) && requirement.bound >= 0 &&
+         requirement.bound <= SES_BOUND_MAX && requirement.weight > 0 &&
+         requirement.weight <= SES_WEIGHT_MAX;
+}
 
 const Need *UserNeeds::of(const std::string &application) const {
   const Need *found = nullptr;

@@ -36,8 +36,11 @@ struct UserNeeds {
 
 using NeedsByUser = std::map<std::string, std::shared_ptr<const UserNeeds>>;
 
-// The needs of each user named in ENTRIES; "" is the site's default.  Throws what nlohmann::json or
-// std::invalid_argument says of rubbish.
+// Whether it is of a kind the core knows, with numbers within ses/limits.h.
+[[nodiscard]] bool is_sensible(const ses_core_requirement &requirement);
+
+// The needs of each user named in ENTRIES, without what is not sensible of them; "" is the site's
+// default.  Throws what nlohmann::json or std::invalid_argument says of rubbish.
 [[nodiscard]] NeedsByUser parse_needs(const nlohmann::json &entries);
 
 // NEED (null: none) with what a program states itself, which goes before, kind by kind.

@@ -33,6 +33,8 @@
 
 #include <stdint.h>
 
+#include "ses/limits.h"
+
 #define SES_PROTOCOL_MAGIC 0x51534553u /* "SESQ" in memory on little-endian machines */
 #define SES_PROTOCOL_VERSION 5u
 
@@ -103,11 +105,18 @@ struct ses_header {
 };
 
 struct ses_wire_requirement {
-  uint32_t kind; /* enum ses_kind */
-  uint32_t hard; /* 1: an element that misses it is refused; 0: it only counts in the distance */
-  double minimum;
-  double weight; /* > 0 */
+  uint32_t kind;  /* enum ses_kind */
+  uint32_t hard;  /* 1: an element that misses it is refused; 0: it only counts in the distance */
+  double minimum; /* 0 to SES_CAPACITY_MAX or SES_RATE_MAX */
+  double weight;  /* above 0, at most SES_WEIGHT_MAX */
 };
+
+/* Whether the numbers of a requirement are within the limits; a NaN never is. */
+static inline int ses_is_within_limits(const struct ses_wire_requirement *one) {
+  double largest = one->kind == SES_KIND_FREE_CAPACITY ? SES_CAPACITY_MAX : SES_RATE_MAX;
+  return one->minimum >= 0 && one->minimum <= largest && one->weight > 0 &&
+         one->weight <= SES_WEIGHT_MAX;
+}
 
 #define SES_RANKS_NOT_KNOWN UINT32_MAX
 

@@ -48,6 +48,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "ses/limits.h" /* SES_RATE_MAX, SES_CAPACITY_MAX, SES_WEIGHT_MAX */
+
 #if defined(__GNUC__)
 #define SES_API __attribute__((visibility("default")))
 #define SES_MUST_CHECK __attribute__((warn_unused_result))
@@ -96,9 +98,6 @@ typedef enum ses_status {
   SES_CREATE_FAILED = 40 /* open(2) failed: see ses_result.create_errno */
 } ses_status;
 
-#define SES_RATE_MAX 1e12     /* MB/s; a larger minimum can only be a mistake */
-#define SES_CAPACITY_MAX 1e12 /* GB */
-#define SES_WEIGHT_MAX 1e6
 #define SES_STRIPE_COUNT_MAX 2000u      /* what Lustre allows */
 #define SES_STRIPE_SIZE_STEP 65536u     /* bytes; what Lustre requires */
 #define SES_STRIPE_SIZE_MAX 4294901760u /* bytes; the largest multiple of the step below 4 GiB */

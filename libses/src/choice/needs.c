@@ -1,6 +1,5 @@
 #include "choice/needs.h"
 
-#include <float.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -79,7 +78,7 @@ bool ses_needs_read(const struct ses_claims *claims, unsigned entry, uint64_t ap
 }
 
 static bool is_sensible(const struct ses_core_requirement *one) {
-  return one->weight > 0 && one->weight <= DBL_MAX && one->bound <= DBL_MAX &&
+  return one->weight > 0 && one->weight <= SES_WEIGHT_MAX && one->bound <= SES_BOUND_MAX &&
          (one->bound > 0 || (one->at_most && one->bound == 0));
 }
 

@@ -172,7 +172,7 @@ void ses_log_note(const char *sentence, const char *what) {
 /* After the settings are read (by constructor 101) and before the program runs. */
 __attribute__((constructor(102))) static void note_settings(void) {
   if (ses_settings()->require_wrong)
-    ses_log_note("SES_REQUIRE is ignored, not understood from here on: ",
+    ses_log_note("SES_REQUIRE is ignored, not understood or too large from here on: ",
                  ses_settings()->require_wrong);
 }
 

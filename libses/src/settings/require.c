@@ -1,10 +1,9 @@
 #include "settings/require.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-#define MOST_DIGITS 15 /* a double has them all */
+#define MOST_DIGITS 19 /* of SES_BOUND_MAX; more than a double tells apart */
 
 static const struct {
   const char *name;
@@ -70,7 +69,7 @@ static bool read_number(const char **at, double *number) {
   return digits > 0;
 }
 
-static bool read_one(const char **at, struct ses_wire_requirement *one) {
+bool ses_require_one(const char **at, struct ses_wire_requirement *one) {
   double bytes = 0;
   *one = (struct ses_wire_requirement){.weight = 1};
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && one->kind == 0; i++)
@@ -86,7 +85,7 @@ static bool read_one(const char **at, struct ses_wire_requirement *one) {
     return false;
   one->minimum *= bytes / (capacity ? 1e9 : 1e6); /* as on the wire */
   one->hard = skip(at, "!") || skip(at, ",hard");
-  if (skip(at, ",weight=") && (!read_number(at, &one->weight) || one->weight <= 0))
+  if (skip(at, ",weight=") && !read_number(at, &one->weight))
     return false;
   return !**at || is_between(**at);
 }
@@ -102,7 +101,7 @@ int ses_require_parse(const char *text, struct ses_wire_requirement found[SES_RE
     *wrong = text;
     if (!*text)
       break;
-    if (!read_one(&text, &one) || by_kind[one.kind].kind != 0)
+    if (!ses_require_one(&text, &one) || !ses_is_within_limits(&one) || by_kind[one.kind].kind != 0)
       return -1;
     by_kind[one.kind] = one;
   }

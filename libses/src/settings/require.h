@@ -14,6 +14,8 @@
 #ifndef SES_REQUIRE_H
 #define SES_REQUIRE_H
 
+#include <stdbool.h>
+
 #include "ses/protocol.h"
 
 #ifdef __cplusplus
@@ -22,8 +24,12 @@ extern "C" {
 
 #define SES_REQUIRE_KINDS 5u
 
-/* The requirements of TEXT into FOUND, by kind.  Returns how many, or -1: not understood, and
- * *WRONG is where. */
+/* Goes past the requirement that *AT begins with, into ONE, whatever its numbers; false: it is not
+ * understood. */
+bool ses_require_one(const char **at, struct ses_wire_requirement *one);
+
+/* The requirements of TEXT into FOUND, by kind.  Returns how many, or -1: not understood
+ * or beyond ses/limits.h, and *WRONG is where. */
 int ses_require_parse(const char *text, struct ses_wire_requirement found[SES_REQUIRE_KINDS],
                       const char **wrong);
 

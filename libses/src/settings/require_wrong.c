@@ -91,7 +91,20 @@ static bool rewrite(const char *wrong, char *text, size_t size) {
 
 void ses_require_wrong(char *why, size_t size, const char *wrong) {
   char text[LONGEST_KIND + LONGEST_NUMBER + LONGEST_UNIT + 16];
-  if (rewrite(wrong, text, sizeof text))
+  struct ses_wire_requirement one;
+  const char *end = wrong;
+  bool is_read = ses_require_one(&end, &one);
+  if (is_read && !(one.weight > 0 && one.weight <= SES_WEIGHT_MAX))
+    snprintf(why, size, "has a weight that cannot be in '%.*s'; write one above 0, at most %.0f",
+             (int)(end - wrong), wrong, SES_WEIGHT_MAX);
+  else if (is_read && !ses_is_within_limits(&one))
+    snprintf(why, size, "requires more than can be in '%.*s'; write at most %.0fPB%s",
+             (int)(end - wrong), wrong, SES_BOUND_MAX / 1e15,
+             one.kind == SES_KIND_FREE_CAPACITY ? "" : "/s");
+  else if (is_read)
+    snprintf(why, size, "has a kind for the second time in '%.*s'; write each once",
+             (int)(end - wrong), wrong);
+  else if (rewrite(wrong, text, sizeof text))
     snprintf(why, size, "is not understood from '%s' on; did you mean \"%s\"?", wrong, text);
   else
     snprintf(why, size,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -34,6 +33,7 @@ from ses_service.model.entities import (
     Strictness,
 )
 from ses_service.model.kinds import UnknownKindError
+from ses_service.model.limits import MAX_BOUND, MAX_WEIGHT
 
 _STRICTNESS = {str(term): strictness for strictness, term in STRICTNESS.items()}
 _TRIES = 5
@@ -125,11 +125,11 @@ def _faults(requirements: Sequence[Requirement], profile: Profile | None) -> lis
     found = []
     for requirement in requirements:
         kind, bound = requirement.kind, requirement.bound
-        if not (math.isfinite(bound) and bound >= 0):
+        if not 0 <= bound <= MAX_BOUND:
             limit = "maximum" if kind.at_most else "minimum"
-            found.append(f"{kind}: the {limit} {bound} is not a number from 0 up")
-        if not (math.isfinite(requirement.weight) and requirement.weight > 0):
-            found.append(f"{kind}: the weight {requirement.weight} is not greater than 0")
+            found.append(f"{kind}: the {limit} {bound} is not a number from 0 to {MAX_BOUND:g}")
+        if not 0 < requirement.weight <= MAX_WEIGHT:
+            found.append(f"{kind}: the weight {requirement.weight} is not above 0, at most {MAX_WEIGHT:g}")
         if not requirement.applies_ever:
             found.append(f"{kind}: it is valid until {requirement.valid_until}, before it is valid at all")
         try:
@@ -152,7 +152,7 @@ def _last_change(store: SparqlStore, target: URIRef) -> tuple[int, str]:
 def _requirement(row: Row, metric: Metric) -> Requirement:
     return Requirement(
         metric.kind,
-        float(row["bound"]) * size_in(row["unit"]),
+        min(float(row["bound"]) * size_in(row["unit"]), MAX_BOUND),
         float(row.get("weight", metric.described.weight)),
         _STRICTNESS.get(row.get("strictness", ""), Strictness.SOFT),
         moment(row.get("validFrom")),

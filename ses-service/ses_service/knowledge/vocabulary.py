@@ -24,6 +24,7 @@ from ses_service.knowledge.times import moment
 from ses_service.knowledge.workloads import Parameter, Workload
 from ses_service.model.entities import Profile, Requirement, Strictness
 from ses_service.model.kinds import PREDICTED, Kind, KindDescription, UnknownKindError, in_order
+from ses_service.model.limits import MAX_BOUND
 
 OWN_FILES = ("qstorman.ttl", "kinds.ttl", "units.ttl", "profiles.ttl", "workloads.ttl")
 _STRICTNESS = {term: strictness for strictness, term in STRICTNESS.items()}
@@ -286,7 +287,7 @@ def _requirement(
         return None
     return Requirement(
         kinds[URIRef(str(metric))],
-        float(bound) * sizes[unit],  # type: ignore[arg-type]
+        min(float(bound) * sizes[unit], MAX_BOUND),  # type: ignore[arg-type]
         1.0 if weight is None else float(weight),  # type: ignore[arg-type]
         _STRICTNESS.get(URIRef(str(graph.value(node, QSM.strictness))), Strictness.SOFT),
         valid_from=moment(graph.value(node, QSM.validFrom)),

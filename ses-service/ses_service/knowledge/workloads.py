@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ses_service.model.kinds import Kind
+from ses_service.model.limits import MAX_BOUND
 
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
@@ -159,7 +160,7 @@ def _computed(workload: Workload, formula: str, values: Mapping[str, float]) -> 
         raise WorkloadError(f"the formula {formula!r} of {workload.name} is wrong: {error}") from None
     except ArithmeticError:
         raise WorkloadError(f"{_with_values(formula, {})} cannot be computed: a divisor is 0") from None
-    if not 0 <= result < 1e24:
+    if not 0 <= result <= MAX_BOUND:
         raise WorkloadError(f"{formula} is {result:g}, which nothing can require")
     return result
 

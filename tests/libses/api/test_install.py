@@ -80,16 +80,16 @@ def test_a_program_that_asked_pkg_config_works_also_after_the_prefix_has_moved(
 
 
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wundef", "-Werror"]
-C_HEADERS = ["ses/ses.h", "ses/stream.h", "ses/share.h", "ses/protocol.h"]
+C_HEADERS = ["ses/ses.h", "ses/limits.h", "ses/stream.h", "ses/share.h", "ses/protocol.h"]
 
 
 @pytest.mark.parametrize(
     ("compiler", "headers"),
     [
-        ("cc -std=c89", C_HEADERS[:3]),
+        ("cc -std=c89", C_HEADERS[:4]),
         ("cc -std=c99 -Wstrict-prototypes", C_HEADERS),
         ("cc -std=c2x", C_HEADERS),
-        ("c++ -std=c++98", C_HEADERS[:3]),
+        ("c++ -std=c++98", C_HEADERS[:4]),
         ("c++ -std=c++17 -Wold-style-cast", [*C_HEADERS, "ses/ses.hpp", "ses/share.hpp"]),
         ("c++ -std=c++17 -fno-exceptions -fno-rtti", ["ses/ses.hpp"]),
         ("c++ -std=c++23 -Wold-style-cast", [*C_HEADERS, "ses/ses.hpp", "ses/share.hpp"]),
@@ -180,7 +180,7 @@ def test_the_global_names_can_be_switched_off(installed: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("library", "headers"),
     [
-        ("libses", ["ses.h", "stream.h"]),
+        ("libses", ["ses.h", "limits.h", "stream.h"]),
         ("libses-share", ["share.h"]),
         ("libses-offload", ["offload.h", "offload_types.h"]),
     ],

@@ -69,7 +69,7 @@ def policy(library: Library) -> Iterator[int]:
 @pytest.mark.parametrize(
     ("value", "status"),
     [
-        (0.0, 0), (-0.0, 0), (1e-9, 0), (50.0, 0), (1e12, 0),
+        (0.0, 0), (-0.0, 0), (1e-9, 0), (50.0, 0), (1e9, 0),
         (math.nan, NOT_FINITE), (math.inf, NOT_FINITE), (-math.inf, NOT_FINITE),
         (-1.0, NEGATIVE), (-1e-300, NEGATIVE), (1.1e12, TOO_LARGE), (1e308, TOO_LARGE),
     ],

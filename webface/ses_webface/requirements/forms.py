@@ -10,13 +10,13 @@ from flask import request
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]
 from ses_client.answers.requirements import Requirement
 from ses_client.answers.vocabulary import Kind
+from ses_client.limits import MAX_WEIGHT
 from wtforms import Field, Form, FormField, HiddenField, SelectChoice, SelectField, StringField  # type: ignore[import-untyped]
 
 from ses_webface.moments import UnreadableTimeError, from_field, read_moment, to_field, zone_named
 from ses_webface.quantities import UnreadableNumberError, as_stated, read_number, read_quantity, to_canonical
 
 STRICTNESS = (("soft", "rank it lower"), ("hard", "refuse it"))
-_MAX_WEIGHT = 1000.0
 _FIELD_OF = {"minimum": "bound", "maximum": "bound"}  # the service's name of a member to the form's
 _TIMES = (("valid_from", "Valid from"), ("valid_until", "Valid until"))
 
@@ -197,8 +197,8 @@ def _read_row(kind: Kind, row: Form, zone: ZoneInfo) -> tuple[Requirement | None
     try:
         if (row.weight.data or "").strip():
             weight = read_number(row.weight.data)
-        if weight > _MAX_WEIGHT:
-            raise UnreadableNumberError(f"The weight may be at most {_MAX_WEIGHT:g}.")
+        if weight > MAX_WEIGHT:
+            raise UnreadableNumberError(f"The weight may be at most {MAX_WEIGHT:.0f}.")
     except UnreadableNumberError as error:
         row.weight.errors = [str(error)]
     times = {name: _read_time(row[name], zone) for name, _label in _TIMES}

@@ -9,11 +9,12 @@ from pydantic import ConfigDict, Field
 from ses_service.api.schemas.requests import Body, Bytes, Text
 from ses_service.ledger.achieved import Achieved, Doubt
 from ses_service.ledger.readers import Reading
+from ses_service.model.limits import MAX_BOUND
 
 MOST_SAMPLES = 32
 MOST_READING = 500
 
-Number = Annotated[float, Field(ge=0, le=1e18)]
+Number = Annotated[float, Field(ge=0, le=MAX_BOUND)]
 Seconds = Annotated[float, Field(ge=0, le=1e11)]
 Sample = Annotated[list[Annotated[float, Field(ge=0, le=1e24)]], Field(min_length=3, max_length=3)]
 

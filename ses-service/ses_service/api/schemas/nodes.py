@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from ses_service.api.schemas.answers import Answer, LevelName
 from ses_service.api.schemas.followed import MOST_READING, AchievedIn, Number, ReadingSaid, Said
 from ses_service.api.schemas.items import PLACEMENT_ID, Itemised
-from ses_service.api.schemas.requests import Bytes, Device, ElementId, Inode, Text
+from ses_service.api.schemas.requests import Bound, Bytes, Device, ElementId, Inode, Text, Weight
 from ses_service.decision.node_tables import TableAsked
 from ses_service.ledger import node_decisions
 from ses_service.ledger.announcement import Announcement, Ended, Opened, Origin
@@ -19,6 +19,7 @@ from ses_service.ledger.pace import Use
 from ses_service.ledger.placement import EndReason
 from ses_service.model.entities import Level, Requirement, ResolvedRequirement, Strictness
 from ses_service.model.kinds import PREDICTED, Kind
+from ses_service.model.limits import MAX_BOUND
 
 MOST_FILES = 2000
 MOST_USERS = 1000
@@ -108,12 +109,12 @@ class NeedRequirement(Said):
 
     kind: Annotated[str, Field(min_length=1, max_length=64)]
     code: int = 0
-    bound: Number
-    weight: Annotated[float, Field(gt=0, le=1e9)] = 1.0
+    bound: Bound
+    weight: Weight = 1.0
     hard: bool = False
     at_most: bool = False
     unit: Annotated[str, Field(max_length=16)]
-    size: Annotated[float, Field(gt=0, le=1e18)]
+    size: Annotated[float, Field(gt=0, le=MAX_BOUND)]
     level: Literal["explicit", "application", "user", "vo", "site"]
     level_name: Text
     profile: Text | None = None

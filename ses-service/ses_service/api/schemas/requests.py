@@ -18,6 +18,7 @@ from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model import entities
 from ses_service.model.entities import Level, Strictness, Subject
 from ses_service.model.kinds import UnknownUnitError
+from ses_service.model.limits import MAX_BOUND, MAX_BYTES, MAX_NAME, MAX_REQUIREMENTS, MAX_WEIGHT
 
 
 def _is_moment(text: str) -> str:
@@ -34,6 +35,7 @@ KindName = Annotated[str, Field(max_length=63, json_schema_extra=kind_names)]
 KindSpelling = Annotated[
     str, Field(max_length=63, json_schema_extra=kind_spellings), AfterValidator(_kind_of)
 ]
+Weight = Annotated[float, Field(gt=0, le=MAX_WEIGHT)]
 UnitName = Annotated[str, Field(max_length=16, json_schema_extra=unit_names)]
 ProfileName = Annotated[
     str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$", examples=["checkpoint", "alice:simulate"])
@@ -42,16 +44,15 @@ Moment = Annotated[
     str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(_is_moment)
 ]
 StrictnessName = Literal["soft", "hard"]
-Text = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Text = Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=r"^[^\x00-\x1f\x7f]+$")]
 ElementId = Annotated[str, Field(min_length=3, max_length=512, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Device = Annotated[int, Field(ge=0, lt=2**64)]
 Inode = Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]
-Bytes = Annotated[float, Field(ge=0, le=1e24)]
-Bound = Annotated[float, Field(ge=0, le=1e15, examples=[20.0])]
+Bytes = Annotated[float, Field(ge=0, le=MAX_BYTES)]
+Bound = Annotated[float, Field(ge=0, le=MAX_BOUND, examples=[20.0])]
 
 # A list that is not stated; pydantic takes longer to copy a default than to make a list.
 _NONE: Any = Field(default_factory=list, json_schema_extra={"default": []})
-_MAX_BASE = 1e24
 _STRICTNESS = {one.value: one for one in Strictness}
 
 
@@ -81,7 +82,7 @@ class Requirement(Body):
     maximum: Bound = 0.0
     unit: UnitName
     stated_unit: UnitName | None = None
-    weight: Annotated[float, Field(gt=0, le=1000)] = 1.0
+    weight: Weight = 1.0
     strictness: StrictnessName = "soft"
     valid_from: Moment | None = None
     valid_until: Moment | None = None
@@ -98,8 +99,10 @@ class Requirement(Body):
             raise ValueError(f"{self.kind} needs a {needed}, and no {other}")
         if made.unit not in vocabulary().metrics[made.kind].units:
             raise ValueError(f"{made.kind} is not written in {made.unit}")
-        if made.bound > _MAX_BASE:
-            raise ValueError(f"the {needed} is beyond anything that exists")
+        if made.bound > MAX_BOUND:
+            size = vocabulary().metrics[made.kind].described.to_base(1.0, self.unit)
+            most = f"{MAX_BOUND / size:.15g} {self.unit}"
+            raise ValueError(f"the {needed} is more than can be: write at most {most}")
         if not made.applies_ever:
             raise ValueError("valid_until is not after valid_from")
         return self
@@ -123,7 +126,7 @@ class Requirement(Body):
         )
 
 
-Requirements = Annotated[list[Requirement], Field(max_length=32)]
+Requirements = Annotated[list[Requirement], Field(max_length=MAX_REQUIREMENTS)]
 
 
 def each_kind_once(requirements: list[Requirement]) -> None:
@@ -249,8 +252,8 @@ class EffectiveQuery(Query):
     """Whose effective requirements to give."""
 
     user: Text
-    application: Annotated[str, Field(max_length=256)] | None = None
-    vo: Annotated[str, Field(max_length=256)] | None = None
+    application: Annotated[str, Field(max_length=MAX_NAME)] | None = None
+    vo: Annotated[str, Field(max_length=MAX_NAME)] | None = None
 
 
 LEVELS = {level.value: level for level in Level if level is not Level.EXPLICIT}

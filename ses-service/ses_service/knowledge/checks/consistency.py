@@ -17,6 +17,7 @@ from rdflib.term import Node
 from ses_service.knowledge.hostlist import HostlistError, expanded
 from ses_service.knowledge.terms import ODRL, QSM, QUDT
 from ses_service.knowledge.vocabulary import vocabulary
+from ses_service.model.limits import MAX_BOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,12 @@ def _misfit_requirements(description: Graph) -> Iterator[Fault]:
             if unit not in metric.units.values():
                 message = f"the unit does not fit: {metric.kind} takes {_units(metric.units.values())}"
                 yield Fault(requirement, f"{message} (it has {short(unit)})", ODRL.unit, unit)
+            size = vocabulary().unit_sizes.get(str(unit), 1.0)
+            for number in description.objects(requirement, ODRL.rightOperand):
+                if _is_positive(number) and float(str(number)) * size > MAX_BOUND:
+                    most = f"{MAX_BOUND / size:.15g} {short(unit)}"
+                    message = f"requires more than can be: write at most {most}"
+                    yield Fault(requirement, message, ODRL.rightOperand, number)
         needed = ODRL.lteq if metric.kind.at_most else ODRL.gteq
         for operator in description.objects(requirement, ODRL.operator):
             if operator in (ODRL.gteq, ODRL.lteq) and operator != needed:

@@ -154,6 +154,9 @@ class Screen:
         if parameter == SH.minLength:
             shortest = int(str(argument))
             return lambda _facts, value: not isinstance(value, BNode) and len(str(value)) >= shortest
+        if parameter == SH.maxLength:
+            longest = int(str(argument))
+            return lambda _facts, value: not isinstance(value, BNode) and len(str(value)) <= longest
         if parameter in _BOUNDS and (bound := _number(argument)) is not None:
             holds = _BOUNDS[parameter]
             return lambda _facts, value: (number := _number(value)) is not None and holds(number, bound)
