@@ -60,7 +60,9 @@ def tmp_path(base: Path, branches: dict[str, Path], union_options: str) -> Itera
     path = base / "union"
     path.mkdir()
     together = ":".join(str(branch) for branch in branches.values())
-    options = f"category.create=ff,minfreespace=0,{union_options}" + (",allow_other" if os.geteuid() == 0 else "")
+    options = f"category.create=ff,minfreespace=0,{union_options}" + (
+        ",allow_other" if os.geteuid() == 0 else ""
+    )
     subprocess.run(["mergerfs", "-o", options, together, path], check=True, timeout=60)
     yield path
     unmount = ["umount"] if os.geteuid() == 0 else ["fusermount", "-u"]

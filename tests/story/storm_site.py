@@ -117,12 +117,14 @@ class Site:
     def log(self, name: str) -> str:
         return (self.work / f"{name}.log").read_text()
 
-    def program(self, text: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def program(self, text: str, *arguments: str, **more: str) -> subprocess.Popen[bytes]:
+        """Start a Python program under the library, with more in its environment."""
         environment = {
             "PATH": os.environ["PATH"],
             "LD_PRELOAD": str(self.parts.preload),
             "SES_AGENT_SOCKET": str(self.socket),
             "SES_SYNC_MS": "20000",
+            **more,
         }
         command = [sys.executable, "-c", text, str(self.union), *arguments]
         pipe = subprocess.PIPE

@@ -330,7 +330,9 @@ void read_needs(const json &needs, AnnouncementReply &reply) {
   for (const auto &[user, entries] : of_users) {
     read_each(json::array({entries}), "needs", reply.nonsense, [&](const json &of_user) {
       reply.needs.merge(parse_needs(of_user));
-      reply.kept_needs.insert(reply.kept_needs.end(), of_user.begin(), of_user.end());
+      for (const json &one : of_user) {
+        reply.kept_needs.push_back(one);
+      }
     });
   }
 }
