@@ -168,20 +168,20 @@ def test_what_is_taken_of_odd_numbers_can_be_shown(service: Any) -> None:
         "requirements": [
             {**REQUIREMENT, "kind": kind, "bound": bound, "weight": weight, "size": size, "at_most": at_most}
             for kind, bound, weight, size, at_most in [
-                ("current-write-rate", 1e18, 1e9, 1e-300, False),
+                ("current-write-rate", 1e18, 1e6, 1e-300, False),
                 ("free-capacity", 0, 5e-324, 1e18, True),
                 ("nobody-knows-it", 1e18, 1.0, 5e-324, True),
             ]
         ],
         "age_seconds": 1e18,
-        "expected_bytes": 1e24,
+        "expected_bytes": 2.0**63,
         "expected_from": "request",
     }
     ids = new_ids(2)
     numbers = dict.fromkeys(["read", "write", "average_read", "average_write", "free"], 1e18)
     files = [file(ids[0], user="mallory", decision={"id": 0, "predicted": numbers}), file(ids[1])]
     ends = [
-        {"placement_id": one, "reason": "closed", "bytes_written": 1e24, "achieved": {"open_seconds": 1e11}}
+        {"placement_id": one, "reason": "closed", "bytes_written": 2.0**63, "achieved": {"open_seconds": 1e11}}
         for one in ids
     ]
     answer = service.post(ROUTE, said(opened=files, decisions=[odd])).get_json()
