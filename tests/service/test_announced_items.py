@@ -181,7 +181,7 @@ def test_what_is_taken_of_odd_numbers_can_be_shown(service: Any) -> None:
     numbers = dict.fromkeys(["read", "write", "average_read", "average_write", "free"], 1e18)
     files = [file(ids[0], user="mallory", decision={"id": 0, "predicted": numbers}), file(ids[1])]
     ends = [
-        {"placement_id": one, "reason": "closed", "bytes_written": 2.0**63, "achieved": {"open_seconds": 1e11}}
+        {"placement_id": one, "reason": "closed", "bytes_written": 2**63, "achieved": {"open_seconds": 1e11}}
         for one in ids
     ]
     answer = service.post(ROUTE, said(opened=files, decisions=[odd])).get_json()
