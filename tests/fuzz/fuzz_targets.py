@@ -69,8 +69,8 @@ TARGETS = (
         "share",
         (
             *(f"shm/{name}.c" for name in ("items", "lock", "region", "values")),
-            *("shm/remote/proof.c", "shm/remote/remote.c", "src/runtime/self.c", "segment/segment.c"),
-            *("net/munge.c", "net/tcp.c"),
+            *(f"shm/remote/{name}.c" for name in ("memory", "proof", "remote")),
+            *("src/runtime/self.c", "segment/segment.c", "net/munge.c", "net/tcp.c"),
         ),
         ("shm", "src", "."),
         ("dl",),

@@ -54,6 +54,8 @@
  *   EACCES     the mode of the region forbids it; of another node: who one of the two sides is
  *              could not be proven
  *   EBADF      the item was freed by somebody
+ *   EDQUOT     of another node: the caller, or for a put the region's owner, has as much memory
+ *              there as its agent allows one user (ses-share-agent --memory)
  *   EEXIST     there is one of this name
  *   EHOSTDOWN  the other node, or its agent, is gone
  *   EHOSTUNREACH  nobody listens there

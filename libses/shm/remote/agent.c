@@ -21,6 +21,7 @@
 
 #include "net/tcp.h"
 #include "remote/fabric.h"
+#include "remote/memory.h"
 #include "remote/message.h"
 #include "remote/served.h"
 #include "remote/session.h"
@@ -32,6 +33,7 @@ struct options {
   const char *listen;
   const char *provider;
   int sessions;
+  int memory;
 };
 
 struct word {
@@ -58,6 +60,9 @@ static const char help[] =
     "  --sessions N        Processes that are served at once, 4 to 4096; of one user,\n"
     "                      a quarter. As many more may have proven nothing yet; then\n"
     "                      the oldest gives way. [default: 256]\n"
+    "  --memory MIB        Segments of one user on this node, above which creates\n"
+    "                      and puts fail with EDQUOT; and as much again for values\n"
+    "                      that the user's sessions hold. [default: 512]\n"
     "  --help              Print this and end\n"
     "  --version           Print the version and end\n"
     "\n"
@@ -71,9 +76,11 @@ static int read_options(int argc, char **argv, struct options *options) {
       {.name = "provider", .text = &options->provider},
       {.name = "munge-socket", .text = &munge},
       {.name = "sessions", .number = &options->sessions, .least = 4, .most = SES_SERVED_MOST},
+      {.name = "memory", .number = &options->memory, .least = 1, .most = 1 << 30},
       {0},
   };
-  *options = (struct options){.listen = "127.0.0.1", .provider = "tcp", .sessions = 256};
+  *options =
+      (struct options){.listen = "127.0.0.1", .provider = "tcp", .sessions = 256, .memory = 512};
   int status = ses_command_line(PROGRAM, SES_SHARE_AGENT_VERSION, help, known, argc, argv);
   if (status >= 0)
     return status;
@@ -134,8 +141,10 @@ static void hear(void) {
 }
 
 static void bury(void) {
-  for (pid_t child; (child = waitpid(-1, NULL, WNOHANG)) > 0;)
+  for (pid_t child; (child = waitpid(-1, NULL, WNOHANG)) > 0;) {
     ses_served_ended(child);
+    ses_memory_ended(child);
+  }
 }
 
 static int run(int listener, const struct options *options) {
@@ -176,6 +185,7 @@ int main(int argc, char **argv) {
   if (pipe2(words, O_CLOEXEC | O_NONBLOCK) != 0)
     return 1;
   ses_served_limit(options.sessions);
+  ses_memory_limit((uint64_t)options.memory << 20);
   ses_fabric_prepare(options.provider);
   fprintf(stderr, "ses-share-agent: listens on %s %s\n", where.host, where.port);
   return run(listener, &options);

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "remote/memory.h"
 #include "remote/proof.h"
 #include "ses/share.h"
 #include "system/clock.h"
@@ -17,13 +18,16 @@
 #define HANDSHAKE_NS 10000000000ull
 #define FOR_EVER UINT64_MAX
 #define ITEMS_MOST SES_SHARE_ITEMS_MAX
+#define ITEM_BYTES 256u /* of this process, for an item without a copy */
 
 /* The one that this process serves. */
 static struct {
   struct ses_fabric *fabric;
   uint8_t secret[SES_REMOTE_NUMBER];
   ses_share *share;
+  bool writes;                       /* its memory is not more than its owner may have */
   ses_share_item *items[ITEMS_MOST]; /* by the numbers that the other side knows; NULL: free */
+  uint64_t held[ITEMS_MOST];         /* bytes of this process, for each */
 } session;
 
 /* ------------------------------------------------------------------- handshake */
@@ -94,22 +98,46 @@ static int shake_hands(int connection, const char *provider, ses_remote_proven *
 
 /* -------------------------------------------------------------------- requests */
 
+/* Room for messages with values of so many BYTES, one each way. */
+static int grow(uint64_t bytes) {
+  uint64_t before = ses_fabric_room(session.fabric), after = ses_remote_room(bytes);
+  uint64_t more = after > before ? 2 * (after - before) : 0;
+  if (!ses_memory_take(more))
+    return EDQUOT;
+  int status = ses_fabric_grow(session.fabric, after);
+  if (status != 0)
+    ses_memory_give_back(more);
+  return status;
+}
+
+/* What an item takes of this process: a copy of the value, for two of the models. */
+static uint64_t held_for(const ses_share_kind *kind) {
+  bool copies = kind->model == SES_SHARE_DELTA || kind->model == SES_SHARE_NULL;
+  return ITEM_BYTES + (copies ? kind->bytes : 0);
+}
+
 static int give(ses_share_item *item, struct ses_remote_reply *reply) {
   int status = ses_share_look(item, &reply->item_facts);
+  uint64_t held = status == 0 ? held_for(&reply->item_facts.kind) : 0;
   if (status == 0 && reply->item_facts.kind.bytes > SES_REMOTE_VALUE)
     status = EMSGSIZE;
   if (status == 0)
-    status = ses_fabric_grow(session.fabric, ses_remote_room(reply->item_facts.kind.bytes));
+    status = grow(reply->item_facts.kind.bytes);
+  if (status == 0 && !ses_memory_take(held))
+    status = EDQUOT;
   uint32_t number = 0;
   while (number < ITEMS_MOST && session.items[number])
     number++;
-  if (status == 0 && number == ITEMS_MOST)
+  if (status == 0 && number == ITEMS_MOST) {
+    ses_memory_give_back(held);
     status = ENOMEM;
+  }
   if (status != 0) {
     ses_share_let_go(item);
     return status;
   }
   session.items[number] = item;
+  session.held[number] = held;
   reply->item = number;
   return 0;
 }
@@ -145,12 +173,16 @@ static int of_item(const struct ses_remote_request *asked, const char *value, ui
       status = ses_share_free(item);
     else
       ses_share_let_go(item);
-    if (status == 0)
+    if (status == 0) {
       session.items[asked->item] = NULL;
+      ses_memory_give_back(session.held[asked->item]);
+    }
     return status;
   case SES_REMOTE_LOOK:
     return ses_share_look(item, &reply->item_facts);
   case SES_REMOTE_PUT:
+    if (!session.writes)
+      return EDQUOT;
     return asked->bytes == bytes ? ses_share_put(item, value, bytes, &reply->version) : EINVAL;
   case SES_REMOTE_GET:
   case SES_REMOTE_COPY:
@@ -168,6 +200,27 @@ static int of_item(const struct ses_remote_request *asked, const char *value, ui
   }
 }
 
+/* The memory that a put takes is charged to the agent's processes, whoever made the region. */
+static int open_region(const char *name) {
+  ses_share_facts facts;
+  int status = ses_share_open(name, &session.share);
+  if (status == 0 && ses_share_facts_of(session.share, &facts) == 0)
+    session.writes = ses_memory_fits(facts.owner);
+  return status;
+}
+
+/* Made first and looked at then: of several sessions at once none is overlooked. */
+static int create_region(const char *name, const ses_share_options *options) {
+  int status = ses_share_create(name, options, &session.share);
+  session.writes = status == 0 && ses_memory_fits(geteuid());
+  if (status != 0 || session.writes)
+    return status;
+  ses_share_close(session.share);
+  session.share = NULL;
+  ses_share_remove(name);
+  return EDQUOT;
+}
+
 static int perform(const struct ses_remote_request *asked, const char *value, uint64_t bytes,
                    struct ses_remote_reply *reply) {
   ses_share_item *item = NULL;
@@ -179,9 +232,8 @@ static int perform(const struct ses_remote_request *asked, const char *value, ui
   if (asked->operation == SES_REMOTE_CREATE || asked->operation == SES_REMOTE_OPEN) {
     if (session.share)
       return EEXIST;
-    return asked->operation == SES_REMOTE_OPEN
-               ? ses_share_open(asked->name, &session.share)
-               : ses_share_create(asked->name, &asked->options, &session.share);
+    return asked->operation == SES_REMOTE_OPEN ? open_region(asked->name)
+                                               : create_region(asked->name, &asked->options);
   }
   if (!session.share)
     return ENOENT;

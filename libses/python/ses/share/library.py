@@ -104,6 +104,7 @@ class Model(IntEnum):
 
 _MEANINGS = {
     errno.EBADF: "it was freed",
+    errno.EDQUOT: "its owner has as much memory there as the node allows one user (ses-share-agent --memory)",
     errno.EMSGSIZE: "the value is larger than the item",
     errno.ENOSPC: "no room is left: in the region for the item, or in the kernel for another region",
     errno.ENOTSUP: "it was made by another version of this library, or in another PID namespace",
