@@ -10,6 +10,12 @@ from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 from ses_service.model.kinds import PREDICTED
 
+PREFIXES = f"""@prefix qsm: <{QSM}> .
+@prefix odrl: <http://www.w3.org/ns/odrl/2/> .
+@prefix unit: <http://qudt.org/vocab/unit/> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> ."""
+MALLORY = 'a qsm:RequirementSet ; qsm:level "user" ; qsm:subject "mallory" ; qsm:requires'
+
 
 @pytest.mark.parametrize(
     ("good", "bad", "message"),
@@ -64,10 +70,35 @@ def test_what_others_wrote_and_nobody_can_read_is_a_fault_of_the_store(
     store.put_graph(SITE_GRAPH, union_site.replace("numericValue 120.0e0", 'numericValue "fast"'))
     with pytest.raises(StoreRefusedError, match=r"the site of the knowledge base cannot be read: .*'fast'"):
         knowledge.environment()
-    said = 'a qsm:RequirementSet ; qsm:level "team" ; qsm:subject "a"'
-    store.put_graph(REQUIREMENTS_GRAPH, f"@prefix qsm: <{QSM}> .\n<urn:a> {said} .")
-    with pytest.raises(StoreRefusedError, match="'team' is not a valid Level"):
-        knowledge.requirement_sets()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        'a qsm:RequirementSet ; qsm:level "team" ; qsm:subject "mallory" .',
+        'a qsm:RequirementSet ; qsm:level "user" ; qsm:subject "mallory" ; qsm:revision "x" .',
+        f"{MALLORY} [ a qsm:Requirement ; odrl:leftOperand qsm:CurrentWriteRate ;"
+        ' odrl:rightOperand "much" ; odrl:unit unit:MegaBYTE-PER-SEC ] .',
+        f"{MALLORY} [ a qsm:Requirement ; odrl:leftOperand qsm:CurrentWriteRate ;"
+        " odrl:rightOperand 1.0e0 ; odrl:unit unit:MegaBYTE-PER-SEC ; qsm:weight -1.0e0 ] .",
+        f"{MALLORY} [ a qsm:Requirement ; odrl:leftOperand qsm:CurrentWriteRate ;"
+        " odrl:rightOperand 1.0e0 ; odrl:unit unit:FURLONG ] .",
+        f"{MALLORY} [ a qsm:Requirement ; odrl:leftOperand qsm:CurrentWriteRate ;"
+        ' odrl:rightOperand "NaN"^^xsd:double ; odrl:unit unit:MegaBYTE-PER-SEC ] .',
+    ],
+)
+def test_the_requirements_of_one_that_cannot_be_read_hide_nobody_elses(
+    knowledge: KnowledgeBase, store: HttpStore, odd: str
+) -> None:
+    alice = (
+        'a qsm:RequirementSet ; qsm:level "user" ; qsm:subject "alice" ;'
+        " qsm:requires [ a qsm:Requirement ; odrl:leftOperand qsm:CurrentWriteRate ;"
+        " odrl:rightOperand 7.0e0 ; odrl:unit unit:MegaBYTE-PER-SEC ] ."
+    )
+    store.put_graph(REQUIREMENTS_GRAPH, f"{PREFIXES}\n<urn:a> {odd}\n<urn:b> {alice}\n")
+    (one,) = knowledge.requirement_sets()
+    assert one.name == "alice"
+    assert [stated.bound for stated in one.requirements] == [7e6]
 
 
 def test_a_class_of_nodes_whose_rate_cannot_be_read_is_left_out(

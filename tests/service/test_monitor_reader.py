@@ -337,11 +337,15 @@ def test_an_answer_is_the_same_in_pieces_and_as_a_whole(
     assert len(turns) >= 6, "others may go first"
 
 
-def test_what_is_wrong_is_said_of_the_whole_answer() -> None:
+def test_one_element_that_cannot_be_read_hides_no_other() -> None:
     listed = told(700)
     listed[431]["queue_depth"] = "deep"
+    listed[433]["element"] = None
     body = json.dumps({"sequence": 7, "observations": listed}).encode()
-    with pytest.raises(MonitorError, match=r"observations\.431\.queue_depth"):
-        observer_module._read(body, NOW, lambda: None)
+    answer, found = observer_module._read(body, NOW, lambda: None)
+    assert [one.element for one in found] == [
+        one["element"] for number, one in enumerate(listed) if number not in (431, 433)
+    ]
+    assert "observations.431.queue_depth" in answer["odd"]
     with pytest.raises(MonitorError, match="cannot be read"):
         observer_module._read(body[: len(body) // 2], NOW, lambda: None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -178,3 +179,11 @@ def answering() -> Any:
     for server in servers:
         server.shutdown()
         server.server_close()
+
+
+def test_one_quota_that_is_none_hides_no_other(answering: Any) -> None:
+    good = {"kind": "user", "name": "alice", "used_bytes": 1.0, "limit_bytes": 2.0, "sampled_at": 3.0}
+    odd = [{**good, "kind": "team"}, {**good, "name": None}, 7, {**good, "limit_bytes": "much"}]
+    body = json.dumps({"systems": [{"system": "union", "quotas": [*odd, good]}]}).encode()
+    quotas, _sources = MonitorQuotas(answering(200, body), Trust()).read()
+    assert [one.name for one in quotas] == ["alice"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Required
+from typing import Any, Literal, Required
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -27,7 +27,7 @@ class _System(TypedDict, total=False):
     system: Required[str]
     target: str
     error: str
-    quotas: Required[list[_Quota]]
+    quotas: Required[list[Any]]
 
 
 class _Answer(TypedDict, total=False):
@@ -35,6 +35,7 @@ class _Answer(TypedDict, total=False):
 
 
 _ANSWER = TypeAdapter(_Answer)
+_QUOTA = TypeAdapter(_Quota)
 
 
 class MonitorQuotas:
@@ -66,11 +67,19 @@ def _read(body: bytes) -> tuple[list[Quota], list[QuotaSource]]:
             each["system"], one["kind"], one["name"], one["used_bytes"], one["limit_bytes"], one["sampled_at"]
         )
         for each in found["systems"]
-        for one in each["quotas"]
-        if one["limit_bytes"] > 0
+        for one in map(_quota, each["quotas"])
+        if one is not None and one["limit_bytes"] > 0
     ]
     sources = [
         QuotaSource(each["system"], each.get("target", ""), each.get("error", ""))
         for each in found["systems"]
     ]
     return quotas, sources
+
+
+def _quota(said: Any) -> _Quota | None:
+    """Return a quota; ``None`` where it is none, which says nothing of those of others."""
+    try:
+        return _QUOTA.validate_python(said)
+    except ValidationError:
+        return None

@@ -69,6 +69,7 @@ class _Answer(TypedDict, total=False):
     complete: bool
     current_window_seconds: float
     observations: Required[list[Any]]
+    odd: str  # what cannot be read of an element, which is left out; not of the monitor
 
 
 _ANSWER = TypeAdapter(_Answer)
@@ -108,6 +109,7 @@ class MonitorClient:
         self._patience = patience
         self._between = between
         self._kept: dict[str, Observation] = {}
+        self._odd = ""
         self.version = ""
         self._pool = (trust or Trust()).pool()
 
@@ -129,6 +131,9 @@ class MonitorClient:
             raise MonitorError("the monitor answered with status 404")
         self.version = found.version
         answer, observations = _read(found.body, received, self._between)
+        if (odd := answer.get("odd", "")) != self._odd:
+            self._odd = odd
+            _log.warning("the monitor says odd things of an element", detail=odd or "no more")
         if answer.get("complete", True):
             self._kept = {}
         self._kept.update((each.element, each) for each in observations)
@@ -181,7 +186,7 @@ def _pieces(body: bytes, start: int, end: int) -> Iterator[bytes]:
 
 
 def _as_a_whole(body: bytes, between: Callable[[], None]) -> tuple[_Answer, list[list[_Observation]]]:
-    """Return the same, or raise MonitorError with what is wrong."""
+    """Return the same without what is wrong of single elements, or raise MonitorError."""
     try:
         answer = _ANSWER.validate_python(from_json(body))
     except ValidationError as error:
@@ -189,12 +194,20 @@ def _as_a_whole(body: bytes, between: Callable[[], None]) -> tuple[_Answer, list
     except ValueError as error:
         raise MonitorError(f"the monitor's answer cannot be read: {error}") from None
     listed, parts = answer["observations"], []
+    unreadable: MonitorError | None = None
     for start in range(0, len(listed), _SLICE):
         between()
+        some = listed[start : start + _SLICE]
         try:
-            parts.append(_OBSERVATIONS.validate_python(listed[start : start + _SLICE]))
+            parts.append(_OBSERVATIONS.validate_python(some))
         except ValidationError as error:
-            raise _unreadable(error, start) from None
+            wrong = {one["loc"][0] for one in error.errors(include_url=False, include_input=False)}
+            right = [one for number, one in enumerate(some) if number not in wrong]
+            parts.append(_OBSERVATIONS.validate_python(right))
+            unreadable = unreadable or _unreadable(error, start)
+    if unreadable and not any(parts):
+        raise unreadable
+    answer["odd"] = str(unreadable or "")
     return answer, parts
 
 

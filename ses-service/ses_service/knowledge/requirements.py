@@ -6,10 +6,11 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import structlog
 from rdflib import XSD, Literal, URIRef
 
 from ses_service.knowledge.environment import size_in
-from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError
+from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError, StoreRefusedError
 from ses_service.knowledge.history import Signature, recording_set
 from ses_service.knowledge.profiles import stored_profile
 from ses_service.knowledge.queries import bind, sequence
@@ -37,26 +38,45 @@ from ses_service.model.limits import MAX_BOUND, MAX_WEIGHT
 
 _STRICTNESS = {str(term): strictness for strictness, term in STRICTNESS.items()}
 _TRIES = 5
+_log = structlog.get_logger(__name__)
 
 
 def read_requirement_sets(store: SparqlReader) -> tuple[RequirementSet, ...]:
-    """Return every set in the store, by level and name; without requirements of kinds nobody describes."""
+    """Return every set in the store, by level and name; without requirements of kinds nobody describes.
+
+    A set of which something cannot be read is left out and logged: the others hold all the same.
+    """
     metrics = vocabulary().by_iri()
     profiles = {one.iri: one for one in vocabulary().profiles.values()}
     heads: dict[tuple[str, str], Row] = {}
     stated: dict[tuple[str, str], list[Requirement]] = {}
+    odd: dict[tuple[str, str], str] = {}
     for row in store.select(bind("requirement-sets.rq", graph=REQUIREMENTS_GRAPH)):
         key = row["level"], row["subject"]
         heads[key] = row
         stated.setdefault(key, [])
         metric = metrics.get(row.get("metric", ""))
         if metric is not None:
-            stated[key].append(_requirement(row, metric))
-    for (level, _name), one in list(heads.items()):
-        if level == Level.PROFILE:
-            profile = stored_profile(_set(one, stated[level, one["subject"]], {}))
+            try:
+                stated[key].append(_requirement(row, metric))
+            except (ValueError, StoreRefusedError) as error:
+                odd[key] = str(error)
+    sets: dict[tuple[str, str], RequirementSet] = {}
+    # Profiles first, which the others take up.
+    for key in sorted(heads.keys() - odd.keys(), key=lambda one: one[0] != Level.PROFILE):
+        try:
+            sets[key] = _set(heads[key], stated[key], {} if key[0] == Level.PROFILE else profiles)
+        except ValueError as error:
+            odd[key] = str(error)
+            continue
+        if key[0] == Level.PROFILE:
+            profile = stored_profile(sets[key])
             profiles[profile.iri] = profile
-    return tuple(_set(row, stated[key], profiles) for key, row in heads.items())
+    for level, name in sorted(odd):
+        _log.warning(
+            "requirements cannot be read and do not hold", level=level, name=name, detail=odd[level, name]
+        )
+    return tuple(sets[key] for key in heads if key in sets)
 
 
 def replace_requirement_set(
@@ -150,10 +170,16 @@ def _last_change(store: SparqlStore, target: URIRef) -> tuple[int, str]:
 
 
 def _requirement(row: Row, metric: Metric) -> Requirement:
+    bound = float(row["bound"]) * size_in(row["unit"])
+    weight = float(row.get("weight", metric.described.weight))
+    if not bound >= 0 or not weight > 0:
+        raise ValueError(
+            f"{metric.kind}: {bound} of weight {weight} is not a bound from 0, of a weight above 0"
+        )
     return Requirement(
         metric.kind,
-        min(float(row["bound"]) * size_in(row["unit"]), MAX_BOUND),
-        float(row.get("weight", metric.described.weight)),
+        min(bound, MAX_BOUND),
+        min(weight, MAX_WEIGHT),
         _STRICTNESS.get(row.get("strictness", ""), Strictness.SOFT),
         moment(row.get("validFrom")),
         moment(row.get("validUntil")),

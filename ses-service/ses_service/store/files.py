@@ -32,7 +32,6 @@ _FILE, _DETAIL = TypeAdapter(File), TypeAdapter(Detail)
 _LEADS = ("job", "user", "application", "element", "vo", "verdict")  # the most particular first
 _ORDER = (FILE.c.ended_at.desc(), FILE.c.placement_id.desc())
 _NAMES = tuple(FILE.c.keys())
-_TEXTS = ("user", "application", "vo", "job", "node", "element", "path")
 
 
 def file_values(placement: Placement) -> Values:
@@ -41,7 +40,8 @@ def file_values(placement: Placement) -> Values:
     found = []
     for name in _NAMES:
         value = getattr(one, name)
-        found.append(text_of(value) if name in _TEXTS else getattr(value, "value", value))
+        plain = getattr(value, "value", value)
+        found.append(text_of(plain) if isinstance(plain, str) else plain)
     return tuple(found)
 
 

@@ -160,8 +160,12 @@ class RecordStore:
         ).where(PLACEMENT.c.service != self.database.owner, PLACEMENT.c.ended_at.is_(None), ~PLACEMENT.c.idle)
         if ids is not None:
             asked = asked.where(PLACEMENT.c.placement_id.in_(ids))
+        claims = []
         with self.database.transaction(reading=True) as connection:
-            return [rows.claim_of(dict(row), now) for row in connection.execute(asked).mappings()]
+            for row in connection.execute(asked).mappings():
+                with suppress(ValueError, KeyError, TypeError, IndexError):
+                    claims.append(rows.claim_of(dict(row), now))
+        return claims
 
     def services(self) -> tuple[set[str], set[str]]:
         """Return the other services that have placements here, and those of them that run.
