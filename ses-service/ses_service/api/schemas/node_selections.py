@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, PrivateAttr, model_validator
+from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
 from ses_service.api.schemas.answers import (
     Answer,
@@ -26,16 +26,27 @@ from ses_service.api.schemas.requests import (
 from ses_service.knowledge.hostlist import expanded
 from ses_service.state.node_access import JobShape
 
+_MAX_HOSTLIST = 65_536
 
-def _is_hostlist(text: str) -> str:
-    expanded(text)
-    return text
+
+def _nodes(text: object) -> frozenset[str]:
+    """Return the nodes of a list, which is read once only."""
+    if not isinstance(text, str) or not 0 < len(text) <= _MAX_HOSTLIST:
+        raise ValueError(f"should be a list of nodes of 1 to {_MAX_HOSTLIST} characters")
+    return frozenset(expanded(text))
 
 
 Hostlist = Annotated[
-    str,
-    Field(min_length=1, max_length=65_536, json_schema_extra={"examples": ["n[0001-0048],login1"]}),
-    AfterValidator(_is_hostlist),
+    frozenset[str],
+    PlainValidator(_nodes),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": _MAX_HOSTLIST,
+            "examples": ["n[0001-0048],login1"],
+        }
+    ),
 ]
 
 
@@ -56,19 +67,15 @@ class NodeSelectionRequest(Body):
     nodes: Hostlist | None = None
     exclude: Hostlist | None = None
     limit: Annotated[int, Field(ge=0, le=100_000)] = 10
-    _shape: JobShape = PrivateAttr()
 
     @model_validator(mode="after")
     def _whole(self) -> NodeSelectionRequest:
         each_kind_once(self.requirements)
-        among = None if self.nodes is None else frozenset(expanded(self.nodes))
-        excluded = frozenset() if self.exclude is None else frozenset(expanded(self.exclude))
-        self._shape = JobShape(self.count, among, excluded)
         return self
 
     def shape(self) -> JobShape:
         """Return how many nodes are wanted, and of which."""
-        return self._shape
+        return JobShape(self.count, self.nodes, self.exclude or frozenset())
 
 
 class NodeCandidate(Answer):
