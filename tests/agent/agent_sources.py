@@ -16,7 +16,7 @@ COMMAND = [
 LOGGING = ("-lspdlog", "-lfmt")
 
 
-def link(program: Path, probe: Path) -> Path:
+def link(program: Path, probe: Path, *options: str | Path) -> Path:
     """Compile PROBE, and link it with all that the agent was built from but its main program."""
     built = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses")
     objects = sorted((built / "agent/CMakeFiles/ses-agent.dir/Unity").glob("*.o"))
@@ -27,7 +27,7 @@ def link(program: Path, probe: Path) -> Path:
         built / "net/libses_net.a",
         *LOGGING,
     ]
-    return _compiled(program, probe, *objects, *libraries, "-lcpp-httplib", "-lssl", "-lcrypto")
+    return _compiled(program, probe, *objects, *options, *libraries, "-lcpp-httplib", "-lssl", "-lcrypto")
 
 
 def build(program: Path, probe: str | Path, sources: Iterable[str], *options: str | Path) -> Path:

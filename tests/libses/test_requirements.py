@@ -39,6 +39,7 @@ def create(union: Union, probes: Path, name: str = "file", **extra: str) -> None
         ("average-write>=0.5PB/s", [(AVERAGE_WRITE_RATE, False, 5e8)]),
         ("average-write>=1PiB/s", [(AVERAGE_WRITE_RATE, False, 1125899906.842624)]),
         ("free>=512MiB", [(CAPACITY, False, 0.536870912)]),
+        ("write>=1000PB/s free>=1000PB", [(WRITE_RATE, False, 1e12), (CAPACITY, False, 1e9)]),
         ("current-write-rate>=5MB/s,hard", [(WRITE_RATE, True, 5.0)]),
         ("free-capacity>=1GB,hard,read>=1MB/s", [(READ_RATE, False, 1.0), (CAPACITY, True, 1.0)]),
         ("setAverageReadTransferRate>=5MB/s", [(AVERAGE_READ_RATE, False, 5.0)]),
@@ -74,6 +75,9 @@ def test_what_is_understood_is_not_said_to_be_ignored(union: Union, probes: Path
         *("write>=300MB/s write>=3MB/s", "write>=300MB/s;free>=2TB", "write>=300MB/sfree>=2TB", "   "),
         *("write>=1234567890123456MB/s", "write>=300MB/s!!", "write >= 300MB/s", "x" * 5000),
         *(
+            "write>=1001PB/s",
+            "free>=1001PB",
+            "write>=3MB/s,weight=1000001",
             "write>=3MB/s,weight=0",
             "write>=3MB/s,weight=",
             "write>=3MB/s,weight=-1",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 
 from ses_client.answers.requirements import Requirement
 from ses_client.answers.vocabulary import Kind
@@ -22,7 +23,7 @@ class UnreadableNumberError(ValueError):
 
 def to_canonical(value: float, unit: str, kind: Kind) -> float:
     """Convert ``value`` in ``unit`` to the kind's unit.  Raises KeyError for a unit it does not have."""
-    return value * kind.size(unit)
+    return float(Decimal(repr(value)) * Decimal(repr(kind.size(unit))))  # 1e-9 is none as a float
 
 
 def in_unit(value: float, unit: str, kind: Kind) -> float:

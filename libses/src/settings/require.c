@@ -83,7 +83,7 @@ bool ses_require_one(const char **at, struct ses_wire_requirement *one) {
   bool capacity = one->kind == SES_KIND_FREE_CAPACITY;
   if (bytes == 0 || (!capacity && !skip(at, "/s")))
     return false;
-  one->minimum *= bytes / (capacity ? 1e9 : 1e6); /* as on the wire */
+  one->minimum = one->minimum * bytes / (capacity ? 1e9 : 1e6); /* as on the wire */
   one->hard = skip(at, "!") || skip(at, ",hard");
   if (skip(at, ",weight=") && !read_number(at, &one->weight))
     return false;

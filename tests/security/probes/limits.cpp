@@ -1,0 +1,84 @@
+// What the ways into C and C++ say of the numbers of a requirement.  A line of input is "= KIND
+// BASE WEIGHT" (base units) or "TEXT", as SES_REQUIRE and --storage have it; a line of output has
+// the ways that take it, and for a text that is refused the sentence.
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <span>
+#include <string>
+
+#include "claims/claim_ring.h"
+#include "protocol/wire.h"
+#include "ses/ses.hpp"
+
+extern "C" {
+#include "request.h"
+#include "settings/require.h"
+}
+
+namespace {
+
+double on_the_wire(uint32_t kind, double base) {
+  return base / (kind == SES_KIND_FREE_CAPACITY ? 1e9 : 1e6);
+}
+
+bool is_asked(uint32_t kind, double minimum, double weight) {
+  ses_ask ask{};
+  ask.header = {SES_PROTOCOL_MAGIC, SES_PROTOCOL_VERSION, SES_MESSAGE_ASK, sizeof ask, 0};
+  ask.requirement_count = 1;
+  ask.requirements[0] = {kind, 0, minimum, weight};
+  return ses::agent::parse_ask(std::as_bytes(std::span(&ask, 1))).has_value();
+}
+
+bool is_claimed(uint32_t kind, double base, double weight) {
+  ses_claim claim{};
+  claim.state = 2;
+  claim.outcome = SES_OUTCOME_CREATED;
+  claim.row_count = 1;
+  claim.need.count = 1;
+  claim.need.requirements[0] = {kind, 0, 0, base, weight};
+  return ses::agent::parse_claim(claim, 0).has_value();
+}
+
+bool is_set(uint32_t kind, double minimum, double weight) {
+  ses::StoragePolicy policy;
+  const auto set = kind == SES_KIND_FREE_CAPACITY ? policy.setCapacity(minimum)
+                                                  : policy.setCurrentWriteTransferRate(minimum);
+  const auto weighed = policy.setWeight(static_cast<ses::Kind>(kind), weight);
+  return set == SES_OK && weighed == SES_OK;
+}
+
+void numbers(const char *line) {
+  char *end = nullptr;
+  const auto kind = static_cast<uint32_t>(std::strtoul(line, &end, 10));
+  const double base = std::strtod(end, &end), weight = std::strtod(end, &end);
+  const double minimum = on_the_wire(kind, base);
+  std::printf("%s%s%s\n", is_asked(kind, minimum, weight) ? "socket " : "",
+              is_claimed(kind, base, weight) ? "claim " : "",
+              is_set(kind, minimum, weight) ? "policy" : "");
+}
+
+void text(const std::string &text) {
+  ses_request request{};
+  char why[400] = "";
+  if (!ses_request_take(&request, text.c_str(), why, sizeof why)) {
+    std::printf("%s\n", why);
+    return;
+  }
+  ses_wire_requirement one[SES_REQUIRE_KINDS];
+  const char *wrong = nullptr;
+  (void)ses_require_parse(text.c_str(), one, &wrong);
+  const double unit = one[0].kind == SES_KIND_FREE_CAPACITY ? 1e9 : 1e6;
+  const bool goes_on = is_asked(one[0].kind, one[0].minimum, one[0].weight) &&
+                       is_claimed(one[0].kind, one[0].minimum * unit, one[0].weight) &&
+                       is_set(one[0].kind, one[0].minimum, one[0].weight);
+  std::printf("taken%s\n", goes_on ? "" : ", but not by the next");
+}
+
+} // namespace
+
+int main() {
+  for (std::string line; std::getline(std::cin, line);) {
+    line[0] == '=' ? numbers(line.c_str() + 1) : text(line);
+  }
+}
