@@ -138,6 +138,8 @@ def test_sessions_are_listed_and_ended(run, tmp_path: Path) -> None:
         (("account", "remove", "nobody"), "", "There is no account nobody"),
         (("session", "end", "nobody"), "", "There is no account nobody"),
         (("account", "list", "--database-url", "mysql://x/y"), "", "use sqlite or postgresql"),
+        (("account", "list", "--database-url", "postgresql://u:pw@h/d"), "", "put it into PGPASSFILE"),
+        (("account", "list", "--database-url", "postgresql://h/d?password=pw"), "", "put it into PGPASSFILE"),
     ],
 )
 def test_mistakes_are_one_sentence_and_a_status(
@@ -153,6 +155,11 @@ def test_adding_an_account_twice_is_refused(run) -> None:
     run("account", "add", "alice", "--password-stdin", stdin="correct horse\n")
     status, output = run("account", "add", "alice", "--password-stdin", stdin="correct horse\n")
     assert (status, "exists already" in output) == (1, True)
+
+
+def test_a_password_in_an_address_is_refused_unseen(run) -> None:
+    status, said = run("serve", "--service-url", "https://u:hidden@h:8630")
+    assert (status, "can be seen by others" in said, "hidden" in said) == (2, True, False)
 
 
 def test_upgrade_says_what_it_did(run) -> None:

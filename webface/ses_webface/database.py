@@ -76,6 +76,11 @@ def _engine(url: str) -> Engine:
         parsed = make_url(url)
         if parsed.drivername in ("postgresql", "postgres"):
             parsed = parsed.set(drivername="postgresql+psycopg")
+        if parsed.password is not None or any("password" in name.lower() for name in parsed.query):
+            raise StartError(
+                "A password in the database URL can be seen by others (ps, docker inspect): put it into "
+                "PGPASSFILE."
+            )
         if parsed.get_backend_name() == "sqlite":
             engine = create_engine(parsed, connect_args={"timeout": _PATIENCE})
             event.listen(engine, "connect", _prepare_sqlite)

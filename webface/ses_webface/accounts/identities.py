@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from ses_webface.accounts.models import NO_PASSWORD, Account, Identity, OneTimeLink
 from ses_webface.accounts.people import Person, person_of
 from ses_webface.accounts.revocations import end_credentials
-from ses_webface.accounts.services import AccountError, AccountService
+from ses_webface.accounts.services import AccountError, AccountService, account_of
 from ses_webface.database import Database
 
 
@@ -45,7 +45,7 @@ class IdentityService:
         if self._accounts.named(name) is None:
             self._accounts.add(name, None)
         with self._database.session() as session:
-            account = _account(session, name)
+            account = account_of(session, name)
             if not _is_unclaimed(session, account):
                 raise AccountError(
                     f"There is an account {name} here that is not yours by this sign-in. If it is, ask an "
@@ -57,7 +57,7 @@ class IdentityService:
     def link(self, name: str, issuer: str, subject: str) -> None:
         """Let an identity sign in as an account, in place of the one before; raises AccountError."""
         with self._database.session() as session:
-            account = _account(session, name)
+            account = account_of(session, name)
             whose = session.scalar(
                 select(Account.name)
                 .join(Identity, Account.id == Identity.account_id)
@@ -80,13 +80,6 @@ class IdentityService:
 
     def _bind(self, session: Session, account: Account, issuer: str, subject: str) -> None:
         session.add(Identity(issuer=issuer, subject=subject, account_id=account.id, seen_at=self._clock()))
-
-
-def _account(session: Session, name: str) -> Account:
-    account = session.scalars(select(Account).where(Account.name == name)).one_or_none()
-    if account is None:
-        raise AccountError(f"There is no account {name}.")
-    return account
 
 
 def _is_unclaimed(session: Session, account: Account) -> bool:

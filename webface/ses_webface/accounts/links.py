@@ -14,7 +14,7 @@ from sqlalchemy import delete, func, select
 
 from ses_webface.accounts.models import Account, OneTimeLink
 from ses_webface.accounts.people import Person
-from ses_webface.accounts.services import AccountError, AccountService, check_name, check_password
+from ses_webface.accounts.services import AccountService, account_of, check_name, check_password
 from ses_webface.database import Database
 
 FIRST_SECONDS = 86400.0
@@ -46,9 +46,7 @@ class LinkService:
     def for_account(self, name: str) -> str:
         """Return the key of a link by which somebody chooses a password; raises AccountError."""
         with self._database.session() as session:
-            account_id = session.scalar(select(Account.id).where(Account.name == name))
-        if account_id is None:
-            raise AccountError(f"There is no account {name}.")
+            account_id = account_of(session, name).id
         return self._made(account_id, INVITED_SECONDS)
 
     def find(self, key: str) -> Offer | None:

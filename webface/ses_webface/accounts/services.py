@@ -90,9 +90,7 @@ class AccountService:
         """
         _check_role(vo, is_manager=is_manager)
         with self._database.session() as session:
-            account = _find(session, name)
-            if account is None:
-                raise AccountError(f"There is no account {name}.")
+            account = account_of(session, name)
             if account.is_admin and not is_admin:
                 _check_others_administer(session, account)
             before = person_of(account)
@@ -112,9 +110,7 @@ class AccountService:
         check_password(name, password)
         password_hash = self._hasher.hash(password)
         with self._database.session() as session:
-            account = _find(session, name)
-            if account is None:
-                raise AccountError(f"There is no account {name}.")
+            account = account_of(session, name)
             end_credentials(session, account, tokens=account.password_hash != NO_PASSWORD)
             account.password_hash = password_hash
             return person_of(account)
@@ -125,9 +121,7 @@ class AccountService:
         Its requirements stay in the knowledge base.
         """
         with self._database.session() as session:
-            account = _find(session, name)
-            if account is None:
-                raise AccountError(f"There is no account {name}.")
+            account = account_of(session, name)
             end_credentials(session, account)
             if account.is_admin:
                 withdraw_links(session)
@@ -192,6 +186,14 @@ def _check_others_administer(session: Session, account: Account) -> None:
     others = select(Account.id).where(Account.is_admin, Account.id != account.id).limit(1)
     if session.scalar(others) is None:
         raise AccountError(f"{account.name} is the last administrator: make somebody else one first.")
+
+
+def account_of(session: Session, name: str) -> Account:
+    """Return the row of an account; raises AccountError."""
+    account = _find(session, name)
+    if account is None:
+        raise AccountError(f"There is no account {name}.")
+    return account
 
 
 def _find(session: Session, name: str) -> Account | None:

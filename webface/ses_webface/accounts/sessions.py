@@ -15,7 +15,7 @@ from sqlalchemy import delete, select
 
 from ses_webface.accounts.models import Account, BrowserSession
 from ses_webface.accounts.people import Person, person_of
-from ses_webface.accounts.services import AccountError
+from ses_webface.accounts.services import account_of
 from ses_webface.database import Database
 
 IDLE_SECONDS = 12 * 3600.0  # without a request
@@ -89,9 +89,7 @@ class SessionService:
     def end_all(self, name: str) -> int:
         """End every session of an account; returns how many there were, or raises AccountError."""
         with self._database.session() as session:
-            mine = session.scalar(select(Account.id).where(Account.name == name))
-            if mine is None:
-                raise AccountError(f"There is no account {name}.")
+            mine = account_of(session, name).id
             found = session.scalars(select(BrowserSession.id).where(BrowserSession.account_id == mine)).all()
             session.execute(delete(BrowserSession).where(BrowserSession.id.in_(found)))
             return len(found)
