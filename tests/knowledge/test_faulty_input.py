@@ -9,6 +9,7 @@ from ses_service.knowledge import HttpStore, InvalidDescriptionError, KnowledgeB
 from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 from ses_service.model.kinds import PREDICTED
+from ses_service.model.limits import MAX_BOUND
 
 PREFIXES = f"""@prefix qsm: <{QSM}> .
 @prefix odrl: <http://www.w3.org/ns/odrl/2/> .
@@ -99,6 +100,17 @@ def test_the_requirements_of_one_that_cannot_be_read_hide_nobody_elses(
     (one,) = knowledge.requirement_sets()
     assert one.name == "alice"
     assert [stated.bound for stated in one.requirements] == [7e6]
+
+
+def test_a_bound_beyond_the_limits_is_read_as_the_limit(knowledge: KnowledgeBase, store: HttpStore) -> None:
+    """An older service stored it, and nodes would refuse it."""
+    stored = (
+        f"{MALLORY} [ a qsm:Requirement ; odrl:leftOperand qsm:FreeCapacity ;"
+        " odrl:rightOperand 1.0e15 ; odrl:unit unit:GigaBYTE ] ."
+    )
+    store.put_graph(REQUIREMENTS_GRAPH, f"{PREFIXES}\n<urn:a> {stored}\n")
+    (one,) = knowledge.requirement_sets()
+    assert [stated.bound for stated in one.requirements] == [MAX_BOUND]
 
 
 def test_a_class_of_nodes_whose_rate_cannot_be_read_is_left_out(

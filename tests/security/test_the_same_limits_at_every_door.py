@@ -22,7 +22,7 @@ from ses.quantities import requirement
 from ses_client.answers.vocabulary import Kind as ClientKind
 from ses_client.errors import UsageError
 from ses_service.api.schemas.nodes import AnnouncementIn
-from ses_service.api.schemas.requests import RequirementSetIn, SelectionRequest
+from ses_service.api.schemas.requests import RequirementSetIn, SelectionRequest, SubjectIn
 from ses_service.knowledge.checks.validation import refused, validate
 from ses_service.knowledge.terms import ODRL, QSM
 from ses_service.knowledge.vocabulary import vocabulary
@@ -176,13 +176,31 @@ def test_a_number_is_taken_at_every_door_or_at_none(
     for (bound, weight, is_taken), answer in zip(NUMBERS, answers, strict=True):
         one = {"kind": kind, "minimum": bound, "unit": unit, "weight": weight}
         found = {
-            **{door: door in answer.split() for door in ("socket", "claim", "policy")},
+            **{door: door in answer.split() for door in ("socket", "claim", "answer", "policy")},
             "set": _put(one),
             "selection": _selects(one),
             "announcement": _announces(kind, bound, weight),
             "turtle": _described(kind, _turtle(bound), _iri(kind, unit), _turtle(weight)),
         }
         assert found == dict.fromkeys(found, is_taken), (bound, weight)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_taken"),
+    [("a", True), ("a b", True), ("x" * 256, True), ("x" * 257, False), ("a\n", False), ("a\x01b", False)],
+)
+def test_a_name_is_taken_over_http_and_in_turtle_or_in_neither(name: str, is_taken: bool) -> None:
+    written = json.dumps(name)
+    described = f"""
+        @prefix qsm: <https://w3id.org/qstorman/ontology#> .
+        <urn:user> a qsm:User ; qsm:name {written} .
+        <urn:vo> a qsm:VirtualOrganization ; qsm:name {written} .
+        <urn:set> a qsm:RequirementSet ; qsm:level "user" ; qsm:subject {written} ; qsm:revision 1 .
+    """
+    wrong = {one.node for one in validate(described, "limits") if one.severity == "error"}
+    assert len(wrong) == (0 if is_taken else 3), wrong
+    subject = {"user": name, "vo": name}
+    assert _does(lambda: SubjectIn.model_validate(subject), ValidationError) == is_taken
 
 
 def _typed(kind: str, amount: str, unit: str, weight: str) -> bool:

@@ -147,9 +147,11 @@ def _faults(requirements: Sequence[Requirement], profile: Profile | None) -> lis
         kind, bound = requirement.kind, requirement.bound
         if not 0 <= bound <= MAX_BOUND:
             limit = "maximum" if kind.at_most else "minimum"
-            found.append(f"{kind}: the {limit} {bound} is not a number from 0 to {MAX_BOUND:g}")
+            found.append(f"{kind}: the {limit} {bound} is not a number from 0 up to {MAX_BOUND:g}")
         if not 0 < requirement.weight <= MAX_WEIGHT:
-            found.append(f"{kind}: the weight {requirement.weight} is not above 0, at most {MAX_WEIGHT:g}")
+            found.append(
+                f"{kind}: the weight {requirement.weight} is not greater than 0, and at most {MAX_WEIGHT:.0f}"
+            )
         if not requirement.applies_ever:
             found.append(f"{kind}: it is valid until {requirement.valid_until}, before it is valid at all")
         try:

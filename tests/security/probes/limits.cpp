@@ -7,8 +7,11 @@
 #include <span>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "claims/claim_ring.h"
 #include "protocol/wire.h"
+#include "service/needs.h"
 #include "ses/ses.hpp"
 
 extern "C" {
@@ -48,12 +51,26 @@ bool is_set(uint32_t kind, double minimum, double weight) {
   return set == SES_OK && weighed == SES_OK;
 }
 
+// As an answer of the service has it.
+bool is_answered(uint32_t kind, double base, double weight) {
+  const nlohmann::json one = {{"code", kind}, {"bound", base}, {"weight", weight}};
+  const nlohmann::json other = {{"code", SES_CORE_CURRENT_READ}, {"bound", 1}, {"weight", 1}};
+  const nlohmann::json entry = {{"user", "alice"}, {"requirements", {one, other}}};
+  const auto needs = ses::agent::parse_needs(nlohmann::json::array({entry}));
+  const ses_core_need &need = needs.at("alice")->needs.at(0).core;
+  if (need.requirements[need.count - 1].kind != SES_CORE_CURRENT_READ) {
+    std::abort(); // the other one was dropped with it
+  }
+  return need.count == 2;
+}
+
 void numbers(const char *line) {
   char *end = nullptr;
   const auto kind = static_cast<uint32_t>(std::strtoul(line, &end, 10));
   const double base = std::strtod(end, &end), weight = std::strtod(end, &end);
   const double minimum = on_the_wire(kind, base);
-  std::printf("%s%s%s\n", is_asked(kind, minimum, weight) ? "socket " : "",
+  std::printf("%s%s%s%s\n", is_answered(kind, base, weight) ? "answer " : "",
+              is_asked(kind, minimum, weight) ? "socket " : "",
               is_claimed(kind, base, weight) ? "claim " : "",
               is_set(kind, minimum, weight) ? "policy" : "");
 }
