@@ -298,6 +298,19 @@ def test_wrong_modes_of_staging_directories_are_put_right(
     assert stat.S_IMODE((trap / ".ses" / str(os.getuid())).stat().st_mode) == 0o700
 
 
+def test_a_directory_that_was_renamed_to_the_staging_directory_is_left_alone(
+    later: Callable[[], Agent], device: int, trap: Path
+) -> None:
+    """Who owns a branch may rename root's directories there."""
+    (trap / ".ses/#4711").mkdir(parents=True)
+    (trap / ".ses").chmod(0o700)
+    agent = later()
+    assert refused(agent, device)
+    assert agent.says("/b1/.ses: holds what the agent did not make")
+    assert stat.S_IMODE((trap / ".ses").stat().st_mode) == 0o700
+    assert [one.name for one in (trap / ".ses").iterdir()] == ["#4711"]
+
+
 def test_group_and_access_list_of_the_branch_are_not_inherited(
     later: Callable[[], Agent], device: int, trap: Path
 ) -> None:
@@ -335,6 +348,8 @@ def test_leftovers_are_removed_and_nothing_else(
     (trap / ".ses" / "not-a-uid").mkdir()
     (stage / "directory").mkdir()
     kept = [stage / "directory" / "file", trap / ".ses" / "not-a-uid" / "file", trap / "precious"]
+    (trap / ".ses" / str(os.getuid() + 1)).mkdir()  # of a name that is not its owner's number
+    kept.append(trap / ".ses" / str(os.getuid() + 1) / "file")
     for path in kept:
         path.touch()
     kept.append(stage / "link")

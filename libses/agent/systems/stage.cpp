@@ -45,6 +45,33 @@ bool settle(int directory, mode_t mode) {
   return fchmod(directory, mode) == 0;
 }
 
+using Entries = std::unique_ptr<DIR, int (*)(DIR *)>;
+
+// What is in DIRECTORY; none on failure.  The descriptor stays the caller's.
+Entries entries_of(int directory) {
+  UniqueFd own(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Entries entries(own ? fdopendir(own.get()) : nullptr, closedir);
+  if (entries) {
+    static_cast<void>(own.release());
+  }
+  return entries;
+}
+
+// Nothing is in DIRECTORY but directories of users, named by their numbers.
+bool has_only_users(int directory) {
+  const Entries entries = entries_of(directory);
+  while (const dirent *entry = entries ? readdir(entries.get()) : nullptr) {
+    const std::string name = entry->d_name;
+    struct stat status {};
+    if (name != "." && name != ".." &&
+        (fstatat(directory, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+         !S_ISDIR(status.st_mode) || name != std::to_string(status.st_uid))) {
+      return false;
+    }
+  }
+  return static_cast<bool>(entries);
+}
+
 struct Wanted {
   const char *name;
   uid_t owner;
@@ -72,33 +99,26 @@ UniqueFd ensure(int parent, const Wanted &wanted, const std::string &path, std::
           std::to_string(wanted.owner) + "; remove it";
     return UniqueFd();
   }
+  // Else somebody who may rename here could have any directory of root's taken for the agent's.
+  const bool is_mode = (status.st_mode & 07777) == wanted.mode;
+  if ((status.st_uid != wanted.owner || (!is_mode && wanted.mode == kTopMode)) &&
+      !has_only_users(directory.get())) {
+    why = path + ": holds what the agent did not make; remove it";
+    return UniqueFd();
+  }
   if (status.st_uid != wanted.owner &&
       fchown(directory.get(), wanted.owner, static_cast<gid_t>(-1)) != 0) {
     why = failed(path, "cannot be given to its user");
     return UniqueFd();
   }
-  if ((status.st_mode & 07777) != wanted.mode || status.st_uid != wanted.owner) {
-    if (!settle(directory.get(), wanted.mode)) {
-      why = failed(path, "its mode cannot be set");
-      return UniqueFd();
-    }
+  if ((!is_mode || status.st_uid != wanted.owner) && !settle(directory.get(), wanted.mode)) {
+    why = failed(path, "its mode cannot be set");
+    return UniqueFd();
   }
   return directory;
 }
 
-using Entries = std::unique_ptr<DIR, int (*)(DIR *)>;
-
-// What is in DIRECTORY; none on failure.  The descriptor stays the caller's.
-Entries entries_of(int directory) {
-  UniqueFd own(fcntl(directory, F_DUPFD_CLOEXEC, 0));
-  Entries entries(own ? fdopendir(own.get()) : nullptr, closedir);
-  if (entries) {
-    static_cast<void>(own.release());
-  }
-  return entries;
-}
-
-unsigned sweep_directory(int directory, time_t before, unsigned &looked_at) {
+unsigned sweep_directory(int directory, uid_t uid, time_t before, unsigned &looked_at) {
   const Entries entries = entries_of(directory);
   unsigned removed = 0;
   while (entries && looked_at < kMostSwept) {
@@ -109,7 +129,7 @@ unsigned sweep_directory(int directory, time_t before, unsigned &looked_at) {
     ++looked_at;
     struct stat status {};
     if (fstatat(directory, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISREG(status.st_mode) && status.st_ctime < before &&
+        S_ISREG(status.st_mode) && status.st_uid == uid && status.st_ctime < before &&
         unlinkat(directory, entry->d_name, 0) == 0) {
       ++removed;
     }
@@ -169,8 +189,10 @@ std::string prepare_stage(const std::string &target, dev_t device, uid_t uid, Un
 unsigned sweep_stage(const std::string &target, std::chrono::seconds age) {
   const UniqueFd branch(open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const UniqueFd top = branch ? open_below(branch.get(), SES_STAGE_DIRECTORY) : UniqueFd();
-  if (!top) {
-    return 0;
+  struct stat status {};
+  if (!top || fstat(top.get(), &status) != 0 || (status.st_mode & 07777) != kTopMode ||
+      (status.st_uid != 0 && status.st_uid != geteuid())) {
+    return 0; // not the agent's
   }
   const time_t before = time(nullptr) - age.count();
   const Entries users = entries_of(top.get());
@@ -184,8 +206,9 @@ unsigned sweep_stage(const std::string &target, std::chrono::seconds age) {
     ++looked_at;
     const std::string name = entry->d_name;
     if (name.find_first_not_of("0123456789") == std::string::npos) {
-      if (const UniqueFd user = open_below(top.get(), entry->d_name)) {
-        removed += sweep_directory(user.get(), before, looked_at);
+      const UniqueFd user = open_below(top.get(), entry->d_name);
+      if (user && fstat(user.get(), &status) == 0 && std::to_string(status.st_uid) == name) {
+        removed += sweep_directory(user.get(), status.st_uid, before, looked_at);
       }
     }
   }

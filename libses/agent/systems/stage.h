@@ -7,7 +7,9 @@
 // so nobody sees it half-way.  The agent usually runs as root and branches may be writable by
 // anybody, so every step below TARGET goes through directory descriptors, follows no symbolic
 // link, and an entry that is not exactly what the agent would have made is refused, never
-// repaired into trust.  Nothing outside TARGET/.ses is ever created, changed or removed.
+// repaired into trust: .ses of another mode, or a directory of root's where a user's is due, only
+// if nothing but directories of users is in it (nothing, when the agent was killed).  Nothing
+// outside TARGET/.ses is ever created, changed or removed.
 //
 // Touches the branch's file system, which may be slow: never called from the socket's loop.
 #ifndef SES_AGENT_STAGE_H
@@ -39,8 +41,9 @@ namespace ses::agent {
 // "TARGET/.ses/UID".
 [[nodiscard]] std::string stage_path(const std::string &target, uid_t uid);
 
-// Removes regular files in TARGET/.ses/* whose last change is older than AGE: creates that were
-// cut off half-way.  Looks at no more than 10,000 entries.  Returns how many it removed.
+// Removes regular files in TARGET/.ses/UID, of that user, whose last change is older than AGE:
+// creates that were cut off half-way.  Only where owners and mode are as the agent made them. Looks
+// at no more than 10,000 entries.  Returns how many it removed.
 unsigned sweep_stage(const std::string &target, std::chrono::seconds age);
 
 } // namespace ses::agent
