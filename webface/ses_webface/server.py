@@ -8,8 +8,9 @@ import structlog
 from flask import Flask
 from ses_listen.server import Listener, Times
 from ses_listen.server import serve as listen_and_serve
-from ses_listen.threads import Threads
+from ses_listen.threads import Scope, Threads, address_of
 from ses_listen.tls import FollowedTls, TlsFiles
+from werkzeug.middleware.proxy_fix import ProxyFix
 
 _WAITING = 64  # requests inside; beyond, the next would wait too long
 _TIMES = Times(grace=10)
@@ -25,7 +26,8 @@ def serve(
     ``started`` is called with the port before the first request.  Raises ListenError and TlsError.
     """
     listener = Listener(listen, None if tls is None else FollowedTls(tls))
-    behind = Threads(app, threads, threads + _WAITING, app.config["MAX_CONTENT_LENGTH"])
+    caller = _address_before_proxy if isinstance(app.wsgi_app, ProxyFix) else address_of
+    behind = Threads(app, threads, threads + _WAITING, app.config["MAX_CONTENT_LENGTH"], caller=caller)
 
     def ready() -> None:
         started(listener.socket.getsockname()[1])
@@ -35,3 +37,9 @@ def serve(
         listen_and_serve(behind, listener, ready=ready, times=_TIMES)
     finally:
         behind.close()
+
+
+def _address_before_proxy(scope: Scope) -> str:
+    """Return the address that the proxy in front says a request came from."""
+    told = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
+    return told[-1].rpartition(b",")[2].strip().decode("latin-1") if told else address_of(scope)

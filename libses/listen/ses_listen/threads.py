@@ -1,7 +1,8 @@
 """Flask behind an event loop: requests as WSGI knows them, answered in a few threads.
 
 No thread ever waits for a client: a request gets one when all of it has arrived, and the answer is sent by
-the loop.  For answers that fit in memory; does not stream.
+the loop.  Callers get threads in turn, and none has all of them.  For answers that fit in memory; does not
+stream.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from wsgiref.types import WSGIApplication
 from ses_listen.daemon_threads import DaemonThreads
 from ses_listen.intake import Intake
 from ses_listen.problems import OVERLOADED, Answer
+from ses_listen.turns import Turns
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -33,18 +35,35 @@ async def respond(send: Send, answer: Answer) -> None:
     await send({"type": "http.response.body", "body": answer.body})
 
 
+def address_of(scope: Scope) -> str:
+    """Return who asks, by where they ask from."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
 class Threads:
     """Answers requests through ``app``, an ASGI application by itself.  Belongs to one event loop.
 
     Of a body one byte more than ``max_body`` is read, so that ``app`` sees that it is too large.  Beyond
-    ``waiting`` requests inside, the next are refused at once.
+    ``waiting`` requests inside, the next are refused at once.  One caller has at most ``each`` threads, by
+    default half of them, and three quarters of the places to wait; ``caller`` says who asks.
     """
 
-    def __init__(self, app: WSGIApplication, threads: int, waiting: int, max_body: int) -> None:
+    def __init__(
+        self,
+        app: WSGIApplication,
+        threads: int,
+        waiting: int,
+        max_body: int,
+        *,
+        each: int | None = None,
+        caller: Callable[[Scope], str] = address_of,
+    ) -> None:
         self._app = app
         self._threads = DaemonThreads(threads, "answer")
-        self._inside = 0
+        self._turns = Turns(threads, each or max(1, threads // 2), max(1, waiting * 3 // 4))
         self._waiting = waiting
+        self._caller = caller
         self._max_body = max_body
         self.intake = Intake()
 
@@ -53,13 +72,17 @@ class Threads:
         body = await self.body(receive)
         if body is None:
             return
-        answer = OVERLOADED if body is TOO_MUCH or self.full else await self.answer(scope, body)
-        await respond(send, answer)
+        if body is TOO_MUCH or self.full:
+            await respond(send, OVERLOADED)
+            return
+        answer = await self.answer(scope, body, receive)
+        if answer is not None:
+            await respond(send, answer)
 
     @property
     def full(self) -> bool:
         """Whether so many requests are inside that the next one would wait too long."""
-        return self._inside >= self._waiting
+        return self._turns.count >= self._waiting
 
     async def body(self, receive: Receive) -> bytes | None:
         """Return the body, with one byte more than is allowed if it is larger; ``None``: they hung up.
@@ -83,17 +106,24 @@ class Threads:
             self.intake.give_back(counted)
         return bytes(body[: self._max_body + 1])
 
-    async def answer(self, scope: Scope, body: bytes) -> Answer:
-        """Return the application's answer."""
-        self._inside += 1
+    async def answer(self, scope: Scope, body: bytes, receive: Receive) -> Answer | None:
+        """Return the application's answer; ``None``: they hung up before their turn."""
+        who = self._caller(scope)
+        turn = self._turns.take(who)
+        if turn is None:
+            return OVERLOADED
         try:
+            if not turn.done():
+                await _first_of(turn, receive)
+            if not turn.done():
+                return None
             return await asyncio.get_running_loop().run_in_executor(
                 self._threads, self._call, _environ(scope, body)
             )
         except asyncio.CancelledError:  # the server ends
             return OVERLOADED
         finally:
-            self._inside -= 1
+            self._turns.leave(who, turn)
 
     def close(self) -> None:
         """Let the threads end; what they still do ends with the process."""
@@ -118,6 +148,20 @@ class Threads:
         if status not in _WITHOUT_LENGTH and not any(name == b"content-length" for name, _ in raw):
             raw.append((b"content-length", b"%d" % len(body)))
         return Answer(status, raw, body)
+
+
+async def _hung_up(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _first_of(turn: asyncio.Future[None], receive: Receive) -> None:
+    """Wait for a turn, or until they hang up."""
+    gone = asyncio.ensure_future(_hung_up(receive))
+    try:
+        await asyncio.wait((turn, gone), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        gone.cancel()
 
 
 def _environ(scope: MutableMapping[str, Any], body: bytes) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from typing import TypeAlias
 from apiflask import APIFlask
 from pydantic import BaseModel, ValidationError
 from ses_listen.intake import Intake
-from ses_listen.problems import Answer
-from ses_listen.threads import TOO_MUCH, Receive, Scope, Send, Threads, respond
+from ses_listen.problems import OVERLOADED, Answer
+from ses_listen.threads import TOO_MUCH, Receive, Scope, Send, Threads, address_of, respond
 
 from ses_service.api import problems, versions
 from ses_service.api.authentication import AUTHENTICATOR, Authenticator
@@ -37,6 +37,7 @@ Asked: TypeAlias = tuple[Operation, tuple[str, ...]]
 REFUSED_AFTER = 0.2
 _THREADS = 4
 _WAITING = 64
+_WATCHED = ("/healthz", "/readyz", "/metrics")
 
 # By how they arrive, the headers that say who asks for what, under the names they are asked for by.
 _READ_ONCE = {
@@ -63,7 +64,7 @@ class Edge:
         self._runtime = runtime(app)
         self._authenticator: Authenticator = app.extensions[AUTHENTICATOR]
         self.max_body: int = app.config["MAX_CONTENT_LENGTH"]
-        self._flask = Threads(app, _THREADS, _WAITING, self.max_body)
+        self._flask = Threads(app, _THREADS, _WAITING, self.max_body, caller=self._who)
         self._admission = Admission(self._runtime.foreground)
         self._long_ones = {one.route: _LongOnes() for one in OPERATIONS}
         self.refusal = problems.reply(OverloadedProblem())
@@ -102,9 +103,13 @@ class Edge:
             reply = self.refusal
             self._runtime.metrics.count("other", "unknown", reply.status, began)
         if reply is None:
-            await respond(send, await self._flask.answer(scope, body))
+            answer = await self._flask.answer(scope, body, receive)
+            if answer is OVERLOADED:
+                self._runtime.metrics.count("other", "unknown", answer.status, began)
         else:
-            await respond(send, Answer(reply.status, reply.raw_headers(), reply.body))
+            answer = Answer(reply.status, reply.raw_headers(), reply.body)
+        if answer is not None:
+            await respond(send, answer)
 
     @property
     def intake(self) -> Intake:
@@ -170,7 +175,7 @@ class Edge:
             self._begin(operation, who, (*said, *parts), done)
             return True
 
-        if not self._admission.submit(operation.waiting, use, who.name, node=who.is_node):
+        if not self._admission.submit(operation.waiting, use, _turn_of(who), node=who.is_node):
             asyncio.get_running_loop().call_later(REFUSED_AFTER, done, self.refusal)
         return True
 
@@ -236,14 +241,26 @@ class Edge:
         finally:
             long_ones.count -= 1
 
+    def _who(self, scope: Scope) -> str:
+        """Return whose turn a request is: that of a user, node or token, else of an address.
+
+        Who watches the service has turns of its own, also where somebody else asks from the same address.
+        """
+        if scope["path"] in _WATCHED:
+            return f"{address_of(scope)} {scope['path']}"
+        headers, client = _headers(scope["headers"]), scope.get("client")
+        if headers is None or headers["Host"] is None or client is None:
+            return address_of(scope)
+        try:
+            who = self._authenticator.principal(headers.__getitem__, headers["Host"], client[0])
+        except Problem:
+            return address_of(scope)
+        return _turn_of(who)
+
     def _caller(self, operation: Operation, raw: Headers, client: tuple[str, int] | None) -> Principal | None:
-        headers: dict[str, str | None] = dict.fromkeys(_READ_ONCE.values())
-        for raw_name, value in raw:
-            name = _READ_ONCE.get(raw_name)
-            if name is not None:
-                if headers[name] is not None:
-                    return None
-                headers[name] = value.decode("latin-1")
+        headers = _headers(raw)
+        if headers is None:
+            return None
         media_type = (headers["Content-Type"] or "").partition(";")[0].strip().lower()
         host = headers["Host"]
         is_right = operation.model is None or media_type == "application/json"
@@ -253,3 +270,20 @@ class Edge:
             return self._authenticator.principal(headers.__getitem__, host, client[0])
         except Problem:
             return None
+
+
+def _turn_of(who: Principal) -> str:
+    """Return whose turn this is: people have one, however many tokens they have."""
+    return who.name if who.user is None else f"user {who.user}"
+
+
+def _headers(raw: Headers) -> dict[str, str | None] | None:
+    """Return the headers that say who asks for what; ``None`` where one is there twice."""
+    headers: dict[str, str | None] = dict.fromkeys(_READ_ONCE.values())
+    for raw_name, value in raw:
+        name = _READ_ONCE.get(raw_name)
+        if name is not None:
+            if headers[name] is not None:
+                return None
+            headers[name] = value.decode("latin-1")
+    return headers

@@ -35,7 +35,9 @@ def serve(
     listener = Listener(listen, None if tls is None else FollowedTls(tls))
     monitor = Monitor(settings, state_dir=state_dir)
     _collect_rarely()
-    behind = Threads(create_app(monitor, most_waiting=MOST_WAITING), THREADS, MOST_INSIDE, MOST_BODY)
+    behind = Threads(
+        create_app(monitor, most_waiting=MOST_WAITING), THREADS, MOST_INSIDE, MOST_BODY, each=MOST_WAITING + 4
+    )
     monitor.start()
     try:
         listen_and_serve(
