@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -118,3 +119,29 @@ def test_one_odd_part_of_an_answer_hides_no_other(
     service.wait_for_end(conversation.answer.placement)
     agent.wait_for("that makes no sense")
     assert not agent.says("lost (") or agent.was_kept_waiting()
+
+
+def test_paths_of_any_bytes_travel_and_none_makes_a_message_too_large(
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    """Sixty paths that are six times as long in JSON, of which no service takes all at once."""
+    agent.wait_for("union has 2 candidates")
+    deep = tmp_path.joinpath(*["\x01" * 200] * 15, os.fsdecode(b'\xff\xed\xa0\x80\n"\\'))
+    deep.mkdir(parents=True)
+    asked = [agent.ask(device) for _ in range(60)]
+    for number, one in enumerate(asked):
+        one.create(deep / str(number))
+    placements = {one.answer.placement for one in asked}
+    wait_until(lambda: placements <= service.open_now(), "all are known")
+    service.kill()
+    service.forget()
+    before = len(service.announcements())
+    service.revive()
+    wait_until(lambda: placements <= service.open_now(), "all are known to another service")
+    sizes = [
+        len(json.dumps(one.body, ensure_ascii=False).encode()) for one in service.announcements()[before:]
+    ]
+    assert sum(sizes) > 2**20 > max(sizes)
+    (told,) = service.opened(asked[0].answer.placement)
+    names = told["path"].split("/")
+    assert names[-3:] == ["\x01" * 200, '\ufffd\ufffd\ufffd\ufffd\n"\\', "0"]

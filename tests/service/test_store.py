@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from hypothesis import HealthCheck, given, settings
@@ -31,11 +30,10 @@ from ses_service.ledger.size_history import SizeHistory, SizeKey, keys_of
 from ses_service.model.entities import Element, Kind, Level, Requirement, ResolvedRequirement, Subject
 from ses_service.store.database import Database
 from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
-from ses_service.store.files import file_values
 from ses_service.store.records import RecordStore
 from ses_service.store.revisions import upgrade
 from ses_service.store.rows import Explanation, explanation_of, placement_of, read_explanation, row_of
-from ses_service.store.tables import METADATA, PLACEMENT, VERSION_TABLE
+from ses_service.store.tables import METADATA, VERSION_TABLE
 from written_here import store_of, stored_in
 
 Answer = TypeVar("Answer")
@@ -295,33 +293,6 @@ def test_any_placement_can_be_stored(
     assert replace(read, subject=one.subject, path=None) == replace(one, path=None)
     assert read.subject.user == user.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
     assert placement_of(row_of(read, None, ""), Explanation()) == read
-
-
-def test_no_text_of_a_file_stops_a_database_that_has_no_such_text() -> None:
-    """One row that PostgreSQL refuses would keep those of all others out of it."""
-    odd = "a\x00b\ud800"
-    one = placement(
-        5, subject=Subject(odd, odd, odd, odd, odd), path=odd, opened_at=1.0, ended_at=2.0,
-        state=PlacementState.ENDED, end_reason=EndReason.CLOSED,
-        predicted=(Prediction(Kind(odd, odd, 1.0), 1.0, 1.0, 0.0),),
-    )  # fmt: skip
-    texts = [value for value in file_values(one) if isinstance(value, str)]
-    assert len(texts) >= 7
-    assert not [text for text in texts if "\x00" in text or "\ud800" in text]
-
-
-@pytest.mark.parametrize("elements", ["", "7", "[[1]]", "null"])
-def test_one_row_of_another_service_that_cannot_be_read_hides_no_other(
-    database: Database, elements: str
-) -> None:
-    store = store_of(database)
-    store.open()
-    store.write(written(placement(1), placement(2)))
-    with database.transaction() as connection:
-        connection.execute(sa.update(PLACEMENT).values(service="other"))
-        odd = sa.update(PLACEMENT).where(PLACEMENT.c.placement_id == f"{1:016x}")
-        connection.execute(odd.values(elements=elements))
-    assert [one.placement_id for one in store.claims(20.0)] == [f"{2:016x}"]
 
 
 def test_writing_everything_keeps_the_explanations_of_what_stays(store: RecordStore) -> None:
