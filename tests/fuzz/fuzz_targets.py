@@ -6,8 +6,10 @@ with clang into the folder that is named: `python tests/fuzz/fuzz_targets.py bui
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +31,7 @@ CHECKS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1", "-
 @dataclass(frozen=True)
 class Target:
     name: str
-    sources: tuple[str, ...]  # below libses; of the agent: as one unit
+    sources: tuple[str, ...]  # below libses
     includes: tuple[str, ...] = ()  # below libses
     libraries: tuple[str, ...] = ()
     place: Path = HERE / "targets"
@@ -87,41 +89,30 @@ TARGETS = (
 )
 
 
-def build(targets: tuple[Target, ...], place: Path, compiler: str = "clang-14", *options: str | Path) -> None:
-    """Programs PLACE/NAME, with OPTIONS instead of libFuzzer where there are any."""
+def build(targets: tuple[Target, ...], place: Path) -> None:
+    """Make the programs PLACE/NAME."""
     place.mkdir(parents=True, exist_ok=True)
-    common = [compiler, *CHECKS, *(() if options else ("-fsanitize=fuzzer-no-link",))]
-    common += ["-D_GNU_SOURCE", f"-I{LIBSES}", f"-I{LIBSES / 'include'}", f"-I{HERE / 'targets'}"]
-    cplusplus = ["-xc++", "-std=c++20", f"-I{LIBSES / 'agent'}"]
+    common = ["clang-14", *CHECKS, "-D_GNU_SOURCE", f"-I{LIBSES}", f"-I{LIBSES / 'include'}"]
+    common += [f"-I{HERE / 'targets'}", "-fsanitize=fuzzer-no-link"]
+    cplusplus = ["-std=c++20", f"-I{LIBSES / 'agent'}"]
     cplusplus += ["-DSPDLOG_SHARED_LIB", "-DSPDLOG_COMPILED_LIB", "-DSPDLOG_FMT_EXTERNAL"]
-    unit = place / "agent.o"
-    if any(target.name.startswith("agent") for target in targets):
-        text = "".join(f'#include "{LIBSES / "agent" / name}.cpp"\n' for name in AGENT)
-        (place / "agent.cpp").write_text(text)
-        run([*common, *cplusplus, "-c", place / "agent.cpp", "-o", unit])
+    of_agent = any(target.name.startswith("agent") for target in targets)
+    sources = {
+        place / f"{name.replace('/', '-')}.o": LIBSES / f"agent/{name}.cpp" for name in AGENT if of_agent
+    }
+    objects = list(sources)
+    sources |= {place / f"{one.name}.o": one.source for one in targets if one.source.suffix == ".cpp"}
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as compiling:
+        commands = ([*common, *cplusplus, "-c", source, "-o", made] for made, source in sources.items())
+        list(compiling.map(run, commands))
     for target in targets:
-        language = cplusplus if target.source.suffix == ".cpp" else ["-xc", "-std=gnu11"]
-        main = place / f"{target.name}.o"
-        folders = [f"-I{LIBSES / one}" for one in target.includes]
-        run([*common, *language, *folders, "-c", target.source, "-o", main])
-        command: list[str | Path] = [
-            *common,
-            *folders,
-            "-fno-math-errno",
-            "-std=gnu11",
-            "-o",
-            place / target.name,
-            main,
-        ]
-        command += [unit] if target.name.startswith("agent") else []
+        in_cplusplus = target.source.suffix == ".cpp"
+        command: list[str | Path] = [*common, "-std=gnu11", "-fno-math-errno", "-o", place / target.name]
+        command += [f"-I{LIBSES / one}" for one in target.includes]
+        command += [place / f"{target.name}.o", *objects] if in_cplusplus else [target.source]
         command += [LIBSES / source for source in target.sources]
-        run(
-            [
-                *command,
-                *(options or ("-fsanitize=fuzzer", "-fsanitize-link-c++-runtime")),
-                *(f"-l{one}" for one in target.libraries),
-            ]
-        )
+        command += ["-fsanitize=fuzzer", "-fsanitize-link-c++-runtime"]
+        run([*command, *(f"-l{one}" for one in target.libraries)])
 
 
 def run(command: list[str | Path]) -> None:

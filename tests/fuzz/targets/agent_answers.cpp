@@ -12,6 +12,7 @@
 #include "announcements/unsent.h"
 #include "must.h"
 #include "service/messages.h"
+#include "ses/limits.h"
 #include "table/candidates.h"
 #include "table/choice.h"
 #include "table/saved_state.h"
@@ -65,6 +66,11 @@ void use(const UserNeeds &needs) {
   for (const Need &need : needs.needs) {
     MUST(need.core.count <= SES_CORE_REQUIREMENTS && need.digest != 0);
     MUST(need.core.count == need.requirements.size());
+    for (uint32_t i = 0; i < need.core.count; ++i) {
+      const ses_core_requirement &one = need.core.requirements[i];
+      MUST(one.bound >= 0 && one.bound <= SES_BOUND_MAX); // a NaN is neither
+      MUST(one.weight > 0 && one.weight <= SES_WEIGHT_MAX);
+    }
   }
   (void)needs.of("tar");
   const Requirement stated{SES_KIND_CURRENT_WRITE_RATE, true, 10, 1};

@@ -1,13 +1,13 @@
 // The segment of a user's claims, which any program of that user may write while it is read.  The
 // input is a list of changes: two bytes say where, eight what, the next byte whether it is read
 // then.
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <set>
 
 #include "claims/claim_ring.h"
 #include "must.h"
+#include "ses/limits.h"
 
 using namespace ses::agent;
 
@@ -26,7 +26,8 @@ void check(const Claim &claim) {
   MUST(claim.need.count <= SES_CORE_REQUIREMENTS);
   for (uint32_t i = 0; i < claim.need.count; ++i) {
     const ses_core_requirement &one = claim.need.requirements[i];
-    MUST(one.bound >= 0 && std::isfinite(one.bound) && one.weight > 0 && std::isfinite(one.weight));
+    MUST(one.bound >= 0 && one.bound <= SES_BOUND_MAX); // a NaN is neither
+    MUST(one.weight > 0 && one.weight <= SES_WEIGHT_MAX);
   }
   for (const char c : claim.application + claim.job) {
     MUST(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);

@@ -1,6 +1,5 @@
 // Messages of programs to the agent, and the texts of the kernel in which a user chooses words:
 // names of mounts, branches, processes.
-#include <cmath>
 #include <cstring>
 #include <span>
 #include <string>
@@ -9,6 +8,7 @@
 #include "must.h"
 #include "protocol/wire.h"
 #include "rates/process_io.h"
+#include "ses/limits.h"
 #include "systems/systems.h"
 #include "systems/union_reading.h"
 
@@ -21,8 +21,9 @@ void check(const Ask &ask) {
   MUST(printable(ask.application) == ask.application && printable(ask.pool) == ask.pool);
   MUST(ask.rank.ranks == 0 || ask.rank.rank < ask.rank.ranks);
   for (const Requirement &one : ask.requirements) {
-    MUST(std::isfinite(one.minimum) && one.minimum >= 0);
-    MUST(std::isfinite(one.weight) && one.weight > 0);
+    const double most = one.kind == SES_KIND_FREE_CAPACITY ? SES_CAPACITY_MAX : SES_RATE_MAX;
+    MUST(one.minimum >= 0 && one.minimum <= most); // a NaN is neither
+    MUST(one.weight > 0 && one.weight <= SES_WEIGHT_MAX);
   }
   Placement placement;
   placement.element = "union/b1";

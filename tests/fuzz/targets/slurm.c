@@ -1,6 +1,5 @@
 /* What a job asks for by --storage, as SES_REQUIRE has it; and, behind a NUL, the offers a site
  * published and a pattern of paths. */
-#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "published.h"
 #include "request.h"
 #include "rules/pattern.h"
+#include "ses/limits.h"
 #include "settings/require.h"
 
 static void offers(const char *text, const char *require) {
@@ -32,9 +32,12 @@ static void request(const char *text) {
   MUST(count >= -1 && count <= (int)SES_REQUIRE_KINDS);
   MUST(count >= 0 || (wrong >= text && wrong <= text + strlen(text)));
   MUST(is_taken || why[0]);
-  for (int i = 0; i < count; i++)
-    MUST(isfinite(found[i].minimum) && found[i].minimum >= 0 && isfinite(found[i].weight) &&
-         found[i].weight > 0 && found[i].kind > 0 && found[i].kind <= SES_KIND_FREE_CAPACITY);
+  for (int i = 0; i < count; i++) {
+    double most = found[i].kind == SES_KIND_FREE_CAPACITY ? SES_CAPACITY_MAX : SES_RATE_MAX;
+    MUST(found[i].kind > 0 && found[i].kind <= SES_KIND_FREE_CAPACITY);
+    MUST(found[i].minimum >= 0 && found[i].minimum <= most); /* a NaN is neither */
+    MUST(found[i].weight > 0 && found[i].weight <= SES_WEIGHT_MAX);
+  }
   if (is_taken && !request.is_off && ses_request_hard(&request, hard, sizeof hard))
     MUST(hard[0] && memchr(hard, '\0', sizeof hard));
 }
