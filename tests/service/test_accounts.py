@@ -23,7 +23,7 @@ def vo_of(service: Any, user: str) -> tuple[Any, Any]:
 def test_decisions_go_by_the_vo_of_the_account(service: Any) -> None:
     service.knowledge.put(Level.VO, "materials", Requirement(Kind.FREE_CAPACITY, 1e9))
     service.refresh()
-    assert service.put(PATH, ALICE).get_json() == {"accounts": 1}
+    assert service.put(PATH, ALICE).get_json() == {"accounts": 1, "refused": 0}
     assert vo_of(service, "alice") == ("materials", "portal account")
     decision = service.post("/v1/selections", {"subject": {"user": "alice"}}).get_json()
     assert [one["level_name"] for one in decision["requirements"]] == ["materials"]
@@ -70,6 +70,12 @@ def test_what_cannot_be_right_is_refused_and_changes_nothing(service: Any, accou
     service.put(PATH, ALICE)
     assert service.put(PATH, {"accounts": accounts}).status_code == 422
     assert vo_of(service, "alice")[0] == "materials"
+
+
+def test_one_account_that_is_refused_keeps_no_other_from_its_vo(service: Any) -> None:
+    odd = [{"user": "al ice", "vo": "a"}, {"user": "a\nb", "vo": "a"}, {"user": "bob", "vo": "x" * 200}, 7]
+    answer = service.put(PATH, {"accounts": [*odd, *ALICE["accounts"]]})
+    assert (answer.status_code, answer.get_json()) == (200, {"accounts": 1, "refused": 4})
 
 
 def test_what_was_told_is_known_after_a_restart(tmp_path: Path) -> None:

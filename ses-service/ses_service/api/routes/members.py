@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import structlog
 from apiflask import APIBlueprint
 from flask import Response
 
@@ -13,6 +14,7 @@ from ses_service.api.schemas.members import AccountsIn, AccountsTaken
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import Role
 
+_log = structlog.get_logger("ses_service")
 blueprint = APIBlueprint("members", __name__, tag="members")
 
 
@@ -25,10 +27,15 @@ def accounts(json_data: AccountsIn) -> Response:
     """Take the VO of each account of a portal
 
     All of them at once: they replace what this portal told before.  They count where neither the site nor a
-    group or token says which VO a user is of.
+    group or token says which VO a user is of.  One that is refused keeps no other from being taken.
     """
     homes = {one.user: one.vo for one in json_data.accounts}
     if len(homes) < len(json_data.accounts):
         raise InvalidProblem([{"location": "json.accounts", "message": "names a user more than once"}])
+    wrong = [{"location": f"json.accounts.{one.number}", "message": one.detail} for one in json_data.refused]
+    if wrong and not homes:
+        raise InvalidProblem(wrong)
+    if wrong:
+        _log.warning("accounts of a portal are refused", portal=caller().name, number=len(wrong), **wrong[0])
     runtime().accounts.take(caller().name, homes)
-    return render.answer({"accounts": len(homes)})
+    return render.answer({"accounts": len(homes), "refused": len(wrong)})

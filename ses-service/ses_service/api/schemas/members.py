@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ses_service.api.schemas.answers import Answer
+from ses_service.api.schemas.items import Itemised
 from ses_service.api.schemas.requests import Body
 
 UserName = Annotated[str, Field(max_length=129, pattern=r"^[A-Za-z0-9_.@+\\-]{1,128}\$?$")]
@@ -20,13 +21,16 @@ class AccountIn(Body):
     vo: VoName
 
 
-class AccountsIn(Body):
-    """All accounts of a portal that are of a VO."""
+class AccountsIn(Itemised, Body):
+    """All accounts of a portal that are of a VO; without those that are refused."""
+
+    ITEMS = frozenset({"accounts"})
 
     accounts: Annotated[list[AccountIn], Field(max_length=20_000)]
 
 
 class AccountsTaken(Answer):
-    """How many accounts were taken."""
+    """How many accounts were taken, and how many refused."""
 
     accounts: int
+    refused: int
