@@ -41,7 +41,8 @@ class Operation:
 
     ``route`` is the path as Flask writes it; a part such as ``<node>`` is one segment and is passed on to
     ``run``, after runtime, caller and body, if any.  A request is refused when ``waiting`` others wait
-    already.  ``run_in_parts``, where there is one, does the same with ``None`` whenever others may go first.
+    already, and read in a thread instead of the event loop when its body has more than ``max_body`` bytes.
+    ``run_in_parts``, where there is one, does the same with ``None`` whenever others may go first.
     """
 
     route: str
@@ -51,6 +52,7 @@ class Operation:
     waiting: int = DECISIONS_WAITING
     run_in_parts: Callable[..., Iterator[Reply | None]] | None = None
     method: str = "POST"
+    max_body: int = 2**20
 
 
 def select(now: Runtime, who: Principal, body: SelectionRequest) -> Reply:
@@ -134,7 +136,7 @@ def announce_in_parts(
     yield render.reply(answer)
 
 
-SELECT = Operation("/v1/selections", EVERYONE, SelectionRequest, select)
+SELECT = Operation("/v1/selections", EVERYONE, SelectionRequest, select, max_body=2**16)
 ANNOUNCE = Operation(
     "/v1/nodes/<node>/announcements",
     frozenset({Role.NODE, Role.ADMIN}),

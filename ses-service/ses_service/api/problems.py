@@ -35,6 +35,7 @@ Located: TypeAlias = Mapping[str, str]
 _log = structlog.get_logger("ses_service")
 
 _PLACES_NAMED = 3
+_MAX_ERRORS = 100  # listed of one request: a megabyte can be wrong in 75,000 places
 _RETRY_AFTER = 1
 _SLUGS = {
     400: "malformed-request",
@@ -258,7 +259,7 @@ def _validation(error: HTTPError) -> Problem:
         for name, messages in fields.items()
         for message in messages
     ]
-    return InvalidProblem(located)
+    return InvalidProblem(located[:_MAX_ERRORS])
 
 
 _DETAILS = {

@@ -160,7 +160,11 @@ class Edge:
             send(reply)
 
         who = self._caller(operation, headers, client)
-        if who is None or who.role not in operation.roles or len(body) > self.max_body:
+        if (
+            who is None
+            or who.role not in operation.roles
+            or len(body) > min(operation.max_body, self.max_body)
+        ):
             return False
         said: tuple[BaseModel, ...] = ()
         if operation.model is not None:

@@ -14,6 +14,7 @@ from pydantic_core import from_json
 
 PLACEMENT_ID = r"^[0-9a-f]{16}$"
 MAX_ERRORS = 50_000  # in one message: no agent says so much that is wrong
+MAX_AT_ONCE = 2**16  # bytes of JSON that are looked at a second time on the event loop; more are in a thread
 _LONGEST_DETAIL = 300
 
 
@@ -58,6 +59,8 @@ class Itemised(BaseModel):
         try:
             return super().model_validate_json(json_data, **options)
         except ValidationError as error:
+            if len(json_data) > MAX_AT_ONCE:
+                raise
             if error.error_count() == 1 and error.errors()[0]["type"] == "json_invalid":
                 raise
             return cls._without_refused(from_json(json_data), error)

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from ses_service.api.schemas.answers import Answer, LevelName, RequirementOut
 from ses_service.api.schemas.requests import Body, Query, Text
+from ses_service.knowledge.queries import is_text
 
 PartName = Literal["site", "requirements"]
-Iri = Annotated[str, Field(max_length=2048)]
+
+
+def _storable(text: str) -> str:
+    if not is_text(text):
+        raise ValueError("has characters that no name has, such as NUL")
+    return text
+
+
+Iri = Annotated[str, Field(max_length=2048), AfterValidator(_storable)]
 _TEXT = 2**25
 
 
