@@ -1,6 +1,7 @@
 /* A process of another node, as the agent's process that serves it sees it; and a region whose
  * owner writes anything into it.  The input is a list of requests, and of words that change the
  * region. */
+#include <stddef.h>
 #include <sys/shm.h>
 
 #include "must.h"
@@ -45,7 +46,8 @@ static size_t take(void *into, size_t bytes) {
   return taken;
 }
 
-/* Words of the region change: their owner may write what it likes. */
+/* Words of the region change: their owner may write what it likes.  Not what says that the head is
+ * complete: who made it lives here, and is waited for as long as 5 s. */
 static void damage(unsigned times) {
   struct {
     uint16_t at;
@@ -53,7 +55,8 @@ static void damage(unsigned times) {
   } __attribute__((packed)) change;
   while (times-- > 0 && session.share && session.share->at &&
          take(&change, sizeof change) == sizeof change)
-    if ((uint64_t)change.at * 8 + 8 <= session.share->bytes)
+    if ((uint64_t)change.at * 8 + 8 <= session.share->bytes &&
+        change.at != offsetof(struct ses_share_head, ready) / 8)
       memcpy(session.share->at + (size_t)change.at * 8, &change.word, 8);
 }
 
@@ -70,6 +73,7 @@ int ses_fabric_receive(struct ses_fabric *one, size_t *bytes, uint64_t deadline)
   asked.item = head[1];
   if (head[3] & 0x80)
     take((char *)&asked + sizeof asked.secret + 8, sizeof asked - sizeof asked.secret - 8);
+  asked.wait_ns %= 100000;
   if (asked.options.bytes > 1 << 20)
     asked.options.bytes = 1 << 20; /* the kernel's memory is not what is tested */
   snprintf(asked.name, sizeof asked.name, "fuzz-%d", (int)getpid());
