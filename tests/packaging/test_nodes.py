@@ -158,3 +158,10 @@ def test_no_unit_that_is_to_run_always_gives_up() -> None:
     always = [one for one in units if "\nRestart=always\n" in one]
     assert len(always) == 5
     assert all("\nStartLimitIntervalSec=0\n" in one.partition("[Service]")[0] for one in always)
+
+
+def test_one_session_of_shared_memory_that_is_killed_for_memory_ends_no_other() -> None:
+    """systemd ends a whole unit of which the kernel killed one process, unless it is told not to."""
+    unit = (ROOT / "packaging/systemd/ses-share-agent.service").read_text().splitlines()
+    assert any(line.startswith("MemoryMax=") for line in unit)
+    assert "OOMPolicy=continue" in unit
