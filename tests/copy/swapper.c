@@ -1,8 +1,8 @@
 /*
  * swapper NUMBER AFTER UID RENAMES PROGRAM...: runs PROGRAM and stops it before the NUMBER-th
  * system call that looks up a path, to do RENAMES: FROM>TO,FROM>TO, the rest left out when one
- * fails.  What depends on names can differ only there.  AFTER: calls count behind the first mkdirat
- * (1) or all (0).
+ * fails.  What depends on names can differ only there.  Counted is what comes after the first
+ * call of the number AFTER; 0: all.
  *
  * Exits as PROGRAM does; 100: it made fewer calls.
  */
@@ -59,8 +59,8 @@ static void swap(char *renames) {
 int main(int argc, char **argv) {
   if (argc < 6)
     return 102;
-  long number = atol(argv[1]);
-  int counts = !atoi(argv[2]);
+  long number = atol(argv[1]), after = atol(argv[2]);
+  int counts = after == 0;
   unsigned uid = (unsigned)atol(argv[3]);
   pid_t child = fork();
   if (child == 0) {
@@ -75,7 +75,8 @@ int main(int argc, char **argv) {
   int status = 0;
   if (waitpid(child, &status, 0) != child ||
       ptrace(PTRACE_SETOPTIONS, child, 0,
-             PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL))
+             PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
+                 PTRACE_O_TRACEVFORK | PTRACE_O_EXITKILL))
     return 105;
   ptrace(PTRACE_CONT, child, 0, 0);
   for (;;) {
@@ -93,7 +94,7 @@ int main(int argc, char **argv) {
       ptrace(PTRACE_GETREGS, thread, 0, &registers);
       if (counts && --number == 0)
         swap(argv[4]);
-      counts |= registers.orig_rax == SYS_mkdirat || registers.orig_rax == SYS_mkdir;
+      counts |= registers.orig_rax == (unsigned long)after;
     } else if (!event && WSTOPSIG(status) != SIGSTOP && WSTOPSIG(status) != SIGTRAP) {
       signal = WSTOPSIG(status);
     }
