@@ -89,6 +89,15 @@ def test_csv_has_every_figure_of_every_file(ses):
     assert (rows[1]["path"], rows[1]["achieved"], rows[0]["achieved"]) == (MISSED["path"], "40.0", "")
 
 
+def test_no_word_of_a_user_is_a_formula_of_a_spreadsheet(ses, service):
+    words = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(1)", "\t=1"]
+    service.files = [{**MISSED, "application": word, "path": f"/data/{word}"} for word in words]
+    rows = list(csv.DictReader(io.StringIO(ses("files", "--csv").output)))
+    assert [one["application"] for one in rows] == [f"'{word}" for word in words]
+    assert [one["path"] for one in rows] == [f"/data/{word}" for word in words]
+    assert rows[0]["bytes_read"] == "0.0"
+
+
 @pytest.mark.parametrize("wrong", [("--csv", "--json"), ("--last", "soon"), ("--last", "-1h")])
 def test_what_is_not_understood_is_said(ses, wrong):
     assert ses("files", *wrong).exit_code == 2

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from ses.slurm.comment import comment_of, commented
+from ses.slurm.comment import commented, record_of
+from ses_client.errors import SesError
 
 FILE = {
     "placement_id": "00000000000000aa", "state": "ended", "user": "alice", "application": "dd", "vo": None,
@@ -69,13 +70,20 @@ def test_a_job_without_files_is_not_found(ses):
 
 @pytest.fixture
 def scontrol(tmp_path: Path) -> Path:
-    """Slurm's command, which says that a job has a comment, and writes down what it is told."""
-    program = tmp_path / "scontrol"
-    program.write_text(
-        f'#!/bin/sh\necho "$@" >>{tmp_path}/told\n'
-        'if [ "$1" = show ]; then echo "   AdminComment=paid | storage: old"; fi\n'
+    """Commands of Slurm: one says what a job's record has, in the width it is asked for, the other writes
+    down what it is told."""
+    fields = {"admin_comment": "paid | storage: 3 files on 1 elements", "UserID": "1000", "UserName": "alice"}
+    for name, value in fields.items():
+        (tmp_path / name).write_text(value)
+    squeue, program = tmp_path / "squeue", tmp_path / "scontrol"
+    squeue.write_text(
+        "#!/bin/sh\n"
+        "for argument; do case $argument in --Format=*) format=${argument#--Format=};; esac; done\n"
+        f'printf "%-${{format#*:}}s\\n" "$(cat {tmp_path}/${{format%:*}})"\n'
     )
-    program.chmod(0o755)
+    program.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/told\n')
+    for one in (squeue, program):
+        one.chmod(0o755)
     return tmp_path / "told"
 
 
@@ -91,8 +99,43 @@ def test_the_comment_is_refused_for_what_is_no_job_of_slurm(ses, service):
     assert ses("job", "7;x", "--comment").exit_code == 2
 
 
-def test_a_comment_is_read_and_replaced_as_slurm_prints_it():
-    assert comment_of("JobId=7\n   Comment=a\n   AdminComment=b c\n") == "b c"
-    assert comment_of("JobId=7\n   Comment=a\n") == ""
-    assert commented("", "x") == "storage: x"
-    assert commented("storage: y", "x") == "storage: x"
+def test_files_of_others_that_name_the_job_are_not_in_its_record(ses, service, scontrol: Path):
+    service.files = [FILE, MISSED, NOTHING, {**FILE, "user": "mallory", "element": "union/b9"}]
+    path = f"{scontrol.parent}:{os.environ['PATH']}"
+    assert ses("job", "7", "--comment", PATH=path).exit_code == 0
+    assert scontrol.read_text().splitlines()[-1] == f"update JobId=7 AdminComment=paid | storage: {LINE}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "storage: x"),
+        ("storage: 4 files on 2 elements, 1.0 GB written", "storage: x"),
+        ("paid | storage: 4 files on 2 elements", "paid | storage: x"),
+        ("cold storage: yes | y", "cold storage: yes | y | storage: x"),
+        ('{"a":1,\n"b":2}', '{"a":1,\n"b":2} | storage: x'),
+        ("storage: 4 files on 2 | of mine", "storage: 4 files on 2 | of mine | storage: x"),
+    ],
+)
+def test_what_others_wrote_is_kept_and_our_own_line_replaced(before: str, after: str):
+    assert commented(before, "x") == after
+
+
+def test_our_line_is_one_line_whatever_is_in_it():
+    assert commented("", "a|b\n\x1b[31m\u2028c") == "storage: a?b??[31m?c"
+
+
+def test_a_comment_is_read_whole_and_one_that_is_too_long_is_left_alone(
+    scontrol: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", f"{scontrol.parent}:{os.environ['PATH']}")
+    text = 'a\n   UserID=0 AdminComment=approved by root\n{"b": "\u00e9"}'
+    (scontrol.parent / "admin_comment").write_text(text)
+    record = record_of("7")
+    assert (record.comment, record.user, record.uid) == (text, "alice", 1000)
+    assert record.is_of("alice")
+    assert record.is_of("uid-1000")
+    assert not record.is_of("mallory")
+    (scontrol.parent / "admin_comment").write_text("x" * 70_000)
+    with pytest.raises(SesError, match="65536 bytes or more"):
+        record_of("7")

@@ -73,3 +73,21 @@ def test_a_job_that_has_ended_is_not_commented_and_that_is_told(cluster: Cluster
     done = cluster.run("ses", "job", job, "--comment")
     assert done.returncode == 1
     assert "Slurm changes the record of a job only while it runs" in done.stderr
+
+
+def test_words_of_a_job_are_not_taken_for_what_operators_wrote(cluster: Cluster, directory: Path) -> None:
+    ranks = f"srun -N2 --ntasks-per-node=2 sh -c '{WRITE}' {directory}"
+    name = "x\n   AdminComment=approved by root"
+    options = ("--parsable", "-N2", "-n4", "--output=/dev/null", f"--storage={NEED}")
+    job = cluster.output(
+        "sbatch", *options, f"--job-name={name}", f"--comment={name}", f"--wrap={ranks}; sleep 1000"
+    ).strip()
+    wait_for(cluster, job, "open", 4)
+    theirs = '{"project": "x",\n"paid": true}'
+    cluster.output("scontrol", "update", f"JobId={job}", f"AdminComment={theirs}")
+    cluster.output("ses", "job", job, "--comment")
+    found = cluster.output("squeue", "--noheader", f"--jobs={job}", "--Format=admin_comment:9999").strip()
+    assert found.startswith(f"{theirs} | storage: 4 files on ")
+    assert "approved" not in found
+    (directory / "go").touch()
+    cluster.output("scancel", job)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import IO
 
-from ses_client.answers.files import COLUMNS, File, FilePage, Received, cause_words
+from ses_client.answers.files import COLUMNS, File, FilePage, Received, cause_words, csv_cell
 from ses_client.answers.reading import JSON
 from ses_client.client import ServiceClient
 
@@ -81,7 +81,7 @@ def write_csv(stream: IO[str], files: Iterable[JSON]) -> None:
     """Write files as comma-separated values with a header; empty is unknown."""
     writer = csv.DictWriter(stream, COLUMNS, extrasaction="ignore")
     writer.writeheader()
-    writer.writerows(files)
+    writer.writerows({name: csv_cell(value) for name, value in one.items()} for one in files)
 
 
 def verdict_lines(found: Received) -> list[str]:

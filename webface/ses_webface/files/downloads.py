@@ -7,12 +7,10 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Any
 
-from ses_client.answers.files import COLUMNS, File, FilePage
+from ses_client.answers.files import COLUMNS, File, FilePage, csv_cell
 
 MOST_AT_ONCE = 1000
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 Pages = Callable[[str | None], FilePage]
 
@@ -46,7 +44,7 @@ def _csv(found: Iterator[tuple[File, ...]]) -> Iterator[str]:
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     for files in found:
-        writer.writerows([_cell(value) for value in asdict(one).values()] for one in files)
+        writer.writerows([csv_cell(value) for value in asdict(one).values()] for one in files)
         yield text.getvalue()
         text.seek(0)
         text.truncate()
@@ -59,8 +57,3 @@ def _json(found: Iterator[tuple[File, ...]]) -> Iterator[str]:
             yield between + json.dumps(asdict(one))
             between = ",\n"
     yield "\n]}\n" if between.startswith(",") else between + "]}\n"
-
-
-def _cell(value: Any) -> Any:
-    """Return a value; text that a spreadsheet would take for a formula gets an apostrophe before it."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

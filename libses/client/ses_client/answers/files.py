@@ -54,6 +54,12 @@ class File(Part):
 
 
 COLUMNS = tuple(one.name for one in fields(File))
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_cell(value: object) -> object:
+    """Return a value; text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from ses.commands.options import service_command
 from ses.files import listed
 from ses.job import Job, Need, middle
 from ses.output import console, line, number, print_json, table
-from ses.slurm.comment import add_comment
+from ses.slurm.comment import JobRecord, record_of, set_comment
 
 _PAUSE_SECONDS = 0.2
 
@@ -30,27 +30,30 @@ _PAUSE_SECONDS = 0.2
 def job(client: ServiceClient, as_json: bool, job: str, wait: float, comment: bool) -> None:
     """Sum up the files of JOB: where they are, what was required, promised and received.
 
+    With --comment only files of the job's user count, as Slurm knows it.
     Promised is what was predicted at the create.  Rates are medians, and in brackets the least.
     """
+    record = record_of(job) if comment else None
     end = time.monotonic() + wait
     while True:
-        found = _summed(client, job)
+        found = _summed(client, job, record)
         if (found.elements and not found.total.open) or time.monotonic() >= end:
             break
         time.sleep(_PAUSE_SECONDS)
     if not found.elements:
         raise NotFoundError(f"No file of job {job} is known.")
-    if comment:
-        add_comment(job, found.line())
+    if record is not None:
+        set_comment(job, record.comment, found.line())
     if as_json:
         print_json(found.as_json())
     else:
         _show(console(), found)
 
 
-def _summed(client: ServiceClient, job: str) -> Job:
+def _summed(client: ServiceClient, job: str, record: JobRecord | None) -> Job:
+    """Sum up all files that name the job, or those of its user, where Slurm said who that is."""
     files = (one for page in listed(client, {"job": job}, None) for one in page.json["files"])
-    return Job.of(job, files)
+    return Job.of(job, (one for one in files if record is None or record.is_of(str(one["user"]))))
 
 
 def _show(out: Console, found: Job) -> None:

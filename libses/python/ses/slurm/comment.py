@@ -1,33 +1,69 @@
-"""One line about a job's files in its AdminComment, beside what others wrote there."""
+"""One line about a job's files in its AdminComment, beside what others wrote there.
+
+Slurm is asked for one field at a time, in a fixed width: names and comments are a user's words, and in the
+text that ``scontrol`` prints a line feed in a job's name begins a line that looks like a field.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from ses_client.errors import UsageError
+from ses_client.errors import SesError, UsageError
 
-from ses.slurm.scontrol import scontrol
+from ses.slurm.scontrol import scontrol, squeue
 
+_WIDTH = 65_536  # bytes of a comment
+_NAME_WIDTH = 512
 _MARK = "storage: "
-_OURS = re.compile(rf"(?: \| )?{_MARK}.*", re.DOTALL)
+_OURS = re.compile(rf"(?:^| \| ){_MARK}\d+ files on [^|\n]*\Z")
+_NOT_IN_A_LINE = re.compile(r"[^\x20-\x7b\x7d\x7e]")
 
 
-def add_comment(job: str, text: str) -> None:
-    """Set the line; one of before is replaced.  Raises SesError when Slurm refuses."""
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """What Slurm knows of a job: who submitted it, and its AdminComment."""
+
+    user: str
+    uid: int
+    comment: str
+
+    def is_of(self, user: str) -> bool:
+        """Return whether a file of this user can be the job's; users without a name are ``uid-N``."""
+        return user in (self.user, f"uid-{self.uid}")
+
+
+def record_of(job: str) -> JobRecord:
+    """Ask Slurm for a job; raises UsageError for what is no number of one, SesError without an answer."""
     if not re.fullmatch(r"[0-9]+(_[0-9]+)?", job):
         raise UsageError(f"{job!r} is no number of a job of Slurm.")
-    scontrol(
-        "update", f"JobId={job}", f"AdminComment={commented(comment_of(scontrol('show', 'job', job)), text)}"
-    )
+    uid = _field(job, "UserID", _NAME_WIDTH)
+    if not uid.isdecimal():
+        raise SesError(f"Slurm does not say whose job {job} is.")
+    comment = _field(job, "admin_comment", _WIDTH)
+    return JobRecord(_field(job, "UserName", _NAME_WIDTH), int(uid), "" if comment == "(null)" else comment)
 
 
-def comment_of(shown: str) -> str:
-    """Return the comment in what ``scontrol show job`` prints of one job."""
-    found = re.search(r"^ *AdminComment=(.*)$", shown, re.MULTILINE)
-    return "" if found is None else found[1].strip()
+def _field(job: str, name: str, width: int) -> str:
+    """Return a field of a job; of an array's tasks, that of the first.  Raises SesError."""
+    shown = squeue("--noheader", f"--jobs={job}", "--states=all", f"--Format={name}:{width}")
+    first = shown.encode("utf-8", "surrogateescape")[:width]
+    text = first.decode("utf-8", "surrogateescape")
+    if len(first) < width:  # an unknown field is a line without it, and no error
+        raise SesError(
+            f"squeue does not say {name} of job {job}: it does not know the job, or not the field."
+        )
+    if not text.endswith(" "):
+        raise SesError(f"{name} of job {job} has {width} bytes or more; nothing is written there.")
+    return text.rstrip(" \n")
+
+
+def set_comment(job: str, before: str, text: str) -> None:
+    """Write the line at the end of the comment that was read before; raises SesError when Slurm refuses."""
+    scontrol("update", f"JobId={job}", f"AdminComment={commented(before, text)}")
 
 
 def commented(before: str, text: str) -> str:
-    """Return a comment with our line at its end."""
+    """Return a comment with our line at its end, in place of an earlier one of ours."""
     kept = _OURS.sub("", before)
-    return f"{kept}{' | ' if kept else ''}{_MARK}{text}"
+    return f"{kept}{' | ' if kept else ''}{_MARK}{_NOT_IN_A_LINE.sub('?', text)}"

@@ -1,4 +1,4 @@
-"""Running ``scontrol``."""
+"""Running commands of Slurm."""
 
 from __future__ import annotations
 
@@ -12,18 +12,26 @@ _SECONDS = 60.0
 
 def scontrol(*arguments: str) -> str:
     """Return what ``scontrol`` prints; raises SesError with what it complains of."""
-    command = ["scontrol", *arguments]
+    return _printed("scontrol", *arguments)
+
+
+def squeue(*arguments: str) -> str:
+    """Return what ``squeue`` prints, bytes that are no UTF-8 as surrogates; raises SesError likewise."""
+    return _printed("squeue", *arguments)
+
+
+def _printed(program: str, *arguments: str) -> str:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False,
-            env={**os.environ, "LC_ALL": "C.UTF-8"},
+            [program, *arguments], capture_output=True, text=True, errors="surrogateescape",
+            timeout=_SECONDS, check=False, env={**os.environ, "LC_ALL": "C.UTF-8"},
         )  # fmt: skip
     except FileNotFoundError:
-        raise SesError("scontrol is not there: run this where commands of Slurm are.") from None
+        raise SesError(f"{program} is not there: run this where commands of Slurm are.") from None
     except subprocess.TimeoutExpired:
-        raise SesError(f"scontrol did not answer within {_SECONDS:.0f} s. Does slurmctld run?") from None
+        raise SesError(f"{program} did not answer within {_SECONDS:.0f} s. Does slurmctld run?") from None
     if done.returncode != 0:
         said = done.stderr.strip() or done.stdout.strip()
         why = " Slurm changes the record of a job only while it runs." if "already finished" in said else ""
-        raise SesError(f"scontrol {arguments[0]} failed: {said}.{why}")
+        raise SesError(f"{program} {arguments[0]} failed: {said}.{why}")
     return done.stdout
