@@ -31,5 +31,8 @@ def give_to_owner_of(folder: Path, made: Path) -> None:
     """Let what root made below a folder belong to who the folder belongs to.  Raises OSError."""
     found = folder.stat()
     if os.geteuid() == 0 and found.st_uid != 0:
-        for path in (made, *made.rglob("*")):
-            os.chown(path, found.st_uid, found.st_gid, follow_symlinks=False)
+        # By descriptors: the owner may exchange a directory for a link meanwhile.
+        for _, folders, files, here in os.fwalk(made, follow_symlinks=False):
+            for name in (*folders, *files):
+                os.chown(name, found.st_uid, found.st_gid, dir_fd=here, follow_symlinks=False)
+        os.chown(made, found.st_uid, found.st_gid, follow_symlinks=False)
