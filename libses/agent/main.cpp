@@ -183,9 +183,12 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
                            },
                            [&exchange] { exchange.mounts_changed(); },
                            [&announcer] { return announcer.pace(); }});
-  Finder finder(watcher, [&exchange](uid_t, uint64_t placement) {
-    exchange.ended({{placement, false}});
-  });
+  Finder finder(
+      watcher,
+      [&exchange](uid_t, uint64_t placement) {
+        exchange.ended({{placement, false}});
+      },
+      options.jobs_dir);
   Stager stager(
       unions, [&housekeeper](const std::string &target) { housekeeper.sweep_from_now_on(target); });
   Doorbell doorbell(table.publisher().asleep());

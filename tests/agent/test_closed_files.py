@@ -89,7 +89,13 @@ def test_file_that_is_read_again_is_a_stream_meanwhile(
 def told(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What is told of files by what happened to them since they were closed."""
     place = tmp_path_factory.mktemp("closed")
-    sources = ("files/closed_files", "node/file_events", "node/proc_files", "table/writing_out")
+    sources = (
+        "files/closed_files",
+        "node/file_events",
+        "node/may_hang",
+        "node/proc_files",
+        "table/writing_out",
+    )
     program = build(place / "closed_files", "closed_files.cpp", sources)
     said = subprocess.run([program, place], capture_output=True, text=True, check=True, timeout=60)
     return said.stdout.splitlines()

@@ -203,17 +203,14 @@ def test_what_a_program_reads_back_is_told_apart_from_what_it_wrote(
 
 
 @pytest.mark.root
-def test_file_that_exists_is_told_by_its_element_while_a_program_under_the_library_reads_it(
-    agent: Agent, service: ServiceDouble, branches: dict[str, Path], union: Path, binary: Path, device: int
+def test_file_that_exists_is_told_by_its_element_while_a_program_reads_it(
+    agent: Agent, service: ServiceDouble, branches: dict[str, Path], union: Path, device: int
 ) -> None:
     agent.ask(device).close()
     (branches["union/b2"] / "input").write_bytes(bytes(4 * MEGA))
     command = [sys.executable, "-c", READ_AGAIN, str(union / "input")]
-    library = binary.parents[1] / "libses-wrapper.so"
-    under_library = {**os.environ, "LD_PRELOAD": str(library)}
-    unseen = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-    program = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=under_library)
-    waiting = subprocess.Popen(command, stdin=subprocess.PIPE, env=under_library)
+    program = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    waiting = subprocess.Popen(command, stdin=subprocess.PIPE)
     try:
         wait_until(lambda: any(readings(service)), "the service hears who reads")
         time.sleep(2)  # the other one is passed over meanwhile: it has read nothing
@@ -224,7 +221,7 @@ def test_file_that_exists_is_told_by_its_element_while_a_program_under_the_libra
         waiting.stdin.close()
         wait_until(lambda: [row["files"] for row in readings(service)[-1]] == [2], "it begins to read")
     finally:
-        for one in (program, waiting, unseen):
+        for one in (program, waiting):
             one.kill()
             one.wait()
     wait_until(lambda: readings(service)[-1] == [], "the service hears that nobody does")

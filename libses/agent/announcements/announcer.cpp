@@ -28,6 +28,7 @@ constexpr std::chrono::milliseconds kAfterFault{500};
 constexpr std::chrono::hours kUserLife{1};
 constexpr unsigned kMostAttempts = 3;
 constexpr size_t kMostKnown = 4096;
+constexpr std::chrono::milliseconds kNameAgain{20}; // whether it is known by now
 
 std::string random_digits() {
   std::random_device device;
@@ -106,16 +107,10 @@ void Announcer::tell(std::vector<AnnouncementBacklog::Opening> opened,
     if (!opened.empty()) {
       used_at_ = created_at_ = Clock::now();
     }
-    for (auto &[uid, file, restore] : opened) {
-      backlog_.opened(uid, std::move(file));
-    }
+    hold_back(opened, ended);
+    enter(std::move(opened), std::move(ended));
     for (const auto &[id, idle] : moved) {
       backlog_.moved(id, idle);
-    }
-    for (auto &[uid, file] : ended) {
-      if (!backlog_.ended(uid, std::move(file))) {
-        complete_due_ = true; // then what is not listed has ended
-      }
     }
   }
   if (is_time) {
@@ -195,6 +190,7 @@ void Announcer::work() {
   Lock lock(mutex_);
   for (;;) {
     const auto now = Clock::now();
+    let_go_on();
     if (stopping_ && (backlog_.waiting() == 0 || now >= stop_by_ || !service_.health.available())) {
       return;
     }
@@ -216,7 +212,9 @@ Clock::time_point Announcer::next_send() const {
     const bool now = stopping_ || backlog_.waiting() >= batch_limit_;
     next = std::min(next, now ? sent_at_ : sent_at_ + pause());
   }
-  return std::max(next, not_before_);
+  next = std::max(next, not_before_);
+  return held_opened_.empty() && held_ended_.empty() ? next
+                                                     : std::min(next, Clock::now() + kNameAgain);
 }
 
 // Between two words where files were opened or ended.
@@ -329,30 +327,6 @@ std::optional<AnnouncementReply> Announcer::read(const Reply &reply) {
     }
   }
   return read;
-}
-
-Announcement Announcer::announcement_of(const Batch &batch, const std::vector<uid_t> &users) {
-  Announcement announcement;
-  announcement.incarnation = incarnation_;
-  announcement.number = ++number_;
-  announcement.complete = batch.complete;
-  announcement.tables = service_.exchange.wanted();
-  announcement.busy = service_.exchange.busy();
-  for (const auto &opening : batch.opened) {
-    announcement.opened.push_back({&opening.file, names_.name_of(opening.uid), opening.restore});
-  }
-  for (const auto &ending : batch.ended) {
-    announcement.ended.push_back({&ending.file, names_.name_of(ending.uid)});
-  }
-  uid_of_.clear();
-  for (const uid_t uid : users) {
-    announcement.users.push_back(names_.name_of(uid));
-    uid_of_[announcement.users.back()] = uid;
-    if (const auto known = generation_of_.find(uid); known != generation_of_.end()) {
-      announcement.generations[announcement.users.back()] = known->second;
-    }
-  }
-  return announcement;
 }
 
 // Puts BATCH back, unless it is the smallest that the service breaks at, again and again.
@@ -492,7 +466,8 @@ void Announcer::pass_on_needs(AnnouncementReply &reply, ServiceNews &news) {
     }
   }
   std::erase_if(generation_of_, [&](const auto &known) {
-    return generation_of_.size() > kMostKnown && !uid_of_.contains(names_.name_of(known.first));
+    return generation_of_.size() > kMostKnown &&
+           !uid_of_.contains(names_.name_of(known.first).value_or(""));
   });
 }
 

@@ -90,10 +90,16 @@ private:
   using Batch = AnnouncementBacklog::Batch;
 
   void work();
+  void enter(std::vector<AnnouncementBacklog::Opening> opened,
+             std::vector<AnnouncementBacklog::Ending> ended);
+  void hold_back(std::vector<AnnouncementBacklog::Opening> &opened,
+                 std::vector<AnnouncementBacklog::Ending> &ended);
+  void let_go_on();
   [[nodiscard]] Clock::time_point next_send() const;
   [[nodiscard]] std::chrono::milliseconds pause() const;
   [[nodiscard]] Batch next_batch();
   void send(Lock &lock, Batch batch);
+  [[nodiscard]] std::string user_of(uid_t uid);
   [[nodiscard]] std::optional<AnnouncementReply> read(const Reply &reply);
   [[nodiscard]] Announcement announcement_of(const Batch &batch, const std::vector<uid_t> &users);
   void tell_unsent(Lock &lock);
@@ -105,10 +111,10 @@ private:
   [[nodiscard]] bool is_to_look(size_t more) const;
 
   const Service service_;
-  ServiceClient client_; // of the thread, as the five below
+  UserNames names_;
+  ServiceClient client_; // of the thread, as the four below
   QuietAnswer quiet_;
   Refusals refusals_;
-  UserNames names_;
   std::map<std::string, uid_t> uid_of_;
   std::map<uid_t, std::string> generation_of_;
   Listeners listeners_;
@@ -120,6 +126,8 @@ private:
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   AnnouncementBacklog backlog_;
+  std::vector<AnnouncementBacklog::Opening> held_opened_; // the user's name is not known, as below
+  std::vector<AnnouncementBacklog::Ending> held_ended_;
   std::map<uid_t, Clock::time_point> users_;
   bool stopping_ = false;
   Clock::time_point stop_by_{};

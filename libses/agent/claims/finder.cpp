@@ -37,8 +37,10 @@ std::chrono::steady_clock::time_point next_after(std::chrono::steady_clock::time
 
 } // namespace
 
-Finder::Finder(Watcher &watcher, std::function<void(uid_t, uint64_t)> drop)
-    : watcher_(watcher), drop_(std::move(drop)), thread_([this] { work(); }) {}
+Finder::Finder(Watcher &watcher, std::function<void(uid_t, uint64_t)> drop,
+               const std::string &jobs_directory)
+    : watcher_(watcher), drop_(std::move(drop)), named_jobs_(jobs_directory),
+      thread_([this] { work(); }) {}
 
 Finder::~Finder() { stop(milliseconds(0)); }
 
@@ -146,12 +148,14 @@ void Finder::look_for(std::vector<ClaimedFile> files) {
     placed.application = std::move(file.claim.application);
     placed.origin = std::move(file.origin);
     placed.choice = std::move(file.choice);
-    if (!file.claim.job.empty()) {
-      placed.job = std::move(file.claim.job);
-    }
+    // What a program names is believed where its control group says nothing, and nobody says that
+    // the job is another user's.
+    const std::string group = how == Found::kOrphan ? "" : job_of(file.claim.pid, process);
+    const std::string &named = file.claim.job;
+    const auto owner = group.empty() ? named_jobs_.owner_of(named) : std::nullopt;
+    placed.job = !group.empty() ? group : owner.value_or(file.uid) == file.uid ? named : "";
     if (how != Found::kOrphan) {
       placed.pid = file.claim.pid;
-      placed.job = placed.job ? placed.job : job_of(placed.pid, process);
       placed.fd = file.claim.fd;
       placed.closed = how == Found::kClosed;
       found.push_back(std::move(placed));
@@ -234,7 +238,7 @@ Finder::Found Finder::look_for(const ClaimedFile &file, ProcessLook &process, Pl
   return is_orphan ? Found::kOrphan : Found::kClosed;
 }
 
-// What a process was started with says it, and is long: read once.
+// Read once: a process changes its control group seldom.
 const std::string &Finder::job_of(pid_t pid, ProcessLook &process) {
   if (jobs_.size() >= kMostJobs) {
     jobs_.clear();

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "claims/claimed_file.h"
+#include "claims/jobs.h"
 #include "claims/names.h"
 #include "files/watcher.h"
 #include "node/process_look.h"
@@ -30,8 +31,10 @@ namespace ses::agent {
 
 class Finder {
 public:
-  // DROP: the placement of a user has come to nothing; called on any thread.
-  Finder(Watcher &watcher, std::function<void(uid_t, uint64_t placement_id)> drop);
+  // DROP: the placement of a user has come to nothing; called on any thread.  JOBS_DIRECTORY: says
+  // whose jobs are, as in claims/jobs.h.
+  Finder(Watcher &watcher, std::function<void(uid_t, uint64_t placement_id)> drop,
+         const std::string &jobs_directory);
   ~Finder();
 
   // Never waits.
@@ -58,7 +61,8 @@ private:
 
   Watcher &watcher_;
   const std::function<void(uid_t, uint64_t)> drop_;
-  Names names_;                                            // of the thread, as the next three
+  Names names_; // of the thread, as the next four
+  JobsDirectory named_jobs_;
   std::map<pid_t, std::pair<uint64_t, std::string>> jobs_; // with the start of the process
   std::vector<PlacedFile> orphans_;
   Clock::time_point look_at_{}; // through all processes, for the orphans

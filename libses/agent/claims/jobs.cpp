@@ -11,6 +11,7 @@
 #include <memory>
 #include <sstream>
 
+#include "node/identity.h"
 #include "node/unique_fd.h"
 #include "protocol/wire.h"
 
@@ -108,6 +109,19 @@ std::set<std::string> JobsDirectory::users() {
     }
   }
   return users;
+}
+
+std::optional<uid_t> JobsDirectory::owner_of(const std::string &job) {
+  const UniqueFd directory(
+      path_.empty() || job.empty() || job[0] == '.'
+          ? -1
+          : open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const auto text = directory && is_trusted(directory.get())
+                        ? read_own(directory.get(), job.c_str())
+                        : std::nullopt;
+  const auto user = text ? parse_job(*text) : std::nullopt;
+  const bool is_number = user && user->find_first_not_of("0123456789") == std::string::npos;
+  return user ? uid_of(is_number ? "uid-" + *user : *user) : std::nullopt;
 }
 
 } // namespace ses::agent

@@ -10,6 +10,8 @@
 #ifndef SES_AGENT_JOBS_H
 #define SES_AGENT_JOBS_H
 
+#include <sys/types.h>
+
 #include <optional>
 #include <set>
 #include <string>
@@ -24,6 +26,9 @@ public:
   explicit JobsDirectory(std::string path) : path_(std::move(path)) {}
   // Whose jobs there are; empty when there is no directory.  Touches its file system.
   [[nodiscard]] std::set<std::string> users();
+
+  // Whose JOB is; none when nobody says.  Touches its file system.
+  [[nodiscard]] std::optional<uid_t> owner_of(const std::string &job);
 
 private:
   [[nodiscard]] bool is_trusted(int directory);

@@ -36,7 +36,9 @@ UniqueFd open_below(int base, const std::string &path) {
 UniqueFd open_directory_of(pid_t pid, int dirfd) {
   const std::string process = "/proc/" + std::to_string(pid);
   const std::string link = dirfd < 0 ? process + "/cwd" : process + "/fd/" + std::to_string(dirfd);
-  return UniqueFd(open(link.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  auto directory = look_at_process(
+      pid, [link] { return UniqueFd(open(link.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)); });
+  return directory ? std::move(*directory) : UniqueFd();
 }
 
 UniqueFd open_mount_point(const std::string &path) {

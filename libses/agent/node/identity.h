@@ -5,39 +5,54 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 namespace ses::agent {
 
-// Any thread.  The first look-up of a uid may wait for a directory service, so the socket's loop
-// never asks; answers are kept for a minute, also "no such user".
+// Any thread.  A directory service may take minutes to answer: it is asked on threads that may be
+// lost, again after a minute, and until it answers what it said before holds.
 class UserNames {
 public:
-  // The user's name, else "uid-N".
-  [[nodiscard]] std::string name_of(uid_t uid);
+  // The user's name, "uid-N" when there is no such user; none: not known yet.  Waits so long for a
+  // first answer, but not while another one is waited for.
+  [[nodiscard]] std::optional<std::string>
+  name_of(uid_t uid, std::chrono::milliseconds patience = std::chrono::milliseconds(0));
 
 private:
   struct Known {
     std::string name;
     std::chrono::steady_clock::time_point until;
   };
-  std::mutex mutex_;
-  std::unordered_map<uid_t, Known> known_;
+  struct Cache {
+    std::mutex mutex;
+    std::condition_variable answered;
+    std::unordered_map<uid_t, Known> known;
+    std::set<uid_t> asked; // and not answered
+  };
+  static void ask(Cache &cache, uid_t uid);
+
+  const std::shared_ptr<Cache> cache_ = std::make_shared<Cache>(); // the threads' as well
 };
 
-// The uid of a name that UserNames gave, also of "uid-N"; none when there is no such user.  May
-// wait for a directory service.
+// The uid of a name that UserNames gave, also of "uid-N"; none when there is no such user, or the
+// name service does not answer soon.
 [[nodiscard]] std::optional<uid_t> uid_of(const std::string &name);
 
 // TEXT when it could be the name of a job, as "123", "123_4" or "123.server"; else empty.  Pure.
 [[nodiscard]] std::string sensible_job(const std::string &text);
 
-// The job of a batch system that process PID belongs to, as "123" or "123_4": what SLURM_JOB_ID (or
-// PBS_JOBID, …) says in the environment it was started with, else its control group; empty when it
-// is in none or is gone.  Never waits.  A program can claim any job; believe it for show only.
+// The job that one of the control GROUPS belongs to, as /proc/PID/cgroup has them, of Slurm, PBS or
+// LSF: as "123" or "123.server"; empty: none.  Only root makes groups where it looks.  Pure.
+[[nodiscard]] std::string job_in(std::string_view groups);
+// The same of process PID; where its groups say nothing, what it was started with names, which is
+// to be believed for show only.  Empty also when it is gone or cannot be looked at now.
 [[nodiscard]] std::string job_of(pid_t pid);
 
 // Seconds since the epoch, to be told to others.  Anybody may set this clock, forward or back: how

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -103,8 +104,11 @@ UniqueFd open_handle(pid_t pid, int fd) {
     return UniqueFd();
   }
   const std::string path = descriptors_path(pid) + "/" + std::to_string(fd);
-  return gives_access(AT_FDCWD, path.c_str()) ? UniqueFd(open(path.c_str(), O_PATH | O_CLOEXEC))
-                                              : UniqueFd();
+  auto handle = look_at_process(pid, [path] {
+    return gives_access(AT_FDCWD, path.c_str()) ? UniqueFd(open(path.c_str(), O_PATH | O_CLOEXEC))
+                                                : UniqueFd();
+  });
+  return handle ? std::move(*handle) : UniqueFd();
 }
 
 std::optional<uid_t> owner_of(pid_t pid) {
@@ -117,7 +121,9 @@ std::optional<FileFacts> facts_in(int directory, const std::string &name) {
   return facts_at(directory, name.c_str(), AT_SYMLINK_NOFOLLOW);
 }
 
-UniqueFd find_handle(pid_t pid, const FileId &file) {
+namespace {
+
+UniqueFd find_handle_in(pid_t pid, const FileId &file) {
   UniqueFd handle;
   for_each_number(descriptors_path(pid), [&](int directory, const char *name) {
     const auto facts = facts_at(directory, name, 0);
@@ -133,6 +139,13 @@ UniqueFd find_handle(pid_t pid, const FileId &file) {
     return true;
   });
   return handle;
+}
+
+} // namespace
+
+UniqueFd find_handle(pid_t pid, const FileId &file) {
+  auto handle = look_at_process(pid, [pid, file] { return find_handle_in(pid, file); });
+  return handle ? std::move(*handle) : UniqueFd();
 }
 
 std::optional<FileFacts> facts_of(int handle) {
@@ -154,16 +167,18 @@ std::string path_of(int handle) {
   return std::string(text);
 }
 
-std::set<FileId> open_files_of(pid_t pid) {
-  std::set<FileId> files;
-  for_each_number(descriptors_path(pid), [&](int directory, const char *name) {
-    const auto facts = facts_at(directory, name, 0);
-    if (facts && facts->regular && gives_access(directory, name)) {
-      files.insert(facts->id);
-    }
-    return true;
+std::optional<std::set<FileId>> open_files_of(pid_t pid) {
+  return look_at_process(pid, [pid] {
+    std::set<FileId> files;
+    for_each_number(descriptors_path(pid), [&](int directory, const char *name) {
+      const auto facts = facts_at(directory, name, 0);
+      if (facts && facts->regular && gives_access(directory, name)) {
+        files.insert(facts->id);
+      }
+      return true;
+    });
+    return files;
   });
-  return files;
 }
 
 std::map<FileId, pid_t> open_files_of_children(pid_t pid) {
@@ -171,7 +186,7 @@ std::map<FileId, pid_t> open_files_of_children(pid_t pid) {
   std::vector<pid_t> family{pid};
   for (size_t i = 0; i < family.size(); ++i) {
     if (i > 0) {
-      for (const FileId &file : open_files_of(family[i])) {
+      for (const FileId &file : open_files_of(family[i]).value_or(std::set<FileId>())) {
         files.try_emplace(file, family[i]);
       }
     }
@@ -192,7 +207,7 @@ std::set<FileId> open_anywhere(const std::set<FileId> &wanted) {
     if (pid == self) { // the agent's own handles do not count
       return true;
     }
-    for (const FileId &file : open_files_of(pid)) {
+    for (const FileId &file : open_files_of(pid).value_or(std::set<FileId>())) {
       if (wanted.contains(file)) {
         found.insert(file);
       }
@@ -204,24 +219,32 @@ std::set<FileId> open_anywhere(const std::set<FileId> &wanted) {
 
 std::map<FileId, OpenSomewhere> find_handles(const std::set<FileId> &wanted) {
   std::map<FileId, OpenSomewhere> found;
+  const auto shared = std::make_shared<const std::set<FileId>>(wanted);
   const pid_t self = getpid();
   for_each_number("/proc", [&](int, const char *process) {
     const pid_t pid = std::atoi(process);
     if (pid == self) {
       return true;
     }
-    for_each_number(descriptors_path(pid), [&](int directory, const char *name) {
-      const auto facts = facts_at(directory, name, 0);
-      if (facts && wanted.contains(facts->id) && !found.contains(facts->id) &&
-          gives_access(directory, name)) {
-        UniqueFd handle(openat(directory, name, O_PATH | O_CLOEXEC));
-        const auto opened = facts_of(handle.get()); // the descriptor may be another file's by now
-        if (opened && opened->id == facts->id) {
-          found[facts->id] = {pid, std::move(handle)};
+    auto of_process = look_at_process(pid, [pid, shared] {
+      std::map<FileId, OpenSomewhere> open;
+      for_each_number(descriptors_path(pid), [&](int directory, const char *name) {
+        const auto facts = facts_at(directory, name, 0);
+        if (facts && shared->contains(facts->id) && !open.contains(facts->id) &&
+            gives_access(directory, name)) {
+          UniqueFd handle(openat(directory, name, O_PATH | O_CLOEXEC));
+          const auto opened = facts_of(handle.get()); // the descriptor may be another file's by now
+          if (opened && opened->id == facts->id) {
+            open[facts->id] = {pid, std::move(handle)};
+          }
         }
-      }
-      return true;
+        return true;
+      });
+      return open;
     });
+    if (of_process) {
+      found.merge(*of_process);
+    }
     return found.size() < wanted.size();
   });
   return found;
@@ -243,7 +266,12 @@ std::string read_proc(const std::string &path) {
 
 ProcessState state_of(pid_t pid) {
   // pid (name) state ppid pgrp session tty tpgid flags …; the name may hold anything.
-  const std::string text = read_proc("/proc/" + std::to_string(pid) + "/stat");
+  const auto read = look_at_process(
+      pid, [path = "/proc/" + std::to_string(pid) + "/stat"] { return read_proc(path); });
+  if (!read) {
+    return {false, 0};
+  }
+  const std::string &text = *read;
   std::vector<std::string_view> fields;
   for (size_t at = text.rfind(')'); at < text.size() && fields.size() <= kStarted;) {
     const size_t begin = text.find_first_not_of(" )", at);

@@ -1,7 +1,8 @@
 // Which files a process has open, read from /proc.
 //
 // Nothing here asks a file system for anything but what the kernel has in memory
-// (AT_STATX_DONT_SYNC), so a hung mount does not hang the agent.
+// (AT_STATX_DONT_SYNC), so a hung mount does not hang the agent.  Nor does a process that cannot be
+// looked at (node/may_hang.h): nothing is known of it then, or of others of its user.
 #ifndef SES_AGENT_PROC_FILES_H
 #define SES_AGENT_PROC_FILES_H
 
@@ -15,6 +16,7 @@
 #include <set>
 #include <string>
 
+#include "node/may_hang.h"
 #include "node/unique_fd.h"
 
 namespace ses::agent {
@@ -60,9 +62,14 @@ void for_each_number(const std::string &path,
 
 // Who runs PID; none when it is gone.
 [[nodiscard]] std::optional<uid_t> owner_of(pid_t pid);
+// What CALL, which looks at PID, returns; none: it cannot be looked at now.
+template <typename Call> auto look_at_process(pid_t pid, Call call) {
+  const uid_t owner = owner_of(pid).value_or(0);
+  return what_may_hang("a process of uid " + std::to_string(owner), std::move(call));
+}
 // All regular files PID has open for more than O_PATH, which is no use of a file; empty when the
-// process is gone or is another user's.
-[[nodiscard]] std::set<FileId> open_files_of(pid_t pid);
+// process is gone or is another user's.  None: it cannot be looked at now.
+[[nodiscard]] std::optional<std::set<FileId>> open_files_of(pid_t pid);
 // The same of its children and theirs, as far as they are not other users' (at most 256 processes),
 // who may have inherited a file from it: each with one of them that has it.
 [[nodiscard]] std::map<FileId, pid_t> open_files_of_children(pid_t pid);
@@ -79,6 +86,7 @@ struct ProcessState {
   bool exiting = true;  // gone, or past the point where the kernel closes its files
   uint64_t started = 0; // in ticks since the machine did: tells it from others of its number
 };
+// As of one that goes on when it cannot be looked at now.
 [[nodiscard]] ProcessState state_of(pid_t pid);
 // All that is to be read at PATH; empty when there is nothing.
 [[nodiscard]] std::string read_proc(const std::string &path);

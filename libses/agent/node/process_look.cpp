@@ -32,17 +32,18 @@ UniqueFd ProcessLook::take_at(int fd, const FileId &file) {
 }
 
 bool ProcessLook::has_open(const FileId &file) {
-  if (!open_) {
+  if (!open_ && !is_unknown_) {
     open_ = open_files_of(pid_);
+    is_unknown_ = !open_;
   }
-  return open_->contains(file);
+  return is_unknown_ || open_->contains(file);
 }
 
 bool ProcessLook::has_moved(const FileId &file) {
   if (!has_open(file) && !std::exchange(looked_twice_, true)) {
-    open_->merge(open_files_of(pid_));
+    open_->merge(open_files_of(pid_).value_or(std::set<FileId>()));
   }
-  return open_->contains(file);
+  return has_open(file);
 }
 
 pid_t ProcessLook::child_with(const FileId &file) {

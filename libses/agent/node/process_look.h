@@ -25,6 +25,7 @@ public:
   // A handle to FILE by descriptor FD, else an invalid one.
   [[nodiscard]] UniqueFd take_at(int fd, const FileId &file);
   [[nodiscard]] bool has_at(int fd, const FileId &file);
+  // Also true while the process cannot be looked at: another look will tell.
   [[nodiscard]] bool has_open(const FileId &file);
   // The same when it may be moving FILE from one descriptor to another, as a shell does that
   // redirects: a look from the first descriptor to the last misses one that moves down meanwhile.
@@ -47,7 +48,7 @@ private:
   std::map<int, At> at_;
   std::optional<std::optional<uid_t>> owner_;
   std::optional<std::set<FileId>> open_;
-  bool looked_twice_ = false;
+  bool is_unknown_ = false, looked_twice_ = false;
   std::optional<std::map<FileId, pid_t>> of_children_;
   std::optional<ProcessState> state_;
   std::optional<std::string> job_;

@@ -76,8 +76,12 @@ std::optional<DescriptorInfo> descriptor_of(pid_t pid, int fd) {
 }
 
 std::optional<ProcessBytes> bytes_of(pid_t pid) {
-  char text[1024];
-  return parse_process_bytes(read_small(path_in(pid, "io"), text));
+  return look_at_process(pid,
+                         [pid] {
+                           char text[1024];
+                           return parse_process_bytes(read_small(path_in(pid, "io"), text));
+                         })
+      .value_or(std::nullopt);
 }
 
 // "NUMBER ARGUMENT1 … SP PC", arguments in hexadecimal; "running", or "-1 SP PC" outside of calls.
@@ -136,31 +140,40 @@ void add_busy(std::string_view text, BusyDescriptors &busy) {
 }
 
 BusyDescriptors busy_descriptors_of(pid_t pid) {
-  BusyDescriptors busy;
-  size_t threads = 0;
-  for_each_number(path_in(pid, "task"), [&](int directory, const char *thread) {
-    char text[256];
-    const UniqueFd file(
-        openat(directory, (std::string(thread) + "/syscall").c_str(), O_RDONLY | O_CLOEXEC));
-    const ssize_t length = file ? read(file.get(), text, sizeof text) : 0;
-    add_busy({text, static_cast<size_t>(std::max<ssize_t>(length, 0))}, busy);
-    return ++threads < kMostThreads;
-  });
-  return busy;
+  return look_at_process(
+             pid,
+             [pid] {
+               BusyDescriptors busy;
+               size_t threads = 0;
+               for_each_number(path_in(pid, "task"), [&](int directory, const char *thread) {
+                 char text[256];
+                 const std::string name = std::string(thread) + "/syscall";
+                 const UniqueFd file(openat(directory, name.c_str(), O_RDONLY | O_CLOEXEC));
+                 const ssize_t length = file ? read(file.get(), text, sizeof text) : 0;
+                 add_busy({text, static_cast<size_t>(std::max<ssize_t>(length, 0))}, busy);
+                 return ++threads < kMostThreads;
+               });
+               return busy;
+             })
+      .value_or(BusyDescriptors());
 }
 
 std::vector<OpenDescriptor> descriptors_on(pid_t pid, const std::set<dev_t> &devices, size_t most,
                                            size_t &looked_at, bool reading) {
-  std::vector<OpenDescriptor> found;
-  for_each_number(path_in(pid, "fd"), [&](int directory, const char *name) {
-    const bool wanted = !reading || can_read(directory, name);
-    const auto facts = wanted ? facts_of_open(directory, name) : std::nullopt;
-    if (facts && devices.contains(facts->id.device)) {
-      found.push_back({facts->id, std::atoi(name)});
-    }
-    return ++looked_at < most;
+  const auto look = look_at_process(pid, [pid, devices, most, reading, looked = looked_at] {
+    std::pair<std::vector<OpenDescriptor>, size_t> found{{}, looked};
+    for_each_number(path_in(pid, "fd"), [&](int directory, const char *name) {
+      const bool wanted = !reading || can_read(directory, name);
+      const auto facts = wanted ? facts_of_open(directory, name) : std::nullopt;
+      if (facts && devices.contains(facts->id.device)) {
+        found.first.push_back({facts->id, std::atoi(name)});
+      }
+      return ++found.second < most;
+    });
+    return found;
   });
-  return found;
+  looked_at = look ? look->second : looked_at;
+  return look ? look->first : std::vector<OpenDescriptor>();
 }
 
 } // namespace ses::agent

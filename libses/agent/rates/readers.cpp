@@ -12,7 +12,7 @@ constexpr std::chrono::seconds kLookEvery{1}, kReaderSearchEvery{3}, kAskAgain{3
 constexpr std::chrono::seconds kLongestPause{10};
 constexpr int kReaderPause = 400;       // times as long as a look took of a processor
 constexpr uint64_t kReadsNoFile = 4096; // bytes: messages, for as long as a file stays read
-constexpr unsigned kMostAsked = 3;      // times: a process may start another program at first
+constexpr std::chrono::milliseconds kNamePatience{200};
 constexpr size_t kMostAskedAtOnce = 64; // processes
 constexpr size_t kMostLooks = 256;      // the same
 constexpr size_t kMostReaderDescriptors = 2048;
@@ -36,8 +36,7 @@ std::vector<pid_t> to_ask(const std::set<pid_t> &processes, const AskedBefore &a
     const auto known = asked.find(pid);
     if (known == asked.end()) {
       found.emplace_back(0, pid);
-    } else if (const auto &[at, times] = known->second;
-               times < kMostAsked && now - at >= kAskAgain) {
+    } else if (const auto &[at, times] = known->second; now - at >= kAskAgain) {
       found.emplace_back(times, pid);
     }
   }
@@ -47,18 +46,6 @@ std::vector<pid_t> to_ask(const std::set<pid_t> &processes, const AskedBefore &a
     next.push_back(found[i].second);
   }
   return next;
-}
-
-bool has_library(std::string_view environment) {
-  constexpr std::string_view kName = "LD_PRELOAD=", kLibrary = "libses-wrapper.so";
-  for (size_t at = 0, end = 0; at < environment.size(); at = end + 1) {
-    end = std::min(environment.find('\0', at), environment.size());
-    const std::string_view setting = environment.substr(at, end - at);
-    if (setting.starts_with(kName)) {
-      return setting.find(kLibrary) != setting.npos;
-    }
-  }
-  return false;
 }
 
 Readers::~Readers() { stop(); }
@@ -92,8 +79,8 @@ void Readers::work() {
   }
 }
 
-// Processes that began since the last look, and those that were asked too early.
-void Readers::find_processes(Time now) {
+// Those that read, of processes that began since the last look and of others in turn.
+void Readers::find_processes(const std::set<dev_t> &devices, Time now) {
   std::set<pid_t> present;
   for_each_number("/proc", [&](int, const char *name) {
     present.insert(std::atoi(name));
@@ -104,10 +91,12 @@ void Readers::find_processes(Time now) {
   present.erase(getpid());
   std::erase_if(present, [&](pid_t pid) { return processes_.contains(pid); });
   for (const pid_t pid : to_ask(present, others_, now)) {
-    const std::string path = "/proc/" + std::to_string(pid) + "/environ";
-    const auto owner = has_library(read_proc(path)) ? owner_of(pid) : std::nullopt;
-    if (owner) {
-      processes_[pid].user = names_.name_of(*owner);
+    const auto owner = owner_of(pid);
+    size_t looked_at = 0;
+    const bool reads =
+        owner && !descriptors_on(pid, devices, kMostReaderDescriptors, looked_at, true).empty();
+    if (const auto name = reads ? names_.name_of(*owner, kNamePatience) : std::nullopt) {
+      processes_[pid].user = *name;
       others_.erase(pid);
     } else {
       auto &[at, times] = others_[pid];
@@ -218,7 +207,7 @@ bool Readers::look(Time now) {
   if (devices.empty()) {
     processes_.clear();
   } else {
-    find_processes(now);
+    find_processes(devices, now);
   }
   size_t looks = 0, looked_at = 0;
   auto next = processes_.upper_bound(last_); // in turn

@@ -1,14 +1,14 @@
 // The thread that sees which files programs read, that they did not create.
 //
 // Opening a file for reading costs a program nothing, so no program says that it did.  Once a
-// second this thread looks for processes that were started with the preload library (LD_PRELOAD of
-// their environment), and at what those have open for reading on the node's storage systems.  A
+// second this thread looks for processes that have files of the node's storage systems open for
+// reading; whatever a process has in its memory, such as its environment, is not read.  A
 // file is read while its position moves, or else its process's bytes, and for three seconds after
 // that.  A process that has read nothing is not looked at: its bytes say so.
 //
-// Bounds, each second: 64 processes asked for their environment, 256 looked at, 2,048 descriptors.
-// All looks together take 1/400 of a core: the more there is to look at, the longer between two.
-// Without such processes a look at the list of processes every three seconds is all.
+// Bounds, each second: 64 processes asked whether they have such files, 256 looked at, 2,048
+// descriptors. All looks together take 1/400 of a core: the more there is to look at, the longer
+// between two. Without such processes a look at the list of processes every three seconds is all.
 //
 // Asking a file system where a file lies may wait, once for each file that is found.
 #ifndef SES_AGENT_READERS_H
@@ -24,7 +24,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -37,15 +36,11 @@
 
 namespace ses::agent {
 
-// The environment of a process, as /proc/PID/environ has it, names the preload library.  Pure.
-[[nodiscard]] bool has_library(std::string_view environment);
-
-// When and how often processes were asked for their environment.
+// When and how often processes were asked whether they read.
 using AskedBefore =
     std::unordered_map<pid_t, std::pair<std::chrono::steady_clock::time_point, unsigned>>;
 
-// Those of PROCESSES to be asked now, who was asked least first: a node has many that will never
-// say anything else.  Pure.
+// Those of PROCESSES to be asked now, who was asked least first.  Pure.
 [[nodiscard]] std::vector<pid_t> to_ask(const std::set<pid_t> &processes, const AskedBefore &asked,
                                         std::chrono::steady_clock::time_point now);
 
@@ -89,7 +84,7 @@ private:
   };
 
   void work();
-  void find_processes(Time now);
+  void find_processes(const std::set<dev_t> &devices, Time now);
   [[nodiscard]] bool look(Time now);
   [[nodiscard]] static bool has_read(pid_t pid, Process &process, Time now);
   void look_at(pid_t pid, Process &process, const std::set<dev_t> &devices, size_t &looked_at,

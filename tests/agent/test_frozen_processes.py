@@ -1,0 +1,144 @@
+"""A process that nobody can look at, or a name service that does not answer, holds up nobody else's files."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+PROBES = Path(__file__).parent / "probes"
+NOBODY = 65534
+HANGING_NAMES = """
+#define _GNU_SOURCE
+#include <pwd.h>
+#include <unistd.h>
+int getpwuid_r(uid_t uid, struct passwd *entry, char *text, size_t size, struct passwd **found) {
+  static char name[] = "root";
+  while (uid != 0)
+    pause();
+  (void)text, (void)size;
+  *entry = (struct passwd){.pw_name = name};
+  *found = entry;
+  return 0;
+}
+"""
+
+pytestmark = [pytest.mark.root, pytest.mark.usefixtures("_other_users_reach_the_socket")]
+
+
+@pytest.fixture
+def _other_users_reach_the_socket(base: Path) -> None:
+    for parent in (base, *base.parents):
+        parent.chmod(parent.stat().st_mode | 0o011)
+        if parent.parent == Path(parent.anchor):
+            break
+
+
+@pytest.fixture
+def frozen(base: Path) -> Iterator[tuple[int, int]]:
+    """Processes of nobody: one whose memory nobody can read, and one stuck in execve() that shares it."""
+    flags = subprocess.run(
+        ["pkg-config", "--cflags", "--libs", "fuse3"], capture_output=True, text=True, check=False
+    )
+    if flags.returncode != 0:
+        pytest.skip("needs libfuse3-dev")
+    program, folder = base / "frozen", base / "hanging"
+    command = ["cc", "-O1", "-o", program, PROBES / "frozen.c", *shlex.split(flags.stdout), "-lpthread"]
+    subprocess.run(command, check=True, timeout=300)
+    folder.mkdir()
+    serving = subprocess.Popen(
+        [program, "serve", "-f", "-o", "allow_other", folder], stderr=subprocess.DEVNULL
+    )
+    holding = child = None
+    try:
+        wait_until(lambda: folder.is_mount(), "the file system is mounted")
+        holding = subprocess.Popen(
+            [program, "hold", folder / "file"],
+            stdout=subprocess.PIPE, text=True, user=NOBODY, group=NOBODY, extra_groups=[],
+        )  # fmt: skip
+        assert holding.stdout
+        holder, child = map(int, holding.stdout.readline().split())
+        yield holder, child
+    finally:
+        serving.kill()  # whoever waits for it goes on
+        serving.wait()
+        if holding:
+            holding.kill()
+            holding.wait()
+        if child:
+            with suppress(ProcessLookupError):
+                os.kill(child, 9)
+        subprocess.run(["umount", "-l", folder], check=False, capture_output=True)
+
+
+def report_for(agent: Agent, device: int, path: Path, pid: int) -> str:
+    """Nobody says that a process of its own has a file that it created; the placement."""
+    script = (
+        "import os, pathlib, sys\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import program_side as side\n"
+        "fd = os.open(sys.argv[1], os.O_RDONLY)\n"
+        "socket = pathlib.Path(sys.argv[2])\n"
+        "os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)\n"
+        f"conversation = side.Conversation(socket, side.ask_message({device}, 'frozen'))\n"
+        "conversation.report(side.CREATED, status=os.fstat(fd), fd=int(sys.argv[3]))\n"
+        "conversation.close()\n"
+        "print(conversation.answer.placement)\n"
+    )
+    command = [sys.executable, "-c", script, path, agent.socket, str(-pid)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout.strip()
+
+
+def all_are_known(agent: Agent, service: ServiceDouble, device: int, folder: Path, name: str) -> None:
+    """Ten files of root are known to the service, and their ends."""
+    placements = []
+    for number in range(10):
+        asked = agent.ask(device)
+        fd = asked.create(folder / f"{name}{number}")
+        placements.append(asked.answer.placement)
+        wait_until(lambda: service.opened(placements[-1]), "the file is known")
+        os.close(fd)
+    for placement in placements:
+        service.wait_for_end(placement)
+
+
+@pytest.mark.timeout(600)
+def test_a_process_that_nobody_can_look_at_holds_up_no_files_of_others(
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path, frozen: tuple[int, int]
+) -> None:
+    for number, pid in enumerate(frozen):
+        path = tmp_path / f"of-nobody-{number}"
+        path.touch()
+        os.chown(path, NOBODY, NOBODY)
+        report_for(agent, device, path, pid)
+        all_are_known(agent, service, device, tmp_path, f"beside-{number}-")
+
+
+@pytest.mark.timeout(600)
+def test_a_name_that_is_not_known_holds_up_the_files_of_its_user_only(
+    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path, base: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    source, library = base / "names.c", base / "names.so"
+    source.write_text(HANGING_NAMES)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True, timeout=300)
+    with monkeypatch.context() as environment:
+        environment.setenv("LD_PRELOAD", str(library))
+        agent = start(service.url)
+    agent.wait_for("service found")
+    path = tmp_path / "of-nobody"
+    path.touch()
+    os.chown(path, NOBODY, NOBODY)
+    with path.open("rb"):
+        held_back = report_for(agent, device, path, os.getpid())
+        all_are_known(agent, service, device, tmp_path, "beside-")
+    assert service.opened(held_back) == [], "not under another name"
