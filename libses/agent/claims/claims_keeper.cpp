@@ -20,10 +20,10 @@ constexpr milliseconds kBusyFor{20};              // after the last claim
 constexpr std::chrono::seconds kUnfinishedFor{5}; // a create takes no longer, as a rule
 constexpr milliseconds kBeatEvery{500};
 constexpr milliseconds kReviewEvery{1000};
-constexpr std::chrono::seconds kStays{10};        // after the last process of a user
-constexpr std::chrono::minutes kServiceStays{10}; // of a uid below kFirstPerson
-constexpr std::chrono::seconds kWithoutSegment{60};
-constexpr std::chrono::seconds kStageAgain{30}; // after it failed
+constexpr std::chrono::seconds kStays{10};          // after the last process of a user
+constexpr std::chrono::minutes kServiceStays{10};   // of a uid below kFirstPerson
+constexpr std::chrono::seconds kWithoutSegment{10}; // then it is tried again
+constexpr std::chrono::seconds kStageAgain{30};     // after it failed
 constexpr milliseconds kStopTick{5};
 constexpr uid_t kFirstPerson = 1000;
 constexpr size_t kMostUsers = 4096;

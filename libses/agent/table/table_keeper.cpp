@@ -302,6 +302,9 @@ void TableKeeper::tick(Time now) {
     return;
   }
   ticked_at_ = now;
+  if (segment_->publish(socket_hash_, now)) {
+    spdlog::info("programs see the candidates from now on");
+  }
   for (unsigned number = 0; number < SES_TABLE_SYSTEMS; ++number) {
     System &system = systems_[number];
     if (!system.candidates || !system.mounted) {
@@ -321,9 +324,7 @@ void TableKeeper::tick(Time now) {
       publish(number, now);
     } else {
       publisher_->set_few(number, system.candidates->few(now));
-      if (excluded != system.places.excluded) {
-        publisher_->set_excluded(number, system.places.excluded);
-      }
+      publisher_->set_excluded(number, system.places.excluded);
     }
   }
 }
@@ -435,10 +436,6 @@ std::shared_ptr<const TableFacts> TableKeeper::facts(unsigned system, uint64_t e
     found = first <= epoch ? facts : found;
   }
   return found;
-}
-
-std::shared_ptr<const TableFacts> TableKeeper::facts(unsigned system) const {
-  return systems_[system].candidates->facts();
 }
 
 std::shared_ptr<const Epoch> TableKeeper::epoch(unsigned system, uint64_t number) const {

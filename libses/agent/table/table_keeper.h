@@ -86,7 +86,9 @@ public:
   [[nodiscard]] bool has_places(unsigned system) const { return systems_[system].places.known; }
   // The elements whose rows an epoch had; null: that was too long ago.
   [[nodiscard]] std::shared_ptr<const TableFacts> facts(unsigned system, uint64_t epoch) const;
-  [[nodiscard]] std::shared_ptr<const TableFacts> facts(unsigned system) const;
+  [[nodiscard]] std::shared_ptr<const TableFacts> facts(unsigned system) const {
+    return systems_[system].candidates->facts();
+  }
   // As it stood in the table; null: that was too long ago.
   [[nodiscard]] std::shared_ptr<const Epoch> epoch(unsigned system, uint64_t number) const;
   // What is held of each row now; null: the rows are not those of EPOCH any more.

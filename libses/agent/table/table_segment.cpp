@@ -1,10 +1,24 @@
 #include "table/table_segment.h"
 
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <atomic>
+#include <climits>
+#include <cstring>
 
 #include "node/shared_memory.h"
 
 namespace ses::agent {
+namespace {
+
+constexpr std::chrono::seconds kTryEvery{10};
+constexpr size_t kHead = sizeof(ses_table_head); // what says that it is a table
+
+} // namespace
 
 std::unique_ptr<TableSegment> TableSegment::open(uint64_t socket_hash, std::string &why) {
   const int32_t key = ses_segment_key(socket_hash, 0);
@@ -29,19 +43,51 @@ std::unique_ptr<TableSegment> TableSegment::open(uint64_t socket_hash, std::stri
 }
 
 std::unique_ptr<TableSegment> TableSegment::hidden() {
-  const ses_segment_rule rule{geteuid(), geteuid(), geteuid(), 0600, sizeof(ses_table)};
-  bool was_left = false;
-  void *at = nullptr;
-  const int id = ses_segment_publish(0, &rule, &was_left, &at);
-  if (id < 0) {
-    return nullptr;
-  }
-  ses_segment_remove(id);
-  return std::unique_ptr<TableSegment>(new TableSegment(id, static_cast<ses_table *>(at), false));
+  void *const at =
+      mmap(nullptr, sizeof(ses_table), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return at == MAP_FAILED ? nullptr
+                          : std::unique_ptr<TableSegment>(
+                                new TableSegment(-1, static_cast<ses_table *>(at), false));
 }
 
-TableSegment::~TableSegment() { ses_segment_detach(table_); }
+TableSegment::~TableSegment() {
+  if (id_ < 0) {
+    munmap(table_, sizeof *table_);
+  } else {
+    ses_segment_detach(table_);
+  }
+}
 
-void TableSegment::remove() { ses_segment_remove(id_); }
+void TableSegment::remove() {
+  if (id_ >= 0) {
+    ses_segment_remove(id_);
+  }
+}
+
+bool TableSegment::publish(uint64_t socket_hash, std::chrono::steady_clock::time_point now) {
+  if (id_ >= 0 || now - tried_at_ < kTryEvery) {
+    return false;
+  }
+  tried_at_ = now;
+  std::string why;
+  const auto made = open(socket_hash, why);
+  if (!made || made->was_left()) {
+    return false;
+  }
+  // Who waits on the word in the memory that goes would be woken by nobody.
+  std::atomic_ref(table_->head.asleep).store(0, std::memory_order_seq_cst);
+  syscall(SYS_futex, &table_->head.asleep, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  auto *const to = reinterpret_cast<char *>(made->table_);
+  const auto *const from = reinterpret_cast<const char *>(table_);
+  std::memcpy(to + kHead, from + kHead, sizeof *table_ - kHead);
+  std::atomic_thread_fence(std::memory_order_release); // programs believe nothing before its head
+  std::memcpy(to, from, kHead);
+  if (shmat(made->id_, table_, SHM_REMAP) != table_) {
+    made->remove();
+    return false;
+  }
+  id_ = made->id_;
+  return true;
+}
 
 } // namespace ses::agent

@@ -22,6 +22,7 @@ from ses.doctor.service import (
     check_token,
     inventory,
 )
+from ses.doctor.shared_memory import check_segments
 from ses.doctor.trial import try_directory
 
 
@@ -29,7 +30,7 @@ def examine(client: ServiceClient, library: Path, socket: Path, trial: Path | No
     """Check every link; ``trial`` is a directory to create (and remove) one file in."""
     findings = check_library(library)
     at_socket = check_socket(socket)
-    findings += at_socket
+    findings += at_socket + check_segments()
     findings.append(check_token(client))
     reachable, readiness = check_readiness(client)
     findings += check_munge(client, reachable)

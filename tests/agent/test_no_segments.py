@@ -1,0 +1,71 @@
+"""Where all segments of shared memory are taken, programs ask the agent until there is one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import program_side as side
+import pytest
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+pytestmark = pytest.mark.root
+
+CREATE = "import os, sys; os.open(sys.argv[1], os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600); sys.stdin.read()"
+
+
+@pytest.fixture
+def crowded(binary: Path, base: Path, service: ServiceDouble) -> Iterator[Agent]:
+    """An agent in a namespace that has no segment to give."""
+    wrapped = base / "crowded-agent"
+    wrapped.write_text(
+        "#!/bin/sh\n"
+        'exec unshare --ipc sh -c \'echo 0 >/proc/sys/kernel/shmmni; exec "$0" "$@"\' '
+        f'{binary} "$@"\n'
+    )
+    wrapped.chmod(0o755)
+    directory = base / "crowded"
+    directory.mkdir(mode=0o755)
+    agent = Agent(wrapped, directory, service.url)
+    agent.wait_for("answers on")
+    yield agent
+    agent.stop()
+
+
+def inside(agent: Agent, *command: str, **more: str) -> subprocess.Popen[bytes]:
+    """Start a command where the agent's segments are seen."""
+    return subprocess.Popen(
+        ["nsenter", "--ipc", "-t", str(agent.process.pid), *command],
+        env={**os.environ, **more}, stdin=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def test_an_agent_without_a_segment_serves_and_shows_the_table_once_there_is_one(
+    crowded: Agent, service: ServiceDouble, device: int, union: Path, public_wrapper: Path
+) -> None:
+    crowded.wait_for("raise kernel.shmmni")
+    with crowded.ask(device) as conversation:
+        assert conversation.answer.status == side.PLACE
+    assert inside(crowded, "sh", "-c", "echo 100 >/proc/sys/kernel/shmmni").wait(60) == 0
+    crowded.wait_for("programs see the candidates from now on")
+    with crowded.ask(device) as conversation:
+        assert conversation.answer.status == side.PLACE
+
+    def claims() -> bool:
+        """A program creates a file; the first one of a user asks, and has the agent make its segment."""
+        name = f"file-{len(list(union.iterdir()))}"
+        program = inside(
+            crowded, "/usr/bin/python3", "-I", "-c", CREATE, str(union / name),
+            LD_PRELOAD=str(public_wrapper), SES_AGENT_SOCKET=str(crowded.socket), SES_SYNC_MS="20000",
+        )  # fmt: skip
+        wait_until(lambda: service.open_now() != set(), "the file is known")
+        program.communicate(timeout=60)
+        wait_until(lambda: service.open_now() == set(), "its end is known")
+        return crowded.says("uid 0 has claims")
+
+    wait_until(claims, "a program claims from the table")
+    assert claims()
