@@ -169,12 +169,14 @@ class Conversation:
         socket.send_fds(self._connection, [message], descriptors)
 
     def create(self, path: Path) -> int:
-        """Create `path` as the library would, report it and return the open descriptor."""
+        """Create `path` as the library would, report it with a handle and return the open descriptor."""
         stage = self.answer.stage / path.name
         os.close(os.open(stage, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         os.link(self.answer.stage_in_union / path.name, path)
         stage.unlink()
         fd = os.open(path, os.O_RDWR)
-        self.report(CREATED, status=os.fstat(fd), fd=fd)
+        handle = os.open(path, os.O_PATH)
+        self.report(CREATED, status=os.fstat(fd), fd=fd, descriptors=(handle,))
+        os.close(handle)
         self.close()
         return fd

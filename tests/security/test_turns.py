@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,6 +13,12 @@ from ses_listen.threads import Threads
 from ses_listen.turns import Turns
 
 PATIENCE = 60.0
+
+
+def _run(story: Coroutine[Any, Any, None]) -> None:
+    """Run it in a thread: a browser of other tests leaves its event loop in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, story).result()
 
 
 def test_places_go_round_and_no_caller_has_more_than_its_share() -> None:
@@ -31,7 +38,7 @@ def test_places_go_round_and_no_caller_has_more_than_its_share() -> None:
         assert served() == "aaaaabbc"
         assert turns.count == 0
 
-    asyncio.run(story())
+    _run(story())
 
 
 def test_of_one_caller_only_so_many_wait_and_who_leaves_makes_room() -> None:
@@ -47,7 +54,7 @@ def test_of_one_caller_only_so_many_wait_and_who_leaves_makes_room() -> None:
         turns.leave("a", third)
         assert other.done()
 
-    asyncio.run(story())
+    _run(story())
 
 
 def _taken(turns: Turns, who: str) -> asyncio.Future[None]:
@@ -114,7 +121,7 @@ def test_others_are_answered_while_one_callers_requests_take_for_ever(attacks: i
         assert answers.count(503) == attacks - answers.count(200)
         server.threads.close()
 
-    asyncio.run(story())
+    _run(story())
 
 
 def test_what_waits_is_dropped_when_the_client_hangs_up() -> None:
@@ -131,4 +138,4 @@ def test_what_waits_is_dropped_when_the_client_hangs_up() -> None:
         assert len(server.begun) == 2
         server.threads.close()
 
-    asyncio.run(story())
+    _run(story())

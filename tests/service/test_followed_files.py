@@ -21,9 +21,10 @@ ACHIEVED = {
 }
 
 
-def say(service: Any, node: str = "n1", status: int = 200, **said: Any) -> None:
+def say(service: Any, node: str = "n1", status: int = 200, **said: Any) -> Any:
     told = service.post(f"/v1/nodes/{node}/announcements", {"incarnation": AGENT, **said})
     assert told.status_code == status, told.get_json()
+    return told.get_json()
 
 
 def streams(service: Any) -> list[int]:
@@ -57,7 +58,9 @@ def test_an_agent_that_does_not_follow_files_is_understood(service: Any) -> None
 )
 def test_figures_that_cannot_be_right_are_refused(service: Any, wrong: dict[str, Any]) -> None:
     (one,) = service.open()
-    say(service, status=422, ended=[{"placement_id": one, "reason": "closed", **wrong}])
+    answer = say(service, ended=[{"placement_id": one, "reason": "closed", **wrong}])
+    assert [refused["placement_id"] for refused in answer["refused"]] == [one]
+    assert service.runtime.state.placement(one).achieved is None
 
 
 def reading(element: str, files: int = 1, rate: float = 1e6) -> dict[str, Any]:

@@ -15,7 +15,7 @@ PAGE = ROOT / "docs/site.md"
 
 @pytest.mark.root
 def test_the_page_makes_a_site(tmp_path: Path) -> None:
-    with machine(tmp_path, "96M") as own:
+    with machine(tmp_path, "8G") as own:  # sparse; mergerfs keeps 4 GiB free by itself
         done = own.run(patient("".join(shell(PAGE))), commands=CHECKOUT)
         assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-12000:]
         assert "Every link holds." in done.stdout

@@ -88,7 +88,7 @@ TableFacts left_in(const ses_table_system &system) {
 
 void log_changes(const TableFacts &facts, const Places &places,
                  std::map<std::string, std::string> &logged) {
-  for (size_t row = 0; row < places.why.size(); ++row) {
+  for (size_t row = 0; places.known && row < places.why.size(); ++row) {
     const std::string &element = facts.rows[row].element, &why = places.why[row];
     std::string &known = logged[element];
     if (known != why && why.empty()) {
