@@ -1,0 +1,367 @@
+"""What honest users lose while others attack: 8 writers beside one attacker of each kind, all other users.
+
+Builds a union of four branches in memory, service, monitor, portal and agent (root is needed).  Honest
+programs create files under the preload library, alone, then beside the attackers (attack.py), then alone
+again; further programs create theirs without it.  Reported: how long a create took, how soon the service
+knew of a file, files that it never heard of, and parts that are not the processes they were.
+Service, monitor and portal, and who attacks them, have one processor, as they have a machine of their own;
+union, agent and programs have another.  Attackers run with SCHED_IDLE: how a busy machine divides its
+processors is the scheduler's affair, and only what the parts do for attackers counts.
+Does NOT attack what needs other machines: MUNGE, the sampler, shared values.
+
+Usage: benchmarks/attackers [--seconds 600] [--alone 60] [--only NAME ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+
+import faults  # noqa: E402
+from attack import ATTACKS, ON_SERVERS  # noqa: E402
+from ses_benchmarks.processes import unwind_when_ended  # noqa: E402
+from ses_client.address import ServiceAddress  # noqa: E402
+from ses_client.client import ServiceClient  # noqa: E402
+from ses_client.errors import SesError  # noqa: E402
+
+WRITERS, CONTROLS, FIRST_HONEST, FIRST_ATTACKER = 8, 2, 21_001, 22_001
+SERVERS, NODE = {0}, {1}  # processors
+OPEN_FOR = 4.0  # seconds: files of honest programs
+EVERY = 0.25  # seconds between two files of one program
+KNOWN_WITHIN = 2.0  # seconds
+
+WRITER = """
+import collections, os, sys, time
+top, every, keep = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+open_files = collections.deque()
+number = 0
+while not os.path.exists(top + "/../enough"):
+    path = f"{top}/{number}"
+    at, begun = time.time(), time.perf_counter_ns()
+    try:
+        fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except OSError as error:
+        print("failed", path, error, flush=True)
+        sys.exit(1)
+    took = time.perf_counter_ns() - begun
+    os.write(fd, b"honest")
+    print(path, at, took, flush=True)
+    open_files.append((at, fd))
+    while open_files and time.time() - open_files[0][0] > keep:
+        os.close(open_files.popleft()[1])
+    number += 1
+    time.sleep(every)
+"""
+
+
+@dataclass(frozen=True)
+class Created:
+    """A file that an honest program created, when, and how long that took."""
+
+    writer: int
+    path: str
+    at: float
+    nanoseconds: int
+
+
+class Site:
+    """The parts, and the programs of honest users."""
+
+    def __init__(self, work: Path, undo: ExitStack) -> None:
+        self.work, self.union = work, work / "union"
+        self.branches = [work / f"b{number + 1}" for number in range(4)]
+        for one in (self.union, *self.branches):
+            one.mkdir()
+        for one in self.branches:
+            faults.run("mount", "-t", "tmpfs", "-o", "size=2g,mode=755", "none", one)
+            undo.callback(faults.run, "umount", "-l", one)
+        os.sched_setaffinity(0, NODE)
+        options = "allow_other,use_ino,category.create=pfrd,func.mkdir=all,minfreespace=10M"
+        faults.run("mergerfs", "-o", options, ":".join(map(str, self.branches)), self.union)
+        undo.callback(faults.run, "umount", "-l", self.union)
+        described = faults.run(faults.BIN / "ses", "discover", "--mergerfs", self.union, "--turtle", "-")
+        (work / "site.ttl").write_text(described)
+        (work / "smed.toml").write_text(
+            "".join(
+                f'[[target]]\nname = "{one.name}"\ncollector = "statvfs"\n'
+                f'[[element]]\nid = "union/{one.name}"\ntarget = "{one.name}"\nmount_point = "{one}"\n'
+                for one in self.branches
+            )
+        )
+        self.ports = {name: faults.port() for name in ("service", "monitor", "portal")}
+        at = {name: f"127.0.0.1:{number}" for name, number in self.ports.items()}
+        self.socket, self.agent_socket = work / "service.sock", work / "agent.sock"
+        self._undo = undo
+        os.sched_setaffinity(0, SERVERS)
+        self.parts = [
+            self._part(
+                "service", faults.BIN / "ses-service", "serve", f"--listen={at['service']}",
+                f"--socket={self.socket}", f"--state-dir={work / 'state'}", f"--site={work / 'site.ttl'}",
+                f"--monitor-url=http://{at['monitor']}",
+            ),
+            self._part(
+                "monitor", faults.BIN / "smed-monitor", "serve", "--config", work / "smed.toml",
+                f"--listen={at['monitor']}",
+            ),
+        ]  # fmt: skip
+        self.client = ServiceClient(ServiceAddress(f"unix:{self.socket}", None))
+        self._wait_for_service()
+        self.parts += [
+            self._part(
+                "portal", faults.BIN / "ses-webface", "serve", f"--listen={at['portal']}",
+                f"--state-dir={work / 'portal'}", f"--service-url=unix:{self.socket}",
+            )
+        ]  # fmt: skip
+        os.sched_setaffinity(0, NODE)
+        self.parts += [
+            self._part(
+                "agent", faults.BUILD / "agent/ses-agent", f"--service=unix:{self.socket}",
+                "--socket", self.agent_socket, "--state-dir", work / "agent",
+            )
+        ]  # fmt: skip
+        self.library = work / "libses-wrapper.so"  # where other users reach it
+        shutil.copy(faults.BUILD / "libses-wrapper.so", self.library)
+        self.library.chmod(0o755)
+
+    def _part(self, name: str, *command: str | Path) -> faults.Part:
+        part = faults.Part(name, self.work, *command)
+        self._undo.callback(part.end, signal.SIGTERM)
+        return part
+
+    def _wait_for_service(self) -> None:
+        deadline = time.monotonic() + faults.PATIENCE
+        while time.monotonic() < deadline:
+            with suppress(SesError):
+                self.client.check()
+                return
+            time.sleep(0.1)
+        raise SystemExit(f"the service does not become ready; see {self.work}/service.log")
+
+    def pids(self) -> dict[str, int]:
+        """Return the processes of the parts, with those that they started."""
+        found = {}
+        for part in self.parts:
+            found[part.name] = part.process.pid if part.process.poll() is None else -1
+            for pid in part.children():
+                with suppress(OSError):
+                    words = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+                    found[f"{part.name}: {words[:60]}"] = pid
+        return found
+
+    def directory(self, name: str, user: int) -> Path:
+        """Make a directory of a user in the union."""
+        made = self.union / name
+        made.mkdir(exist_ok=True)
+        os.chown(made, user, user)
+        return made
+
+    def writer(self, number: int) -> subprocess.Popen[str]:
+        """Start an honest program; those from WRITERS on are without the library."""
+        user = FIRST_HONEST + number
+        top = self.directory(f"honest-{number}", user)
+        environment = {"PATH": os.environ["PATH"]}
+        if number < WRITERS:
+            environment |= {"LD_PRELOAD": str(self.library), "SES_AGENT_SOCKET": str(self.agent_socket)}
+        writer = subprocess.Popen(
+            ["/usr/bin/python3", "-I", "-c", WRITER, str(top), str(EVERY), str(OPEN_FOR)],
+            env=environment, user=user, group=user, extra_groups=[], stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self._undo.callback(writer.kill)
+        return writer
+
+    def hanging(self, user: int) -> Path:
+        """Make a directory where a user may mount a file system."""
+        made = self.work / f"hanging-{user}"
+        made.mkdir()
+        os.chown(made, user, user)
+        return made
+
+    def attacker(self, number: int, name: str, neighbour: int) -> subprocess.Popen[bytes]:
+        """Start an attacker in a group of its own, which ends with it."""
+        user = FIRST_ATTACKER + number
+        where = self.work / f"attack-{name}.json"
+        fields = {name: ["127.0.0.1", port] for name, port in self.ports.items()} | {
+            "service_socket": str(self.socket), "agent_socket": str(self.agent_socket),
+            "union": str(self.union), "branches": [str(one) for one in self.branches],
+            "library": str(self.library), "neighbour": neighbour,
+            "frozen": str(self.work / "frozen"), "hanging": str(self.hanging(user)),
+            "own": str(self.directory(f"attacker-{name}", user)), "user": f"uid-{user}",
+        }  # fmt: skip
+        where.write_text(json.dumps(fields))
+        os.sched_setaffinity(0, SERVERS if name in ON_SERVERS else NODE)
+        with (self.work / f"attack-{name}.log").open("wb") as log:
+            attacker = subprocess.Popen(
+                ["/usr/bin/python3", "-I", str(self.work / "attack.py"), name, str(where)],
+                user=user, group=user, extra_groups=[], start_new_session=True, stdout=log, stderr=log,
+                env={"PATH": os.environ["PATH"]},
+            )  # fmt: skip
+        os.sched_setaffinity(0, SERVERS)
+        self._undo.callback(end_all_of, attacker, user)
+        return attacker
+
+
+def end_all_of(attacker: subprocess.Popen[bytes], user: int) -> None:
+    """End an attacker and what it started: its session first, since a look at some of it would hang."""
+    with suppress(ProcessLookupError):
+        os.killpg(attacker.pid, signal.SIGKILL)
+    attacker.wait()
+    for _ in range(20):
+        left = 0
+        for status in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if status.stat().st_uid == user and status.joinpath("stat").read_text().split()[-50] != "Z":
+                    os.kill(int(status.name), signal.SIGKILL)
+                    left += 1
+        if left == 0:
+            break
+        time.sleep(0.05)
+    for mount in Path("/proc/mounts").read_text().splitlines():
+        if mount.split()[1].endswith(f"/hanging-{user}"):
+            subprocess.run(["umount", "-l", mount.split()[1]], check=False)
+    for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]:
+        fields = line.split()
+        if int(fields[7]) == user and fields[0] == "0":  # private: made by the attacker itself
+            subprocess.run(["ipcrm", "-m", fields[1]], check=False)
+
+
+def build_frozen(program: Path) -> None:
+    """Compile the program whose processes hang whoever looks at them."""
+    flags = faults.run("pkg-config", "--cflags", "--libs", "fuse3").split()
+    faults.run("cc", "-O1", "-o", program, faults.ROOT / "tests/agent/probes/frozen.c", *flags, "-lpthread")
+
+
+class Known:
+    """Looks which files of honest users the service knows, and when it first did."""
+
+    def __init__(self, site: Site) -> None:
+        self.first: dict[str, float] = {}
+        self.slowest_answer = 0.0
+        self._client, self._enough = site.client, threading.Event()
+        self._thread = threading.Thread(target=self._look)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Look no more."""
+        self._enough.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._enough.wait(0.1):
+            for number in range(WRITERS):
+                begun = time.monotonic()
+                with suppress(SesError):
+                    user = f"uid-{FIRST_HONEST + number}"
+                    placements = self._client.placements(user=user, state="open", limit=1000)
+                    now = time.time()
+                    for one in placements:
+                        self.first.setdefault(str(one.path), now)
+                self.slowest_answer = max(self.slowest_answer, time.monotonic() - begun)
+
+
+def microseconds(files: list[Created]) -> dict[str, float]:
+    """Return how long creates took."""
+    took = sorted(one.nanoseconds / 1000 for one in files)
+    return {"p50": round(statistics.median(took), 1), "p99": round(took[len(took) * 99 // 100], 1)}
+
+
+def figures(files: list[Created], known: dict[str, float], since: float, to: float) -> dict[str, object]:
+    """Return what became of the files created from one moment to another."""
+    all_of_it = [one for one in files if since <= one.at < to]
+    some = [one for one in all_of_it if one.writer < WRITERS]
+    delays = sorted(known[one.path] - one.at for one in some if one.path in known)
+    return {
+        "files": len(some),
+        "create_us": microseconds(some),
+        "create_without_library_us": microseconds([one for one in all_of_it if one.writer >= WRITERS]),
+        "known_after_s": {"p50": round(statistics.median(delays), 3), "most": round(delays[-1], 3)}
+        if delays
+        else None,
+        "never_known": len(some) - len(delays),
+        "known_late": sum(delay > KNOWN_WITHIN for delay in delays),
+    }
+
+
+def main() -> None:
+    """Run, print the outcome as JSON, and fail where honest users lost something."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--alone", type=float, default=60)
+    parser.add_argument("--only", nargs="*", choices=sorted(ATTACKS), default=sorted(ATTACKS))
+    asked = parser.parse_args()
+    unwind_when_ended()
+    with ExitStack() as undo:
+        work = Path(tempfile.mkdtemp(prefix="ses-attackers-"))
+        work.chmod(0o755)
+        for name in ("attack.py", "asking.py"):
+            shutil.copy(HERE / name, work)
+        build_frozen(work / "frozen")
+        site = Site(work, undo)
+        writers = [site.writer(number) for number in range(WRITERS + CONTROLS)]
+        known = Known(site)
+        undo.callback(known.end)
+        lines: list[str] = []
+        readers = [threading.Thread(target=lambda one=one: lines.extend(one.stdout)) for one in writers]  # type: ignore[misc]
+        for one in readers:
+            one.start()
+        time.sleep(5)
+        before = site.pids()
+        moments = [time.time()]
+        time.sleep(asked.alone)
+        moments.append(time.time())
+        attackers = {
+            name: site.attacker(number, name, writers[0].pid) for number, name in enumerate(asked.only)
+        }
+        time.sleep(asked.seconds)
+        after = site.pids()
+        gave_up = sorted(name for name, one in attackers.items() if one.poll() is not None)
+        moments.append(time.time())
+        for number, one in enumerate(attackers.values()):
+            end_all_of(one, FIRST_ATTACKER + number)
+        moments.append(time.time())
+        time.sleep(asked.alone)
+        moments.append(time.time())
+        (site.union / "enough").touch()
+        for reader in readers:
+            reader.join()
+        time.sleep(KNOWN_WITHIN)
+        known.end()
+        wrong = [line for line in lines if line.startswith("failed")]
+        files = [
+            Created(int(Path(path).parent.name.partition("-")[2]), path, float(at), int(took))
+            for path, at, took in (line.split() for line in lines if line not in wrong)
+        ]
+        phases = {
+            name: figures(files, known.first, moments[at], moments[at + 1])
+            for name, at in (("alone", 0), ("beside_attackers", 1), ("alone_again", 3))
+        }
+        restarted = sorted(name for name, pid in before.items() if after.get(name) != pid)
+        outcome = {
+            "attackers": len(attackers), "seconds": asked.seconds, **phases, "failed_creates": wrong,
+            "restarted": restarted, "attackers_that_ended": gave_up,
+            "slowest_answer_s": round(known.slowest_answer, 2), "logs": str(work),
+        }  # fmt: skip
+        print(json.dumps(outcome, indent=1))
+        beside = phases["beside_attackers"]
+        lost = wrong or restarted or beside["never_known"] or beside["known_late"]
+    if lost:
+        raise SystemExit(1)
+    shutil.rmtree(work)
+
+
+if __name__ == "__main__":
+    main()
