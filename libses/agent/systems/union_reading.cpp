@@ -5,10 +5,12 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <sstream>
+#include <string_view>
 
 #include "systems/systems.h"
 
@@ -74,12 +76,13 @@ uint64_t parse_min_free(const std::string &text) {
   uint64_t number = 0;
   const char *end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, number);
-  constexpr const char *kUnits = "KMGT";
+  constexpr std::string_view kUnits = "KMGT";
   if (read.ec != std::errc() || read.ptr == end) {
     return number;
   }
-  const char *unit = std::strchr(kUnits, *read.ptr & ~0x20);
-  const auto shift = unit == nullptr ? 0 : 10 * static_cast<unsigned>(unit - kUnits + 1);
+  const size_t unit =
+      kUnits.find(static_cast<char>(std::toupper(static_cast<unsigned char>(*read.ptr))));
+  const size_t shift = unit == kUnits.npos ? 0 : 10 * (unit + 1);
   return number > UINT64_MAX >> shift ? UINT64_MAX : number << shift;
 }
 

@@ -71,7 +71,11 @@ bool TableSegment::publish(uint64_t socket_hash, std::chrono::steady_clock::time
   tried_at_ = now;
   std::string why;
   const auto made = open(socket_hash, why);
-  if (!made || made->was_left()) {
+  if (!made) {
+    return false;
+  }
+  if (made->was_left()) { // by an agent that is gone: there is another one to be had the next time
+    made->remove();
     return false;
   }
   // Who waits on the word in the memory that goes would be woken by nobody.
