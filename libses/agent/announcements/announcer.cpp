@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "node/heartbeat.h"
 #include "protocol/wire.h"
 #include "service/json.h"
 #include "service/messages.h"
@@ -237,6 +238,7 @@ Announcer::Batch Announcer::next_batch() {
 }
 
 void Announcer::send(Lock &lock, Batch batch) {
+  const Turn turn(Duty::kAnnouncer);
   const auto now = Clock::now();
   std::vector<uid_t> users;
   for (auto user = users_.begin(); user != users_.end();) {
@@ -274,6 +276,7 @@ void Announcer::send(Lock &lock, Batch batch) {
 
 // Of what an agent before this one could not tell, the first.
 void Announcer::tell_unsent(Lock &lock) {
+  const Turn turn(Duty::kAnnouncer);
   Announcement head;
   head.incarnation = incarnation_;
   head.number = ++number_;

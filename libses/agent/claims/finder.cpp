@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "node/heartbeat.h"
+
 namespace ses::agent {
 namespace {
 
@@ -108,6 +110,7 @@ void Finder::work() {
       wake_.wait_until(lock, look_at_, has_work);
     }
     idle_ = false;
+    const Turn turn(Duty::kFinder);
     const bool done = stopping_ && (count_ == 0 || Clock::now() >= stop_by_);
     const auto begun = Clock::now();
     std::vector<ClaimedFile> files = done ? std::vector<ClaimedFile>() : next_round();

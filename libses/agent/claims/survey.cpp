@@ -8,6 +8,7 @@
 #include <chrono>
 #include <memory>
 
+#include "node/heartbeat.h"
 #include "node/identity.h"
 
 namespace ses::agent {
@@ -53,6 +54,7 @@ std::unique_ptr<NodeUsers> Survey::take() {
 }
 
 NodeUsers Survey::look() {
+  const Turn turn(Duty::kSurvey);
   NodeUsers users;
   const uid_t self = geteuid();
   if (self != 0) {

@@ -13,6 +13,7 @@
 #include <iterator>
 #include <utility>
 
+#include "node/heartbeat.h"
 #include "node/identity.h"
 #include "service/json.h"
 
@@ -140,6 +141,7 @@ void Watcher::work() {
   while (!stopping_) {
     epoll_event events[64];
     const int count = epoll_wait(epoll_.get(), events, 64, milliseconds_to_next());
+    const Turn turn(Duty::kWatcher);
     const auto begun = Clock::now();
     take_over();
     read_events();

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "node/heartbeat.h"
+
 namespace ses::agent {
 namespace {
 
@@ -117,6 +119,7 @@ void LustreHealth::use(const std::string &system, const std::vector<uint16_t> &o
 }
 
 void LustreHealth::look() {
+  const Turn turn(Duty::kLustreHealth);
   const std::vector<StorageSystem> systems = sources_.systems();
   if (systems.empty()) {
     const std::lock_guard lock(mutex_);

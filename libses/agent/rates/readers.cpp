@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "node/heartbeat.h"
 #include "node/processor_time.h"
 
 namespace ses::agent {
@@ -203,6 +204,7 @@ std::vector<Reading> Readers::reading() const {
 
 // True while there are processes to look at.
 bool Readers::look(Time now) {
+  const Turn turn(Duty::kReaders);
   const std::set<dev_t> devices = parts_.devices();
   if (devices.empty()) {
     processes_.clear();

@@ -14,6 +14,7 @@
 
 #include "claims/lookup.h"
 #include "lustre/placement.h"
+#include "node/heartbeat.h"
 #include "node/identity.h"
 #include "node/proc_files.h"
 #include "systems/stage.h"
@@ -59,6 +60,7 @@ bool SocketServer::run() {
     std::vector<Id> ready;
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                  milliseconds_to_next());
+    const Turn turn(Duty::kServer);
     bool is_due = Clock::now() >= parts_.claims.due();
     for (int i = 0; i < count; ++i) {
       const uint64_t what = events[static_cast<size_t>(i)].data.u64;

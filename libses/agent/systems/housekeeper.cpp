@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "node/heartbeat.h"
 #include "service/messages.h"
 #include "systems/stage.h"
 
@@ -83,6 +84,7 @@ void Housekeeper::work() {
 }
 
 void Housekeeper::refresh() {
+  const Turn turn(Duty::kHousekeeper);
   const auto pause = std::max<std::chrono::milliseconds>(kRefreshEvery, kPaces * listeners_.pace());
   std::uniform_real_distribution<double> chance(0.8, 1);
   refresh_at_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pause * chance(random_));
@@ -121,6 +123,7 @@ void Housekeeper::sweep() {
       }
     }
   }
+  const Turn turn(Duty::kHousekeeper);
   for (const std::string &target : due) {
     sweep_stage(target, kLeftoverAge);
   }

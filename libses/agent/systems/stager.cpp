@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "node/heartbeat.h"
 #include "protocol/wire.h"
 #include "systems/stage.h"
 
@@ -53,6 +54,7 @@ void Stager::work() {
     if (stopping_) {
       return;
     }
+    const Turn turn(Duty::kStager);
     const auto [uid, branch] = std::move(waiting_.front());
     const std::string &target = branch.target;
     waiting_.pop_front();

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "node/heartbeat.h"
+
 namespace ses::agent {
 namespace {
 
@@ -64,6 +66,7 @@ void UnionHealth::work() {
 }
 
 void UnionHealth::look() {
+  const Turn turn(Duty::kUnionHealth);
   std::map<std::string, Union> seen;
   for (const StorageSystem &system : unions_()) {
     seen[system.mount_point] = read_union(system.mount_point);
