@@ -1,14 +1,18 @@
-"""Requests that wait for a thread: callers have turns, and none of them has all threads."""
+"""Requests that wait for a thread, or run: callers have turns, none has all, and none runs for ever."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
+import time
 from collections.abc import Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from ses_listen import deadline
 from ses_listen.threads import Threads
 from ses_listen.turns import Turns
 
@@ -64,22 +68,43 @@ def _taken(turns: Turns, who: str) -> asyncio.Future[None]:
 
 
 class Server:
-    """Threads in front of an application that waits, at /slow, until it is let go."""
+    """Threads in front of an application that waits, at /slow, until it is let go; /work ends when told.
 
-    def __init__(self, threads: int = 4) -> None:
+    At /change it may be told only once it was let go.
+    """
+
+    def __init__(self, threads: int = 4, seconds: float = PATIENCE) -> None:
         self.go = threading.Event()
         self.begun: list[str] = []
-        self.threads = Threads(self.app, threads, 64, 0)
+        self.ended: list[str] = []
+        self.threads = Threads(self.app, threads, 64, 0, seconds=seconds)
 
     def app(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         self.begun.append(environ["REMOTE_ADDR"])
-        if environ["PATH_INFO"] == "/slow":
-            self.go.wait(PATIENCE)
+        try:
+            self._work(environ["PATH_INFO"])
+        finally:
+            self.ended.append(environ["REMOTE_ADDR"])
         start_response("200 OK", [])
         return [b""]
 
+    def _work(self, path: str) -> None:
+        if path == "/slow":
+            self.go.wait(PATIENCE)
+        if path == "/change":
+            with deadline.of_this_thread(None):
+                self.go.wait(PATIENCE)
+                deadline.check()
+        if path in ("/work", "/change"):
+            _look_without_end()
+
     async def ask(self, path: str, who: str, gone: asyncio.Event | None = None) -> int | None:
         """Return the status; ``None`` where nothing was answered."""
+        sent = await self.answer(path, who, gone)
+        return sent[0]["status"] if sent else None
+
+    async def answer(self, path: str, who: str, gone: asyncio.Event | None = None) -> list[Any]:
+        """Return what is sent."""
         sent: list[Any] = []
         messages = [{"type": "http.request", "body": b""}]
 
@@ -97,7 +122,15 @@ class Server:
             "client": (who, 1),
         }  # fmt: skip
         await self.threads(scope, receive, send)
-        return sent[0]["status"] if sent else None
+        return sent
+
+
+def _look_without_end() -> None:
+    ends = time.monotonic() + PATIENCE
+    while time.monotonic() < ends:
+        with suppress(Exception):  # as libraries do
+            deadline.check()
+        time.sleep(0.01)
 
 
 async def _until(condition: Any) -> None:
@@ -139,3 +172,67 @@ def test_what_waits_is_dropped_when_the_client_hangs_up() -> None:
         server.threads.close()
 
     _run(story())
+
+
+@pytest.mark.parametrize("path", ["/slow", "/work", "/change"])
+def test_a_request_that_takes_too_long_is_refused_and_holds_the_place_of_its_caller_until_it_ends(
+    path: str,
+) -> None:
+    async def story() -> None:
+        server = Server(seconds=1.0)
+        asked = [asyncio.create_task(server.answer(path, "10.0.0.1")) for _ in range(2)]
+        for begin, body in await asyncio.gather(*asked):
+            assert begin["status"] == 503
+            assert (b"retry-after", b"10") in begin["headers"]
+            assert json.loads(body["body"])["type"] == "urn:qstorman:problem:took-too-long"
+            assert "Ask for less at once" in json.loads(body["body"])["detail"]
+        if path != "/work":
+            third = asyncio.create_task(server.ask("/files", "10.0.0.1"))
+            assert await server.ask("/files", "10.0.0.2") == 200
+            assert server.begun.count("10.0.0.1") == 2, "it waits for the place of one that has not ended"
+            server.go.set()
+            assert await third == 200
+        await _until(lambda: server.ended.count("10.0.0.1") == (2 if path == "/work" else 3))
+        server.threads.close()
+
+    _run(story())
+
+
+def test_what_runs_stops_when_the_client_hangs_up() -> None:
+    async def story() -> None:
+        server, gone = Server(), asyncio.Event()
+        asked = [asyncio.create_task(server.ask("/work", "10.0.0.1", gone)) for _ in range(2)]
+        await _until(lambda: len(server.begun) == 2)
+        gone.set()
+        assert await asyncio.gather(*asked) == [None] * 2
+        began = time.monotonic()
+        await _until(lambda: len(server.ended) == 2)
+        assert time.monotonic() - began < PATIENCE / 2
+        server.threads.close()
+
+    _run(story())
+
+
+def test_a_request_that_is_known_to_take_long_may() -> None:
+    async def story() -> None:
+        server = Server()
+        server.threads = Threads(_long, 4, 64, 0, seconds=1.0)
+        assert await server.ask("/", "10.0.0.1") == 200
+        server.threads.close()
+
+    _run(story())
+
+
+def _long(_environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    deadline.extend(PATIENCE)
+    time.sleep(1.1)
+    deadline.check()
+    start_response("200 OK", [])
+    return [b""]
+
+
+def test_no_request_that_has_ended_goes_on_again() -> None:
+    one = deadline.Deadline(PATIENCE)
+    one.end()
+    one.extend(PATIENCE)
+    assert one.left == 0

@@ -16,6 +16,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from ses_listen import deadline
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
@@ -25,6 +26,8 @@ from ses_webface.errors import StartError
 
 _MIGRATIONS = "ses_webface:migrations"
 _PATIENCE = 10  # seconds to wait for others that write to a file of SQLite
+_STEPS = 100_000  # of SQLite, some milliseconds, until it is asked whether the request has ended
+_POSTGRESQL = {"connect_timeout": 5, "options": "-c statement_timeout=60000"}  # seconds, and milliseconds
 _UPGRADE_LOCK = 0x5345535F  # one number for all portals on one PostgreSQL server's database
 
 
@@ -42,8 +45,12 @@ class Database:
     @contextmanager
     def session(self) -> Iterator[Session]:
         """Give a session; commits at the end, rolls back on an error."""
-        with self._sessions() as session, session.begin():
-            yield session
+        try:
+            with self._sessions() as session, session.begin():
+                yield session
+        except SQLAlchemyError:
+            deadline.check()
+            raise
 
     def upgrade(self) -> tuple[str | None, str | None]:
         """Run missing migrations; returns the revision before and after.  Raises StartError."""
@@ -87,7 +94,7 @@ def _engine(url: str) -> Engine:
             event.listen(engine, "begin", _begin_sqlite)
             return engine
         if parsed.get_backend_name() == "postgresql":
-            return create_engine(parsed, pool_pre_ping=True, connect_args={"connect_timeout": 5})
+            return create_engine(parsed, pool_pre_ping=True, connect_args=_POSTGRESQL)
     except (ArgumentError, ImportError) as error:
         raise StartError(f"The database URL is not usable: {error}") from error
     raise StartError(f"The database URL names {parsed.get_backend_name()}; use sqlite or postgresql.")
@@ -95,6 +102,7 @@ def _engine(url: str) -> Engine:
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # transactions begin where we say so, see _begin_sqlite
+    connection.set_progress_handler(lambda: not deadline.left(), _STEPS)
     cursor = connection.cursor()
     _into_wal(cursor)
     cursor.execute("pragma foreign_keys=on")

@@ -38,6 +38,13 @@ def problem(status: int, slug: str, detail: str, *headers: tuple[bytes, bytes]) 
 OVERLOADED = problem(
     503, "overloaded", "More is asked than can be answered in time; ask again later.", (b"retry-after", b"1")
 )
+TOO_LONG = problem(
+    503,
+    "took-too-long",
+    "The answer took longer than a request may take, and was given up.  Ask for less at once, or again when "
+    "there is less to do.  What was being changed may have been changed: look before you change it again.",
+    (b"retry-after", b"10"),
+)
 MALFORMED = problem(400, "malformed-request", "This is not a request of HTTP/1.1.")
 
 

@@ -1,8 +1,9 @@
 """Flask behind an event loop: requests as WSGI knows them, answered in a few threads.
 
 No thread ever waits for a client: a request gets one when all of it has arrived, and the answer is sent by
-the loop.  Callers get threads in turn, and none has all of them.  For answers that fit in memory; does not
-stream.
+the loop.  Callers get threads in turn, and none has all of them.  A request that takes too long, or whose
+client hung up, is told so (:mod:`ses_listen.deadline`) and keeps its caller's thread until its work ends.
+For answers that fit in memory; does not stream.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ from urllib.parse import unquote_to_bytes
 from wsgiref.types import WSGIApplication
 
 from ses_listen.daemon_threads import DaemonThreads
+from ses_listen.deadline import Deadline, RequestEndedError, of_this_thread
 from ses_listen.intake import Intake
-from ses_listen.problems import OVERLOADED, Answer
+from ses_listen.problems import OVERLOADED, TOO_LONG, Answer
 from ses_listen.turns import Turns
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+SECONDS = 60.0  # a request may run
 TOO_MUCH = b"too much"  # told apart by being this object
 _OWN_NAMES = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
 _WITHOUT_LENGTH = (204, 304)
@@ -46,7 +49,8 @@ class Threads:
 
     Of a body one byte more than ``max_body`` is read, so that ``app`` sees that it is too large.  Beyond
     ``waiting`` requests inside, the next are refused at once.  One caller has at most ``each`` threads, by
-    default half of them, and three quarters of the places to wait; ``caller`` says who asks.
+    default half of them, and three quarters of the places to wait; ``caller`` says who asks.  A request that
+    runs for ``seconds`` is answered with 503.
     """
 
     def __init__(
@@ -58,8 +62,10 @@ class Threads:
         *,
         each: int | None = None,
         caller: Callable[[Scope], str] = address_of,
+        seconds: float = SECONDS,
     ) -> None:
         self._app = app
+        self._seconds = seconds
         self._threads = DaemonThreads(threads, "answer")
         self._turns = Turns(threads, each or max(1, threads // 2), max(1, waiting * 3 // 4))
         self._waiting = waiting
@@ -107,29 +113,55 @@ class Threads:
         return bytes(body[: self._max_body + 1])
 
     async def answer(self, scope: Scope, body: bytes, receive: Receive) -> Answer | None:
-        """Return the application's answer; ``None``: they hung up before their turn."""
+        """Return the application's answer; ``None``: they hung up."""
         who = self._caller(scope)
         turn = self._turns.take(who)
         if turn is None:
             return OVERLOADED
+        gone = asyncio.ensure_future(_hung_up(receive))
+        running: asyncio.Future[Answer] | None = None
         try:
             if not turn.done():
-                await _first_of(turn, receive)
+                await _first_of(turn, gone)
             if not turn.done():
                 return None
-            return await asyncio.get_running_loop().run_in_executor(
-                self._threads, self._call, _environ(scope, body)
+            deadline = Deadline(self._seconds)
+            running = asyncio.get_running_loop().run_in_executor(
+                self._threads, self._call, _environ(scope, body), deadline
             )
+            running.add_done_callback(lambda done: self._ended(who, turn, done))
+            while not running.done() and not gone.done() and deadline.left:
+                await _first_of(running, gone, deadline.left)
+            if running.done():
+                return running.result()
+            deadline.end()
+            return None if gone.done() else TOO_LONG
         except asyncio.CancelledError:  # the server ends
+            if running is not None:
+                running.cancel()
             return OVERLOADED
         finally:
-            self._turns.leave(who, turn)
+            gone.cancel()
+            if running is None:
+                self._turns.leave(who, turn)
+
+    def _ended(self, who: str, turn: asyncio.Future[None], done: asyncio.Future[Answer]) -> None:
+        self._turns.leave(who, turn)
+        if not done.cancelled():
+            done.exception()  # of one that nobody waits for, nobody asks
 
     def close(self) -> None:
         """Let the threads end; what they still do ends with the process."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _call(self, environ: dict[str, Any]) -> Answer:
+    def _call(self, environ: dict[str, Any], deadline: Deadline) -> Answer:
+        try:
+            with of_this_thread(deadline):
+                return self._answered(environ)
+        except RequestEndedError:
+            return TOO_LONG
+
+    def _answered(self, environ: dict[str, Any]) -> Answer:
         begun: list[tuple[int, list[tuple[str, str]]]] = []
 
         def start_response(status: str, headers: list[tuple[str, str]], *_: Any) -> Callable[[bytes], object]:
@@ -155,13 +187,10 @@ async def _hung_up(receive: Receive) -> None:
         pass
 
 
-async def _first_of(turn: asyncio.Future[None], receive: Receive) -> None:
-    """Wait for a turn, or until they hang up."""
-    gone = asyncio.ensure_future(_hung_up(receive))
-    try:
-        await asyncio.wait((turn, gone), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        gone.cancel()
+async def _first_of(
+    one: asyncio.Future[Any], other: asyncio.Future[Any], seconds: float | None = None
+) -> None:
+    await asyncio.wait((one, other), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
 
 def _environ(scope: MutableMapping[str, Any], body: bytes) -> dict[str, Any]:

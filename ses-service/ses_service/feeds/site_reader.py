@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import structlog
+from ses_listen.deadline import of_this_thread
 
 from ses_service.feeds.interfaces import Knowledge
 from ses_service.knowledge import KnowledgeBaseError
@@ -77,6 +78,7 @@ class EnvironmentKeeper:
             self._failed(str(error))
         return self._interval
 
+    @of_this_thread(None)
     def refresh(self) -> None:
         """Read what changed.  Raises KnowledgeBaseError."""
         knowledge = self._required()
@@ -96,6 +98,7 @@ class EnvironmentKeeper:
                 _log.info("site read", revision=revision, elements=len(environment.elements), sets=len(sets))
             self._succeeded()
 
+    @of_this_thread(None)
     def replace_requirements(
         self, wanted: RequirementSet, *, author: str, expected_revision: int | None
     ) -> RequirementSet:
@@ -115,6 +118,7 @@ class EnvironmentKeeper:
         """Return what exports, imports and plans changes.  Raises KnowledgeBaseError."""
         return self._required().exchange
 
+    @of_this_thread(None)
     def apply(self, plan: Plan) -> int | None:
         """Make a planned change; return its number, ``None`` for one of nothing.  Raises KnowledgeBaseError.
 

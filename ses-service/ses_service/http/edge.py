@@ -18,7 +18,7 @@ from typing import TypeAlias
 from apiflask import APIFlask
 from pydantic import BaseModel, ValidationError
 from ses_listen.intake import Intake
-from ses_listen.problems import OVERLOADED, Answer
+from ses_listen.problems import OVERLOADED, TOO_LONG, Answer
 from ses_listen.threads import TOO_MUCH, Receive, Scope, Send, Threads, address_of, respond
 
 from ses_service.api import problems, versions
@@ -104,7 +104,7 @@ class Edge:
             self._runtime.metrics.count("other", "unknown", reply.status, began)
         if reply is None:
             answer = await self._flask.answer(scope, body, receive)
-            if answer is OVERLOADED:
+            if answer is OVERLOADED or answer is TOO_LONG:
                 self._runtime.metrics.count("other", "unknown", answer.status, began)
         else:
             answer = Answer(reply.status, reply.raw_headers(), reply.body)

@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import Any
 
+from ses_listen import deadline
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
@@ -27,6 +28,7 @@ from ses_service.store.ownership import FileOwnership, Ownership, SessionOwnersh
 
 _PATIENCE = 5  # seconds to connect, and for another writer of the same SQLite file to finish
 _STATEMENT_MS = 10_000
+_STEPS = 100_000  # of SQLite, some milliseconds, until it is asked whether the request has ended
 _LOG_BYTES = 64 * 2**20
 _READING = "qstorman_reading"
 _CONNECTIONS = 6  # one to write, one to listen, one for each of the few threads that read explanations
@@ -138,6 +140,7 @@ class Database:
                 with connection.begin():
                     yield connection
         except (SQLAlchemyError, OSError) as error:
+            deadline.check()
             raise _named(error, self._file) from error
 
 
@@ -256,6 +259,7 @@ def _ownership(engine: Engine, url: URL, process: int, owner: str) -> Ownership:
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # transactions begin where we say so, see _begin_sqlite
+    connection.set_progress_handler(lambda: not deadline.left(), _STEPS)
     cursor = connection.cursor()
     cursor.execute("pragma journal_mode=wal")
     cursor.execute("pragma synchronous=full")

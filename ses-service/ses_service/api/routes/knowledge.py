@@ -13,6 +13,7 @@ import zlib
 from apiflask import APIBlueprint
 from flask import Response
 from rdflib import URIRef
+from ses_listen import deadline
 
 from ses_service.api import render, render_changes
 from ses_service.api.authentication import allow, caller
@@ -57,6 +58,7 @@ blueprint = APIBlueprint("knowledge", __name__, tag="knowledge")
 _PARTS = {"site": SITE_GRAPH, "requirements": REQUIREMENTS_GRAPH}
 _SUBJECTS = 200
 _UNPACKED = 2**25
+_SECONDS = 600.0  # an import may take; as long as callers wait
 
 
 @blueprint.get("/v1/knowledge/<any(requirements, site):part>")
@@ -89,6 +91,7 @@ def import_text(json_data: ImportIn) -> Response:
     the text has, the properties it states; `replace` replaces what the text describes (site, requirements
     or both) as a whole; `discovered` merges what a machine found with what people changed since.
     """
+    deadline.extend(_SECONDS)
     who, running = caller(), runtime()
     exchange = running.keeper.exchange()
     try:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import urllib3
 from rdflib import BNode, Literal, URIRef
+from ses_listen import deadline as request
 
 from ses_service.knowledge.errors import AnswerLostError, StoreRefusedError, StoreUnavailableError
 from ses_service.knowledge.store.local_socket import SocketPool
@@ -171,6 +172,7 @@ class HttpStore:
     def _request(
         self, method: str, url: str, body: bytes, headers: dict[str, str], patience: float = 1.0
     ) -> bytes:
+        request.check()
         deadline = time.monotonic() + self._timeout * patience
         try:
             return self._once(method, url, body, headers, patience, deadline)
