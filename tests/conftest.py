@@ -91,10 +91,10 @@ expect.set_options(timeout=60_000)  # ms; a browser beside other tests takes its
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """Debian's Chromium, without a screen."""
-    program = shutil.which("chromium")
+    """Debian's Chromium without a user interface of its own, which costs as much as the pages."""
+    program = shutil.which("chromium-headless-shell")
     if program is None:
-        pytest.fail("Debian's chromium is not installed: packaging/install.sh test")
+        pytest.fail("Debian's chromium-headless-shell is not installed: packaging/install.sh test")
     switches = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     switches += ["--disable-component-update", "--disable-sync"]
     with sync_playwright() as playwright:
