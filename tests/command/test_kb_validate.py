@@ -92,3 +92,11 @@ def test_without_the_rules_it_says_what_to_install(ses, good, monkeypatch):
     result = ses("kb", "validate", str(good))
     assert result.exit_code == 1
     assert "pip install -e ses-service" in result.output
+
+
+def test_an_iri_that_is_none_is_a_finding_with_its_line(ses, tmp_path):
+    path = tmp_path / "odd.ttl"
+    path.write_text(GOOD.replace('"b1"', '"b1" ; <http://x/s^hema> [ a <http://x/{> ]'))
+    result = ses("kb", "validate", str(path))
+    assert result.exit_code == 1
+    assert f"{path}:5: not an IRI: 'http://x/s^hema'" in result.output

@@ -1,6 +1,7 @@
 #include "announcements/announcement.h"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -199,11 +200,12 @@ LedgerFile ledger_file(const json &object) {
   file.user = object.at("user").get<std::string>();
   // One that was opened without device and inode can be no file of this node.
   if (field_of(object, "device") != nullptr && field_of(object, "inode") != nullptr) {
-    file.device = object.at("device").get<uint64_t>();
+    file.device = whole(object.at("device"));
     file.inode = decimal(object.at("inode"));
   }
   file.path = text_field(object, "path");
-  file.pid = field_of(object, "pid") != nullptr ? object.at("pid").get<int>() : 0;
+  const json *pid = field_of(object, "pid");
+  file.pid = pid != nullptr ? static_cast<int>(whole(*pid, INT_MAX)) : 0;
   return file;
 }
 
@@ -352,7 +354,7 @@ std::optional<AnnouncementReply> parse_announcement_reply(const std::string &bod
     json object = json::parse(body);
     AnnouncementReply reply;
     reply.instance = object.at("instance").get<std::string>();
-    reply.stored = object.at("stored").get<uint64_t>();
+    reply.stored = whole(object.at("stored"));
     reply.next_within = pause_of(object.at("next_within_seconds"), kLongestPace);
     if (const json *telling = field_of(object, "tell_within_seconds")) {
       reply.tell_within = pause_of(*telling, kLongestTelling);
@@ -369,8 +371,8 @@ std::optional<AnnouncementReply> parse_announcement_reply(const std::string &bod
     });
     if (const json *items = field_of(object, "refused_items")) {
       read_each(*items, "a refused item", reply.nonsense, [&](const json &item) {
-        reply.refused_items.push_back({item.at("list").get<std::string>(),
-                                       item.at("index").get<size_t>(), text_field(item, "detail")});
+        reply.refused_items.push_back({item.at("list").get<std::string>(), whole(item.at("index")),
+                                       text_field(item, "detail")});
       });
     }
     if (const json *open = field_of(object, "open")) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "ses/protocol.h"
 
@@ -71,6 +72,20 @@ const json *field_of(const json &object, const char *name) {
 std::string text_field(const json &object, const char *name) {
   const json *field = field_of(object, name);
   return field == nullptr ? "" : field->get<std::string>();
+}
+
+// By hand: what get<int>() makes of 1e61 is undefined.
+uint64_t whole(const json &value, uint64_t most) {
+  const auto number = value.get<double>();
+  if (!(number >= 0 && number < 0x1p64)) {
+    throw std::invalid_argument("whole number");
+  }
+  const auto found =
+      value.is_number_float() ? static_cast<uint64_t>(number) : value.get<uint64_t>();
+  if (found > most) {
+    throw std::invalid_argument("whole number");
+  }
+  return found;
 }
 
 std::optional<double> number_field(const json &object, const char *name) {

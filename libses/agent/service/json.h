@@ -29,6 +29,8 @@ namespace ses::agent {
 [[nodiscard]] const nlohmann::json *field_of(const nlohmann::json &object, const char *name);
 // Empty when it is absent or null.
 [[nodiscard]] std::string text_field(const nlohmann::json &object, const char *name);
+// A whole number from 0 to MOST; a fraction is cut off.
+[[nodiscard]] uint64_t whole(const nlohmann::json &value, uint64_t most = UINT64_MAX);
 // None when it is absent, null or not finite.
 [[nodiscard]] std::optional<double> number_field(const nlohmann::json &object, const char *name);
 

@@ -37,7 +37,7 @@ bool is_kind(uint32_t code) {
 
 ses_core_requirement requirement_of(const json &object) {
   ses_core_requirement requirement{};
-  requirement.kind = object.at("code").get<uint32_t>();
+  requirement.kind = static_cast<uint32_t>(whole(object.at("code"), UINT32_MAX));
   requirement.bound = object.at("bound").get<double>();
   requirement.weight = object.at("weight").get<double>();
   requirement.hard = object.value("hard", false) ? 1 : 0;

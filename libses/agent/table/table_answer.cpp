@@ -47,12 +47,17 @@ double member(const json &object, const char *name, double otherwise) {
   return field == nullptr ? otherwise : not_negative(*field);
 }
 
+uint32_t count_of(const json &object, const char *name, uint32_t otherwise) {
+  const auto field = object.find(name);
+  return field == object.end() ? otherwise : static_cast<uint32_t>(whole(*field, UINT32_MAX));
+}
+
 ElementFacts facts_of(const json &object) {
   ElementFacts facts;
   facts.element = object.at("element").get<std::string>();
   facts.target = object.at("target").get<std::string>();
-  facts.number = object.value("number", facts.number);
-  facts.server = object.value("server", 0u);
+  facts.number = count_of(object, "number", facts.number);
+  facts.server = count_of(object, "server", 0);
   facts.scarce = object.value("scarce", false);
   facts.read_rate = member(object, "read_rate", kNotKnown);
   facts.write_rate = member(object, "write_rate", kNotKnown);
@@ -81,8 +86,8 @@ ElementLoad load_of(const json &row) {
   load.free = or_not_known(row.at(kFree));
   load.reserved = not_negative(row.at(kReserved));
   load.age = or_not_known(row.at(kAge));
-  load.state = row.at(kState).get<uint32_t>();
-  load.last_placed = row.at(kLastPlaced).get<uint64_t>();
+  load.state = static_cast<uint32_t>(whole(row.at(kState), UINT32_MAX));
+  load.last_placed = whole(row.at(kLastPlaced));
   return load;
 }
 
@@ -119,7 +124,7 @@ TableAnswer parse_table(const json &object) {
   TableAnswer answer;
   answer.system = object.at("system").get<std::string>();
   answer.revision = object.at("revision").get<std::string>();
-  answer.version = object.at("version").get<int64_t>();
+  answer.version = static_cast<int64_t>(whole(object.at("version"), INT64_MAX));
   answer.told_at = object.at("told_at").get<double>();
   answer.total = member(object, "total", 0);
   answer.rate = member(object, "rate", 0);
@@ -138,8 +143,8 @@ TableAnswer parse_table(const json &object) {
     }
   }
   for (const json &row : object.at("loads")) {
-    const auto number = row.at(kRow).get<unsigned>();
-    if (number >= SES_TABLE_ELEMENTS || row.size() < kColumns) {
+    const auto number = static_cast<uint32_t>(whole(row.at(kRow), SES_TABLE_ELEMENTS - 1));
+    if (row.size() < kColumns) {
       throw std::invalid_argument("row");
     }
     answer.loads[number] = load_of(row);
@@ -160,12 +165,12 @@ bool merge_table(json &kept, json change) {
   }
   // Ages are as of the moment they were told.
   const double passed = change.at("told_at").get<double>() - kept.at("told_at").get<double>();
-  std::map<unsigned, json *> changed;
+  std::map<uint64_t, json *> changed;
   for (json &row : change.at("loads")) {
-    changed[row.at(kRow).get<unsigned>()] = &row;
+    changed[whole(row.at(kRow))] = &row;
   }
   for (json &row : kept.at("loads")) {
-    if (const auto found = changed.find(row.at(kRow).get<unsigned>()); found != changed.end()) {
+    if (const auto found = changed.find(whole(row.at(kRow))); found != changed.end()) {
       row = std::move(*found->second);
     } else if (!row.at(kAge).is_null()) {
       row.at(kAge) = row.at(kAge).get<double>() + passed;

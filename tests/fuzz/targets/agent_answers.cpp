@@ -1,16 +1,16 @@
 // What the agent is sent by a service, and what it kept of that on disk.  First byte: as what the
 // rest is read.
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
+#include <filesystem>
 
 #include "announcements/announcement.h"
 #include "announcements/quiet_answer.h"
 #include "announcements/unsent.h"
 #include "must.h"
+#include "node/own_file.h"
 #include "service/messages.h"
 #include "ses/limits.h"
 #include "table/candidates.h"
@@ -21,19 +21,16 @@ using namespace ses::agent;
 
 namespace {
 
-const std::string &directory() { // of this process, its own alone
-  static const std::string made = [] {
-    char name[] = "/tmp/ses-fuzz-XXXXXX";
-    MUST(mkdtemp(name) != nullptr);
-    return std::string(name);
-  }();
-  return made;
+// Of this process alone, and made again: a run takes minutes, and others clear /tmp.
+const std::string &directory() {
+  static const std::string name = "/tmp/ses-fuzz-" + std::to_string(getpid());
+  static const int at_end = std::atexit([] { std::filesystem::remove_all(name); });
+  MUST(at_end == 0);
+  return name;
 }
 
 void keep(const char *name, const std::string &text) {
-  const std::string path = directory() + name;
-  std::ofstream(path, std::ios::binary) << text;
-  MUST(chmod(path.c_str(), 0600) == 0);
+  MUST(write_own(directory(), name, text).empty());
 }
 
 // What a create goes by, of a table that was understood.

@@ -16,6 +16,7 @@ from rdflib.term import Node
 
 from ses_service.knowledge.checks.consistency import faults, named, short
 from ses_service.knowledge.checks.quick_check import Screen, UnknownConstraintError
+from ses_service.knowledge.queries import serialise
 from ses_service.knowledge.statements.triples import Triples
 from ses_service.knowledge.statements.turtle import Lines, TurtleError, parse_turtle
 from ses_service.knowledge.terms import ontology_directory
@@ -53,7 +54,20 @@ def validate(text: str, name: str) -> list[Finding]:
         description, lines = parse_turtle(text)
     except TurtleError as error:
         return [Finding(error.line, name, error.message)]
-    return check(description, lines)
+    return unstorable(description, lines) or check(description, lines)
+
+
+def unstorable(description: Graph, lines: Lines) -> list[Finding]:
+    """Return a finding for each term no store takes: escapes can make IRIs that are none, and NUL."""
+    found = set()
+    for statement in description:
+        for term in statement:
+            try:
+                if isinstance(term, URIRef | Literal):
+                    serialise(term)
+            except ValueError as error:
+                found.add(Finding(lines.of(*statement), "", str(error)))
+    return sorted(found, key=lambda one: (one.line or 0, one.message))
 
 
 def check(description: Graph, lines: Lines) -> list[Finding]:

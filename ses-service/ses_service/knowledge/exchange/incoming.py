@@ -8,13 +8,12 @@ from enum import StrEnum
 from functools import cache
 from urllib.parse import quote
 
-from rdflib import SH, Dataset, Graph, Literal, URIRef
+from rdflib import SH, Dataset, Graph, URIRef
 
 from ses_service.knowledge.checks.validation import check as findings
-from ses_service.knowledge.checks.validation import shapes
+from ses_service.knowledge.checks.validation import shapes, unstorable
 from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.exchange.merge import Merged, aligned, merge, storage_systems
-from ses_service.knowledge.queries import serialise
 from ses_service.knowledge.requirements import read_requirement_sets
 from ses_service.knowledge.statements.edits import Edit, differences
 from ses_service.knowledge.statements.fast_turtle import read_quickly
@@ -62,9 +61,9 @@ class Incoming:
             graph, lines = read, Lines()
         else:
             graph, lines = _parse_trig(text, name) if trig else _parse(text, name)
-        faulty = _unstorable(graph, lines)
+        faulty = unstorable(graph, lines)
         if faulty:
-            raise InvalidDescriptionError(name, faulty)
+            raise InvalidDescriptionError(name, [one.in_words() for one in faulty])
         said = describe(graph)
         sets = {one: facts for one, facts in said.items() if QSM.RequirementSet in types(facts)}
         site = {one: facts for one, facts in said.items() if one not in sets}
@@ -175,20 +174,6 @@ def _single() -> Collection[URIRef]:
         for path in shapes().objects(shape, SH.path)
         if isinstance(path, URIRef)
     )
-
-
-def _unstorable(graph: Graph, lines: Lines) -> list[str]:
-    """Return a sentence for each term no store takes: escapes can make IRIs that are none, and NUL."""
-    found = []
-    for statement in graph:
-        for term in statement:
-            try:
-                if isinstance(term, URIRef | Literal):
-                    serialise(term)
-            except ValueError as error:
-                line = lines.of(*statement)
-                found.append(str(error) if line is None else f"line {line}: {error}")
-    return sorted(set(found))
 
 
 def _parse(text: str, name: str) -> tuple[Graph, Lines]:
