@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ses.streaming.advice import Place, Work
+from ses.whole_file import write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,7 @@ def keep(one: Kept) -> None:
     file = _file()
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        written = file.with_suffix(f".{os.getpid()}")
-        written.write_text(json.dumps(asdict(one)), "utf-8")
-        written.replace(file)
+        write_whole(file, json.dumps(asdict(one)))
 
 
 def last() -> Kept | None:

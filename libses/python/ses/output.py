@@ -24,6 +24,7 @@ from rich.table import Table
 from ses_client.errors import SesError
 
 from ses.columns import Column, fit, shortened
+from ses.whole_file import write_whole
 
 NARROWEST, USUAL, WIDEST = 80, 120, 200
 WHOLE = 1_000_000  # a width that no row has: nothing is folded, shortened or left out
@@ -129,8 +130,7 @@ def write_json(file: Path, data: Any) -> None:
         print_json(data)
         return
     try:
-        # A byte of a name that is no UTF-8 becomes an escape that JSON has, as on standard output.
-        file.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", "utf-8", "backslashreplace")
+        write_whole(file, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
     except OSError as error:
         raise SesError(f"The results cannot be written to {file}: {error.strerror}.") from error
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from ses_listen.options import address
-from ses_listen.owner import give_to_owner_of
+from ses_listen.owner import become_owner_of, give_to_owner_of
 
 from ses_service.commands.state_dir import must_hold
 
@@ -112,6 +112,7 @@ def accept_smaller_site(state_dir: Path) -> None:
 
     must_hold(state_dir, "knowledge", "site.json")
     try:
+        become_owner_of(state_dir)
         Acceptance(state_dir).give()
     except OSError as error:
         raise click.ClickException(str(error)) from None

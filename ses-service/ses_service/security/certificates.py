@@ -29,17 +29,18 @@ def make_certificates(
     Returns the file and the names of each.  The authority is made when the directory has none.  Keys belong
     to ``uid``; -1: to the caller.  With ``gid`` its members read them, too.  Raises OSError and ValueError.
     """
-    if not directory.exists():
-        directory.mkdir(parents=True)
-        directory.chmod(0o755)  # whatever the umask: who serves passes it
+    before = os.umask(0o022)  # who serves passes it
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    finally:
+        os.umask(before)
     ca, ca_key = _authority(directory)
-    made = [
-        _certificate(directory, names, days, ca, ca_key)
-        for names in ([one.split(",") for one in hosts] or [_this_machine()])
-    ]
-    for path, _ in made:
-        os.chown(key_of(path), uid, gid)
-        key_of(path).chmod(0o600 if gid == -1 else 0o640)
+    made = []
+    for names in [one.split(",") for one in hosts] or [_this_machine()]:
+        path, key, certificate = _certificate(directory, names, days, ca, ca_key)
+        write_whole(key_of(path), _pem(key), 0o600 if gid == -1 else 0o640, (uid, gid))
+        write_whole(path, certificate.public_bytes(serialization.Encoding.PEM), 0o644)
+        made.append((path, names))
     return made
 
 
@@ -79,14 +80,14 @@ def _authority(directory: Path) -> tuple[x509.Certificate, ec.EllipticCurvePriva
         .add_extension(usage, critical=True)
     )
     made = builder.sign(key, hashes.SHA256())
-    _write_key(key_path, key)
+    write_whole(key_path, _pem(key))
     write_whole(path, made.public_bytes(serialization.Encoding.PEM), 0o644)
     return made, key
 
 
 def _certificate(
     directory: Path, names: list[str], days: int, ca: x509.Certificate, ca_key: ec.EllipticCurvePrivateKey
-) -> tuple[Path, list[str]]:
+) -> tuple[Path, ec.EllipticCurvePrivateKey, x509.Certificate]:
     host = names[0]
     if not all(names) or "/" in host or host.startswith(".") or host in ("ca", "ca-key"):
         raise ValueError(f"{','.join(names)!r} names no host")
@@ -104,10 +105,7 @@ def _certificate(
         .add_extension(usage, critical=False)
         .add_extension(issuer, critical=False)
     )
-    path = directory / f"{host}.pem"
-    _write_key(key_of(path), key)
-    write_whole(path, builder.sign(ca_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM), 0o644)
-    return path, names
+    return directory / f"{host}.pem", key, builder.sign(ca_key, hashes.SHA256())
 
 
 def _builder(
@@ -133,8 +131,7 @@ def _name(text: str) -> x509.GeneralName:
         return x509.DNSName(text)
 
 
-def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
-    encoded = key.private_bytes(
+def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    write_whole(path, encoded)

@@ -15,7 +15,6 @@ import hashlib
 import os
 import re
 import secrets
-import shutil
 import stat
 import threading
 import tomllib
@@ -24,6 +23,8 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ses_service.security.whole_file import write_whole
 
 if TYPE_CHECKING:
     import structlog
@@ -206,7 +207,8 @@ def add_token(path: Path, role: Role, name: str, user: str | None = None, node: 
     lines = [f"{key} = {_toml_text(value)}" for key, value in said if value]
     lines.append(f'sha256 = "{hashlib.sha256(token.encode()).hexdigest()}"')
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write("[[token]]\n" + "\n".join(lines) + "\n\n")
     except OSError as error:
@@ -227,15 +229,11 @@ def revoke_token(path: Path, name: str) -> None:
     ]
     if len(kept) == len(parts):
         raise TokenFileError(f"{path} has no token named {name!r}; see: ses-service token list")
-    draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
     try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write("".join(kept))
-        shutil.copystat(path, draft)
-        os.chown(draft, path.stat().st_uid, path.stat().st_gid)
-        draft.replace(path)
+        found = path.stat()
+        owner = found.st_uid, found.st_gid
+        write_whole(path, "".join(kept).encode(), stat.S_IMODE(found.st_mode), owner)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise TokenFileError(f"{path}: {error.strerror}") from None
 
 

@@ -29,8 +29,11 @@ class LocalDoor:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             _make_room(path)
-            self.socket.bind(str(path))
-            path.chmod(0o666)
+            before = os.umask(0o111)
+            try:
+                self.socket.bind(str(path))
+            finally:
+                os.umask(before)
             self.socket.listen(socket.SOMAXCONN)
         except OSError as error:
             self.socket.close()

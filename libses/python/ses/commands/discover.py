@@ -19,6 +19,7 @@ from ses.slurm.description import turtle as nodes_turtle
 from ses.slurm.nodes import look as look_at_nodes
 from ses.union.branches import look
 from ses.union.branches import turtle as union_turtle
+from ses.whole_file import write_whole
 
 
 @click.command(
@@ -113,7 +114,7 @@ def _write(written: str | None, text: str) -> bool:
         click.echo(text, nl=False)
     elif written is not None:
         try:
-            Path(written).write_text(text, "utf-8")
+            write_whole(Path(written), text)
         except OSError as error:
             raise SesError(f"{written} cannot be written: {error.strerror}.") from error
     return written == "-"

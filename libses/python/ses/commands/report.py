@@ -16,6 +16,7 @@ from ses.commands.options import service_command
 from ses.commands.unknown_names import explain_no_files
 from ses.output import console, line, print_json, table
 from ses.report import hour, page
+from ses.whole_file import write_whole
 
 _MOST_ROWS = 10
 _HEADERS = (
@@ -51,7 +52,7 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
     if html is not None:
         about = ", ".join(f"{name} {value}" for name, value in sorted(asked.items()) if name != "since")
         try:
-            html.write_text(page(summed, about or "all files", time.time()), "utf-8")
+            write_whole(html, page(summed, about or "all files", time.time()))
         except OSError as error:
             raise SesError(f"{html} cannot be written: {error.strerror}.") from None
     if as_json:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ses.lustre import blob
+from ses.whole_file import write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,7 @@ def remember(directory: Path, applied: Applied) -> None:
     file = _file(directory)
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     before = None if applied.before is None else applied.before.hex()
-    written = file.with_suffix(".part")
-    written.write_text(
-        json.dumps({"path": applied.path, "before": before, "now": applied.now.hex()}), "utf-8"
-    )
-    written.replace(file)
+    write_whole(file, json.dumps({"path": applied.path, "before": before, "now": applied.now.hex()}))
 
 
 def forget(directory: Path) -> None:

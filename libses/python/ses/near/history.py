@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ses.whole_file import write_whole
+
 START_SECONDS = 0.5
 """Until a program runs on another node, before that was measured."""
 
@@ -52,9 +54,7 @@ def remember(argv: Sequence[str], node: str, seen: Seen) -> None:
     file = _file()
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        written = file.with_suffix(f".{os.getpid()}")
-        written.write_text(json.dumps(kept), "utf-8")
-        written.replace(file)
+        write_whole(file, json.dumps(kept))
 
 
 def _file() -> Path:

@@ -69,15 +69,18 @@ def write(answers: Answers) -> None:
         _run(service, "token", "nodes", "--tokens", tokens, "--directory", here / "tokens", *answers.nodes)
     if os.geteuid() == 0:
         with suppress(KeyError):  # there is no such user where the services run as somebody else
-            os.chown(tokens, pwd.getpwnam(_SERVICE_USER).pw_uid, -1)
+            os.chown(tokens, pwd.getpwnam(_SERVICE_USER).pw_uid, -1, follow_symlinks=False)
 
 
 def _make_open(folder: Path) -> None:
     """Make a folder, and those above it, that the services' user passes, whatever the umask."""
     if not folder.exists():
         _make_open(folder.parent)
-        folder.mkdir()
-        folder.chmod(0o755)
+        before = os.umask(0o022)
+        try:
+            folder.mkdir()
+        finally:
+            os.umask(before)
 
 
 def _create(path: Path, text: str, mode: int) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterable
-from contextlib import suppress
 from math import inf
 from pathlib import Path
 
 from ses_client.answers.elements import Element
 from ses_client.answers.nodes import NodeClass
 from ses_client.errors import SesError
+
+from ses.whole_file import write_whole
 
 _Told = tuple[float | None, float | None, float | None]  # write and read rate, room
 _GB = 1e9
@@ -36,15 +35,9 @@ def offers(elements: Iterable[Element], classes: Iterable[NodeClass], now: float
 
 def publish(path: Path, text: str) -> None:
     """Put the file in the place of the one before, whole; everybody may read it.  Raises SesError."""
-    draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
     try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "w") as file:
-            os.fchmod(file.fileno(), 0o644)
-            file.write(text)
-        draft.replace(path)
+        write_whole(path, text, 0o644)
     except OSError as error:
-        with suppress(OSError):
-            draft.unlink()
         raise SesError(f"{path} cannot be written: {error.strerror}.") from error
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import os
 import signal
 import subprocess
 import sys
@@ -30,6 +31,8 @@ _LONGEST_PAUSE = 10.0
 _LOOK_SECONDS = 5.0
 _LARGEST_LOG = 2**20
 _PR_SET_PDEATHSIG = 1
+# By root too, in a folder of the service.
+_MADE_HERE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _log = structlog.get_logger(__name__)
 
 
@@ -75,8 +78,8 @@ class EmbeddedStore:
         """
         try:
             self._state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._state_dir.chmod(0o700)
-            self._lock = (self._state_dir / "lock").open("wb")
+            _close_to_others(self._state_dir)
+            self._lock = os.fdopen(os.open(self._state_dir / "lock", _MADE_HERE, 0o600), "wb")
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise EmbeddedStoreError(
@@ -124,8 +127,9 @@ class EmbeddedStore:
         path = self._state_dir / "store.log"
         try:
             (self._state_dir / _SOCKET).unlink(missing_ok=True)
-            mode = "wb" if path.exists() and path.stat().st_size > _LARGEST_LOG else "ab"
-            with path.open(mode) as log:
+            with os.fdopen(os.open(path, _MADE_HERE | os.O_APPEND, 0o600), "ab") as log:
+                if os.fstat(log.fileno()).st_size > _LARGEST_LOG:
+                    log.truncate(0)
                 self._process = subprocess.Popen(
                     command,
                     cwd=self._state_dir,  # the address of a socket holds only a short path
@@ -202,6 +206,16 @@ class EmbeddedStore:
         except KnowledgeBaseError:
             return False
         return True
+
+
+def _close_to_others(folder: Path) -> None:
+    """Let nobody else read a folder; not one that a link of the service's user leads root to."""
+    here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if os.fstat(here).st_uid == (os.geteuid() or folder.parent.stat().st_uid):
+            os.fchmod(here, 0o700)
+    finally:
+        os.close(here)
 
 
 def _die_with_parent() -> None:

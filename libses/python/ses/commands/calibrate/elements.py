@@ -16,6 +16,7 @@ from ses.calibration import Measured, NotMeasuredError, Place, measure, refuse_w
 from ses.commands.examples import examples
 from ses.commands.options import Existing, service_command
 from ses.output import console, line, print_json, table
+from ses.whole_file import write_whole
 
 _PREFIXES = """\
 @prefix qsm: <https://w3id.org/qstorman/ontology#> .
@@ -111,7 +112,7 @@ def calibrate(
     turtle = turtle_of(places, results)
     if written is not None and turtle:
         try:
-            written.write_text(turtle + "\n", "utf-8")
+            write_whole(written, turtle + "\n")
         except OSError as error:
             raise SesError(f"{written} cannot be written: {error.strerror}.") from error
     if as_json:

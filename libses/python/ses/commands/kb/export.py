@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import stat
-from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -15,6 +12,7 @@ from ses_client.errors import SesError
 from ses.commands.examples import examples
 from ses.commands.options import service_command
 from ses.output import print_json
+from ses.whole_file import write_whole
 
 PARTS = ("site", "requirements")
 _GRAPHS = "https://w3id.org/qstorman/graph/"
@@ -50,7 +48,10 @@ def export(
         body = "\n".join(block for part in wanted for block in blocks[part])
     text = f"{_used(head, body)}\n{body}"
     if output is not None:
-        _write(output, text)
+        try:
+            write_whole(output, text)
+        except OSError as error:
+            raise SesError(f"{output} cannot be written: {error.strerror}.") from error
     if as_json:
         counts = {part: len(blocks[part]) for part in wanted}
         print_json({"revision": revision, "subjects": counts} | ({} if output else {"text": text}))
@@ -83,20 +84,3 @@ def _used(head: str, body: str) -> str:
     return "".join(
         f"{line}\n" for line, name in names.items() if name is None or re.search(rf"\b{name[1]}:", body)
     )
-
-
-def _write(path: Path, text: str) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        try:
-            beside.write_text(text, "utf-8")
-            if path.exists():  # services read it, whatever the umask here is
-                found = path.stat()
-                with suppress(PermissionError):
-                    os.chown(beside, found.st_uid, found.st_gid)
-                beside.chmod(stat.S_IMODE(found.st_mode))
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise SesError(f"{path} cannot be written: {error.strerror}.") from error
