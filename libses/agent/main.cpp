@@ -166,7 +166,8 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   lustre.start();
   unions.start();
   Announcer announcer({services, token, trust, options.node, health, exchange, saved});
-  Watcher watcher(announcer, writing_out, std::min<size_t>(descriptors / 3, kMostWatched),
+  Watcher watcher(announcer, writing_out, options.jobs_dir,
+                  std::min<size_t>(descriptors / 3, kMostWatched),
                   static_cast<int>(std::min<size_t>(descriptors - descriptors / 8, INT_MAX)));
   Readers readers(
       {[&systems] { return devices_of(systems); },

@@ -132,9 +132,9 @@ Options parse_options(int argc, char **argv) {
       ->check(CLI::Range(1, 1000000))
       ->option_text("N");
   app.add_option("--jobs-dir", options.jobs_dir,
-                 "Where the job scheduler's prolog says whose jobs\n"
-                 "will run here (packaging/slurm); used when it\n"
-                 "belongs to the agent's user alone.\n"
+                 "Where Slurm's plugin or prolog says whose jobs\n"
+                 "will run here (packaging/slurm); used when only\n"
+                 "root or the agent's user can write it.\n"
                  "[default: /run/ses/jobs]")
       ->option_text("DIRECTORY");
   const CLI::Validator pattern(fault_of, "PATTERN");

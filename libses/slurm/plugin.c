@@ -1,16 +1,18 @@
 /*
  * What Slurm calls: options of srun, sbatch and salloc, checked where the job is submitted, and the
- * environment of its programs, set in each step on each node.
+ * environment of its programs, set in each step on each node.  And on each node, whose its jobs
+ * are.
  *
  * In plugstack.conf:
  *
  *     optional ses-slurm.so [library=FILE] [jobs=all] [check=nodes|FILE] [comment=batch]
+ *                           [jobs-dir=DIRECTORY]
  *
  * library: the preload library, instead of the one installed with the plugin.  jobs=all: jobs that
  * ask for nothing run under it too.  check: hard requirements that no node can meet are
  * refused at the submission, as the service says, or a FILE of ses nodes publish.  comment=batch:
- * what the files of a job got goes into its record when its batch script ends.  The agent is found
- * as by programs (SES_AGENT_SOCKET of slurmd).
+ * what the files of a job got goes into its record when its batch script ends.  jobs-dir: as
+ * --jobs-dir of ses-agent.  The agent is found as by programs (SES_AGENT_SOCKET of slurmd).
  *
  * A step inherits the options of its job; of all that are given the last holds.  Where the job is
  * submitted it is known which that is: there it goes into the environment.  What is hard also goes
@@ -30,6 +32,7 @@
 #include "offer.h"
 #include "profile.h"
 #include "published.h"
+#include "record.h"
 #include "request.h"
 #include "settings/preload_list.h"
 
@@ -45,6 +48,8 @@ int slurm_spank_init(spank_t spank, int count, char **arguments);
 int slurm_spank_init_post_opt(spank_t spank, int count, char **arguments);
 int slurm_spank_user_init(spank_t spank, int count, char **arguments);
 int slurm_spank_exit(spank_t spank, int count, char **arguments);
+int slurm_spank_job_prolog(spank_t spank, int count, char **arguments);
+int slurm_spank_job_epilog(spank_t spank, int count, char **arguments);
 #pragma GCC visibility pop
 
 enum { STORAGE, PROFILE };
@@ -217,5 +222,34 @@ int slurm_spank_exit(spank_t spank, int count, char **arguments) {
       spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS &&
       spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS && step == SLURM_BATCH_SCRIPT)
     ses_comment_write(job, COMMENT_SECONDS);
+  return 0;
+}
+
+static const char *jobs_directory(int count, char **arguments) {
+  const char *stated = argument("jobs-dir=", count, arguments);
+  return stated && *stated ? stated : SES_JOBS_DIRECTORY;
+}
+
+/* For slurmd, as root, before the first step of any job on the node.  Never fails: Slurm would
+ * drain the node.  Without a record files count for the job by its control group, or for none. */
+int slurm_spank_job_prolog(spank_t spank, int count, char **arguments) {
+  const char *directory = jobs_directory(count, arguments);
+  uint32_t job = 0;
+  uid_t uid = 0;
+  int error = 0;
+  if (spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS &&
+      spank_get_item(spank, S_JOB_UID, &uid) == ESPANK_SUCCESS &&
+      (error = ses_record_write(directory, job, uid)) != 0)
+    slurm_error("whose job %u is cannot be written to %s (%s); create it, or name another one by "
+                "jobs-dir= here and --jobs-dir of ses-agent",
+                job, directory, strerror(error));
+  return 0;
+}
+
+/* The same after its last. */
+int slurm_spank_job_epilog(spank_t spank, int count, char **arguments) {
+  uint32_t job = 0;
+  if (spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS)
+    ses_record_remove(jobs_directory(count, arguments), job);
   return 0;
 }

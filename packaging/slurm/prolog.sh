@@ -1,6 +1,7 @@
 #!/bin/sh
 # Prolog for slurmd: tells ses-agent whose job will run on this node, so that placements are there
-# before its first file.  Prolog=/path/to/prolog.sh and PrologFlags=Alloc in slurm.conf.
+# before its first file, and files count for the job of their user only.  The plugin ses-slurm.so
+# does the same without the applications.  Prolog=/path/to/prolog.sh and PrologFlags=Alloc in slurm.conf.
 #
 # From Slurm: SLURM_JOB_ID and SLURM_JOB_UID; and applications named in the job's comment, as in
 # sbatch --comment="ses-application=tar ses-application=dd".  SES_JOBS_DIR: as ses-agent's --jobs-dir.

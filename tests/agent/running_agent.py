@@ -12,6 +12,13 @@ from patience import PATIENCE, wait_until
 from program_side import Conversation, ask_message
 
 
+def record_job(directory: Path, job: int, uid: int) -> None:
+    """Say whose a job is, as the plugin of Slurm does."""
+    directory.mkdir(mode=0o755, exist_ok=True)
+    (directory / str(job)).write_text(f"user={uid}\njob={job}\n")
+    (directory / str(job)).chmod(0o644)
+
+
 class Agent:
     """A running ses-agent."""
 
@@ -21,10 +28,12 @@ class Agent:
         self.log = directory / "agent.log"
         # A budget only a hang can use up: tests must not depend on speed.
         patience = () if "--answer-ms" in options else ("--answer-ms", "10000")
+        self.jobs = directory / "jobs"
         self._command = [
             *(str(binary), "--service", service),
             *(() if own else ("--socket", str(self.socket))),
             *(() if "--state-dir" in options else ("--state-dir", str(directory / "state"))),
+            *(() if "--jobs-dir" in options else ("--jobs-dir", str(self.jobs))),
             *("--node", "n1", "--log-level", "debug", *patience, *options),
         ]
         with self.log.open("ab") as log:

@@ -16,16 +16,16 @@ import program_side as side
 import pytest
 from claims_program import counted
 from patience import PATIENCE, wait_until
-from running_agent import Agent
+from running_agent import Agent, record_job
 from service_double import ServiceDouble
 
 HERE = Path(__file__).parent
 
 
 @contextmanager
-def program(agent: Agent, path: Path, then: str) -> Iterator[subprocess.Popen[str]]:
+def program(agent: Agent, path: Path, then: str, first: str = "") -> Iterator[subprocess.Popen[str]]:
     """A process of its own that creates `path`, says its placement, and does `then` (Python; `fd` is the
-    file, `wait()` waits for the test's next line)."""
+    file, `wait()` waits for the test's next line); `first` is done before the create."""
     script = (
         "import os, pathlib, signal, sys, time\n"
         f"sys.path.insert(0, {str(HERE)!r})\n"
@@ -33,6 +33,7 @@ def program(agent: Agent, path: Path, then: str) -> Iterator[subprocess.Popen[st
         f"path = pathlib.Path({str(path)!r})\n"
         f"message = side.ask_message(path.parent.stat().st_dev, 'program')\n"
         f"conversation = side.Conversation(pathlib.Path({str(agent.socket)!r}), message)\n"
+        f"{first}"
         "fd = conversation.create(path)\n"
         "def wait():\n    assert sys.stdin.readline()\n"
         "print(conversation.answer.placement, flush=True)\n"
@@ -281,22 +282,36 @@ def test_reader_does_not_end_what_a_child_still_writes(
         assert service.ended(placement) == [{"reason": "closed", "bytes_written": 5}]
 
 
-def test_job_of_the_program_is_told(
-    agent: Agent, service: ServiceDouble, directory: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("named", "told"), [("4711", "4711"), ("4712", None), ("4713", None), ("4711 or\nmore", None)]
+)
+def test_job_that_a_program_was_started_with_counts_if_it_is_its_users(
+    agent: Agent,
+    service: ServiceDouble,
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    named: str,
+    told: str | None,
 ) -> None:
-    monkeypatch.setenv("SLURM_JOB_ID", "4711")
+    record_job(agent.jobs, 4711, os.getuid())
+    record_job(agent.jobs, 4712, os.getuid() + 1)
+    monkeypatch.setenv("SLURM_JOB_ID", named)
     with program(agent, directory / "file", "wait()") as process:
         placement = placement_of(process)
         wait_until(lambda: service.opened(placement), "the service is told")
-        assert service.opened(placement)[0]["job"] == "4711"
+        assert service.opened(placement)[0]["job"] == told
 
 
-def test_job_that_could_be_none_is_not_told(
+def test_file_of_a_program_that_ends_before_the_agent_looks_counts_for_no_job(
     agent: Agent, service: ServiceDouble, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SLURM_JOB_ID", "4711 or\nmore")
-    with program(agent, directory / "file", "wait()") as process:
+    record_job(agent.jobs, 4711, os.getuid())
+    monkeypatch.setenv("SLURM_JOB_ID", "4711")
+    first = "print(conversation.answer.placement, flush=True)\nsys.stdin.readline()\n"
+    with program(agent, directory / "file", "", first=first) as process:
         placement = placement_of(process)
+        with agent.held():
+            process.communicate("\n")
         wait_until(lambda: service.opened(placement), "the service is told")
         assert service.opened(placement)[0]["job"] is None
 

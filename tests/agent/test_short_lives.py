@@ -13,7 +13,7 @@ from typing import IO
 import pytest
 from claims_program import Claims
 from patience import wait_until
-from running_agent import Agent
+from running_agent import Agent, record_job
 from service_double import ServiceDouble
 
 pytestmark = pytest.mark.root
@@ -146,12 +146,19 @@ def test_thousand_files_leave_no_descriptor_in_the_agent(
 def test_a_program_that_exits_at_once_leaves_the_number_of_its_job(
     run: Callable[..., Agent], service: ServiceDouble, union: Path
 ) -> None:
-    table = Claims(run("touch", f"{union}/first", SLURM_JOB_ID="4").socket, os.getuid())
+    """Of a job that is its user's, as root says on the node; and no other, whatever it names."""
+    agent = run("touch", f"{union}/first", SLURM_JOB_ID="4")
+    table = Claims(agent.socket, os.getuid())
     table.wait_until_staged()
+    for number in range(50):
+        record_job(agent.jobs, int(f"47{number}"), os.getuid())
+    record_job(agent.jobs, 5, os.getuid() + 1)
     for number in range(50):
         run("sh", "-c", 'echo hello > "$0"', f"{union}/f{number}", SLURM_JOB_ID=f"47{number}")
     run("touch", f"{union}/long", SLURM_JOB_ID="1" * 65)
     run("touch", f"{union}/none")
+    run("touch", f"{union}/others", SLURM_JOB_ID="5")
+    run("touch", f"{union}/unknown", SLURM_JOB_ID="6")
     table.detach()
     jobs = {
         one["path"]: one["job"]
@@ -161,5 +168,6 @@ def test_a_program_that_exits_at_once_leaves_the_number_of_its_job(
     }
     assert jobs.pop(f"{union}/long") is None, "what is no name of a job is left out"
     assert jobs.pop(f"{union}/none") is None, "no job of a program before"
+    assert jobs.pop(f"{union}/others") is jobs.pop(f"{union}/unknown") is None
     assert len(jobs) > 25
     assert jobs.items() <= {f"{union}/f{number}": f"47{number}" for number in range(50)}.items()

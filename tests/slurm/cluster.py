@@ -100,7 +100,7 @@ def start_agent(work: Path, agent: Path, url: str, node: str, processes: Process
     processes.start(
         f"agent-{node}",
         [str(agent), "--service", url, "--socket", str(path), "--state-dir", str(work / f"agent-{node}"),
-         "--node", node, "--log-level", "debug"],
+         "--node", node, "--log-level", "debug", "--jobs-dir", str(work / "jobs")],
         is_socket(path),
     )  # fmt: skip
     return path

@@ -68,7 +68,9 @@ def cluster(public_wrapper: Path) -> Iterator[Cluster]:
             undo.callback(processes.stop_all)
             url = start_service(work, write_site(parts.site, work), parts.service, processes)
             layout = replace(LAYOUT, further=(*LAYOUT.further, write_epilog(work)))
-            write_configuration(work, layout, f"optional {plugin} library={public_wrapper} check=nodes")
+            write_configuration(
+                work, layout, f"optional {plugin} library={public_wrapper} check=nodes jobs-dir={work}/jobs"
+            )
             (work / "job_submit.lua").write_text(
                 f'ses_offers = "{work}/steering"\ndofile("{PACKAGED}/job_submit.lua")\n'
             )

@@ -46,6 +46,29 @@ def test_a_job_is_summed_up_and_its_record_says_so(cluster: Cluster, directory: 
     shown = cluster.output("scontrol", "show", "job", job)
     assert "AdminComment=storage: 4 files on " in shown
     assert "; current-write-rate>=20MB/s: promised " in shown
+    record = cluster.work / "jobs" / job
+    assert record.read_text() == f"user=0\njob={job}\n"
+    cluster.output("scancel", job)
+    end = time.monotonic() + SECONDS
+    while record.exists():
+        assert time.monotonic() < end, f"the record of job {job} outlives it"
+        time.sleep(0.1)
+
+
+def test_a_job_that_is_another_users_gets_no_files_by_its_name(cluster: Cluster, directory: Path) -> None:
+    """Without control groups: what a program names counts by what root has written on the node."""
+    job = cluster.output(
+        "sbatch", "--parsable", "-n1", "--nodelist=n1", "--output=/dev/null", "--wrap=sleep 999"
+    )
+    job = job.strip()
+    claim = ("srun", "-n1", "--nodelist=n1", f"--storage={NEED}", "env", f"SLURM_JOB_ID={job}")
+    (directory / "go").touch()
+    cluster.output(*claim, "sh", "-c", WRITE, str(directory), user="daemon")
+    end = time.monotonic() + SECONDS
+    while not (found := cluster.client().files({"path": str(directory)}).files):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    assert [one.job for one in found] == [None]
     cluster.output("scancel", job)
 
 

@@ -20,7 +20,6 @@ constexpr size_t kMostInRound = 1024;   // of a user
 constexpr size_t kHurry = 4096;         // so many that wait do not wait for the next round
 constexpr milliseconds kRoundEvery{50}; // the service is told no more often
 constexpr size_t kMostOrphans = 4096;
-constexpr size_t kMostJobs = 1024;
 constexpr int kRoundPause = 39;         // times as long as a round took
 constexpr milliseconds kLookEvery{200}; // through all processes
 constexpr int kLookPause = 19;
@@ -41,7 +40,7 @@ std::chrono::steady_clock::time_point next_after(std::chrono::steady_clock::time
 
 Finder::Finder(Watcher &watcher, std::function<void(uid_t, uint64_t)> drop,
                const std::string &jobs_directory)
-    : watcher_(watcher), drop_(std::move(drop)), named_jobs_(jobs_directory),
+    : watcher_(watcher), drop_(std::move(drop)), jobs_(jobs_directory),
       thread_([this] { work(); }) {}
 
 Finder::~Finder() { stop(milliseconds(0)); }
@@ -151,12 +150,7 @@ void Finder::look_for(std::vector<ClaimedFile> files) {
     placed.application = std::move(file.claim.application);
     placed.origin = std::move(file.origin);
     placed.choice = std::move(file.choice);
-    // What a program names is believed where its control group says nothing, and nobody says that
-    // the job is another user's.
-    const std::string group = how == Found::kOrphan ? "" : job_of(file.claim.pid, process);
-    const std::string &named = file.claim.job;
-    const auto owner = group.empty() ? named_jobs_.owner_of(named) : std::nullopt;
-    placed.job = !group.empty() ? group : owner.value_or(file.uid) == file.uid ? named : "";
+    placed.job = process.job(file.uid, file.claim.job, jobs_);
     if (how != Found::kOrphan) {
       placed.pid = file.claim.pid;
       placed.fd = file.claim.fd;
@@ -239,19 +233,6 @@ Finder::Found Finder::look_for(const ClaimedFile &file, ProcessLook &process, Pl
     return Found::kStranger;
   }
   return is_orphan ? Found::kOrphan : Found::kClosed;
-}
-
-// Read once: a process changes its control group seldom.
-const std::string &Finder::job_of(pid_t pid, ProcessLook &process) {
-  if (jobs_.size() >= kMostJobs) {
-    jobs_.clear();
-  }
-  auto &[started, job] = jobs_[pid];
-  if (const uint64_t now = process.state().started; now == 0 || now != started) {
-    started = now;
-    job = process.job();
-  }
-  return job;
 }
 
 // A handle through the descriptor the program made it by, else through any other of it or of its

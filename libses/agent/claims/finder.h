@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "claims/claimed_file.h"
-#include "claims/jobs.h"
 #include "claims/names.h"
 #include "files/watcher.h"
+#include "node/jobs.h"
 #include "node/process_look.h"
 
 namespace ses::agent {
@@ -32,7 +32,7 @@ namespace ses::agent {
 class Finder {
 public:
   // DROP: the placement of a user has come to nothing; called on any thread.  JOBS_DIRECTORY: says
-  // whose jobs are, as in claims/jobs.h.
+  // whose jobs are, as in node/jobs.h.
   Finder(Watcher &watcher, std::function<void(uid_t, uint64_t placement_id)> drop,
          const std::string &jobs_directory);
   ~Finder();
@@ -56,14 +56,12 @@ private:
   void look_for(std::vector<ClaimedFile> files);
   [[nodiscard]] Found look_for(const ClaimedFile &file, ProcessLook &process, PlacedFile &placed);
   [[nodiscard]] UniqueFd open_in(const ClaimedFile &file, ProcessLook &process);
-  [[nodiscard]] const std::string &job_of(pid_t pid, ProcessLook &process);
   void hand_over_orphans();
 
   Watcher &watcher_;
   const std::function<void(uid_t, uint64_t)> drop_;
-  Names names_; // of the thread, as the next four
-  JobsDirectory named_jobs_;
-  std::map<pid_t, std::pair<uint64_t, std::string>> jobs_; // with the start of the process
+  Names names_; // of the thread, as the next three
+  Jobs jobs_;
   std::vector<PlacedFile> orphans_;
   Clock::time_point look_at_{}; // through all processes, for the orphans
 

@@ -1,7 +1,7 @@
 // The thread that looks every few seconds who is on this node, or will be.
 //
 // Users are those with processes (uid 1000 and above: the system's own services have to ask first)
-// and those the job scheduler names (jobs.h).  Without root only the agent's own user can be
+// and those the job scheduler names (node/jobs.h).  Without root only the agent's own user can be
 // served, so nobody else is looked for.
 #ifndef SES_AGENT_SURVEY_H
 #define SES_AGENT_SURVEY_H
@@ -15,7 +15,7 @@
 #include <string>
 #include <thread>
 
-#include "claims/jobs.h"
+#include "node/jobs.h"
 
 namespace ses::agent {
 
@@ -38,7 +38,7 @@ private:
   void work();
   [[nodiscard]] NodeUsers look();
 
-  JobsDirectory jobs_; // of the thread only
+  Jobs jobs_; // of the thread only
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

@@ -45,11 +45,12 @@ bool add_to(int epoll, int fd, uint64_t data) {
 
 } // namespace
 
-Watcher::Watcher(Announcer &announcer, const WritingOut &writing_out, size_t most_watched,
-                 int highest_handle)
-    : announcer_(announcer), most_watched_(most_watched), highest_handle_(highest_handle),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)), closes_(IN_CLOSE_WRITE | IN_CLOSE_NOWRITE),
-      closed_(writing_out), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+Watcher::Watcher(Announcer &announcer, const WritingOut &writing_out,
+                 const std::string &jobs_directory, size_t most_watched, int highest_handle)
+    : announcer_(announcer), jobs_(jobs_directory), most_watched_(most_watched),
+      highest_handle_(highest_handle), epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      closes_(IN_CLOSE_WRITE | IN_CLOSE_NOWRITE), closed_(writing_out),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!add_to(epoll_.get(), closes_.descriptor(), kClosed)) {
     spdlog::warn("inotify cannot be used ({}); open files are looked at twice a second",
                  std::strerror(errno));
@@ -254,10 +255,8 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
     }
   }
   const uint64_t id = file.placement_id;
-  const auto process = processes_.find(file.pid);
-  const std::string job = file.job                      ? *file.job
-                          : process != processes_.end() ? process->second.job
-                                                        : looks.at(file.pid).job();
+  const std::string job =
+      file.job ? *file.job : looks.at(file.pid).job(file.uid, std::nullopt, jobs_);
   opened_.push_back({file.uid,
                      {id, file.path, file.id.device, file.id.inode, file.pid, wall_clock(),
                       file.application, job, file.origin, file.choice}});
@@ -299,7 +298,6 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
                   std::strerror(error));
   }
   processes_[pid].placements.insert(id);
-  processes_[pid].job = job;
   polled = !follow_process(pid) || polled;
   if (polled) {
     polled_.insert(id);

@@ -38,6 +38,7 @@
 #include "node/file_events.h"
 #include "node/identity.h"
 #include "node/idle_files.h"
+#include "node/jobs.h"
 #include "node/proc_files.h"
 #include "node/process_look.h"
 #include "node/unique_fd.h"
@@ -77,8 +78,9 @@ public:
   // its process twice a second, up to four times as many, and then given up as "lost".  Where that
   // is full, users who have an equal share of it get no more.  Handles that wait and are numbered
   // HIGHEST_HANDLE or above are let go, so that descriptors for new connections remain.
-  Watcher(Announcer &announcer, const WritingOut &writing_out, size_t most_watched,
-          int highest_handle);
+  // JOBS_DIRECTORY: as in node/jobs.h.
+  Watcher(Announcer &announcer, const WritingOut &writing_out, const std::string &jobs_directory,
+          size_t most_watched, int highest_handle);
   ~Watcher();
 
   // Reports FILES as opened, and their ends when those come.  Any thread, never waits.
@@ -127,6 +129,7 @@ private:
   [[nodiscard]] int milliseconds_to_next() const;
 
   Announcer &announcer_;
+  Jobs jobs_; // of the thread
   const size_t most_watched_;
   const int highest_handle_;
   const UniqueFd epoll_;
@@ -150,7 +153,6 @@ private:
   struct Process {
     UniqueFd pidfd;
     std::set<uint64_t> placements;
-    std::string job;
   };
   std::map<pid_t, Process> processes_;
   std::vector<pid_t> idle_processes_; // have no files, or had none for a while

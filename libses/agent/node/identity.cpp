@@ -2,11 +2,8 @@
 
 #include <pwd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <sstream>
 #include <vector>
 
 #include "node/may_hang.h"
@@ -20,7 +17,6 @@ constexpr std::chrono::seconds kKept{60};
 constexpr size_t kMostKnown = 10000;
 constexpr size_t kMostAsked = 16; // at once: each has a thread, which may be lost
 constexpr size_t kLongestEntry = 1u << 20;
-constexpr size_t kLongestJob = 64;
 
 // Empty: the name service fails just now.
 std::string look_up(uid_t uid) {
@@ -100,67 +96,6 @@ std::optional<uid_t> uid_of(const std::string &name) {
     return uid;
   }
   return what_may_hang("the name service", [name] { return look_up(name); }).value_or(std::nullopt);
-}
-
-std::string sensible_job(const std::string &text) {
-  const bool sensible = !text.empty() && text.size() <= kLongestJob &&
-                        std::all_of(text.begin(), text.end(), [](unsigned char c) {
-                          return std::isalnum(c) != 0 || std::strchr("._-[]", c) != nullptr;
-                        });
-  return sensible ? text : "";
-}
-
-std::string job_in(std::string_view groups) {
-  // Where batch systems have their groups, below which a user may have some of any name: the begin
-  // of the path, what stands before the number, with so many slashes between, and what after it.
-  struct Form {
-    std::string_view top, before;
-    std::ptrdiff_t slashes;
-    char after;
-  };
-  constexpr Form kForms[] = {{"/slurm", "/job_", 1, '/'},                         // _NODE/uid_N
-                             {"/system.slice/", "slurmstepd.scope/job_", 0, '/'}, // NODE_
-                             {"/pbspro/", "", 0, '/'},
-                             {"/pbspro.service/jobid/", "", 0, '/'},
-                             {"/pbs_jobs.service/jobid/", "", 0, '/'},
-                             {"/lsf", "/job.", 1, '.'}}; // /CLUSTER
-  std::istringstream lines{std::string(groups)};         // NUMBER:CONTROLLERS:PATH
-  for (std::string line; std::getline(lines, line);) {
-    line.erase(0, line.find('/'));
-    for (const auto &[top, before, slashes, after] : kForms) {
-      const size_t found = line.starts_with(top) ? line.find(before, top.size()) : line.npos;
-      if (found == line.npos ||
-          std::count(line.begin() + static_cast<std::ptrdiff_t>(top.size()),
-                     line.begin() + static_cast<std::ptrdiff_t>(found), '/') != slashes) {
-        continue;
-      }
-      const size_t begin = found + before.size();
-      if (std::string job = sensible_job(line.substr(begin, line.find(after, begin) - begin));
-          !job.empty()) {
-        return job;
-      }
-    }
-  }
-  return "";
-}
-
-std::string job_of(pid_t pid) {
-  const std::string process = "/proc/" + std::to_string(pid);
-  if (std::string job = job_in(read_proc(process + "/cgroup")); !job.empty()) {
-    return job;
-  }
-  const std::string environment =
-      look_at_process(pid, [process] { return read_proc(process + "/environ"); }).value_or("");
-  for (size_t at = 0, end = 0; at < environment.size(); at = end + 1) {
-    end = std::min(environment.find('\0', at), environment.size());
-    const auto setting = std::string_view(environment).substr(at, end - at);
-    for (const std::string_view name : {"SLURM_JOB_ID=", "PBS_JOBID=", "LSB_JOBID="}) {
-      if (setting.starts_with(name) && setting.size() > name.size()) {
-        return sensible_job(std::string(setting.substr(name.size())));
-      }
-    }
-  }
-  return "";
 }
 
 double wall_clock() {

@@ -11,7 +11,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 
 namespace ses::agent {
@@ -44,16 +43,6 @@ private:
 // The uid of a name that UserNames gave, also of "uid-N"; none when there is no such user, or the
 // name service does not answer soon.
 [[nodiscard]] std::optional<uid_t> uid_of(const std::string &name);
-
-// TEXT when it could be the name of a job, as "123", "123_4" or "123.server"; else empty.  Pure.
-[[nodiscard]] std::string sensible_job(const std::string &text);
-
-// The job that one of the control GROUPS belongs to, as /proc/PID/cgroup has them, of Slurm, PBS or
-// LSF: as "123" or "123.server"; empty: none.  Only root makes groups where it looks.  Pure.
-[[nodiscard]] std::string job_in(std::string_view groups);
-// The same of process PID; where its groups say nothing, what it was started with names, which is
-// to be believed for show only.  Empty also when it is gone or cannot be looked at now.
-[[nodiscard]] std::string job_of(pid_t pid);
 
 // Seconds since the epoch, to be told to others.  Anybody may set this clock, forward or back: how
 // long something lasts is counted by Clock.

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "node/identity.h"
-
 namespace ses::agent {
 
 bool ProcessLook::is_of(uid_t uid) {
@@ -64,9 +62,12 @@ const ProcessState &ProcessLook::state() {
 // The kernel closes what a process has open before it is gone: one that has something is not.
 bool ProcessLook::is_exiting() { return !(open_ && !open_->empty()) && state().exiting; }
 
-const std::string &ProcessLook::job() {
-  if (!job_) {
-    job_ = job_of(pid_);
+const std::string &ProcessLook::job(uid_t uid, const std::optional<std::string> &named,
+                                    Jobs &jobs) {
+  if (!job_ || job_uid_ != uid || job_named_ != named) {
+    job_uid_ = uid;
+    job_named_ = named;
+    job_ = jobs.job_of(pid_, uid, named);
   }
   return *job_;
 }

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 
+#include "node/jobs.h"
 #include "node/proc_files.h"
 
 namespace ses::agent {
@@ -34,8 +35,9 @@ public:
   [[nodiscard]] pid_t child_with(const FileId &file);
   [[nodiscard]] const ProcessState &state();
   [[nodiscard]] bool is_exiting();
-  // The job of a batch system it belongs to; empty: none.
-  [[nodiscard]] const std::string &job();
+  // As Jobs::job_of().
+  [[nodiscard]] const std::string &job(uid_t uid, const std::optional<std::string> &named,
+                                       Jobs &jobs);
 
 private:
   struct At {
@@ -51,7 +53,8 @@ private:
   bool is_unknown_ = false, looked_twice_ = false;
   std::optional<std::map<FileId, pid_t>> of_children_;
   std::optional<ProcessState> state_;
-  std::optional<std::string> job_;
+  std::optional<std::string> job_, job_named_; // of the last call
+  uid_t job_uid_ = 0;
 };
 
 // Those of one moment, by pid.

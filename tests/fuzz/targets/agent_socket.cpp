@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
-#include "claims/jobs.h"
 #include "must.h"
+#include "node/jobs.h"
 #include "protocol/wire.h"
 #include "rates/process_io.h"
 #include "ses/limits.h"
@@ -44,6 +44,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   (void)parse_mountinfo(text);
   (void)parse_union(text, text, text);
   (void)parse_job(text);
+  if (const auto job = job_in(text, 1000)) {
+    MUST(job->empty() || sensible_job(*job) == *job);
+  }
   (void)parse_descriptor_info(text);
   (void)parse_process_bytes(text);
   return 0;

@@ -14,7 +14,7 @@ complete -c ses-agent -l node -x -d 'Name of this node in questions to the servi
 complete -c ses-agent -l state-dir -r -F -d 'Where the agent keeps what it knows of the storage, to place files before any service answers'
 complete -c ses-agent -l answer-ms -x -d 'Longest time a program that asks waits for the service, in ms'
 complete -c ses-agent -l asks-per-second -x -d 'Questions of one user that are answered in a second'
-complete -c ses-agent -l jobs-dir -r -F -d 'Where the job scheduler\'s prolog says whose jobs will run here'
+complete -c ses-agent -l jobs-dir -r -F -d 'Where Slurm\'s plugin or prolog says whose jobs will run here'
 complete -c ses-agent -l include -x -d 'Place only files whose path fits one of these patterns'
 complete -c ses-agent -l exclude -x -d 'Never place files whose path fits one of these patterns'
 complete -c ses-agent -l exclude-program -x -d 'Never place files of programs whose short name fits one of these patterns, unless SES_APPLICATION is set'

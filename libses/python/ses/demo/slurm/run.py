@@ -75,9 +75,12 @@ def demonstrate_jobs(
             }
             step("starting Slurm, with an agent on each node")
             loaded = f"{shutil.copy(plugin, work)} library={services.preload} check={offers} comment=batch"
-            write_configuration(work, LAYOUT, f"optional {loaded}")
+            jobs = str(work / "jobs")
+            write_configuration(work, LAYOUT, f"optional {loaded} jobs-dir={jobs}")
             sockets = {
-                node: start_agent(work, parts, services, f"agent-{node}", ("--node", node))
+                node: start_agent(
+                    work, parts, services, f"agent-{node}", ("--node", node, "--jobs-dir", jobs)
+                )
                 for node in LAYOUT.nodes
             }
             undo.callback(end_jobs, work, environment)
