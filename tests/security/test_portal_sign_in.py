@@ -134,7 +134,8 @@ def test_a_made_up_cookie_makes_no_browser_known(app, known) -> None:
     assert cookie is not None
     stranger = app.test_client()
     content, signature = cookie.value.rsplit(".", 1)
-    changed = ("b" if signature[0] == "a" else "a") + signature[1:]  # its last character carries bits nobody reads
+    # Not its last character, which carries bits that nobody reads.
+    changed = ("b" if signature[0] == "a" else "a") + signature[1:]
     stranger.set_cookie("ses_webface_browser", f"{content}.{changed}")
     for number in range(5):
         _sign_in(stranger, "alice", f"guess {number}")
