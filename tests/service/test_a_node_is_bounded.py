@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from files_opened import announcement, new_ids
+from files_opened import announcement, new_ids, opened
 from ses_service.ledger import file_bounds
 from ses_service.ledger.file_bounds import FileBounds
 from ses_service.model.policies import Policies
@@ -28,6 +28,35 @@ def test_a_node_has_no_more_files_open_than_an_agent_follows(
         ]
         == []
     )
+
+
+def test_a_job_has_one_user_on_a_node_and_who_else_names_it_has_files_of_no_job(
+    make_service: Any, site: Any, clock: Any
+) -> None:
+    """As an agent says it that believes what programs name; nothing else of its message is worse for it."""
+    service = make_service(site.equal(2).environment, clock).refresh()
+    first, theirs, own, elsewhere, late = new_ids(5)
+
+    def say(node: str, **lists: Any) -> None:
+        said = {"incarnation": "a" * 16, **lists}
+        answer = service.post(f"/v1/nodes/{node}/announcements", said).get_json()
+        assert (answer["refused"], answer["unknown"]) == ([], [])
+
+    def jobs() -> dict[str, str | None]:
+        files = service.get("/v1/files?limit=1000").get_json()["files"]
+        return {one["placement_id"]: one["job"] for one in files}
+
+    say("n1", opened=[opened(first, job="7"), opened(theirs, user="bob", job="7"),
+                      opened(own, user="bob", job="8")])  # fmt: skip
+    say("n2", opened=[opened(elsewhere, user="bob", job="7")])
+    assert jobs() == {first: "7", theirs: None, own: "8", elsewhere: "7"}
+    say("n1", opened=[opened(theirs, user="bob", job="7"), opened(first, job="7")])
+    assert jobs()[theirs] is None
+    notes = service.get(f"/v1/placements/{theirs}").get_json()["notes"]
+    assert notes == ["job 7, which the node named, is another user's there"]
+    say("n1", ended=[{"placement_id": first, "reason": "closed"}])
+    say("n1", opened=[opened(late, user="bob", job="7")])
+    assert jobs()[late] == "7", "numbers of jobs come again"
 
 
 AT_ONCE = 60  # files: ten minutes' worth at a tenth of a file a second

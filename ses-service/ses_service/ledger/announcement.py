@@ -201,6 +201,7 @@ def _take_opened(
                 if why := ledger.bounds.refuses(announcement.node, user, now):
                     refused.append((placement_id, why))
                     continue
+            one = _of_its_job(one, known, announcement.node, ledger)
             if known is None:
                 assert one.origin is not None
                 assert table is not None
@@ -215,6 +216,16 @@ def _take_opened(
         except LedgerError as error:
             refused.append((placement_id, f"{error}."))
     return unknown, refused
+
+
+def _of_its_job(one: Opened, known: Placement | None, node: str, ledger: Ledger) -> Opened:
+    """Return the file without a job that is another user's on the node: it counts for none."""
+    user = known.subject.user if known else one.opening.user or ""
+    if one.opening.job is None or not ledger.bounds.is_anothers(node, user, one.opening.job):
+        return one
+    why = f"job {one.opening.job}, which the node named, is another user's there"
+    origin = one.origin and replace(one.origin, notes=(*one.origin.notes, why))
+    return replace(one, opening=replace(one.opening, job=None), origin=origin)
 
 
 def end_others(announcement: Announcement, ledger: Ledger, now: float) -> None:

@@ -1,4 +1,6 @@
-"""How many files a node may have open and may begin: bounds that a node which tells the truth does not meet.
+"""What a node may say: bounds that a node which tells the truth does not meet.
+
+How many files it may have open and may begin, and of which jobs they are: a job has one user.
 
 A node may begin files faster than its rate for as long as it began fewer before: :data:`AVERAGED_OVER`
 seconds' worth at once.  Where a node has too many, those users are refused who have more than their share of
@@ -50,13 +52,28 @@ class FileBounds:
         self._open: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._begun: dict[str, _Begun] = {}
         self._many = _FEW
+        self._of_job: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
 
-    def opened(self, node: str, user: str) -> None:
+    def opened(self, node: str, user: str, job: str | None = None) -> None:
         """Count a file that is open on a node."""
         self._open[node][user] += 1
+        if job is not None:
+            self._of_job[node, job][user] += 1
 
-    def closed(self, node: str, user: str) -> None:
+    def is_anothers(self, node: str, user: str, job: str) -> bool:
+        """Whether all files that a job has open on a node are of other users."""
+        users = self._of_job.get((node, job))
+        return users is not None and user not in users
+
+    def closed(self, node: str, user: str, job: str | None = None) -> None:
         """Count it no more."""
+        if job is not None:
+            users = self._of_job[node, job]
+            users[user] -= 1
+            if not users[user]:
+                del users[user]
+            if not users:
+                del self._of_job[node, job]
         self._open[node][user] -= 1
         if not self._open[node][user]:
             del self._open[node][user]

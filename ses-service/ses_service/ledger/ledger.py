@@ -441,7 +441,7 @@ class Ledger:
         node = placement.subject.node
         if node is not None:
             self._open_on[node].add(placement.placement_id)
-            self.bounds.opened(node, placement.subject.user)
+            self.bounds.opened(node, placement.subject.user, placement.subject.job)
         if math.isfinite(placement.lease_until):
             heapq.heappush(self._leases, (placement.lease_until, placement.placement_id))
 
@@ -449,7 +449,7 @@ class Ledger:
         node, index = placement.subject.node, self._open_on
         if node is not None and placement.placement_id in index.get(node, ()):
             index[node].discard(placement.placement_id)
-            self.bounds.closed(node, placement.subject.user)
+            self.bounds.closed(node, placement.subject.user, placement.subject.job)
             if not index[node]:
                 del index[node]
 
