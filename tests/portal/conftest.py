@@ -13,6 +13,7 @@ import pytest
 from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
+from jinja2.bccache import Bucket, BytecodeCache
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from ses_client.answers.elements import Element, Observation
 from ses_client.answers.files import Received
@@ -51,6 +52,20 @@ class CountingHasher(PasswordHasher):
     def verify(self, hash: str | bytes, password: str | bytes) -> bool:
         self.checks += 1
         return bool(super().verify(hash, password))
+
+
+class CompiledPages(BytecodeCache):
+    """Templates as they were compiled first, for the portals of all tests."""
+
+    def __init__(self) -> None:
+        self.compiled: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self.compiled:
+            bucket.bytecode_from_string(self.compiled[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self.compiled[bucket.key] = bucket.bytecode_to_string()
 
 
 def element(name: str, write: float | None, **changes: object) -> Element:
@@ -146,10 +161,22 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(state, f"sqlite:///{tmp_path / 'portal.sqlite3'}", "http://127.0.0.1:9")
 
 
+@pytest.fixture(scope="session")
+def compiled_pages() -> CompiledPages:
+    return CompiledPages()
+
+
 @pytest.fixture
-def app(settings: Settings, site: InMemorySelectionService, clock: Clock, hasher: CountingHasher) -> Flask:
+def app(
+    settings: Settings,
+    site: InMemorySelectionService,
+    clock: Clock,
+    hasher: CountingHasher,
+    compiled_pages: CompiledPages,
+) -> Flask:
     """A portal with the accounts alice, bob and root (administrator)."""
     made = create_app(settings, selection=site, clock=clock, hasher=hasher)
+    made.jinja_env.bytecode_cache = compiled_pages
     portal: Portal = made.extensions["ses_webface"]
     for name, password in PASSWORDS.items():
         portal.accounts.add(name, password, is_admin=name == "root")
