@@ -12,31 +12,41 @@ TESTS = Path(__file__).parent
 
 #: Files that take longest, longest first: begun last, one would keep a single worker busy at the end.
 LONG = (
-    *("agent/test_fuzz.py", "service/test_durable.py", "portal/test_in_a_browser.py", "demo/test_demo.py"),
-    *("service/test_several_services.py", "portal/test_knowledge_story.py", "portal/test_story.py"),
-    *("knowledge/test_kill.py", "knowledge/test_exchange.py", "experiment/test_collision.py"),
-    *("security/test_what_is_known_of_the_site_is_not_lost_silently.py", "knowledge/test_store_traps.py"),
-    *("story/test_storm.py", "simulate/test_results.py", "portal/test_newcomers_and_developers.py"),
-    *("story/test_portal_moves_files.py", "service/test_damaged_ledger.py", "service/test_contract.py"),
-    *("service/test_edge.py", "security/test_servers_under_attack.py", "monitor/test_serve.py"),
-    *("security/test_listeners_speak_tls.py", "monitor/test_mirror.py", "story/test_a_service_dies.py"),
-    *("service/test_members.py", "programs/test_every_create_is_seen.py", "run/test_check.py"),
+    *("agent/test_fuzz.py", "demo/test_demo.py", "portal/test_in_a_browser.py"),
+    *("knowledge/test_exchange.py", "security/test_what_is_known_of_the_site_is_not_lost_silently.py"),
+    *("story/test_site_page.py", "portal/test_knowledge_story.py"),
+    *("portal/test_newcomers_and_developers.py", "knowledge/test_kill.py", "experiment/test_collision.py"),
+    *("security/test_servers_under_attack.py", "service/test_contract.py", "portal/test_story.py"),
+    *("story/test_portal_moves_files.py", "service/test_command.py", "portal/test_requirements_pages.py"),
+    *("story/test_storm.py", "story/test_readme_page.py", "story/test_a_service_dies.py"),
+    *("story/test_second_service.py", "knowledge/test_runaway.py", "simulate/test_results.py"),
+    *("programs/test_every_create_is_seen.py", "monitor/test_mirror.py", "knowledge/test_embedded.py"),
+    *("benchmarks/test_knowledge.py", "security/test_no_request_costs_much.py"),
+    *("knowledge/test_store_traps.py", "security/test_one_user_holds_up_nobody.py"),
+    *("security/test_listeners_speak_tls.py", "service/test_writer_process.py"),
+    *("simulate/test_interrupted.py", "near/test_map_near.py", "share/test_regions.py"),
+    *("portal/test_sent_again.py", "service/test_edge.py", "service/test_members.py", "run/test_check.py"),
 )
 
-#: Files, and folders, that mostly wait: less than a fifth of their time is processor time.  What takes
+#: Files, and folders, that mostly wait: less than two fifths of their time is processor time.  What takes
 #: longest comes first.
 WAITING = (
-    *(
-        "slurm",
-        "share/test_other_nodes.py",
-        "agent/test_service_faults.py",
-        "monitor/test_real_prometheus.py",
-    ),
-    *("agent/test_short_lives.py", "agent/test_rates.py", "near/test_dead_nodes.py"),
-    *("share/test_coherence.py", "agent/test_claims.py", "agent/test_same_number.py"),
-    *("agent/test_claims_hostile.py", "agent/test_open_files.py", "lustre/test_agent_table.py"),
-    *("monitor/test_asking.py", "share/test_dead_processes.py", "agent/test_idle_files.py"),
-    *("agent/test_restarts.py", "agent/test_offline.py", "copy/test_migrate.py", "copy/test_unlucky.py"),
+    *("service/test_durable.py", "security/test_a_description_can_be_no_worse_than_refused.py", "slurm"),
+    *("share/test_other_nodes.py", "service/test_several_services.py"),
+    *("security/test_munge_says_who_a_node_is.py", "agent/test_service_faults.py"),
+    *("agent/test_short_lives.py", "libses/test_place_faults.py", "knowledge/test_lost_answers.py"),
+    *("run/test_supervise.py", "libses/api/test_install.py", "service/test_damaged_ledger.py"),
+    *("monitor/test_serve.py", "demo/test_demo_slurm.py", "libses/test_coverage.py"),
+    *("libses/api/test_requirements_example.py", "agent/test_rates.py", "monitor/test_real_prometheus.py"),
+    *("near/test_dead_nodes.py", "libses/test_place_identity.py", "agent/test_claims.py"),
+    *("agent/test_open_files.py", "copy/test_swapped.py", "agent/test_frozen_processes.py"),
+    *("security/test_no_token_goes_to_a_stranger.py", "libses/test_preload_life.py"),
+    *("share/test_coherence.py", "agent/test_claims_hostile.py", "agent/test_offline.py"),
+    *("security/test_a_knowledge_base_proves_itself.py", "agent/test_same_number.py"),
+    *("command/test_wrong_input.py", "service/test_journal.py", "portal/test_windows.py"),
+    *("agent/test_unsent.py", "lustre/test_agent_table.py", "agent/test_unions.py"),
+    *("agent/test_no_segments.py", "monitor/test_asking.py", "agent/test_restarts.py"),
+    *("agent/test_idle_files.py", "share/test_dead_processes.py", "copy/test_unlucky.py"),
 )
 
 
