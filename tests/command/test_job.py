@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
+from ses.job import Job
 from ses.slurm.comment import commented, record_of
 from ses_client.errors import SesError
 
@@ -113,7 +115,7 @@ def test_files_of_others_that_name_the_job_are_not_in_its_record(ses, service, s
         ("storage: 4 files on 2 elements, 1.0 GB written", "storage: x"),
         ("paid | storage: 4 files on 2 elements", "paid | storage: x"),
         ("cold storage: yes | y", "cold storage: yes | y | storage: x"),
-        ('{"a":1,\n"b":2}', '{"a":1,\n"b":2} | storage: x'),
+        ('{"a":1,\n"b":2', '{"a":1,\n"b":2 | storage: x'),
         ("storage: 4 files on 2 | of mine", "storage: 4 files on 2 | of mine | storage: x"),
     ],
 )
@@ -123,6 +125,34 @@ def test_what_others_wrote_is_kept_and_our_own_line_replaced(before: str, after:
 
 def test_our_line_is_one_line_whatever_is_in_it():
     assert commented("", "a|b\n\x1b[31m\u2028c") == "storage: a?b??[31m?c"
+    assert commented("{}", 'a"b\\c}') == '{"qstorman": "a?b?c}"}'
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["{}", '{ "a": {} }\n', '{"a":1.50,\n"b":[2]}', '{"storage": "mine", "c": "x}"}'],
+)
+def test_json_of_the_site_stays_json(before: str):
+    line = "3 files on 2 elements, 3.0 GB written"
+    once = commented(before, line)
+    assert json.loads(once) == {**json.loads(before), "qstorman": line}
+    assert commented(once, line) == once
+    assert commented(f"{before.rstrip()} | storage: {line}", line) == once, "as it was written before"
+    assert once.startswith(before.rstrip("} \n")), "nothing of the site's is written in another way"
+
+
+def test_a_list_in_json_is_left_alone():
+    with pytest.raises(SesError, match="nothing is written"):
+        commented('["a"]', "x")
+
+
+def test_the_line_is_bounded_whatever_a_job_needed():
+    """A user may state another need for each file."""
+    many = [{**FILE, "required": 1e15 / (number + 7), "unit": "MB/s"} for number in range(5000)]
+    line = Job.of("7", [*many, MISSED, FILE]).line()
+    assert len(line) < 2000
+    assert "current-write-rate>=100MB/s: promised 130.0, got 80.0" in line
+    assert line.endswith("; and 4993 other needs")
 
 
 def test_a_comment_is_read_whole_and_one_that_is_too_long_is_left_alone(

@@ -16,6 +16,8 @@ from ses_client.answers.reading import JSON
 
 from ses.files import words
 
+_MOST_NEEDS = 8  # in a line: a user may state another one for each file
+
 
 @dataclass(slots=True)
 class Need:
@@ -124,14 +126,17 @@ class Job:
         }
 
     def line(self) -> str:
-        """Return all of it as one line: what an accounting record has room for."""
+        """Return one line, of some hundred bytes: of the needs, those of the most files."""
         total = self.total
         told = [f"{total.files} files on {len(self.elements)} elements, {total.written / 1e9:.1f} GB written"]
-        for one in self.needs.values():
+        needs = sorted(self.needs.values(), key=lambda one: -one.verdicts.total())
+        for one in needs[:_MOST_NEEDS]:
             told.append(
                 f"{one.kind}>={one.required:.15g}{one.unit}: promised {middle(one.promised)}, "
                 f"got {middle(one.got)}, {one.told}"
             )
+        if len(needs) > _MOST_NEEDS:
+            told.append(f"and {len(needs) - _MOST_NEEDS} other needs")
         return "; ".join(told)
 
 

@@ -1,11 +1,15 @@
 """One line about a job's files in its AdminComment, beside what others wrote there.
 
+At the end of a text; in a JSON object, which sites keep there for their accounting, as a member of its own.
+The line is plain ASCII without quotes, and has no word of a user.
+
 Slurm is asked for one field at a time, in a fixed width: names and comments are a user's words, and in the
 text that ``scontrol`` prints a line feed in a job's name begins a line that looks like a field.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 
@@ -17,7 +21,8 @@ _WIDTH = 65_536  # bytes of a comment
 _NAME_WIDTH = 512
 _MARK = "storage: "
 _OURS = re.compile(rf"(?:^| \| ){_MARK}\d+ files on [^|\n]*\Z")
-_NOT_IN_A_LINE = re.compile(r"[^\x20-\x7b\x7d\x7e]")
+_OURS_IN_JSON = re.compile(r',?\s*"qstorman": "\d+ files on [^"]*"(?=\s*}\s*\Z)')
+_NOT_IN_A_LINE = re.compile(r'[^\x20-\x7e]|["\\|]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,20 @@ def set_comment(job: str, before: str, text: str) -> None:
 
 
 def commented(before: str, text: str) -> str:
-    """Return a comment with our line at its end, in place of an earlier one of ours."""
-    kept = _OURS.sub("", before)
-    return f"{kept}{' | ' if kept else ''}{_MARK}{_NOT_IN_A_LINE.sub('?', text)}"
+    """Return a comment with our line in it, in place of an earlier one of ours.
+
+    What is JSON stays JSON; raises SesError for a list, which has no place for it.
+    """
+    kept, ours = _OURS.sub("", before), _NOT_IN_A_LINE.sub("?", text)
+    try:
+        known = json.loads(kept)
+    except (ValueError, RecursionError):
+        known = None
+    if isinstance(known, list):
+        raise SesError(
+            "AdminComment is a list in JSON, where nothing can be added; nothing is written there."
+        )
+    if not isinstance(known, dict):
+        return f"{kept}{' | ' if kept else ''}{_MARK}{ours}"
+    members = _OURS_IN_JSON.sub("", kept).rstrip().removesuffix("}").rstrip()
+    return f'{members}{"" if members.endswith("{") else ", "}"qstorman": "{ours}"}}'
