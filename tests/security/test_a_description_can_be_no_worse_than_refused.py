@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from service_process import Running
+from ses_listen.deadline import Deadline, RequestEndedError, of_this_thread
+from ses_service.knowledge.errors import InvalidDescriptionError, TooManyStatementsError
+from ses_service.knowledge.exchange.incoming import Incoming, check
+from ses_service.knowledge.statements import bounded, fast_turtle
 
 HEAD = "@prefix : <urn:a:> .\n"
 DEEP = 15_000
@@ -25,30 +31,82 @@ def cost(pid: int) -> tuple[float, float]:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), peak / 1000
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f":x :p {'[ :p ' * DEEP}1{' ]' * DEEP} .",
-        "".join(f"_:n{n} :p _:n{(n + 1) % 5000} .\n" for n in range(5000)),
-        "".join(f":x :p _:n{n} . :y :p _:n{n} .\n" for n in range(3000)),
-    ],
-    ids=["nested", "in a circle", "shared"],
-)
-def test_blank_nodes_cannot_hold_an_import(start: Callable[..., Running], text: str) -> None:
+TEXTS = {
+    "nested": f":x :p {'[ :p ' * DEEP}1{' ]' * DEEP} .",
+    "in a circle": "".join(f"_:n{n} :p _:n{(n + 1) % 5000} .\n" for n in range(5000)),
+    "shared": "".join(f":x :p _:n{n} . :y :p _:n{n} .\n" for n in range(3000)),
+    "in two small circles": "".join(
+        f"_:a{n} :p _:a{(n + 1) % 30} . _:b{n} :p _:b{(n + 1) % 30} .\n" for n in range(30)
+    ),
+}
+
+
+def test_blank_nodes_cannot_hold_an_import(start: Callable[..., Running]) -> None:
     service = start().wait_ready()
-    seconds, megabytes = cost(service.process.pid)
-    body = {"name": "given.ttl", "text": HEAD + text, "mode": "merge"}
-    status, said = service.call("POST", "/v1/knowledge/imports", body)
-    assert status == 422, said
-    after = cost(service.process.pid)
-    assert after[0] - seconds < 10
-    assert after[1] - megabytes < 200
+    for name, text in TEXTS.items():
+        seconds, megabytes = cost(service.process.pid)
+        body = {"name": "given.ttl", "text": HEAD + text, "mode": "merge"}
+        status, said = service.call("POST", "/v1/knowledge/imports", body)
+        assert status == 422, f"{name}: {said}"
+        after = cost(service.process.pid)
+        assert after[0] - seconds < 10, name
+        assert after[1] - megabytes < 200, name
 
 
-@pytest.mark.parametrize("subject", ["urn:\x92", "\ufffe:x", "urn:\ud7ff\uffff", "urn:a b", "urn:%zz", "1:x"])
-def test_a_subject_that_is_no_name_is_refused_as_the_callers_fault(
-    start: Callable[..., Running], subject: str
+def site_of(count: int) -> str:
+    """Return a description of so many elements that keeps to the shapes."""
+    text = (Path(__file__).parents[2] / "ontology/examples/union-site.ttl").read_text("utf-8")
+    start, end = text.index(":b1 a"), text.index(":b2 a")
+    one = text[start:end].replace("Branch 1", "Branch")
+    return text[:start] + "".join(one.replace("b1", f"b{number}") for number in range(1, count + 1))
+
+
+@pytest.mark.parametrize("trig", [False, True])
+@pytest.mark.parametrize("count", [3, 100])
+def test_a_description_of_too_many_statements_is_refused_however_it_is_read(
+    monkeypatch: pytest.MonkeyPatch, count: int, trig: bool
 ) -> None:
+    for module in (bounded, fast_turtle):
+        monkeypatch.setattr(module, "MAX_STATEMENTS", 40)
+    for quick in (False, True):
+        with pytest.raises(TooManyStatementsError, match="more than 40 statements: import it in parts"):
+            Incoming.read(site_of(count), "site.ttl", trig=trig, quick=quick)
+
+
+@pytest.mark.parametrize("change", [("", ""), ("300.0e0", "-1.0e0")])
+def test_reading_and_checking_a_description_end_with_the_request(change: tuple[str, str]) -> None:
+    text = site_of(100).replace(*change)
+    for quick in (False, True):
+        incoming = Incoming.read(text, "site.ttl", quick=quick)
+        ended = Deadline(0)
+        with of_this_thread(ended), pytest.raises(RequestEndedError):
+            Incoming.read(text, "site.ttl", quick=quick)
+        with of_this_thread(ended), pytest.raises(RequestEndedError):
+            check(incoming.site, incoming, "site.ttl")
+
+
+def test_node_classes_name_a_bounded_number_of_nodes_together() -> None:
+    classes = "".join(
+        f':n{n} a qsm:NodeClass ; qsm:name "c{n}" ; qsm:nodes "n{n}x[1-9999]" .\n' for n in range(5000)
+    )
+    incoming = Incoming.read(site_of(8) + classes, "site.ttl", quick=True)
+    began = time.thread_time()
+    with pytest.raises(InvalidDescriptionError, match="name more than 100000 nodes together"):
+        check({}, incoming, "site.ttl", as_given=True)
+    assert time.thread_time() - began < 60, "all of them take minutes"
+
+
+def test_what_is_wrong_everywhere_is_named_shortly() -> None:
+    text = re.sub(r'qsm:name "b\d+"', 'qsm:name "b"', site_of(500))
+    incoming = Incoming.read(text, "site.ttl", quick=True)
+    with pytest.raises(InvalidDescriptionError) as refused:
+        check(incoming.site, incoming, "site.ttl")
+    assert "and 300 more faults" in refused.value.messages[-1]
+    assert max(map(len, refused.value.messages)) < 300
+
+
+def test_a_subject_that_is_no_name_is_refused_as_the_callers_fault(start: Callable[..., Running]) -> None:
     service = start().wait_ready()
-    status, said = service.call("GET", f"/v1/changes?subject={quote(subject)}")
-    assert status == 422, said
+    for subject in ("urn:\x92", "\ufffe:x", "urn:\ud7ff\uffff", "urn:a b", "urn:%zz", "1:x"):
+        status, said = service.call("GET", f"/v1/changes?subject={quote(subject)}")
+        assert status == 422, (subject, said)

@@ -33,6 +33,10 @@ class InvalidDescriptionError(KnowledgeBaseError):
         super().__init__(f"{source}: " + "; ".join(self.messages))
 
 
+class TooManyStatementsError(InvalidDescriptionError):
+    """A description is larger than anybody's; it was not read to its end."""
+
+
 class RevisionConflictError(KnowledgeBaseError):
     """A requirement set has another revision than the caller read; somebody else changed it."""
 

@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from rdflib import RDF, BNode, Graph, URIRef
 from rdflib.term import Node
 
-from ses_service.knowledge.hostlist import HostlistError, expanded
+from ses_service.knowledge.hostlist import MAX_NODES, HostlistError, expanded
 from ses_service.knowledge.terms import ODRL, QSM, QUDT
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.limits import MAX_BOUND
+
+_MAX_HINTS = 20  # unknown terms: a near one takes a millisecond to find
+_MAX_SHARING = 5  # named
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +52,18 @@ def _unknown_terms(description: Graph) -> Iterator[Fault]:
     unknown = {term for term in terms if str(term).startswith(QSM) and short(term) not in known | described}
     if not unknown:
         return
+    hints = {term: _hint(short(term), sorted(known)) for term in sorted(unknown, key=str)[:_MAX_HINTS]}
     for subject, predicate, value in description:
         used: tuple[Node, ...] = (predicate, value) if predicate == RDF.type else (predicate,)
         for term in used:
             if term in unknown:
-                near = difflib.get_close_matches(short(term), sorted(known), 1)
-                hint = f"; did you mean qsm:{near[0]}?" if near else ""
-                message = f"qsm:{short(term)} is not in the vocabulary{hint}"
+                message = f"qsm:{short(term)} is not in the vocabulary{hints.get(term, '')}"
                 yield Fault(subject, message, predicate, value)
+
+
+def _hint(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1)
+    return f"; did you mean qsm:{near[0]}?" if near else ""
 
 
 def _shared_names(description: Graph) -> Iterator[Fault]:
@@ -69,7 +76,9 @@ def _shared_names(description: Graph) -> Iterator[Fault]:
         for name in description.objects(element, QSM.name):
             seen.setdefault((owner, str(name)), []).append(element)
     for (within, shared), sharing in seen.items():
-        all_of_them = " and ".join(sorted({short(one) for one in sharing}))
+        names = sorted({short(one) for one in sharing})
+        more = ["others"] if len(names) > _MAX_SHARING else []
+        all_of_them = " and ".join([*names[:_MAX_SHARING], *more])
         where = "; each storage system needs its own" if within is None else " in one storage system"
         for one in set(sharing) if len(set(sharing)) > 1 else ():
             yield Fault(one, f"{all_of_them} share the name {shared!r}{where}", QSM.name)
@@ -138,12 +147,17 @@ def _stated_values(description: Graph) -> Iterator[Fault]:
 def _node_classes(description: Graph) -> Iterator[Fault]:
     """Yield lists of nodes that cannot be read, and nodes of two classes."""
     of_class: dict[str, Node] = {}
+    count = 0
     for owner, text in sorted(description.subject_objects(QSM.nodes)):
         try:
             nodes = expanded(str(text))
         except HostlistError as error:
             yield Fault(owner, str(error), QSM.nodes, text)
             continue
+        count += len(nodes)
+        if count > MAX_NODES:
+            yield Fault(owner, f"node classes name more than {MAX_NODES} nodes together", QSM.nodes, text)
+            return
         shared = [name for name in nodes if of_class.setdefault(name, owner) != owner]
         if shared:
             message = f"{shared[0]} is in {short(of_class[shared[0]])}, too: a node is of one class"

@@ -17,6 +17,7 @@ from decimal import Decimal
 from rdflib import RDF, SH, XSD, BNode, Graph, Literal, URIRef
 from rdflib.collection import Collection
 from rdflib.term import Node
+from ses_listen import deadline
 
 from ses_service.knowledge.statements.triples import Triples
 
@@ -59,6 +60,7 @@ class Screen:
     def passes(self, facts: Triples) -> bool:
         """Return whether everything the shapes are about conforms for certain."""
         for kind, target, check in self._targeted:
+            deadline.check()
             found = facts.instances(target) if kind == SH.targetClass else facts.subjects(target)
             if not all(check(facts, node) for node in found):
                 return False

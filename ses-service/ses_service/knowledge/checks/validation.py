@@ -16,7 +16,9 @@ from rdflib.term import Node
 
 from ses_service.knowledge.checks.consistency import faults, named, short
 from ses_service.knowledge.checks.quick_check import Screen, UnknownConstraintError
+from ses_service.knowledge.errors import TooManyStatementsError
 from ses_service.knowledge.queries import serialise
+from ses_service.knowledge.statements.bounded import bounded_graph
 from ses_service.knowledge.statements.triples import Triples
 from ses_service.knowledge.statements.turtle import Lines, TurtleError, parse_turtle
 from ses_service.knowledge.terms import ontology_directory
@@ -54,6 +56,8 @@ def validate(text: str, name: str) -> list[Finding]:
         description, lines = parse_turtle(text)
     except TurtleError as error:
         return [Finding(error.line, name, error.message)]
+    except TooManyStatementsError as error:
+        return [Finding(None, name, error.messages[0])]
     return unstorable(description, lines) or check(description, lines)
 
 
@@ -94,7 +98,7 @@ def _broken_shapes(description: Graph, lines: Lines) -> list[Finding]:
     # Shapes look at the vocabulary, too: at what units are for, say. pyshacl itself takes over classes only.
     import pyshacl  # takes a tenth of the start, and few descriptions get here
 
-    judged = Graph()
+    judged = bounded_graph()
     for triple in chain(description, vocabulary().graph):
         judged.add(triple)
     report = pyshacl.validate(judged, shacl_graph=shapes(), inplace=True, allow_warnings=True)[1]

@@ -22,6 +22,7 @@ from ses_service.knowledge.errors import (
     InvalidDescriptionError,
     KnowledgeBaseError,
     StaleReadingError,
+    TooManyStatementsError,
     UnknownChangeError,
 )
 from ses_service.knowledge.exchange.element_edits import SiteEdit
@@ -133,6 +134,8 @@ class Exchange:
         try:
             incoming = Incoming.read(text, name, trig=trig, quick=True)
             return self._plan_import(incoming, mode, signature, prefer_discovered)
+        except TooManyStatementsError:
+            raise
         except InvalidDescriptionError:
             incoming = Incoming.read(text, name, trig=trig)
             return self._plan_import(incoming, mode, signature, prefer_discovered)

@@ -12,9 +12,10 @@ from rdflib import SH, Dataset, Graph, URIRef
 
 from ses_service.knowledge.checks.validation import check as findings
 from ses_service.knowledge.checks.validation import shapes, unstorable
-from ses_service.knowledge.errors import InvalidDescriptionError
+from ses_service.knowledge.errors import InvalidDescriptionError, TooManyStatementsError
 from ses_service.knowledge.exchange.merge import Merged, aligned, merge, storage_systems
 from ses_service.knowledge.requirements import read_requirement_sets
+from ses_service.knowledge.statements.bounded import BoundedStore, bounded_graph
 from ses_service.knowledge.statements.edits import Edit, differences
 from ses_service.knowledge.statements.fast_turtle import read_quickly
 from ses_service.knowledge.statements.statements import Description, as_graph, describe, types
@@ -24,6 +25,7 @@ from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.entities import RequirementSet
 
+_MAX_FAULTS = 200  # named of one text
 _DISCOVERED = "https://w3id.org/qstorman/graph/discovered/"
 
 
@@ -156,7 +158,10 @@ def check(site: Description, incoming: Incoming | None, name: str, *, as_given: 
                 graph.add(one)
     found = [one.in_words() for one in findings(graph, lines) if one.severity == "error"]
     if found:
-        raise InvalidDescriptionError(name, found)
+        more = len(found) - _MAX_FAULTS
+        raise InvalidDescriptionError(
+            name, [*found[:_MAX_FAULTS], *([f"and {more} more faults"] if more > 0 else [])]
+        )
 
 
 def has_system(site: Description) -> bool:
@@ -184,13 +189,15 @@ def _parse(text: str, name: str) -> tuple[Graph, Lines]:
 
 
 def _parse_trig(text: str, name: str) -> tuple[Graph, Lines]:
-    dataset = Dataset()
+    dataset = Dataset(BoundedStore())
     try:
         dataset.parse(data=present_names(text), format="trig", publicID=BASE)
+    except TooManyStatementsError:
+        raise
     except Exception as error:
         # The parser lets AssertionError, ValueError and IndexError out on some malformed texts.
         raise InvalidDescriptionError(name, [f"not TriG: {error}".splitlines()[0]]) from None
-    graph = Graph()
+    graph = bounded_graph()
     for subject, property_, value, _ in dataset.quads():
         graph.add((subject, property_, value))
     return graph, Lines()

@@ -11,8 +11,10 @@ import re
 import pyoxigraph
 import structlog
 from rdflib import XSD, BNode, Graph, Literal, URIRef
+from ses_listen import deadline
 
 from ses_service.knowledge.queries import Term
+from ses_service.knowledge.statements.bounded import MAX_STATEMENTS, too_many
 from ses_service.knowledge.statements.read_only import read_only_graph
 from ses_service.knowledge.statements.triples import Triple
 from ses_service.knowledge.statements.turtle import BASE, present_names
@@ -27,7 +29,7 @@ _log = structlog.get_logger(__name__)
 def read_quickly(text: str) -> Graph | None:
     """Return the triples of a Turtle text, as a graph that cannot be changed.
 
-    ``None`` for a text that is short, malformed or unusual.
+    ``None`` for a text that is short, malformed or unusual.  Raises ``TooManyStatementsError``.
     """
     if len(text) < SHORT or _STEPS.search(text):
         return None
@@ -39,6 +41,9 @@ def read_quickly(text: str) -> Graph | None:
             predicate = terms.of(quad.predicate)
             if isinstance(subject, Literal) or not isinstance(predicate, URIRef):
                 return None
+            deadline.check()
+            if len(found) == MAX_STATEMENTS:
+                raise too_many()
             found.append((subject, predicate, value))
     except (SyntaxError, ValueError) as error:
         _log.info("a description is read the slow way", detail=str(error))

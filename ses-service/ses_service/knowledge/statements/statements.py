@@ -14,12 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from hashlib import sha256
 from itertools import count
 from typing import TypeAlias
 
 from rdflib import RDF, XSD, BNode, Graph, Literal, URIRef
-from rdflib.compare import to_canonical_graph
 from rdflib.term import Node
+from ses_listen import deadline
 
 from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.queries import Statement
@@ -29,7 +30,7 @@ from ses_service.knowledge.terms import QSM
 DEEPEST = 2
 """Blank nodes inside blank nodes, counted from a subject, that stay blank; what lies deeper gets an IRI."""
 
-_MOST_NAMED = 200
+_MAX_NAMED = 200
 """Blank nodes of one text that get an IRI: to find names that do not depend on their order takes a time that
 grows with the square of their number."""
 
@@ -61,7 +62,7 @@ def describe(graph: Graph) -> Description:
     said, inside = _said(graph), _required(graph)
     odd = _odd(said, inside)
     if odd:
-        graph = _named(graph, odd)
+        graph = _named(graph, said, inside, odd)
         said, inside = _said(graph), _required(graph)
     found: Description = {}
     for subject in said:
@@ -188,6 +189,7 @@ def _required(graph: Graph) -> set[Node]:
 def _said(graph: Graph) -> _Said:
     said: _Said = {}
     for subject, property_, value in graph:
+        deadline.check()
         said.setdefault(subject, []).append((property_, value))
     return said
 
@@ -214,28 +216,61 @@ def _odd(said: _Said, inside: set[Node]) -> set[BNode]:
     return {node for node in blank if depth(node) > DEEPEST}
 
 
-def _named(graph: Graph, odd: set[BNode]) -> Graph:
-    if len(odd) > _MOST_NAMED:
+def _named(graph: Graph, said: _Said, inside: set[Node], odd: set[BNode]) -> Graph:
+    if len(odd) > _MAX_NAMED:
         raise InvalidDescriptionError(
             "the description",
             [
                 f"{len(odd)} blank nodes have no place of their own or lie deeper than {DEEPEST} in others;"
-                f" {_MOST_NAMED} at most: give them names"
+                f" {_MAX_NAMED} at most: give them names"
             ],
         )
-    marker = URIRef(f"{_GENERATED}marker")
-    marked = Graph()
-    for one in graph:
-        marked.add(one)
-    for node in odd:
-        marked.add((node, marker, Literal(True)))
-    canonical_graph = to_canonical_graph(marked)
-    names = {node: URIRef(f"{_GENERATED}{node}") for node in canonical_graph.subjects(marker, Literal(True))}
+    colours = _colours(said, inside, odd)
+    alike = len(odd) - len({colours[node] for node in odd})
+    if alike:
+        message = f"{alike} blank nodes differ from others in nothing that is said of them: give them names"
+        raise InvalidDescriptionError("the description", [message])
+    names: dict[Node, Node] = {node: URIRef(f"{_GENERATED}{colours[node]}") for node in odd}
     found = Graph()
-    for subject, property_, value in canonical_graph:
-        if property_ != marker:
-            found.add((names.get(subject, subject), property_, names.get(value, value)))
+    for subject, property_, value in graph:
+        found.add((names.get(subject, subject), property_, names.get(value, value)))
     return found
+
+
+def _colours(said: _Said, inside: set[Node], odd: set[BNode]) -> dict[Node, str]:
+    """Return what tells blank nodes apart, whatever their order: what is said of them and where they stand.
+
+    Of those in ``odd`` and what they stand in; by colour refinement, until it tells no more of them apart.
+    """
+    around: dict[Node, list[tuple[Node, Node]]] = {}
+    for subject, facts in said.items():
+        for property_, value in facts:
+            if isinstance(value, BNode):
+                around.setdefault(value, []).append((property_, subject))
+    colours: dict[Node, str] = {}
+    ahead: list[Node] = list(odd)
+    while ahead:
+        node = ahead.pop()
+        if isinstance(node, BNode) and node not in colours:
+            colours[node] = ""
+            ahead += [subject for _, subject in around.get(node, ())]
+
+    def colour(value: Node) -> str:
+        return colours[value] if value in colours else sort_key(_value(said, value, inside))
+
+    def seen(node: Node) -> str:
+        deadline.check()
+        of_it = [f">{one} {colour(it)}" for one, it in said.get(node, ())]
+        of_others = [f"<{one} {colours.get(it, it)}" for one, it in around.get(node, ())]
+        return sha256("\n".join(sorted(of_it + of_others)).encode()).hexdigest()[:32]
+
+    apart = 1
+    while True:
+        colours = {node: seen(node) for node in colours}
+        found = len(set(colours.values()))
+        if found <= apart:
+            return colours
+        apart = found
 
 
 def is_generated(subject: URIRef) -> bool:

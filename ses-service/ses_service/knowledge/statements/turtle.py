@@ -13,6 +13,9 @@ from rdflib import Graph, URIRef
 from rdflib.plugins.parsers.notation3 import BadSyntax, RDFSink, SinkParser
 from rdflib.term import Node
 
+from ses_service.knowledge.errors import TooManyStatementsError
+from ses_service.knowledge.statements.bounded import bounded_graph
+
 PRESENT = "https://w3id.org/qstorman/"
 FORMER = "https://example.org/qstorman/"
 BASE = f"{PRESENT}site/"
@@ -54,13 +57,15 @@ class Lines:
 
 
 def parse_turtle(text: str) -> tuple[Graph, Lines]:
-    """Return the triples of a text and the lines they stand on. Raises ``TurtleError``."""
-    graph, lines = Graph(), Lines()
+    """Return triples and the lines they stand on. Raises ``TurtleError``, ``TooManyStatementsError``."""
+    graph, lines = bounded_graph(), Lines()
     parser = _Parser(_Sink(graph, lines), baseURI=BASE, turtle=True)
     try:
         parser.loadBuf(present_names(text))
     except BadSyntax as error:
         raise TurtleError(error.lines + 1, f"not Turtle: {error._why}") from None
+    except TooManyStatementsError:
+        raise
     except Exception as error:
         # The parser lets AssertionError, ValueError and IndexError out on some malformed texts.
         raise TurtleError(parser.lines + 1, f"not Turtle: {error}") from None
