@@ -22,6 +22,8 @@ from werkzeug.test import EnvironBuilder, run_wsgi_app
 
 BODY = 2**20 - 512  # bytes; the servers refuse more
 HEAD = 60 * 1024  # bytes, with something left for the other headers
+SMALL = "small and right"  # of each operation
+OMIT = object()
 Path = tuple[str | int, ...]
 
 # Repeated up to the length that is allowed; what they are hostile to is their own affair.
@@ -98,11 +100,14 @@ def measure(app: Any, request: Request, environ: dict[str, str]) -> Request:
 
 
 class Contract:
-    """Requests from an OpenAPI document; ``right`` has values, by name, that are right."""
+    """Requests from an OpenAPI document; ``right`` has values, by name, that are right.
+
+    ``OMIT`` leaves a member out.  Under a path ``right`` has those that are right there alone.
+    """
 
     def __init__(self, document: dict[str, Any], right: dict[str, Any], rng: random.Random) -> None:
         self._document = document
-        self._right = right
+        self._everywhere = self._right = right
         self._made: dict[int, list[str]] = {}
         self._rng = rng
 
@@ -120,12 +125,14 @@ class Contract:
     def requests(self, path: str, method: str, operation: dict[str, Any]) -> Iterator[Made]:
         """Yield what each request of one operation is, and what makes it."""
         known = {one["name"]: one for one in operation.get("parameters", ())}
+        self._right = {**self._everywhere, **self._everywhere.get(path, {})}
+        needed = [name for name, one in known.items() if one["in"] == "query" and one.get("required")]
         plain = path
         for name in known:
             plain = plain.replace(f"{{{name}}}", quote(str(self._right.get(name, "x"))))
         schema = self._body(operation)
         small = None if schema is None else self.small(schema)
-        make = _Maker(method.upper(), small)
+        make = _Maker(method.upper(), small, {name: str(self._right.get(name, "x")) for name in needed})
         for name, one in known.items():
             for text in self._texts(HEAD // 3):
                 if one["in"] == "path":
@@ -149,11 +156,11 @@ class Contract:
                 most = self._resolved(one["schema"]).get("maximum")
                 if most:
                     yield make(plain, f"query {name} at most", query=f"{name}={most:.0f}")
+        yield make(plain, SMALL)
         yield make(plain, "many parameters", query="&".join(f"x{one}=1" for one in range(HEAD // 8)))
         if schema is None:
             yield make(plain, "a body for nothing", raw=b"[" * BODY)
             return
-        yield make(plain, "small and right")
         for raw in self._malformed():
             yield make(plain, f"body {raw[:12]!r}", raw=raw)
         for where, member in self._members(schema, ()):
@@ -176,6 +183,7 @@ class Contract:
             return {
                 name: self._right[name] if name in self._right else self.small(one, depth + 1)
                 for name, one in schema.get("properties", {}).items()
+                if self._right.get(name) is not OMIT
             }
         if kind == "array":
             return [self.small(schema["items"], depth + 1) for _ in range(max(1, schema.get("minItems", 1)))]
@@ -190,6 +198,8 @@ class Contract:
         yield where, schema
         if schema.get("type") == "object":
             for name, one in schema.get("properties", {}).items():
+                if self._right.get(name) is OMIT:
+                    continue
                 yield from self._members(one, (*where, name))
         elif schema.get("type") == "array":
             yield from self._members(schema["items"], (*where, 0))
@@ -273,8 +283,9 @@ class _Raw(float):
 
 
 class _Maker:
-    def __init__(self, method: str, small: Any) -> None:
+    def __init__(self, method: str, small: Any, needed: dict[str, str]) -> None:
         self._method = method
+        self._needed = needed
         self._small = small
 
     def __call__(
@@ -297,6 +308,8 @@ class _Maker:
         raw: bytes | None,
     ) -> Request:
         path, query = (one if isinstance(one, str) else one() for one in (path, query))
+        needed = (f"{name}={quote(value)}" for name, value in self._needed.items() if f"{name}=" not in query)
+        query = "&".join((*needed, query) if query else needed)
         said = self._small if body is None else body(self._small)
         data = raw if raw is not None else b"" if said is None else _written(said)
         headers = {"Content-Type": "application/json"} if data else {}
