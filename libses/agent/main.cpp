@@ -3,7 +3,6 @@
 #include <malloc.h>
 #include <sched.h>
 #include <signal.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -24,6 +23,8 @@
 #include "claims/survey.h"
 #include "files/watcher.h"
 #include "net/munge.h"
+#include "node/log.h"
+#include "node/mountinfo.h"
 #include "options.h"
 #include "rates/readers.h"
 #include "rules/rules_publisher.h"
@@ -31,6 +32,7 @@
 #include "server/socket_server.h"
 #include "service/client.h"
 #include "service/health.h"
+#include "system/visible.h"
 #include "systems/housekeeper.h"
 #include "systems/stager.h"
 #include "systems/systems.h"
@@ -56,16 +58,8 @@ constexpr std::chrono::seconds kSaveEvery{30}; // on nodes that idle, too, table
 constexpr unsigned kStopSeconds = 10; // then SIGALRM ends a stop that hangs on a dead file system
 
 int refuse(int status, const std::string &why) {
-  std::fprintf(stderr, "ses-agent: %s\n", why.c_str());
+  std::fprintf(stderr, "ses-agent: %s\n", visible(why).c_str());
   return status;
-}
-
-void set_up_log(const Options &options) {
-  const auto logger = spdlog::stderr_logger_mt("ses-agent");
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
-  logger->flush_on(spdlog::level::debug);
-  spdlog::set_default_logger(logger);
-  spdlog::set_level(spdlog::level::from_str(options.log_level));
 }
 
 // As many descriptors as allowed: two per watched file, one per waiting program.
@@ -276,7 +270,7 @@ int run(int argc, char **argv) {
   if (!listener) {
     return refuse(kCannotStart, why);
   }
-  set_up_log(options);
+  log_to_stderr(options.log_level);
   go_first();
   return serve(options, services, token, trust, std::move(listener), stop_signals.get());
 }

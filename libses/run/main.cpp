@@ -17,12 +17,13 @@
 #include "preload_list.h"
 #include "report.h"
 #include "supervision.h"
+#include "system/visible.h"
 #include "target.h"
 
 namespace ses::run {
 namespace {
 
-void say(const std::string &text) { std::fprintf(stderr, "ses-run: %s\n", text.c_str()); }
+void say(const std::string &text) { std::fprintf(stderr, "ses-run: %s\n", visible(text).c_str()); }
 
 Finding look(const Options &options) {
   Finding finding;
@@ -83,7 +84,7 @@ void set_environment(const Options &options, const Finding &finding) {
 }
 
 int check(const Options &options, const Finding &finding) {
-  const std::string text = options.json ? as_json(finding) : sentence(finding);
+  const std::string text = options.json ? as_json(finding) : visible(sentence(finding));
   if (std::printf("%s\n", text.c_str()) < 0 || std::fflush(stdout) != 0) {
     return kMisuse;
   }

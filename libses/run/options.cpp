@@ -9,6 +9,7 @@
 #include "exit_status.h"
 #include "settings/require.h"
 #include "settings/require_wrong.h"
+#include "system/visible.h"
 
 namespace ses::run {
 namespace {
@@ -99,7 +100,7 @@ constexpr option kOptions[] = {
 constexpr const char *kTry = "Try 'ses-run --help'.\n";
 
 bool wrong(const char *message) {
-  std::fprintf(stderr, "ses-run: %s\n%s", message, kTry);
+  std::fprintf(stderr, "ses-run: %s\n%s", visible(message).c_str(), kTry);
   return false;
 }
 

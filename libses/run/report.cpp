@@ -119,7 +119,7 @@ std::string as_json(const Finding &finding) {
       {"managed", node.has_table ? nlohmann::ordered_json(node.mounts) : nlohmann::ordered_json()},
       {"message", sentence(finding)},
   };
-  return report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  return report.dump(2, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 } // namespace ses::run

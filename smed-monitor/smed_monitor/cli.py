@@ -8,6 +8,7 @@ from __future__ import annotations
 from ses_listen import ctrl_c  # first: it acts while the others are loaded
 
 # isort: split
+import json
 import os
 import sys
 import time
@@ -125,7 +126,7 @@ def check(path: Path, site: Path | None, as_json: bool) -> None:
     snapshot = monitor.table.snapshot()
     if as_json:
         answer = ObservationsOut.model_validate_json(observations_json(snapshot, monitor.windows))
-        click.echo(answer.model_dump_json(indent=2))
+        click.echo(json.dumps(answer.model_dump(mode="json"), indent=2))
     else:
         print_table(snapshot.observations)
     sys.exit(0 if all(each.state is State.OK for each in snapshot.observations) else 1)

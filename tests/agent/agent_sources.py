@@ -10,7 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LIBSES = ROOT / "libses"
 COMMAND = [
-    *("c++", "-std=c++20", "-g1", "-pthread", "-I", LIBSES / "agent", "-I", LIBSES / "include"),
+    *("c++", "-std=c++20", "-g1", "-pthread", "-I", LIBSES / "agent"),
+    *("-I", LIBSES, "-I", LIBSES / "include"),
     *("-DSPDLOG_SHARED_LIB", "-DSPDLOG_COMPILED_LIB", "-DSPDLOG_FMT_EXTERNAL"),
 ]
 LOGGING = ("-lspdlog", "-lfmt")

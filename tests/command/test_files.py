@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 from selection_service_double import storage_system
+from ses_client.visible import on_one_line
 
 MISSED = {
     "placement_id": "00000000000000aa", "state": "ended", "user": "alice", "application": "dd", "vo": None,
@@ -93,8 +94,8 @@ def test_no_word_of_a_user_is_a_formula_of_a_spreadsheet(ses, service):
     words = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(1)", "\t=1"]
     service.files = [{**MISSED, "application": word, "path": f"/data/{word}"} for word in words]
     rows = list(csv.DictReader(io.StringIO(ses("files", "--csv").output)))
-    assert [one["application"] for one in rows] == [f"'{word}" for word in words]
-    assert [one["path"] for one in rows] == [f"/data/{word}" for word in words]
+    assert [one["application"] for one in rows] == [f"'{on_one_line(word)}" for word in words]
+    assert [one["path"] for one in rows] == [f"/data/{on_one_line(word)}" for word in words]
     assert rows[0]["bytes_read"] == "0.0"
 
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 from ses.columns import Column, shortened
-from ses.output import console, on_one_line, table
+from ses.output import console, table
+from ses_client.visible import on_one_line
 
 PATHS = ("/srv/union/projects/materials/run-0001/out.dat", "/srv/union/a")
 WORDS = ("misses", "the", "hard", "minimum", "of", "distance")

@@ -12,6 +12,7 @@ from flask_wtf.csrf import CSRFError  # type: ignore[import-untyped]
 from markupsafe import Markup
 from ses_client.answers.requirements import Requirement
 from ses_client.errors import NotFoundError, RefusedError, SesError, UnavailableError, UsageError
+from ses_client.visible import visible
 from sqlalchemy.exc import OperationalError
 from werkzeug.exceptions import HTTPException
 
@@ -22,7 +23,6 @@ from ses_webface.quantities import as_stated, show_bytes, show_number, show_quan
 from ses_webface.requirements.forms import bound_of, field_of
 from ses_webface.shortfalls import missed_of, misses
 from ses_webface.storage.services import full_in_words
-from ses_webface.visible import in_page, visible
 from ses_webface.web_security import keep_draft
 
 log = structlog.get_logger(__name__)
@@ -68,7 +68,7 @@ def register(app: Flask) -> None:
     app.jinja_env.globals.update(
         level_words=level_words, set_title=set_title, required_by=lambda name: words().required_by(name)
     )
-    app.jinja_env.finalize = in_page
+    app.jinja_env.finalize = _in_page
     app.jinja_env.trim_blocks = True
     app.jinja_env.lstrip_blocks = True
     app.context_processor(
@@ -79,6 +79,11 @@ def register(app: Flask) -> None:
     app.register_error_handler(SesError, _selection_error)
     app.register_error_handler(OperationalError, _database_error)
     app.register_error_handler(Exception, _unexpected)
+
+
+def _in_page(value: object) -> object:
+    """Return what a template writes for ``value``; markup has been through this already."""
+    return visible(value, "\t\n\r") if type(value) is str else value
 
 
 def when(at: float | None) -> str:

@@ -422,7 +422,7 @@ void Announcer::settle(Lock &lock, Batch batch, AnnouncementReply reply,
 void Announcer::pass_on(const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at) {
   if (!reply.nonsense.empty() && reply.nonsense != said_nonsense_) {
     said_nonsense_ = reply.nonsense;
-    spdlog::warn("the service's answer has {} that makes no sense", printable(reply.nonsense));
+    spdlog::warn("the service's answer has {} that makes no sense", reply.nonsense);
   }
   ServiceNews news;
   news.asked_at = asked_at;

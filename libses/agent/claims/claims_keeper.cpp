@@ -241,7 +241,7 @@ void ClaimsKeeper::stage_again(uid_t uid, const std::string &target, Time now) {
 }
 
 void ClaimsKeeper::stage_again(const std::string &target, Time now) {
-  spdlog::debug("the staging directory of branch {} was moved or removed", printable(target));
+  spdlog::debug("the staging directory of branch {} was moved or removed", target);
   for (const auto &[uid, user] : users_) {
     stage_again(uid, target, now);
   }

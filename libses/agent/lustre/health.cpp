@@ -14,12 +14,12 @@ void tell_changes(const std::string &system, const LustreTargets &before,
                   const LustreTargets &after) {
   for (const auto &[index, why] : after.troubled) {
     if (!before.troubled.contains(index)) {
-      spdlog::warn("OST {} of {} is not used: {}", index, printable(system), printable(why));
+      spdlog::warn("OST {} of {} is not used: {}", index, system, why);
     }
   }
   for (const auto &[index, why] : before.troubled) {
     if (!after.troubled.contains(index)) {
-      spdlog::info("OST {} of {} is used again", index, printable(system));
+      spdlog::info("OST {} of {} is used again", index, system);
     }
   }
 }

@@ -188,38 +188,23 @@ LustreTargets read_lustre_targets(const std::string &root, const std::string &fi
   return targets;
 }
 
-std::string lustre_name_at(const std::string &mountinfo, const std::string &mount_point) {
-  std::string name;
-  std::istringstream lines(mountinfo);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    std::string id, parent, numbers, within, point, word, type, source;
-    if (!(fields >> id >> parent >> numbers >> within >> point) || point != mount_point) {
-      continue;
-    }
-    while (fields >> word && word != "-") {
-    }
-    fields >> type >> source;
-    const size_t colon = source.rfind(":/"); // "10.0.0.5@o2ib:/lfs01/home": the last mount counts
-    name = type == "lustre" && colon != std::string::npos
-               ? source.substr(colon + 2, source.find('/', colon + 2) - (colon + 2))
-               : "";
-  }
-  return name;
+std::string lustre_name_of(const Mount &mount) {
+  const size_t colon = mount.source.rfind(":/"); // "10.0.0.5@o2ib:/lfs01/home"
+  return mount.type == "lustre" && colon != std::string::npos
+             ? mount.source.substr(colon + 2, mount.source.find('/', colon + 2) - (colon + 2))
+             : "";
 }
 
 std::optional<LustreMount> find_lustre(const std::string &mountinfo, const std::string &mount_point,
                                        const std::string &name) {
-  if (std::string found = lustre_name_at(mountinfo, mount_point); !found.empty()) {
+  const std::vector<Mount> mounts = parse_mountinfo(mountinfo);
+  const Mount *own = mounted_at(mounts, mount_point);
+  if (std::string found = own != nullptr ? lustre_name_of(*own) : ""; !found.empty()) {
     return LustreMount{std::move(found), mount_point};
   }
-  std::istringstream lines(mountinfo);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    std::string id, parent, numbers, within, point;
-    if (fields >> id >> parent >> numbers >> within >> point &&
-        line.find(" - lustre ") != std::string::npos && lustre_name_at(mountinfo, point) == name) {
-      return LustreMount{name, point};
+  for (const Mount &mount : mounts) {
+    if (lustre_name_of(mount) == name && mounted_at(mounts, mount.point) == &mount) {
+      return LustreMount{name, mount.point};
     }
   }
   return std::nullopt;

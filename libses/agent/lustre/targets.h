@@ -13,6 +13,8 @@
 #include <set>
 #include <string>
 
+#include "node/mountinfo.h"
+
 namespace ses::agent {
 
 struct LustreTargets {
@@ -33,10 +35,8 @@ struct LustreTargets {
 [[nodiscard]] std::string ask_lustre_target(const std::string &mount_point, uint16_t ost,
                                             std::atomic<bool> &at_server);
 
-// The name of the Lustre mounted at MOUNT_POINT, from the text of /proc/self/mountinfo; empty when
-// what is mounted there is no Lustre client.  Pure.
-[[nodiscard]] std::string lustre_name_at(const std::string &mountinfo,
-                                         const std::string &mount_point);
+// The name of the Lustre that is mounted there; empty when it is no Lustre client.  Pure.
+[[nodiscard]] std::string lustre_name_of(const Mount &mount);
 
 struct LustreMount {
   std::string file_system, mount_point;

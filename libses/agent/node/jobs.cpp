@@ -195,7 +195,7 @@ std::set<std::string> Jobs::users() {
       spdlog::warn(
           "file {} in the jobs directory is passed over: it is not as the plugin of Slurm or "
           "packaging/slurm writes it",
-          printable(entry->d_name));
+          entry->d_name);
     }
     if (user && users.size() < kMostJobUsers) {
       users.insert(std::move(*user));

@@ -1,11 +1,14 @@
 #include "rates/unwritten.h"
 
+#include <sys/sysmacros.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <sstream>
 
+#include "node/mountinfo.h"
 #include "node/proc_files.h"
 
 namespace ses::agent {
@@ -17,22 +20,20 @@ constexpr size_t kMostKnown = 1024;
 
 } // namespace
 
-std::string device_at(std::string_view mountinfo, std::string_view path) {
-  std::istringstream lines{std::string(mountinfo)};
-  std::string line, device;
-  size_t longest = 0;
-  while (std::getline(lines, line)) { // of two on one place the later one is seen
-    std::istringstream fields(line);
-    std::string id, parent, number, root, place;
-    fields >> id >> parent >> number >> root >> place;
+std::string device_at(const std::string &mountinfo, std::string_view path) {
+  const std::vector<Mount> mounts = parse_mountinfo(mountinfo);
+  const Mount *found = nullptr;
+  for (const Mount &mount : mounts) { // of two on one place the later one is seen
+    const std::string &place = mount.point;
     const bool is_there = path.starts_with(place) && (place == "/" || path.size() == place.size() ||
                                                       path[place.size()] == '/');
-    if (is_there && place.size() >= longest) {
-      longest = place.size();
-      device = number;
+    if (is_there && (found == nullptr || place.size() >= found->point.size())) {
+      found = &mount;
     }
   }
-  return device;
+  return found == nullptr
+             ? ""
+             : std::to_string(major(found->device)) + ":" + std::to_string(minor(found->device));
 }
 
 std::optional<uint64_t> kilobytes_of(std::string_view text,

@@ -45,7 +45,7 @@ private:
 };
 
 // "MAJOR:MINOR" of what is mounted where PATH lies; empty when nothing is.  Pure.
-[[nodiscard]] std::string device_at(std::string_view mountinfo, std::string_view path);
+[[nodiscard]] std::string device_at(const std::string &mountinfo, std::string_view path);
 // Of all lines "NAME: N kB" with one of the names, together; none when there is none.  Pure.
 [[nodiscard]] std::optional<uint64_t> kilobytes_of(std::string_view text,
                                                    std::initializer_list<std::string_view> names);

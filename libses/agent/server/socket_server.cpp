@@ -380,7 +380,7 @@ void SocketServer::give(Id id, const Placement &placement) {
     return;
   }
   spdlog::debug("uid {} pid {}: placement {} on {}, distance {:.3f}", connection.peer.uid,
-                connection.peer.pid, format_id(placement.id), printable(placement.element),
+                connection.peer.pid, format_id(placement.id), placement.element,
                 placement.distance);
   connection.state = State::kAwaitReport;
   connections_.set_deadline(id, Clock::now() + kReportWithin);

@@ -213,8 +213,7 @@ unsigned sweep_stage(const std::string &target, std::chrono::seconds age) {
     }
   }
   if (removed > 0) {
-    spdlog::debug("removed {} files left over in {}/" SES_STAGE_DIRECTORY, removed,
-                  printable(target));
+    spdlog::debug("removed {} files left over in {}/" SES_STAGE_DIRECTORY, removed, target);
   }
   return removed;
 }

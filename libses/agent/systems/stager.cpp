@@ -68,8 +68,7 @@ void Stager::work() {
       in_use_(target);
       in_trouble_.erase(target);
     } else if (in_trouble_.insert(target).second) {
-      spdlog::warn("branch {} is not used for uid {} now: {}", printable(target), uid,
-                   printable(why));
+      spdlog::warn("branch {} is not used for uid {} now: {}", target, uid, why);
     }
     lock.lock();
     results_.push_back({uid, target, why.empty()});

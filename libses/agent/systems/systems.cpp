@@ -4,62 +4,21 @@
 #include <spdlog/spdlog.h>
 #include <sys/sysmacros.h>
 
-#include <cstdio>
-#include <fstream>
-#include <sstream>
-
 #include "lustre/targets.h"
+#include "node/mountinfo.h"
 
 namespace ses::agent {
-
-std::string unescape_mount(const std::string &text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const std::string digits = text.substr(i + 1, 3);
-    if (text[i] == '\\' && digits.size() == 3 &&
-        digits.find_first_not_of("01234567") == std::string::npos) {
-      out += static_cast<char>(std::stoi(digits, nullptr, 8));
-      i += 3;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
-std::string read_mountinfo() {
-  std::ifstream file("/proc/self/mountinfo");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::map<std::string, dev_t> parse_mountinfo(const std::string &text) {
-  std::map<std::string, dev_t> devices;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    // 36 35 98:0 /root /mount/point options … - type source options
-    std::istringstream fields(line);
-    std::string id, parent, numbers, root, mount_point;
-    unsigned major_number = 0, minor_number = 0;
-    if (fields >> id >> parent >> numbers >> root >> mount_point &&
-        std::sscanf(numbers.c_str(), "%u:%u", &major_number, &minor_number) == 2) {
-      devices[unescape_mount(mount_point)] = makedev(major_number, minor_number);
-    }
-  }
-  return devices;
-}
 
 namespace {
 
 // All mounts of the Lustre that SYSTEM is, wherever they are.
-void match_lustre(const std::string &mountinfo, const std::map<std::string, dev_t> &devices,
-                  const StorageSystem &system, std::map<dev_t, StorageSystem> &matched) {
-  std::string name = lustre_name_at(mountinfo, system.mount_point);
+void match_lustre(const std::vector<Mount> &mounts, const Mount *own, const StorageSystem &system,
+                  std::map<dev_t, StorageSystem> &matched) {
+  std::string name = own != nullptr ? lustre_name_of(*own) : "";
   name = name.empty() ? system.name : name;
-  for (const auto &[mount_point, device] : devices) {
-    if (lustre_name_at(mountinfo, mount_point) == name) {
-      matched.try_emplace(device, system);
+  for (const Mount &mount : mounts) {
+    if (lustre_name_of(mount) == name && mounted_at(mounts, mount.point) == &mount) {
+      matched.try_emplace(mount.device, system);
     }
   }
 }
@@ -82,28 +41,27 @@ bool Systems::reread_mounts() {
   return match(mountinfo);
 }
 
-bool Systems::match(std::string mountinfo) {
-  const std::map<std::string, dev_t> devices = parse_mountinfo(mountinfo);
+bool Systems::match(const std::string &mountinfo) {
+  const std::vector<Mount> mounts = parse_mountinfo(mountinfo);
   std::map<dev_t, StorageSystem> matched;
   for (const StorageSystem &system : systems_) {
-    const auto found = devices.find(system.mount_point);
-    if (found != devices.end()) {
-      matched[found->second] = system;
+    const Mount *own = mounted_at(mounts, system.mount_point);
+    if (own != nullptr) {
+      matched[own->device] = system;
     }
     if (system.backend == SES_BACKEND_LUSTRE) {
-      match_lustre(mountinfo, devices, system, matched);
+      match_lustre(mounts, own, system, matched);
     }
   }
   for (const auto &[device, system] : matched) {
     if (!by_device_.contains(device)) {
-      spdlog::info("storage system {} is mounted at {} (device {}:{})", printable(system.name),
-                   printable(system.mount_point), major(device), minor(device));
+      spdlog::info("storage system {} is mounted at {} (device {}:{})", system.name,
+                   system.mount_point, major(device), minor(device));
     }
   }
   for (const auto &[device, system] : by_device_) {
     if (!matched.contains(device)) {
-      spdlog::info("storage system {} is no longer mounted at {}", printable(system.name),
-                   printable(system.mount_point));
+      spdlog::info("storage system {} is no longer mounted at {}", system.name, system.mount_point);
     }
   }
   const bool changed = by_device_ != matched;

@@ -49,7 +49,7 @@ public:
   [[nodiscard]] std::string mount_point_of(const std::string &name) const;
 
 private:
-  bool match(std::string mountinfo);
+  bool match(const std::string &mountinfo);
 
   const UniqueFd mountinfo_;
   mutable std::mutex mutex_;
@@ -57,15 +57,6 @@ private:
   std::vector<StorageSystem> systems_;
   std::map<dev_t, StorageSystem> by_device_;
 };
-
-// The text of /proc/self/mountinfo.
-[[nodiscard]] std::string read_mountinfo();
-
-// A path as it is: mountinfo writes space, tab, newline and backslash as \040 and so on.  Pure.
-[[nodiscard]] std::string unescape_mount(const std::string &text);
-
-// The device mounted last at each mount point, from the text of /proc/self/mountinfo.  Pure.
-[[nodiscard]] std::map<std::string, dev_t> parse_mountinfo(const std::string &text);
 
 } // namespace ses::agent
 

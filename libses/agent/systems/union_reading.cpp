@@ -12,7 +12,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "systems/systems.h"
+#include "node/mountinfo.h"
 
 namespace ses::agent {
 namespace {
@@ -111,25 +111,14 @@ Union parse_union(const std::string &branches, const std::string &min_free,
 }
 
 bool is_trusted_union(const std::string &mountinfo, const std::string &mount_point, uid_t self) {
-  bool trusted = false;
-  std::istringstream lines(mountinfo);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    std::string id, parent, numbers, within, point, word, type, source, options;
-    if (!(fields >> id >> parent >> numbers >> within >> point) ||
-        unescape_mount(point) != mount_point) {
-      continue;
-    }
-    while (fields >> word && word != "-") {
-    }
-    fields >> type >> source >> options;
-    const auto mounted_by = [&](uid_t uid) {
-      return ("," + options + ",").find(",user_id=" + std::to_string(uid) + ",") !=
-             std::string::npos;
-    };
-    trusted = type == "fuse.mergerfs" && within == "/" && (mounted_by(0) || mounted_by(self));
-  }
-  return trusted;
+  const std::vector<Mount> mounts = parse_mountinfo(mountinfo);
+  const Mount *found = mounted_at(mounts, mount_point);
+  const auto mounted_by = [&](uid_t uid) {
+    return ("," + found->options + ",").find(",user_id=" + std::to_string(uid) + ",") !=
+           std::string::npos;
+  };
+  return found != nullptr && found->type == "fuse.mergerfs" && found->root == "/" &&
+         (mounted_by(0) || mounted_by(self));
 }
 
 Union read_union(const std::string &mount_point) {

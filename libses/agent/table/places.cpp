@@ -92,9 +92,9 @@ void log_changes(const TableFacts &facts, const Places &places,
     const std::string &element = facts.rows[row].element, &why = places.why[row];
     std::string &known = logged[element];
     if (known != why && why.empty()) {
-      spdlog::info("{} takes files again", printable(element));
+      spdlog::info("{} takes files again", element);
     } else if (known != why) {
-      spdlog::warn("{} takes no file: {}", printable(element), printable(why));
+      spdlog::warn("{} takes no file: {}", element, why);
     }
     known = why;
   }

@@ -88,7 +88,7 @@ std::optional<unsigned> TableKeeper::slot_of(const std::string &name) {
     systems_[*free].about.name = name;
   } else if (!std::exchange(said_many_systems_, true)) {
     spdlog::warn("more than {} storage systems are mounted here; files on {} are not placed",
-                 SES_TABLE_SYSTEMS, printable(name));
+                 SES_TABLE_SYSTEMS, name);
   }
   return free;
 }
@@ -224,8 +224,8 @@ void TableKeeper::apply_table(const TableAnswer &answer, Time asked_at, Time now
     return; // asked for in full the next time, since its revision is another one
   }
   if (system.candidates->facts() != before) {
-    spdlog::debug("{} has {} candidates, revision {}", printable(answer.system),
-                  system.candidates->size(), printable(answer.revision));
+    spdlog::debug("{} has {} candidates, revision {}", answer.system, system.candidates->size(),
+                  answer.revision);
     count_again(*number);
     ++generation_;
     system.revisions.emplace_back(publisher_->epoch(*number) + 1, system.candidates->facts());

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "system/visible.h"
+
 namespace ses::copy {
 namespace {
 
@@ -37,22 +39,6 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
-// Control characters in names are not sent to a terminal.
-std::string shown(const std::string &text) {
-  std::string safe;
-  for (const char letter : text) {
-    const auto code = static_cast<unsigned char>(letter);
-    if (code < 0x20 || code == 0x7f) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\x%02x", code);
-      safe += escaped;
-    } else {
-      safe += letter;
-    }
-  }
-  return safe;
-}
-
 // A file without a byte of data took no way.
 std::string way_text(const std::optional<Way> &way) {
   return std::string(way ? name_of(*way) : "none");
@@ -73,7 +59,7 @@ void Report::clear_line() {
 
 void Report::say(const std::string &text) {
   clear_line();
-  std::fprintf(stderr, "%s: %s\n", program_.c_str(), shown(text).c_str());
+  std::fprintf(stderr, "%s: %s\n", program_.c_str(), visible(text).c_str());
 }
 
 void Report::expect(std::uint64_t bytes) {
@@ -93,12 +79,13 @@ void Report::copied(const Copied &file) {
     files_.push_back(file);
   } else if (verbose_) {
     clear_line();
-    std::printf("%s: %s%s, %s%s\n", shown(file.target).c_str(),
-                amount(static_cast<double>(file.bytes)).c_str(),
-                file.way ? (" by " + way_text(file.way)).c_str() : "",
-                file.element.empty() ? ("not placed: " + file.not_placed).c_str()
-                                     : ("on " + file.element).c_str(),
-                file.checksum.empty() ? "" : (", XXH3 " + file.checksum).c_str());
+    std::printf(
+        "%s: %s%s, %s%s\n", visible(file.target).c_str(),
+        amount(static_cast<double>(file.bytes)).c_str(),
+        file.way ? (" by " + way_text(file.way)).c_str() : "",
+        visible(file.element.empty() ? "not placed: " + file.not_placed : "on " + file.element)
+            .c_str(),
+        file.checksum.empty() ? "" : (", XXH3 " + file.checksum).c_str());
   }
 }
 
@@ -110,7 +97,7 @@ void Report::skipped(const std::string &path, const std::string &why) {
     stayed_.push_back(path + ": " + why);
   } else if (verbose_) {
     clear_line();
-    std::printf("%s: %s\n", shown(path).c_str(), shown(why).c_str());
+    std::printf("%s: %s\n", visible(path).c_str(), visible(why).c_str());
   }
 }
 
@@ -164,7 +151,7 @@ std::string Report::summary(const WorkingWays &working, double seconds) const {
                 : "\n  without a byte: " + files(total.files);
   }
   for (const auto &[why, count] : why_skipped_) {
-    text += "\n  left: " + files(count) + ": " + shown(why);
+    text += "\n  left: " + files(count) + ": " + visible(why);
   }
   for (const auto &[way, why] : working.refused()) {
     text += "\n  not " + way + ": " + why;
@@ -197,7 +184,7 @@ std::string Report::json(const WorkingWays &working, double seconds, bool interr
     }
   }
   // A name need not be UTF-8.
-  return told.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  return told.dump(2, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 int Report::finish(const WorkingWays &working, bool interrupted) {

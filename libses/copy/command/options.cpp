@@ -11,6 +11,8 @@
 #include <string_view>
 #include <thread>
 
+#include "system/visible.h"
+
 namespace ses::copy {
 namespace {
 
@@ -126,7 +128,8 @@ off_t available_memory() {
 } // namespace
 
 int misuse(const Program &program, const std::string &what) {
-  std::fprintf(stderr, "%s: %s\nTry '%s --help'.\n", program.name, what.c_str(), program.name);
+  std::fprintf(stderr, "%s: %s\nTry '%s --help'.\n", program.name, visible(what).c_str(),
+               program.name);
   return kMisuse;
 }
 

@@ -124,7 +124,7 @@ class _Group(LoadedWhenCalled):
                 sys.stdout.flush()
         except OSError as error:
             if error.filename is not None:
-                from ses.output import visible
+                from ses_client.visible import visible
 
                 click.echo(visible(f"Error: {error.filename}: {error.strerror}."), err=True)
                 raise SystemExit(1) from None
@@ -146,7 +146,7 @@ class _Group(LoadedWhenCalled):
             click.echo(err=True)  # behind ^C
             raise SystemExit(128 + signal.SIGINT) from None
         except SesError as error:
-            from ses.output import visible
+            from ses_client.visible import visible
 
             told = click.ClickException(visible(error.told))
             told.exit_code = error.exit_code  # type: ignore[misc]  # click reads it from the instance

@@ -13,9 +13,10 @@ from typing import IO
 from ses_client.answers.files import COLUMNS, File, FilePage, Received, cause_words, csv_cell
 from ses_client.answers.reading import JSON
 from ses_client.client import ServiceClient
+from ses_client.visible import on_one_line
 
 from ses.columns import Column
-from ses.output import number, on_one_line
+from ses.output import number
 
 _MOST_AT_ONCE = 1000
 

@@ -10,27 +10,25 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
+import click
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from ses_client.errors import SesError
+from ses_client.visible import visible
 
 from ses.columns import Column, fit, shortened
 from ses.whole_file import write_whole
 
 NARROWEST, USUAL, WIDEST = 80, 120, 200
 WHOLE = 1_000_000  # a width that no row has: nothing is folded, shortened or left out
-# Control characters but tab and newline, marks that turn the direction of text, bytes that are no UTF-8.
-_STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_BREAKS = re.compile("[\t\n]")
 
 
 def console(stream: IO[str] | None = None, *, wide: bool = False, width: int = WHOLE) -> Console:
@@ -121,7 +119,12 @@ def line(out: Console, text: str = "", style: str | None = None) -> None:
 
 def print_json(data: Any) -> None:
     """Print JSON on standard output, indented, with a newline at the end."""
-    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(json_text(data))
+
+
+def json_text(data: Any) -> str:
+    """Return JSON in ASCII: what steers a terminal, and bytes that are no UTF-8, are escapes in it."""
+    return json.dumps(data, indent=2) + "\n"
 
 
 def write_json(file: Path, data: Any) -> None:
@@ -130,25 +133,14 @@ def write_json(file: Path, data: Any) -> None:
         print_json(data)
         return
     try:
-        write_whole(file, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+        write_whole(file, json_text(data))
     except OSError as error:
         raise SesError(f"The results cannot be written to {file}: {error.strerror}.") from error
 
 
-def visible(text: str) -> str:
-    """Return a text with what would steer a terminal escaped: ``\\x1b``."""
-    return _STEERS.sub(_escaped, text)
-
-
-def on_one_line(text: str) -> str:
-    """Return a name with its tabs and newlines escaped, too."""
-    return _BREAKS.sub(_escaped, visible(text))
-
-
-def _escaped(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    byte = code - 0xDC00  # how Python reads a byte of a name that is no UTF-8
-    return f"\\x{byte:02x}" if 0x80 <= byte <= 0xFF else found[0].encode("unicode_escape").decode("ascii")
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text and a newline on standard output, or on standard error, outside any table."""
+    click.echo(visible(text), err=err)
 
 
 def plain(out: Console, text: str) -> str:

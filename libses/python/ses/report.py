@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from ses_client.answers.files import Report, Sum, cause_words
+from ses_client.visible import on_one_line
 
 _COLOURS = (("met", "#1a7f37"), ("nearly", "#9a6700"), ("missed", "#cf222e"), ("cannot say", "#8c959f"))
 _WIDTH, _HEIGHT, _MARGIN = 900, 180, 30
@@ -23,15 +24,15 @@ def page(report: Report, about: str, now: float) -> str:
     ratio = "none can be judged" if total.met_ratio is None else f"{total.met_ratio:.0%} of those judged"
     moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(now))
     less = "" if report.complete else "<p>Only the latest files were looked at.</p>"
-    causes = "".join(f"<li>{escape(cause_words(name))}: {count} files</li>" for name, count in report.causes)
-    advice = "".join(f"<li>{escape(text)}</li>" for text in report.advice)
+    causes = "".join(f"<li>{_text(cause_words(name))}: {count} files</li>" for name, count in report.causes)
+    advice = "".join(f"<li>{_text(text)}</li>" for text in report.advice)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>QStorMan: what files received</title>
 <style>body{{font:16px sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1f2328}}
 table{{border-collapse:collapse}}td,th{{padding:.2rem .8rem;text-align:right;border-bottom:1px solid #d0d7de}}
 td:first-child,th:first-child{{text-align:left}}</style></head><body>
 <h1>Did files receive what was required?</h1>
-<p>{escape(about)}; as of {moment}. Met: {total.met} of {total.files} files ({ratio}).</p>{less}
+<p>{_text(about)}; as of {moment}. Met: {total.met} of {total.files} files ({ratio}).</p>{less}
 <h2>By hour</h2>{_hours(report.hours)}
 <h2>By application, worst first</h2>{_rows("application", report.applications)}
 <h2>By job, worst first</h2>{_rows("job", report.jobs)}
@@ -44,10 +45,14 @@ because what was written was still in the memory of the node when the file was c
 """
 
 
+def _text(words: str) -> str:
+    return escape(on_one_line(words))
+
+
 def _rows(title: str, sums: Sequence[Sum]) -> str:
     heads = (title, "files", "met", "nearly", "missed", "cannot say", "short by", "got of predicted")
     rows = "".join(
-        f"<tr><td>{escape(one.name or '-')}</td><td>{one.files}</td><td>{one.met}</td><td>{one.nearly}</td>"
+        f"<tr><td>{_text(one.name or '-')}</td><td>{one.files}</td><td>{one.met}</td><td>{one.nearly}</td>"
         f"<td>{one.missed}</td><td>{one.cannot_say}</td><td>{one.shortfall:.0%}</td>"
         f"<td>{'-' if one.of_forecast is None else f'{one.of_forecast:.0%}'}</td></tr>"
         for one in sums

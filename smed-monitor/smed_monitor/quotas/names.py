@@ -22,7 +22,7 @@ class Names:
         """Return the name of a user, group or project."""
         key = kind, number
         if key not in self._known:
-            self._known[key] = self._find(kind, number) or str(number)
+            self._known[key] = _text(self._find(kind, number)) or str(number)
         return self._known[key]
 
     def _find(self, kind: Kind, number: int) -> str:
@@ -41,3 +41,8 @@ class Names:
             if value.strip() == str(number):
                 return name.strip()
         return ""
+
+
+def _text(name: str) -> str:
+    """Return a name whose bytes may be no UTF-8 as a page can say it."""
+    return name.encode("utf-8", "replace").decode()

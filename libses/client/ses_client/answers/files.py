@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 from ses_client.answers.reading import Answer, At, Part
+from ses_client.visible import on_one_line
 
 _CAUSES = {
     "program": "the program waited elsewhere",
@@ -54,12 +55,14 @@ class File(Part):
 
 
 COLUMNS = tuple(one.name for one in fields(File))
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = tuple("=+-@＝＋－＠")  # spreadsheets take the wide ones, too
 
 
 def csv_cell(value: object) -> object:
-    """Return a value; text that a spreadsheet would take for a formula gets an apostrophe before it."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    """Return a value; text stays on one line, with an apostrophe where a spreadsheet would see a formula."""
+    if not isinstance(value, str):
+        return value
+    return f"'{on_one_line(value)}" if value.lstrip().startswith(_FORMULA) else on_one_line(value)
 
 
 @dataclass(frozen=True, slots=True)

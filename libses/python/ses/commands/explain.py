@@ -13,6 +13,7 @@ from ses_client.answers.files import Received
 from ses_client.answers.selections import Placement, Prediction
 from ses_client.client import ServiceClient
 from ses_client.errors import NotAllowedError, NotFoundError, RefusedError
+from ses_client.visible import on_one_line
 
 from ses.basepath import basepath, same_directory
 from ses.commands.decision import show_candidates, show_refused, show_requirements
@@ -23,7 +24,7 @@ from ses.files import verdict_lines
 from ses.identity import FileIdentity, identify
 from ses.lustre.evidence import on_lustre
 from ses.managed import outside
-from ses.output import console, line, number, on_one_line, print_json
+from ses.output import console, line, number, print_json
 
 _LOOKED_AT = 50
 _ANNOUNCED_SECONDS, _ASK_AGAIN_SECONDS = 2.0, 0.1  # a node tells of a file some tenths of a second late

@@ -15,7 +15,7 @@ from ses_client.errors import NotAllowedError, NotFoundError, SesError, Unavaila
 
 from ses.commands.examples import examples
 from ses.commands.options import Existing
-from ses.output import day
+from ses.output import day, say
 from ses.settings import own_directory, service_address
 
 _LONGEST = 4096
@@ -47,11 +47,9 @@ def login(url: str | None, service_ca: Path | None) -> None:
         _draft(own_directory(), address.url).replace(own_directory() / "service")
     (mine,) = (one for one in found.tokens if one.name == found.shown)
     what = "may read" if mine.scope == "read" else "may do what you may"
-    click.echo(
-        f"{address.url} knows you as {found.user}. The token {mine.name} {what}, until {day(mine.ends)}."
-    )
+    say(f"{address.url} knows you as {found.user}. The token {mine.name} {what}, until {day(mine.ends)}.")
     if os.environ.get("SES_TOKEN_FILE"):
-        click.echo("SES_TOKEN_FILE is set in this shell and goes before it.", err=True)
+        say("SES_TOKEN_FILE is set in this shell and goes before it.", err=True)
 
 
 @click.command(epilog=examples("ses logout"))
@@ -79,7 +77,7 @@ def logout() -> None:
         raise UnavailableError(
             f"The token is forgotten here, and not revoked: {problem}", "Revoke it in the portal."
         )
-    click.echo("Logged out.")
+    say("Logged out.")
 
 
 def _asked_for(url: str) -> str:

@@ -9,11 +9,12 @@ import click
 from rich.console import Console
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError, SesError, UsageError
+from ses_client.visible import on_one_line
 
 from ses.commands.examples import examples
 from ses.commands.options import service_command
 from ses.commands.requirements.storing import save_option, store
-from ses.output import console, line, number, on_one_line, print_json, table, write_json
+from ses.output import console, line, number, print_json, table, write_json
 from ses.profiling.darshan import read_log
 from ses.profiling.needs import MARGIN, Implied, implied, listed
 from ses.profiling.result import Phase, ProgramProfile

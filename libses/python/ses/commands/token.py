@@ -10,7 +10,7 @@ from ses_client.errors import NotAllowedError, UsageError
 from ses.commands.examples import examples
 from ses.commands.groups import WholeSentences
 from ses.commands.options import service_command
-from ses.output import console, day, print_json, table
+from ses.output import console, day, print_json, say, table
 
 
 @click.group(cls=WholeSentences)
@@ -36,9 +36,9 @@ def list_command(client: ServiceClient, as_json: bool, user: str | None) -> None
     elif found.tokens:
         table(console(), ("token", "scope", "made", "ends", "last used"), [_row(one) for one in found.tokens])
     elif user is not None:
-        click.echo(f"{user} has no tokens.")
+        say(f"{user} has no tokens.")
     else:
-        click.echo("You have no tokens. Make one: ses token new NAME, or in the portal.")
+        say("You have no tokens. Make one: ses token new NAME, or in the portal.")
 
 
 @token.command("new", epilog=examples("ses token new laptop --scope read --days 30"))
@@ -56,8 +56,8 @@ def new(client: ServiceClient, as_json: bool, name: str, scope: str, days: int) 
     if as_json:
         print_json(made.json)
         return
-    click.echo(made.secret)
-    click.echo(f"Until {day(made.token.ends)}. Keep it now, such as by: ses login", err=True)
+    say(made.secret)
+    say(f"Until {day(made.token.ends)}. Keep it now, such as by: ses login", err=True)
 
 
 @token.command("revoke", epilog=examples("ses token revoke laptop", "ses token revoke --all --user alice"))
@@ -76,7 +76,7 @@ def revoke(
     if as_json:
         print_json(left.json)
     else:
-        click.echo(f"{name} is revoked." if name else f"All tokens of {left.user} are revoked.")
+        say(f"{name} is revoked." if name else f"All tokens of {left.user} are revoked.")
 
 
 def _for(client: ServiceClient, user: str | None) -> ServiceClient:

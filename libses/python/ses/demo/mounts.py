@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ses.demo.faults import DemoError
 from ses.demo.tools import tool
+from ses.lustre.mounts import read_mounts, unescaped
 
 _MOUNTS = Path("/proc/self/mounts")
 _PATIENCE_SECONDS = 5.0
@@ -16,9 +17,9 @@ def mount_type(directory: Path) -> str | None:
     """Return the file system type mounted on a directory (the topmost one), ``None`` if none is."""
     found = None
     wanted = str(directory)
-    for entry in _MOUNTS.read_text("utf-8", "surrogateescape").splitlines():
+    for entry in read_mounts(_MOUNTS).split("\n")[:-1]:
         fields = entry.split(" ")
-        if _unescaped(fields[1]) == wanted:
+        if unescaped(fields[1]) == wanted:
             found = fields[2]
     return found
 
@@ -38,9 +39,3 @@ def unmount(directory: Path) -> None:
                 tool("umount", "--lazy", str(directory))
                 return
             time.sleep(0.1)
-
-
-def _unescaped(text: str) -> str:
-    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-        text = text.replace(code, character)
-    return text

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from ses_client.answers.elements import Element
 
@@ -27,7 +28,7 @@ def check_socket(path: Path) -> list[Finding]:
             fault(
                 SOCKET,
                 f"{path} cannot be reached: its directory is closed to you.",
-                f"Open it to every user: chmod 755 {path.parent}",
+                f"Open it to every user: chmod 755 {quote(str(path.parent))}",
             )
         ]
     except OSError:
@@ -39,7 +40,7 @@ def check_socket(path: Path) -> list[Finding]:
             fault(
                 SOCKET,
                 f"Not every user may ask at {path} (mode {state.st_mode & 0o777:04o}).",
-                f"Open it: chmod 666 {path}",
+                f"Open it: chmod 666 {quote(str(path))}",
             )
         ]
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from shlex import quote
 
 from ses.doctor.finding import Finding, warning
 
@@ -29,7 +30,8 @@ def check_choices(mount: str) -> list[Finding]:
                 CHOICE,
                 f"The union on {mount} creates by {policy}, which keeps files on the branches that have "
                 "their directory: a file placed on another cannot be linked there, and mergerfs chooses.",
-                f"Mount it with category.create=pfrd, or now: setfattr -n {_POLICIES} -v pfrd {control}",
+                "Mount it with category.create=pfrd, "
+                f"or now: setfattr -n {_POLICIES} -v pfrd {quote(str(control))}",
             )
         )
     exdev = _setting(control, _EXDEV)
@@ -40,7 +42,7 @@ def check_choices(mount: str) -> list[Finding]:
                 f"The union on {mount} has link-exdev={exdev}: where it cannot link a placed file, its "
                 "name is a symbolic link for a moment, which is taken away again, and mergerfs chooses.",
                 f"Mount it with link-exdev=passthrough, "
-                f"or now: setfattr -n {_EXDEV} -v passthrough {control}",
+                f"or now: setfattr -n {_EXDEV} -v passthrough {quote(str(control))}",
             )
         )
     return findings

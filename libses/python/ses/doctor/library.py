@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 
 from ses.doctor.finding import Finding, fault, ok
 
@@ -107,6 +108,6 @@ def _readable(library: Path) -> Finding:
             return fault(
                 LINK,
                 f"Other users cannot load {library}: {one} is closed to them (mode {mode & 0o7777:04o}).",
-                f"Install it where everybody may read, or open it: chmod o+rX {one}",
+                f"Install it where everybody may read, or open it: chmod o+rX {quote(str(one))}",
             )
     return ok(LINK, "every user may load it")

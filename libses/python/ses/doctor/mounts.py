@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from ses_client.answers.elements import Element
 
@@ -54,7 +55,7 @@ def _union(mount: str, members: Sequence[Element]) -> Finding:
         return fault(
             MOUNT,
             f"The union on {mount} has no branches.",
-            f"Add some: setfattr -n {_BRANCHES} -v '+>PATH' {control}",
+            f"Add some: setfattr -n {_BRANCHES} -v '+>PATH' {quote(str(control))}",
         )
     missing = sorted(one.target for one in members if one.target.rstrip("/") not in branches)
     if missing:
@@ -62,8 +63,8 @@ def _union(mount: str, members: Sequence[Element]) -> Finding:
             MOUNT,
             f"The union on {mount} has no branch {', '.join(missing)}, which the site describes; "
             "the agent makes directories on branches only.",
-            f"Add it (setfattr -n {_BRANCHES} -v '+>PATH' {control}), or describe it as the union names it: "
-            f"{', '.join(sorted(branches))}.",
+            f"Add it (setfattr -n {_BRANCHES} -v '+>PATH' {quote(str(control))}), or describe it as "
+            f"the union names it: {', '.join(sorted(branches))}.",
         )
     return ok(
         MOUNT, f"{mount}: mergerfs with {len(branches)} branches, all {len(members)} elements among them"
@@ -96,7 +97,7 @@ def _staging(members: Sequence[Element]) -> list[Finding]:
                     STAGE,
                     f"{directory} is not a directory of the agent's that only it can write "
                     f"(owner uid {state.st_uid}, mode {stat.S_IMODE(state.st_mode):04o}).",
-                    f"Remove or rename it; the agent makes its own: rm -r {directory}",
+                    f"Remove or rename it; the agent makes its own: rm -r {quote(str(directory))}",
                 )
             )
             continue
@@ -118,7 +119,7 @@ def _swappable(branch: str) -> list[Finding]:
                 STAGE,
                 f"{branch} belongs to uid {state.st_uid}, who could put other directories there: the agent "
                 "places files of nobody else on it.",
-                f"Give it to root: chown root {branch}",
+                f"Give it to root: chown root {quote(str(branch))}",
             )
         ]
     if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not state.st_mode & stat.S_ISVTX:
@@ -127,7 +128,7 @@ def _swappable(branch: str) -> list[Finding]:
                 STAGE,
                 f"Others can write {branch} and rename what is not theirs (mode "
                 f"{stat.S_IMODE(state.st_mode):04o}): the agent does not use it.",
-                f"Let everybody rename only what is their own: chmod +t {branch}",
+                f"Let everybody rename only what is their own: chmod +t {quote(str(branch))}",
             )
         ]
     return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Sequence
+from shlex import quote
 
 import urllib3
 from ses_client.address import read_token
@@ -44,7 +45,7 @@ def check_token(client: ServiceClient) -> Finding:
         read_token(path)
         mode = stat.S_IMODE(path.stat().st_mode)
     except (NotAllowedError, OSError) as error:
-        return fault(TOKEN, str(error), f"One line, readable by you alone: chmod 600 {path}")
+        return fault(TOKEN, str(error), f"One line, readable by you alone: chmod 600 {quote(str(path))}")
     return ok(TOKEN, f"{path} (mode {mode:04o})")
 
 

@@ -5,13 +5,13 @@ Says what was seen and nothing else: rates, tiers of disks and labels are for an
 
 from __future__ import annotations
 
-import re
-
+from ses.literal import literal
 from ses.lustre.targets import FileSystem, Target
 
 _HEAD = """\
-# {name}, as seen from a client at {mount}.  Add nominal rates (qsm:nominalReadRate, qsm:nominalWriteRate)
-# where they are known, and what links of servers carry (qsm:linkRate); see docs/site.md.
+# {name_literal}, as seen from a client at {mount_literal}.  Add nominal rates
+# (qsm:nominalReadRate, qsm:nominalWriteRate) where they are known, and what links of servers carry
+# (qsm:linkRate); see docs/site.md.
 @prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -19,8 +19,8 @@ _HEAD = """\
 @prefix : <https://w3id.org/qstorman/site/{name}/> .
 
 :{name} a qsm:LustreFileSystem ;
-    rdfs:label "Lustre {name}"@en ;
-    qsm:name "{name}" ;
+    rdfs:label {label_literal}@en ;
+    qsm:name {name_literal} ;
     qsm:mountPoint {mount_literal} .
 """
 _UNKNOWN_SERVER = "unknown"
@@ -31,7 +31,12 @@ def turtle(system: FileSystem) -> str:
     servers = sorted({one.server or _UNKNOWN_SERVER for one in system.targets})
     numbers = {server: number for number, server in enumerate(servers, 1)}
     parts = [
-        _HEAD.format(name=system.name, mount=system.mount_point, mount_literal=literal(system.mount_point)),
+        _HEAD.format(
+            name=system.name,
+            name_literal=literal(system.name),
+            label_literal=literal(f"Lustre {system.name}"),
+            mount_literal=literal(system.mount_point),
+        ),
         *(f":server{number} a qsm:Server ; qsm:name {literal(name)} .\n" for name, number in numbers.items()),
         *(_element(system, one, numbers[one.server or _UNKNOWN_SERVER]) for one in system.targets),
     ]
@@ -67,9 +72,3 @@ def _state(target: Target) -> str:
     if "N" in target.flags:
         return "Draining"
     return "Degraded" if "D" in target.flags else "Active"
-
-
-def literal(text: str) -> str:
-    """Return a text as Turtle writes it."""
-    escaped = re.sub(r'[\\"]', lambda found: "\\" + found[0], text)
-    return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\u{ord(found[0]):04X}", escaped) + '"'

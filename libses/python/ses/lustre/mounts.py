@@ -27,26 +27,32 @@ def parse_mountinfo(text: str) -> list[LustreMount]:
     The targets of a server, which have the same type, are left out: their source is a block device.
     """
     found = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         before, dash, after = line.partition(" - ")
         fields, ends = before.split(" "), after.split(" ")
         if not dash or len(fields) < 5 or len(ends) < 2 or ends[0] != "lustre":
             continue
-        nids, colon, rest = _plain(ends[1]).rpartition(":/")
+        nids, colon, rest = unescaped(ends[1]).rpartition(":/")
         name, _, fileset = rest.partition("/")
         if colon and nids and name:
-            found.append(LustreMount(_plain(fields[4]), name, f"/{fileset}"))
+            found.append(LustreMount(unescaped(fields[4]), name, f"/{fileset}"))
     return found
 
 
-def _plain(text: str) -> str:
+def read_mounts(file: Path) -> str:
+    """Return the text of mountinfo or mounts of /proc; a line ends with a line feed, and at nothing else."""
+    return os.fsdecode(file.read_bytes())
+
+
+def unescaped(text: str) -> str:
+    """Return a field as it is: space, tab, line feed and backslash are written as octal numbers there."""
     return _ESCAPE.sub(lambda found: chr(int(found[1], 8)), text)
 
 
 def mount_of(path: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> LustreMount:
     """Return the Lustre that holds a path; raises NotFoundError."""
     wanted = os.path.realpath(path)
-    mounts = parse_mountinfo(mountinfo.read_text("utf-8", "replace"))
+    mounts = parse_mountinfo(read_mounts(mountinfo))
     over = [one for one in mounts if os.path.commonpath([wanted, one.mount_point]) == one.mount_point]
     if not over:
         known = ", ".join(one.mount_point for one in mounts) or "none"

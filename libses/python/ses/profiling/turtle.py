@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
 from ses_client.errors import UsageError
 
+from ses.literal import literal
 from ses.profiling.needs import Implied
 from ses.profiling.result import ProgramProfile
 
@@ -36,7 +36,7 @@ def turtle_of(name: str, needs: Sequence[Implied], found: ProgramProfile) -> str
 
 <https://w3id.org/qstorman/site/profile/{name}> a qsm:Profile ;
     rdfs:label "{name}"@en ;
-    skos:definition {json.dumps(f"What {program} needed when it was measured."[:500])}@en ;
+    skos:definition {literal(f"What {program} needed when it was measured."[:500])}@en ;
     qsm:name "{name}" ;
     qsm:requires {requires} ."""
 

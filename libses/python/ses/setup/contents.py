@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ses.literal import literal
 from ses.setup.storage import Storage, Target
 
 SERVICE_PORT, MONITOR_PORT, PORTAL_PORT = 8630, 8631, 8632
@@ -113,10 +113,10 @@ def _targets(storage: Sequence[Storage]) -> str:
 
 
 def _target(target: Target, system: Storage) -> str:
-    said = [f"\n# The elements of {system.mount_point}.", "[[target]]"]
-    said += [f"name = {json.dumps(target.name)}", f"collector = {json.dumps(target.collector)}"]
+    said = [f"\n# The elements of {literal(system.mount_point)}.", "[[target]]"]
+    said += [f"name = {literal(target.name)}", f"collector = {literal(target.collector)}"]
     if target.url:
-        said += [f"url = {json.dumps(target.url)}", "timeout_seconds = 1.0"]
+        said += [f"url = {literal(target.url)}", "timeout_seconds = 1.0"]
     if target.paths:
-        said.append(f"paths = {json.dumps(list(target.paths))}")
+        said.append(f"paths = [{', '.join(map(literal, target.paths))}]")
     return "\n".join(said) + "\n"

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from ses_client.errors import NotFoundError, UsageError
 
-from ses.lustre.description import literal
+from ses.literal import literal
 from ses.lustre.description import turtle as lustre_turtle
 from ses.lustre.mounts import mount_of
 from ses.lustre.parameters import Parameters

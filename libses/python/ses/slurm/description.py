@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from ses.lustre.description import literal
+from ses.literal import literal
 from ses.slurm.nodes import Cluster, NodeClass
 
 _HEAD = """\
-# The nodes of the Slurm cluster {name}.  Add what the classes mount (qsm:hasAccess) and rates of links
-# (qsm:linkRate) where that is known; see docs/nodes.md.
+# The nodes of the Slurm cluster {name_literal}.  Add what the classes mount (qsm:hasAccess) and
+# rates of links (qsm:linkRate) where that is known; see docs/nodes.md.
 @prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @base <https://w3id.org/qstorman/site/{base}/> .
 """
@@ -22,7 +22,7 @@ def turtle(cluster: Cluster) -> str:
     """Return the description; every switch with nodes of its own is a link that its classes share."""
     links = sorted({one.uplink for one in cluster.classes if one.uplink})
     parts = [
-        _HEAD.format(name=cluster.name, base=quote(cluster.name, safe="")),
+        _HEAD.format(name_literal=literal(cluster.name), base=quote(cluster.name, safe="")),
         *(f"{_link(name)} a qsm:NetworkLink ; qsm:name {literal(name)} .\n" for name in links),
         *map(_class, cluster.classes),
     ]

@@ -14,13 +14,13 @@ from typing import Any
 
 from ses_client.errors import NotFoundError
 
-from ses.lustre.description import literal
+from ses.literal import literal
 
 _BRANCHES = "user.mergerfs.branches"
 _STATES = {"RW": "Active", "RO": "ReadOnly", "NC": "Draining"}
 _LONGEST_NAME = 31
 _HEAD = """\
-# The union at {mount_literal}, as seen from {server}.  Add nominal rates
+# The union at {mount_literal}, as seen from {server_literal}.  Add nominal rates
 # (qsm:nominalReadRate, qsm:nominalWriteRate) where they are known; see the vocabulary.
 @prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
@@ -95,7 +95,6 @@ def turtle(union: Union) -> str:
     """Return the description; every branch is an element, served by this machine."""
     head = _HEAD.format(
         name=union.name,
-        server=union.server,
         mount_literal=literal(union.mount_point),
         server_literal=literal(union.server),
     )

@@ -14,7 +14,8 @@ from ses_service.knowledge.terms import ontology_directory
 _LOCAL = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _RELATIVE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.%-]*(/[A-Za-z0-9_.%-]+)*")
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# Control characters, marks of direction and what else cannot be seen.
+_HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
 
@@ -88,7 +89,7 @@ def _literal(literal: Literal) -> str:
         return text
     if literal.datatype == XSD.boolean and text in ("true", "false"):
         return text
-    escaped = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04X}", text.translate(_ESCAPES))
+    escaped = _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04X}", text.translate(_ESCAPES))
     if literal.language:
         return f'"{escaped}"@{literal.language}'
     return f'"{escaped}"' + (f"^^{iri(URIRef(literal.datatype))}" if literal.datatype else "")

@@ -22,7 +22,7 @@ from ses.commands.advise.last import compare
 from ses.commands.examples import examples
 from ses.commands.options import service_command, subject_options
 from ses.last_forecast import Kept, keep
-from ses.output import console, line, number, print_json, table
+from ses.output import console, line, number, print_json, say, table
 from ses.own_link import Link, own_link
 from ses.profiling.darshan import read_log
 from ses.profiling.needs import LEAST_BYTES, implied
@@ -93,7 +93,7 @@ def advise(
     stored = _stored(client, kept) if kept is not None and not Path(kept).exists() else None
     found, status = _profile(program, kept, darshan) if stored is None else (_as_run(stored), 0)
     if status:
-        click.echo(f"{program[0]} ended with status {status}: what follows is of that run.", err=True)
+        say(f"{program[0]} ended with status {status}: what follows is of that run.", err=True)
     needs = [one.requirement for one in implied(found)] if stored is None else stored.requirements
     moved = found.read_bytes + found.written_bytes
     if moved < LEAST_BYTES:
@@ -105,19 +105,19 @@ def advise(
         if one.read is not None and one.write is not None
     ]
     if not places:
-        click.echo("No element is left whose rates are known.", err=True)
+        say("No element is left whose rates are known.", err=True)
         raise SystemExit(EXIT_NOT_FOUND)
     carries = own_link(client, user) if stated is None else stated
     work = _work(found, in_turn)
     predicted = forecasts(work, places, carries.rate)
-    say = advice(predicted[0], predicted, work)
+    hint = advice(predicted[0], predicted, work)
     named = " ".join(found.command) or "a program"
     keep(Kept(time.time(), named, user, application, work, tuple(places), carries.rate))
     if as_json:
         print_json(
             {
                 "measured_seconds": found.seconds,
-                "advice": say,
+                "advice": hint,
                 "forecasts": [_facts(one) for one in predicted],
                 "together_on_all": sum(one.together for one in predicted if len(one.elements) == 1),
                 "link": _link_facts(carries),
@@ -125,7 +125,7 @@ def advise(
             }
         )
     else:
-        _show(found, predicted, carries, say, bool(program), selection.notes)
+        _show(found, predicted, carries, hint, bool(program), selection.notes)
 
 
 def _need_libses() -> None:
@@ -197,7 +197,7 @@ def _link_facts(link: Link) -> dict[str, Any]:
 
 
 def _show(
-    found: ProgramProfile, predicted: list[Forecast], link: Link, say: str, ran: bool, notes: Sequence[str]
+    found: ProgramProfile, predicted: list[Forecast], link: Link, hint: str, ran: bool, notes: Sequence[str]
 ) -> None:
     out = console(sys.stderr if ran else sys.stdout)
     line(
@@ -214,6 +214,6 @@ def _show(
     table(out, ("where", ">seconds", "binds", "would allow, MB/s", ">fit at once"), rows)
     line(out, f"Fit at once, {fitting(min(predicted, key=lambda one: one.seconds))}")
     line(out, f"Fit at once, {fitting_on_all(predicted)}")
-    line(out, say)
+    line(out, hint)
     for note in notes:
         line(out, f"Note: {note}", "yellow")

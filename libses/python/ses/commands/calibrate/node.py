@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import socket
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
-import click
 from ses_client.errors import SesError
 
+from ses.literal import literal
 from ses.node_calibration import NodeRates, address_of, measure_link, measure_node, receive
-from ses.output import console, line, print_json, table
+from ses.output import console, line, print_json, say, table
 
 _METHOD = "ses calibrate --node: copies of 64 MiB timed by processor time, best of 8"
 
@@ -62,10 +61,10 @@ def turtle_of(host: str, found: NodeRates, now: datetime) -> str:
 @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
 
 <https://w3id.org/qstorman/site/calibration/{name}> a qsm:NodeCalibration ;
-    qsm:name {json.dumps(name)} ;
+    qsm:name {literal(name)} ;
     qsm:cores {found.cores} ;
 {facts}    qsm:calibratedAt "{now:%Y-%m-%dT%H:%M:%SZ}"^^xsd:dateTime ;
-    qsm:calibrationMethod {json.dumps(method)} ."""
+    qsm:calibrationMethod {literal(method)} ."""
 
 
 def _listen(where: str) -> None:
@@ -73,8 +72,8 @@ def _listen(where: str) -> None:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with socket.create_server((host, port), family=family) as server:
-            click.echo(f"Waiting for one ses calibrate --node --peer at {where} ...", err=True)
+            say(f"Waiting for one ses calibrate --node --peer at {where} ...", err=True)
             received = receive(server)
     except OSError as error:
         raise SesError(f"Nothing was received at {where}: {error}.") from None
-    click.echo(f"Received {received / 1e6:.0f} MB.", err=True)
+    say(f"Received {received / 1e6:.0f} MB.", err=True)

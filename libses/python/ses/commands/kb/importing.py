@@ -14,7 +14,7 @@ from ses.commands.examples import examples
 from ses.commands.kb.changes import show_conflicts, show_subjects
 from ses.commands.kb.validate import read_turtle
 from ses.commands.options import service_command
-from ses.output import console, line, print_json
+from ses.output import console, line, print_json, say
 
 _PLAIN = 200_000
 """Characters of a text that is sent as it is; a longer one is packed."""
@@ -108,7 +108,7 @@ def question(file: str, mode: str, format_: str | None = None) -> JSON:
 def _progress(large: bool, text: str) -> None:
     """Say on standard error what takes long, so that nobody takes it for stuck."""
     if large:
-        click.echo(text, err=True)
+        say(text, err=True)
 
 
 def _tell(error: RefusedError, file: str) -> None:
@@ -116,5 +116,5 @@ def _tell(error: RefusedError, file: str) -> None:
     if error.status != 422 or not error.faults:
         raise error
     for fault in error.faults:
-        click.echo(fault, err=True)
-    click.echo(f"Error: {file} is refused; nothing was changed.", err=True)
+        say(fault, err=True)
+    say(f"Error: {file} is refused; nothing was changed.", err=True)

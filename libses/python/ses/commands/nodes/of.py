@@ -12,7 +12,7 @@ from ses.commands.examples import examples
 from ses.commands.options import FileName, current_user, service_command
 from ses.near.execution.executors import usual
 from ses.near.placing import Site, own_names
-from ses.output import console, line, print_json
+from ses.output import console, line, print_json, say
 
 
 @click.command(epilog=examples("ses nodes of /srv/union/alice/output.dat"))
@@ -33,6 +33,6 @@ def of(client: ServiceClient, as_json: bool, file: Path, address: bool) -> None:
     if as_json:
         print_json({"file": str(file), "node": node, "address": found, "elements": elements})
     elif address:
-        click.echo(found)
+        say(found)
     else:
         line(console(), f"{file}: {node} holds it ({', '.join(elements)})")

@@ -14,7 +14,7 @@ from ses.columns import Column
 from ses.commands.decision import show_requirements
 from ses.commands.examples import examples
 from ses.commands.options import service_command, subject_options, wide_option
-from ses.output import console, line, number, print_json, table
+from ses.output import console, line, number, print_json, say, table
 from ses.quantities import requirements_in
 
 
@@ -80,7 +80,7 @@ def rank(
     elif lines:
         for one in selection.nodes:
             rates = f"{number(one.read, 3)} {number(one.write, 3)}"
-            click.echo(f"{one.node} {one.distance:.6f} {rates} {one.element}")
+            say(f"{one.node} {one.distance:.6f} {rates} {one.element}")
     else:
         _show(console(wide=wide), selection, f"{user}{f':{application}' if application else ''}")
     if not selection.nodes:

@@ -18,7 +18,7 @@ from ses.commands.groups import WholeSentences
 from ses.commands.options import service_command, subject_options
 from ses.commands.requirements.derive import derive
 from ses.commands.requirements.storing import LEVELS
-from ses.output import console, line, print_json, table
+from ses.output import console, line, print_json, say, table
 from ses.quantities import make_requirement, requirements_in, written
 
 
@@ -167,7 +167,7 @@ def profile(client: ServiceClient, as_json: bool, name: str) -> None:
     if as_json:
         print_json({"profile": name, "requirements": [one.as_json() for one in found.requirements]})
     else:
-        click.echo(" ".join(written(one) for one in found.requirements))
+        say(" ".join(written(one) for one in found.requirements))
 
 
 requirements.add_command(derive)

@@ -9,6 +9,8 @@ from ses_client.answers.reading import JSON
 from ses_client.answers.requirements import Requirement
 from ses_client.client import ServiceClient
 
+from ses.output import say
+
 LEVELS = ("application", "user", "vo", "site", "profile")
 
 save_option = click.option(
@@ -38,4 +40,4 @@ def store(
         profile=before.profile,
         about=about if level == "profile" else None,
     )
-    click.echo(f"Stored for {level} {name}: revision {stored.revision}.", err=True)
+    say(f"Stored for {level} {name}: revision {stored.revision}.", err=True)

@@ -1,0 +1,24 @@
+"""Texts as Turtle and TOML write them: both have the same strings."""
+
+from __future__ import annotations
+
+import re
+
+from ses_client.errors import SesError
+from ses_client.visible import is_hidden, visible
+
+_ESCAPED = re.compile(r'[\\"]')
+
+
+def literal(text: str) -> str:
+    """Return a text in quotation marks; raises SesError for bytes that are no UTF-8: neither can say them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise SesError(f"{visible(text)} is no UTF-8, and so cannot be described; rename it.") from None
+    escaped = _ESCAPED.sub(lambda found: "\\" + found[0], text)
+    return '"' + "".join(_code(one) if is_hidden(one) else one for one in escaped) + '"'
+
+
+def _code(one: str) -> str:
+    return f"\\u{ord(one):04X}" if ord(one) <= 0xFFFF else f"\\U{ord(one):08X}"
