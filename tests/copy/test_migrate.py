@@ -135,3 +135,40 @@ def test_a_file_whose_owner_or_group_would_change_stays(built: Path, union: Unio
         assert stat.S_IMODE(lying.stat().st_mode) == 0o664
         assert union.copies(lying) == [0]
         assert not list(union.path.glob(".ses-[pr]*"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="files of several users need root")
+@pytest.mark.parametrize("kind", ["file", "name of a file", "link", "directory", "FIFO"])
+def test_what_another_user_put_in_the_partial_files_place_leads_nowhere(
+    union: Union, lying: Path, tmp_path: Path, migrate: Migrate, kind: str
+) -> None:
+    """It is removed, or named where it stays; nothing is written through it."""
+    union.agent.choose = lambda _: 1
+    before = lying.read_bytes()
+    victim, partial = union.path / "victim", lying.with_name(".ses-partial.data")
+    outside = tmp_path / "outside"
+    for one in (victim, outside):
+        one.write_text("untouched")
+        one.chmod(0o600)
+    {
+        "file": lambda: partial.write_text("planted"),
+        "name of a file": lambda: os.link(victim, partial),
+        "link": lambda: partial.symlink_to(outside),
+        "directory": lambda: (partial / "kept").mkdir(parents=True),
+        "FIFO": lambda: os.mkfifo(partial),
+    }[kind]()
+    if kind != "name of a file":
+        os.chown(partial, NOBODY, NOBODY, follow_symlinks=False)
+    report = migrate(lying, status=1 if kind == "directory" else 0)
+    assert [one.read_text() for one in (victim, outside)] == ["untouched"] * 2
+    assert [one.stat().st_mode & 0o7777 for one in (victim, outside)] == [0o600] * 2
+    assert lying.read_bytes() == before
+    assert lying.stat().st_uid == os.geteuid()
+    if kind == "directory":
+        (said,) = report["failures"]
+        assert ".ses-partial.data beside it is in the way and cannot be removed" in said
+        assert (partial / "kept").is_dir()
+        assert union.copies(lying) == [0]
+    else:
+        assert not os.path.lexists(partial)
+        assert union.copies(lying) == [1]

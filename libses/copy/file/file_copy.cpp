@@ -124,10 +124,10 @@ Descriptor FileCopy::create_whole(ses_result &result) const {
   if (!file && errno == EEXIST) {
     const Descriptor left_over = open_left_over(directory_->get(), partial_);
     refuse_shared(left_over.get());
-    if (unlinkat(directory_->get(), partial_.c_str(), 0) == 0) {
-      file =
-          create_placed(directory_->get(), partial_, from_.st_size, options_.needs.get(), result);
+    if (unlinkat(directory_->get(), partial_.c_str(), 0) != 0) {
+      throw failed(target_, partial_ + " beside it is in the way and cannot be removed");
     }
+    file = create_placed(directory_->get(), partial_, from_.st_size, options_.needs.get(), result);
   }
   refuse_shared(file.get());
   return file;
