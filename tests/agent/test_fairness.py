@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -117,3 +118,27 @@ def test_flood_of_one_user_shuts_nobody_out(
     for number in range(100):
         wait_until(partial(is_created, tmp_path / f"file{number}"), "somebody else gets through")
     assert all(process.poll() is None for process in flood), "the flood went on meanwhile"
+
+
+@pytest.mark.root
+def test_two_users_who_fill_the_agent_keep_no_third_out(
+    start: Callable[..., Agent], service: ServiceDouble, device: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = start(service.url, "--answer-ms", "200")
+    monkeypatch.chdir(agent.socket.parent)  # pytest closes the folders above
+    held: list[socket.socket] = []
+    try:
+        while not agent.says("too many connections"):
+            assert len(held) < 5000, "nothing limits the connections"
+            os.seteuid(20001 + len(held) % 2)
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
+            held.append(connection)
+            with contextlib.suppress(BlockingIOError):
+                connection.connect(agent.socket.name)
+            os.seteuid(0)
+        with agent.ask(device) as conversation:
+            assert conversation.answer.status == side.PLACE
+    finally:
+        os.seteuid(0)
+        for connection in held:
+            connection.close()

@@ -34,7 +34,7 @@ def serve(
         log.info("listening", url=listener.url)
 
     try:
-        listen_and_serve(behind, listener, ready=ready, times=_TIMES)
+        listen_and_serve(behind, listener, ready=ready, times=_TIMES, most=4096)
     finally:
         behind.close()
 

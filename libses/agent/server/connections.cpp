@@ -1,10 +1,27 @@
 #include "server/connections.h"
 
+#include <algorithm>
+
 namespace ses::agent {
 
 bool Connections::has_room_for(uid_t uid) const {
   const auto found = of_uid_.find(uid);
   return connections_.size() < most_ && (found == of_uid_.end() || found->second < most_ / 2);
+}
+
+std::optional<Connections::Id> Connections::gives_way_to(uid_t uid) const {
+  const auto found = of_uid_.find(uid);
+  const auto largest =
+      std::max_element(of_uid_.begin(), of_uid_.end(),
+                       [](const auto &a, const auto &b) { return a.second < b.second; });
+  if (connections_.size() < most_ || largest == of_uid_.end() ||
+      largest->second <= (found == of_uid_.end() ? 0 : found->second) + 1) {
+    return std::nullopt;
+  }
+  const auto due = std::find_if(deadlines_.begin(), deadlines_.end(), [&](const auto &entry) {
+    return connections_.at(entry.second).peer.uid == largest->first;
+  });
+  return due->second;
 }
 
 Connections::Id Connections::add(UniqueFd fd, const ucred &peer, Time deadline) {

@@ -169,6 +169,9 @@ void SocketServer::accept_some() {
       bin_.hang_up(std::move(fd)); // as below
       continue;
     }
+    if (const auto other = connections_.gives_way_to(peer.uid)) {
+      drop(*other);
+    }
     if (!connections_.has_room_for(peer.uid)) {
       if (!said_full_) {
         spdlog::warn("too many connections, the last of uid {}: more are turned away", peer.uid);

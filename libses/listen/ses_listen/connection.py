@@ -65,6 +65,7 @@ class _Flow(FlowControl):
 class Connection(HttpToolsProtocol):
     """A connection whose requests must arrive whole, in time and with a head of bounded size."""
 
+    _who = ""
     _head: int | None = 0
     _arrival: asyncio.TimerHandle | None = None
     _arriving = False
@@ -83,15 +84,32 @@ class Connection(HttpToolsProtocol):
         self.intake = cast(Application, self.config.app).intake
         self.flow = self._reading = _Flow(self.transport)
         self._expect()
+        self.client = self.client or self.local_client()
+        self._who = self.client[0] if self.client else ""
+        self.intake.places.take(self._who, self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
+        self.intake.places.leave(self._who, self)
         self._arrived()
         if self._idle is not None:
             self._idle.cancel()
         self._later = b""
         self._discount()
         super().connection_lost(exc)
+
+    def local_client(self) -> tuple[str, int] | None:
+        """Return who is at the other end, where that is no address of a network."""
+        return None
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request is answered now."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def give_way(self) -> None:
+        """Let another connection have this one's place."""
+        self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes, as long as the head is not too large, up to a request that has to wait its turn."""

@@ -5,6 +5,8 @@ Whoever can connect can begin requests, with or without a token; beyond this the
 
 from __future__ import annotations
 
+from ses_listen.places import Places
+
 MOST = 64 * 2**20
 
 
@@ -14,6 +16,7 @@ class Intake:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self.held = 0
+        self.places = Places()
 
     def take(self, size: int) -> bool:
         """Count these bytes, or return that they are too many."""

@@ -20,6 +20,7 @@ from typing import Any
 from uvicorn import Config, Server
 
 from ses_listen.connection import ARRIVAL, Connection
+from ses_listen.places import MOST
 from ses_listen.tls import FollowedTls
 
 _BACKLOG = 4096
@@ -73,14 +74,16 @@ def serve(
     connection: type[Connection] = Connection,
     headers: tuple[tuple[str, str], ...] = (),
     times: Times = Times(),
+    most: int = MOST,
 ) -> None:
     """Serve until a signal to end comes; ``ready`` is called when connections are accepted.
 
-    ``app`` is an ASGI application with an ``intake``.  At ``local``, a UNIX socket, plain HTTP that does not
-    leave the machine.  ``ending`` is called, in the loop, before requests get their ``grace``.  Must be
+    ``app`` is an ASGI application with an ``intake``.  There are ``most`` connections at once, and no more
+    than three quarters of the files this process may open.  At ``local``, a UNIX socket, plain HTTP that does
+    not leave the machine.  ``ending`` is called, in the loop, before requests get their ``grace``.  Must be
     called from the main thread.
     """
-    _allow_many_connections()
+    app.intake.places.most = min(most, _allow_many_connections() * 3 // 4)
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # no client may fill the log
     options: dict[str, Any] = {
         "loop": "uvloop",
@@ -177,7 +180,8 @@ def tell_systemd(state: str) -> None:
             notices.sendto(state.encode(), "\0" + path[1:] if path[0] == "@" else path)
 
 
-def _allow_many_connections() -> None:
+def _allow_many_connections() -> int:
     """Raise the limit of open files as far as the system lets us: each agent may keep a connection."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard

@@ -54,12 +54,15 @@ class Connection(LimitedConnection):
     _edge: Edge
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request; at a UNIX socket the kernel says who it is."""
+        """Wait for the first request."""
         super().connection_made(transport)
         self._edge = cast(Edge, self.config.app)
-        if self.client is None and (plain := transport.get_extra_info("socket")) is not None:
-            local = remote_of(plain.fileno())
-            self.client = None if local is None else (local, 0)
+
+    def local_client(self) -> tuple[str, int] | None:
+        """Return who is at a UNIX socket: the kernel says it."""
+        plain = self.transport.get_extra_info("socket")
+        local = None if plain is None else remote_of(plain.fileno())
+        return None if local is None else (local, 0)
 
     def on_headers_complete(self) -> None:
         """See who answers, and whether there is too much to do."""

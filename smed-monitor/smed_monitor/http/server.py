@@ -44,6 +44,7 @@ def serve(
             behind,
             listener,
             ready=lambda: log.info("listening", url=listener.url),
+            most=4096,
             ending=monitor.table.close,  # who waits is sent home
             headers=(("Ses-Version", version("qstorman-smed-monitor")),),
         )
