@@ -165,3 +165,25 @@ def test_one_session_of_shared_memory_that_is_killed_for_memory_ends_no_other() 
     unit = (ROOT / "packaging/systemd/ses-share-agent.service").read_text().splitlines()
     assert any(line.startswith("MemoryMax=") for line in unit)
     assert "OOMPolicy=continue" in unit
+
+
+CLOSED = {
+    *("CapabilityBoundingSet", "LockPersonality", "MemoryMax", "NoNewPrivileges", "PrivateDevices"),
+    *("PrivateTmp", "ProtectClock", "ProtectControlGroups", "ProtectHome", "ProtectKernelLogs"),
+    *("ProtectKernelModules", "ProtectKernelTunables", "ProtectSystem", "RestrictAddressFamilies"),
+    *("RestrictNamespaces", "RestrictRealtime", "RestrictSUIDSGID", "SystemCallArchitectures"),
+}
+# What a unit cannot do without: files of users are anywhere, and have any mode.
+OPEN = {
+    "ses-agent": {"PrivateTmp", "ProtectHome", "ProtectSystem", "RestrictSUIDSGID"},
+    "ses-apply@": {"ProtectHome"},
+}
+
+
+@pytest.mark.parametrize(
+    "unit", sorted((ROOT / "packaging/systemd").glob("*.service")), ids=lambda one: one.stem
+)
+def test_each_unit_is_as_closed_as_the_others(unit: Path) -> None:
+    lines = unit.read_text().splitlines()
+    stated = {name for name, _, value in (one.partition("=") for one in lines) if value != "no"}
+    assert CLOSED - stated == OPEN.get(unit.stem, set())
