@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mergerfs_union import Union
 
 MALLORY = 4242
 USER = 4243
@@ -163,3 +164,48 @@ def test_what_is_exchanged_at_any_moment_leads_nowhere(
         assert status == 0 or "ses-copy: " in said
     if swap.startswith(("home/data>", "home/data/sub>")):
         assert any("is another directory now" in said or "symbolic link" in said for _, said in ends)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("uid", [0, USER], ids=["root", "user"])
+@pytest.mark.parametrize(
+    "swap",
+    ["home>away,plant/link>home", "home/data>away/data,plant/file>home/data"],
+    ids=["the directory, by a link", "the file, by a link"],
+)
+def test_what_is_exchanged_during_a_migration_leads_nowhere(
+    swapper: Path, built: Path, union: Union, swap: str, uid: int
+) -> None:
+    """Between branches of a union; both files keep bytes, owner, mode and times, wherever the name leads."""
+    union.agent.choose = lambda _: 1
+    union.path.chmod(0o777)
+    ends = []
+    for number in range(1, 1000):
+        top = union.path / f"{number}"
+        for directory in ("home", "victim", "plant", *(["away"] if swap.startswith("home/") else [])):
+            (top / directory).mkdir(parents=True)
+        for name, text in (("home/data", "mine"), ("victim/data", "secret")):
+            (top / name).write_text(text)
+        (top / "plant/link").symlink_to(top / "victim")
+        (top / "plant/file").symlink_to(top / "victim/data")
+        for one in ("home", "home/data", "victim/data"):
+            os.chown(top / one, uid, uid)
+        (top / "victim/data").chmod(0o600)
+        (top / "home").chmod(0o777)
+        kept = found_in(top / "victim/data")
+        command = [swapper, str(number), "0", str(uid), swap, built / "ses-migrate", "home/data"]
+        done = subprocess.run(
+            command, cwd=top, env=union.environment(library=False), capture_output=True, text=True,
+            timeout=60, check=False,
+        )  # fmt: skip
+        assert found_in(top / "victim/data") == kept, (number, done.stderr)
+        regular = [one for one in top.rglob("data") if one.is_file() and not one.is_symlink()]
+        assert sorted(one.read_text() for one in regular if "victim" not in one.parts) == ["mine"], number
+        shutil.rmtree(top)
+        if done.returncode == NOT_SO_MANY:
+            break
+        ends.append((done.returncode, done.stderr))
+    assert len(ends) > 20
+    for status, said in ends:
+        assert status in (0, 1), said
+        assert status == 0 or "ses-migrate: " in said
