@@ -66,6 +66,7 @@ while not os.path.exists(top + "/../enough"):
         os.close(open_files.popleft()[1])
     number += 1
     time.sleep(every)
+time.sleep(keep)
 """
 
 

@@ -9,6 +9,7 @@ namespace {
 
 constexpr size_t kMostWaiting = 100000;
 constexpr size_t kMostWaitingOfUid = 16384;
+constexpr size_t kMaxMovesOfUser = 100; // in a batch
 constexpr size_t kMostTaken = 20000; // openings and ends kept until stored, some 20 MB
 
 } // namespace
@@ -44,6 +45,7 @@ void AnnouncementBacklog::queue_opening(uint64_t id, Open &open, bool at_front) 
     return;
   }
   open.waiting = true;
+  open.moved = false; // passed over there
   ++waiting_;
   auto &openings = users_[open.opening.uid].openings;
   openings.insert(at_front ? openings.begin() : openings.end(), id);
@@ -67,8 +69,12 @@ void AnnouncementBacklog::opened(uid_t uid, OpenedFile file) {
 
 void AnnouncementBacklog::moved(uint64_t id, bool idle) {
   if (const auto found = open_.find(id); found != open_.end()) {
-    found->second.opening.file.idle = idle;
-    queue_opening(id, found->second, false);
+    Open &open = found->second;
+    open.opening.file.idle = idle;
+    if (!open.waiting && !std::exchange(open.moved, true)) {
+      users_[open.opening.uid].moves.push_back(id);
+      ++waiting_;
+    }
   }
 }
 
@@ -83,6 +89,7 @@ bool AnnouncementBacklog::ended(uid_t uid, EndedFile file) {
   }
   if (auto open = open_.extract(id)) {
     uid = open.mapped().opening.uid; // an end waits behind its opening
+    open.mapped().moved = false;
     ending_.insert(std::move(open));
   }
   queue_ending({uid, std::move(file)}, false);
@@ -106,6 +113,16 @@ void AnnouncementBacklog::take_one(OfUser &user, Batch &batch) {
   --waiting_;
 }
 
+void AnnouncementBacklog::take_moves(OfUser &user, Batch &batch, size_t most) {
+  for (most = std::min(most, user.moves.size()); most > 0; --most, --waiting_) {
+    Open *open = find(user.moves.front());
+    user.moves.pop_front();
+    if (open != nullptr && std::exchange(open->moved, false)) {
+      batch.opened.push_back(open->opening);
+    }
+  }
+}
+
 AnnouncementBacklog::Users::iterator AnnouncementBacklog::after(Users::iterator user) {
   const bool has_some = user->second.waiting() > 0 || !user->second.taken.empty();
   return has_some ? std::next(user) : users_.erase(user);
@@ -113,12 +130,25 @@ AnnouncementBacklog::Users::iterator AnnouncementBacklog::after(Users::iterator 
 
 AnnouncementBacklog::Batch AnnouncementBacklog::take(size_t most) {
   Batch batch;
-  for (auto user = users_.lower_bound(next_); waiting_ > 0 && batch.size() < most;) {
+  size_t moves = 0;
+  for (const auto &[uid, user] : users_) {
+    moves += user.moves.size();
+  }
+  for (auto user = users_.lower_bound(next_); waiting_ > moves && batch.size() < most;) {
     if (user == users_.end()) {
       user = users_.begin();
     }
     next_ = user->first + 1;
     take_one(user->second, batch);
+    user = after(user);
+  }
+  auto user = users_.lower_bound(next_);
+  for (size_t turns = users_.size(); turns > 0 && batch.size() < most; --turns) {
+    if (user == users_.end()) {
+      user = users_.begin();
+    }
+    next_ = user->first + 1;
+    take_moves(user->second, batch, std::min(kMaxMovesOfUser, most - batch.size()));
     user = after(user);
   }
   return batch;

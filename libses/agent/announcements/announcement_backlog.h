@@ -5,7 +5,8 @@
 // never before.
 //
 // What waits and what is kept is so by user: they take turns in a batch, and where there is no room
-// it is who has most that gets none.
+// it is who has most that gets none.  What only became idle, or moves again, comes after all of that
+// and little of it in a batch: files that do so without end hold up nobody's opening.
 #ifndef SES_AGENT_ANNOUNCEMENT_BACKLOG_H
 #define SES_AGENT_ANNOUNCEMENT_BACKLOG_H
 
@@ -84,6 +85,7 @@ private:
     Opening opening;
     bool acknowledged = false; // some service has it
     bool waiting = false;      // in openings of its user
+    bool moved = false;        // in moves of its user, and not waiting
   };
 
   // An opening (its id) or an end in an announcement that was taken and is not known to be stored.
@@ -95,8 +97,11 @@ private:
   struct OfUser {
     std::deque<uint64_t> openings;
     std::deque<Ending> endings;
+    std::deque<uint64_t> moves;
     std::deque<Taken> taken;
-    [[nodiscard]] size_t waiting() const { return openings.size() + endings.size(); }
+    [[nodiscard]] size_t waiting() const {
+      return openings.size() + endings.size() + moves.size();
+    }
   };
   using Users = std::map<uid_t, OfUser>;
 
@@ -104,6 +109,7 @@ private:
   void queue_opening(uint64_t id, Open &open, bool at_front);
   void queue_ending(Ending ending, bool at_front);
   void take_one(OfUser &user, Batch &batch);
+  void take_moves(OfUser &user, Batch &batch, size_t most);
   [[nodiscard]] Users::iterator after(Users::iterator user); // which goes if it has nothing
   void forget_first_taken(OfUser &user);
 

@@ -14,6 +14,8 @@ namespace ses::agent {
 namespace {
 
 constexpr size_t kLargestBatch = 2000; // the contract's, as the next
+// A message is one piece of the service's work, for which a file created meanwhile waits.
+constexpr size_t kUsualBatch = 500;
 constexpr size_t kMostUsers = 1000;
 constexpr size_t kMaxBody = 1000000; // bytes; the service takes 1 MiB
 constexpr int kTooLarge = 413;       // its answer to more
@@ -122,7 +124,7 @@ void Announcer::tell(std::vector<AnnouncementBacklog::Opening> opened,
 // So many MORE wait from now on.  True when the thread, which knows when the batch so far is to go,
 // has to look again.
 bool Announcer::is_to_look(size_t more) const {
-  return backlog_.waiting() == 0 || backlog_.waiting() + more >= batch_limit_;
+  return backlog_.waiting() == 0 || backlog_.waiting() + more >= usual_batch();
 }
 
 void Announcer::compared() {
@@ -210,7 +212,7 @@ void Announcer::work() {
 Clock::time_point Announcer::next_send() const {
   auto next = heartbeat_at_;
   if (backlog_.waiting() > 0 || (complete_due_ && !comparing_)) {
-    const bool now = stopping_ || backlog_.waiting() >= batch_limit_;
+    const bool now = stopping_ || backlog_.waiting() >= usual_batch();
     next = std::min(next, now ? sent_at_ : sent_at_ + pause());
   }
   next = std::max(next, not_before_);
@@ -234,8 +236,10 @@ Announcer::Batch Announcer::next_batch() {
       backlog_.tell_all_again();
     }
   }
-  return backlog_.take(batch_limit_);
+  return backlog_.take(usual_batch());
 }
+
+size_t Announcer::usual_batch() const { return std::min(kUsualBatch, batch_limit_); }
 
 void Announcer::send(Lock &lock, Batch batch) {
   const Turn turn(Duty::kAnnouncer);

@@ -98,6 +98,7 @@ private:
   [[nodiscard]] Clock::time_point next_send() const;
   [[nodiscard]] std::chrono::milliseconds pause() const;
   [[nodiscard]] Batch next_batch();
+  [[nodiscard]] size_t usual_batch() const; // files in a message that is not complete
   void send(Lock &lock, Batch batch);
   [[nodiscard]] std::string user_of(uid_t uid);
   [[nodiscard]] std::optional<AnnouncementReply> read(const Reply &reply);

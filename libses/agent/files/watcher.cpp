@@ -15,6 +15,7 @@
 
 #include "node/heartbeat.h"
 #include "node/identity.h"
+#include "node/processor_time.h"
 #include "service/json.h"
 
 namespace ses::agent {
@@ -23,7 +24,8 @@ namespace {
 constexpr int kPollMilliseconds = 500;
 constexpr int kLookMilliseconds = 10000;
 constexpr std::chrono::milliseconds kRoundEvery{50}; // the service is told no more often
-constexpr int kPause = 39;                           // times as long as a round took
+constexpr int kPause = 39;                           // times as long as a round used a processor
+constexpr int kPauseOfArrivals = 4;                  // times as long as it took to follow them
 constexpr size_t kHurry = 4096;                      // so many that arrived do not wait
 constexpr std::chrono::milliseconds kLongestPause{1000};
 constexpr size_t kMostArrived = 65536;
@@ -144,6 +146,7 @@ void Watcher::work() {
     const int count = epoll_wait(epoll_.get(), events, 64, milliseconds_to_next());
     const Turn turn(Duty::kWatcher);
     const auto begun = Clock::now();
+    const auto used_before = processor_time();
     take_over();
     read_events();
     // Closes before exits: a file whose last descriptor went with its process has had its event.
@@ -164,7 +167,7 @@ void Watcher::work() {
     }
     tell(Clock::now());
     forget_processes();
-    rest(begun);
+    rest(begun, processor_time() - used_before);
   }
 }
 
@@ -181,14 +184,27 @@ void Watcher::tell(Clock::time_point now) {
 }
 
 // Looking at a process takes time in proportion to what it has open, so the next round waits for
-// many times as long as this one took: however many files programs close, looking after them takes
-// a fortieth of a core.
-void Watcher::rest(Clock::time_point begun) {
-  const auto now = Clock::now();
-  const auto pause = std::min<Clock::duration>(kPause * (now - begun), kLongestPause);
-  std::unique_lock lock(mutex_);
-  go_on_.wait_until(lock, std::max(begun + kRoundEvery, now + pause),
-                    [this] { return stopping_ || arrived_.size() >= kHurry; });
+// many times as long as this one USED a processor: however many files programs close, looking after
+// them takes a fortieth of a core.  Files that arrive meanwhile are others' too: they are followed
+// and announced without another look at what there was.
+void Watcher::rest(Clock::time_point begun, Clock::duration used) {
+  const auto until = std::max(
+      begun + kRoundEvery, Clock::now() + std::min<Clock::duration>(kPause * used, kLongestPause));
+  for (auto next = begun + kRoundEvery;;) {
+    {
+      std::unique_lock lock(mutex_);
+      const bool hurry = go_on_.wait_until(
+          lock, std::min(next, until), [this] { return stopping_ || arrived_.size() >= kHurry; });
+      if (hurry || Clock::now() >= until) {
+        return;
+      }
+    }
+    const auto before = processor_time();
+    take_over();
+    announcer_.tell(std::exchange(opened_, {}), {}, std::exchange(ended_, {}));
+    next = Clock::now() +
+           std::max<Clock::duration>(kRoundEvery, kPauseOfArrivals * (processor_time() - before));
+  }
 }
 
 void Watcher::take_over() {

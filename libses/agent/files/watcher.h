@@ -113,7 +113,7 @@ private:
   [[nodiscard]] Files::iterator watched_as(const FileId &id, uid_t uid);
   [[nodiscard]] bool is_past(const PlacedFile &file);
   void read_events();
-  void rest(Clock::time_point begun);
+  void rest(Clock::time_point begun, Clock::duration used);
   void check(const std::set<uint64_t> &placements);
   void check_orphans(const std::set<uint64_t> &placements, EndReason reason);
   void process_gone(pid_t pid);

@@ -51,7 +51,19 @@ int shares() {
     batch = book.take(2000);
     book.settle(batch, ++number, {}, {});
   }
-  std::printf(", kept %d and %d\n", book.knows(100001), book.knows(1));
+  std::printf(", kept %d and %d", book.knows(100001), book.knows(1));
+  for (uint64_t id = 200001; id <= 205000; ++id) {
+    book.opened(1000, file_of(id));
+  }
+  while (book.waiting() > 0) {
+    batch = book.take(2000);
+    book.settle(batch, ++number, {}, {});
+  }
+  for (uint64_t id = 200001; id <= 205000; ++id) {
+    book.moved(id, true);
+  }
+  batch = book.take(2000);
+  std::printf(", moves in a batch %zu\n", batch.size());
   return 0;
 }
 
@@ -62,6 +74,8 @@ int wrong(const char *what, uint64_t id) {
 
 struct Told {
   bool opened = false, ended = false, refused = false;
+  bool idle = false, idle_told = false; // while it is open
+  bool again = false;                   // a service that may lack it asks for all
 };
 
 int random(unsigned seed) {
@@ -77,6 +91,11 @@ int random(unsigned seed) {
       open[next] = uid;
       told[next];
       book.opened(uid, file_of(next++));
+    }
+    if (step < 4000 && !open.empty() && chance(2)) {
+      const uint64_t id = open.begin()->first;
+      told[id].idle = !told[id].idle;
+      book.moved(id, told[id].idle);
     }
     if (step < 4000 && !open.empty() && chance(2)) {
       const auto [id, uid] = *open.begin();
@@ -98,7 +117,11 @@ int random(unsigned seed) {
         refused.push_back(opening.file.placement_id);
         one.refused = true;
       }
+      if (one.ended && !one.again) {
+        return wrong("opened after its end", opening.file.placement_id);
+      }
       one.opened = true;
+      one.idle_told = opening.file.idle;
     }
     for (const auto &ending : batch.ended) {
       if (!told[ending.file.placement_id].opened) {
@@ -112,11 +135,17 @@ int random(unsigned seed) {
     }
     if (chance(50)) {
       book.say_again();
+      for (auto &[id, one] : told) {
+        one.again = true;
+      }
     }
   }
   for (const auto &[id, one] : told) {
     if (!one.opened || one.refused != (id % 7 == 0) || one.ended == open.contains(id)) {
       return wrong("not told as it is", id);
+    }
+    if (open.contains(id) && !one.refused && one.idle != one.idle_told) {
+      return wrong("idle, or not, and not told so", id);
     }
     if (one.refused && book.knows(id) && open.contains(id)) {
       return wrong("refused and kept", id);
