@@ -14,7 +14,10 @@
 #include <climits>
 #include <cstdio>
 #include <cstring>
+#include <functional>
+#include <future>
 #include <memory>
+#include <thread>
 
 #include "announcements/announcer.h"
 #include "claims/claims_keeper.h"
@@ -32,6 +35,7 @@
 #include "server/socket_server.h"
 #include "service/client.h"
 #include "service/health.h"
+#include "service/watchdog.h"
 #include "system/visible.h"
 #include "systems/housekeeper.h"
 #include "systems/stager.h"
@@ -55,7 +59,9 @@ constexpr int kKeptMemory = 2 << 20;
 constexpr std::chrono::milliseconds kLastClaims{1000};
 constexpr std::chrono::seconds kLastReports{3};
 constexpr std::chrono::seconds kSaveEvery{30}; // on nodes that idle, too, tables change
-constexpr unsigned kStopSeconds = 10; // then SIGALRM ends a stop that hangs on a dead file system
+constexpr unsigned kStopSeconds = 10;          // then SIGALRM ends a stop whose last step hangs
+// From the signal on: a thread that has stalled is not waited for any longer than that.
+constexpr std::chrono::seconds kThreadsEndWithin{3}, kWatcherEndsWithin{4}, kAnnouncerEndsWithin{8};
 
 int refuse(int status, const std::string &why) {
   std::fprintf(stderr, "ses-agent: %s\n", visible(why).c_str());
@@ -107,6 +113,14 @@ bool stay_on(int core) {
     CPU_SET(static_cast<size_t>(core), &cores);
   }
   return core < 0 || sched_setaffinity(0, sizeof cores, &cores) == 0;
+}
+
+// Runs CALL on a thread of its own, which may be left behind; ready when it has returned.
+std::future<void> apart(std::function<void()> call) {
+  std::packaged_task<void()> task(std::move(call));
+  std::future<void> returned = task.get_future();
+  std::thread(std::move(task)).detach();
+  return returned;
 }
 
 std::set<dev_t> devices_of(const Systems &systems) {
@@ -171,7 +185,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
        [&announcer](const std::set<FileId> &files) { return announcer.streams_of(files); },
        [&announcer](std::vector<Reading> reading) { announcer.reading(std::move(reading)); }});
   Housekeeper housekeeper(services, token, trust, health, systems,
-                          {[&announcer] { announcer.service_found(); },
+                          {[&announcer] { announcer.heartbeat_now(); },
                            [&saved](const std::string &text) {
                              saved.set_systems(text);
                              saved.save(kSaveEvery);
@@ -203,6 +217,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
       {[&watcher](std::vector<LedgerFile> files) { watcher.compare(std::move(files)); }});
   housekeeper.start();
   readers.start();
+  Watchdog watchdog(health, [&announcer] { announcer.heartbeat_now(); });
   spdlog::info("ses-agent {} answers on {} for node {}", SES_AGENT_VERSION, options.socket_path,
                options.node);
   if (!stay_on(options.core)) { // the other threads have begun: they stay off it
@@ -216,19 +231,34 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   alarm(kStopSeconds);
   spdlog::info("stopping");
   listener.reset(); // from here on programs make the original call at once
-  readers.stop();
-  survey.stop();
+  const auto begun = Clock::now();
   server.drop_all();
   claims.stop(kLastClaims);
-  finder.stop(kLastClaims);
-  stager.stop();
-  lustre.stop();
-  unions.stop();
-  housekeeper.stop();
-  const size_t open_files = watcher.stop();
-  announcer.stop(kLastReports);
+  std::vector<std::future<void>> ends;
+  ends.push_back(apart([&] { watchdog.stop(); }));
+  ends.push_back(apart([&] { readers.stop(); }));
+  ends.push_back(apart([&] { survey.stop(); }));
+  ends.push_back(apart([&] { finder.stop(kLastClaims); }));
+  ends.push_back(apart([&] { stager.stop(); }));
+  ends.push_back(apart([&] { lustre.stop(); }));
+  ends.push_back(apart([&] { unions.stop(); }));
+  ends.push_back(apart([&] { housekeeper.stop(); }));
+  bool all_ended = true;
+  const auto wait_for = [&](const std::future<void> &end, std::chrono::seconds limit) {
+    all_ended = end.wait_until(begun + limit) == std::future_status::ready && all_ended;
+  };
+  for (const auto &end : ends) {
+    wait_for(end, kThreadsEndWithin);
+  }
+  std::atomic<size_t> open_files = 0;
+  wait_for(apart([&] { open_files = watcher.stop(); }), kWatcherEndsWithin); // what they found
+  wait_for(apart([&] { announcer.stop(kLastReports); }), kAnnouncerEndsWithin);
   saved.save();
-  spdlog::info("stopped; {} placed files are still open", open_files);
+  spdlog::info("stopped; {} placed files are still open", open_files.load());
+  if (!all_ended) {
+    spdlog::warn("a thread that hangs is left behind; what the agent knows is saved");
+    std::_Exit(0); // it may use anything of this
+  }
   return 0;
 }
 

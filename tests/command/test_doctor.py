@@ -180,14 +180,18 @@ def test_an_agent_that_reaches_its_service(examine, socket_path):
         assert "the agent reaches https://store1:8630" in said(examine(), "agent to service", "ok")
 
 
-def test_what_the_service_refused_is_said_and_the_agent_reaches_it_all_the_same(examine, socket_path):
+def test_what_stalled_and_was_refused_is_said_and_the_agent_reaches_its_service_all_the_same(
+    examine, socket_path
+):
     told = socket_path.with_name("agent.sock.service")
     told.write_text(
         "reached https://store1:8630\nrefused 7 what was announced of user mallory (2): decisions: weight\n"
+        "stalled 70 71 1000000000 watcher files that were closed still count\n"
     )
     with listening(socket_path, answer(PLACE, "union/b1")):
         checks = examine()
     assert "the agent reaches https://store1:8630" in said(checks, "agent to service", "ok")
+    assert "watcher has stalled since 2001-09-" in said(checks, "agent threads")
     assert "refused 7 parts of what the agent announced, last what was announced of user mallory" in said(
         checks, "agent to service", "warning"
     )

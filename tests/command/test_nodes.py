@@ -70,3 +70,10 @@ def test_a_ranking_without_a_node_exits_with_5(ses, service):
     result = ses("nodes", "rank")
     assert result.exit_code == 5
     assert "No node is left" in result.output
+
+
+def test_threads_of_agents_that_stalled_are_listed(ses, service):
+    stalled = {"node": "n7", "thread": "watcher", "since": 1e9}
+    service.node_classes = [{**UNKNOWN, "stalled": [stalled]}]
+    assert "n7: thread watcher of its agent has stalled since 2001-09-" in ses("nodes", "list").output
+    assert ses.json("nodes", "list")["node_classes"][0]["stalled"] == [stalled]

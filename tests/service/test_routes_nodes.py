@@ -206,3 +206,18 @@ def test_what_a_node_was_measured_to_give_is_told(service: Any) -> None:
         "core_copy_mb_s": 8000.0, "memory_mb_s": None, "link_mb_s": 1250.0,
     }  # fmt: skip
     assert service.get("/v1/nodes/n2/calibration").status_code == 404
+
+
+def test_threads_of_an_agent_that_stalled_are_listed_until_it_says_no_more(service: Any) -> None:
+    said = say(service, stalled=[{"thread": "watcher", "seconds": 40}, {"thread": "\n", "seconds": -1}])
+    assert [one["list"] for one in said["refused_items"]] == ["stalled"]
+    (listed,) = service.get("/v1/nodes").get_json()["nodes"]
+    expected = [{"node": "n1", "thread": "watcher", "since": round(listed["heard_at"] - 40)}]
+    assert listed["stalled"] == expected
+    (of_class,) = service.get("/v1/node-classes").get_json()["node_classes"]
+    assert of_class["stalled"] == expected
+    metric = 'ses_node_thread_stalled_seconds{node="n1",thread="watcher"}'
+    assert metric in service.get("/metrics").text
+    say(service)  # as an agent that knows no such member, too
+    assert service.get("/v1/nodes").get_json()["nodes"][0]["stalled"] == []
+    assert metric not in service.get("/metrics").text

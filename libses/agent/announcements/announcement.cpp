@@ -280,6 +280,14 @@ std::string announcement_body(const Announcement &announcement) {
   if (announcement.reading) {
     put_reading(text, *announcement.reading);
   }
+  text.open("stalled", '[');
+  for (const StalledThread &stalled : announcement.stalled) {
+    text.open("", '{');
+    text.put("thread", stalled.name);
+    text.put("seconds", stalled.since.count());
+    text.close('}');
+  }
+  text.close(']');
   text.close('}');
   return text.take();
 }

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "node/heartbeat.h"
 #include "rates/achieved.h"
 #include "rates/reading.h"
 #include "service/needs.h"
@@ -82,6 +83,7 @@ struct Announcement {
   bool busy = false;   // programs that can make claims run here
   bool in_use = false; // some began, or files were created, a short while ago
   std::optional<std::vector<Reading>> reading; // none: as it was said before
+  std::vector<StalledThread> stalled;
 };
 
 // What the service's ledger holds open for this node.

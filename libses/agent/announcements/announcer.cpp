@@ -171,7 +171,7 @@ void Announcer::announce_soon() {
   wake_.notify_one();
 }
 
-void Announcer::service_found() {
+void Announcer::heartbeat_now() {
   {
     const std::lock_guard lock(mutex_);
     heartbeat_at_ = Clock::now();
@@ -261,6 +261,7 @@ void Announcer::send(Lock &lock, Batch batch) {
   Announcement announcement = announcement_of(batch, users);
   announcement.reading = reading;
   announcement.in_use = announcement.busy && in_use;
+  announcement.stalled = stalled_threads(now);
   const std::string body = announcement_body(announcement);
   Reply reply;
   reply.status = kTooLarge;
@@ -286,6 +287,7 @@ void Announcer::tell_unsent(Lock &lock) {
   head.number = ++number_;
   head.busy = service_.exchange.busy();
   head.in_use = head.busy && Clock::now() - used_at_ < kUsedFor;
+  head.stalled = stalled_threads(Clock::now());
   lock.unlock();
   const Reply reply =
       client_.request("POST", announcement_path(service_.node), unsent_.first(head));

@@ -74,8 +74,8 @@ public:
   void user_seen(uid_t uid);
   // With a sign of life now: programs began here.
   void announce_soon();
-  // The service answers (again).
-  void service_found();
+  // With a sign of life now: the service answers (again), or a thread stalls or goes on.
+  void heartbeat_now();
 
   // So many reports about this uid's placements wait that it should get no more of them.
   [[nodiscard]] bool overloaded_by(uid_t uid) const;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "node/identity.h"
 #include "node/own_file.h"
 #include "service/messages.h"
 
@@ -40,7 +41,7 @@ void ServiceHealth::tell(const std::string &text) {
   const size_t name = told_.rfind('/') + 1;
   if (!told_.empty()) {
     (void)write_own(name == 0 ? "./" : told_.substr(0, name), told_.substr(name),
-                    text + "\n" + more, 0644);
+                    text + "\n" + more + stalled_, 0644);
   }
 }
 
@@ -53,6 +54,17 @@ void ServiceHealth::look_is_over() {
 void ServiceHealth::refused(const std::string &number_and_what) {
   const std::lock_guard lock(mutex_);
   refused_ = number_and_what;
+  tell(state_);
+}
+
+void ServiceHealth::stalled(const std::vector<StalledThread> &threads) {
+  const std::lock_guard lock(mutex_);
+  stalled_.clear();
+  for (const StalledThread &one : threads) {
+    stalled_ += "stalled " + std::to_string(getpid()) + " " + std::to_string(one.thread) + " " +
+                std::to_string(static_cast<int64_t>(wall_clock()) - one.since.count()) + " " +
+                one.name + " " + one.work + "\n";
+  }
   tell(state_);
 }
 

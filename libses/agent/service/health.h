@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "node/heartbeat.h"
 #include "node/unique_fd.h"
 #include "service/client.h"
 
@@ -31,8 +32,10 @@ using Clock = std::chrono::steady_clock;
 
 class ServiceHealth {
 public:
-  // TOLD is a file that says, for ses doctor: "reached URL", or "lost URL CAUSE"; and on a second
-  // line "refused NUMBER WHAT", if the service refused anything.  Empty: none.
+  // TOLD is a file that says, for ses doctor: "reached URL", or "lost URL CAUSE"; on a line of its
+  // own "refused NUMBER WHAT", if the service refused anything; and for each thread of this agent
+  // that has stalled "stalled PID THREAD SINCE NAME WORK", SINCE in seconds since the epoch. Empty:
+  // none.
   ServiceHealth(Services &services, std::string told);
   ~ServiceHealth();
   ServiceHealth(const ServiceHealth &) = delete;
@@ -50,6 +53,8 @@ public:
 
   // It refused so many files and other items until now, and what of late: "NUMBER WHAT".
   void refused(const std::string &number_and_what);
+  // These threads have stalled, and no others.
+  void stalled(const std::vector<StalledThread> &threads);
 
   // A program needs the service, which is not available.  True: somebody looks whether it is back,
   // which looked_descriptor() tells.  False: not yet again, PACE being the service's own.
@@ -75,8 +80,8 @@ private:
 
   Services &services_;
   const std::string told_;
-  std::string state_, refused_;     // as TOLD says them
-  const UniqueFd failure_, looked_; // eventfd
+  std::string state_, refused_, stalled_; // as TOLD says them
+  const UniqueFd failure_, looked_;       // eventfd
   std::atomic<bool> available_{false};
   mutable std::mutex mutex_;
   std::vector<State> states_;

@@ -166,3 +166,8 @@ def seconds(value: float | None) -> str:
 def day(moment: float) -> str:
     """Return the local day of a time in seconds since the epoch."""
     return time.strftime("%Y-%m-%d", time.localtime(moment))
+
+
+def second(moment: float) -> str:
+    """Return the local time of a time in seconds since the epoch."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))

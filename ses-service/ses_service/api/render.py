@@ -312,7 +312,16 @@ def node(one: Node, open_placements: int) -> Json:
         "silent_after": one.until,
         "version": one.version or None,
         "open_placements": open_placements,
+        "stalled": stalled(one),
     }
+
+
+def stalled(one: Node) -> list[Json]:
+    """Return the threads of a node's agent that do not go on."""
+    return [
+        {"node": one.name, "thread": thread, "since": round(since)}
+        for thread, since in sorted(one.stalled.items())
+    ]
 
 
 def placement_record(placement: Placement, backends: dict[str, str]) -> Json:

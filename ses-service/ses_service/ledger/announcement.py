@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ses_service.ledger.achieved import Achieved
@@ -69,6 +69,7 @@ class Announcement:
     ``reading`` is all that is read there, ``None``: as it was told before.  ``version`` is the agent's.
     ``number`` grows with each that an incarnation makes, to whichever service; 0: it does not count them.
     ``refused``: ids of files that it told of and that cannot be taken, with the reason.
+    ``stalled``: threads of the agent that have not gone on, for how many seconds.
     """
 
     node: str
@@ -82,6 +83,7 @@ class Announcement:
     version: str = ""
     number: int = 0
     refused: tuple[tuple[str, str], ...] = ()
+    stalled: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def files(self) -> int:
@@ -158,6 +160,8 @@ def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None,
         said=announcement.version,
         number=announcement.number,
     )
+    if (node := ledger.node(announcement.node)) is not None:
+        node.stalled = {thread: now - seconds for thread, seconds in announcement.stalled.items()}
     doubted = ledger.take_doubted(announcement.node)
     held = tuple(ledger.open_on(announcement.node) if first else doubted) or (() if first else None)
     unknown, refused = _take_opened(announcement, ledger, table, now)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from ses_service.ledger.placement import Placement, PlacementState
 
@@ -28,7 +29,8 @@ class Node:
     """A node whose agent announces its files.  Times are seconds since the epoch.
 
     ``incarnation`` is empty while the node is only expected to speak (see ``Ledger.expect``); ``version`` is
-    its agent's, ``number`` that of its last announcement.
+    its agent's, ``number`` that of its last announcement; ``stalled`` are threads of the agent that do not go
+    on, and since when.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Node:
     in_use: bool = False  # programs choose from its table
     version: str = ""
     number: int = 0
+    stalled: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

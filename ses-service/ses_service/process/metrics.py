@@ -92,6 +92,14 @@ class _State(Collector):
         yield states
         yield GaugeMetricFamily("ses_nodes", "Nodes heard of or waited for.", value=totals.nodes)
         yield CounterMetricFamily("ses_nodes_silenced", "Nodes that fell silent.", value=totals.silenced)
+        stalled = GaugeMetricFamily(
+            "ses_node_thread_stalled_seconds",
+            "For how long a thread of a node's agent has not gone on; none for those that go on.",
+            labels=["node", "thread"],
+        )
+        for node, thread, seconds in self.parts.state.ledger.stalled():
+            stalled.add_metric([node, thread], seconds)
+        yield stalled
         refused = CounterMetricFamily(
             "ses_files_refused",
             "Files that were not taken: their node has too many open or began too many, or they are invalid.",

@@ -117,6 +117,17 @@ class LedgerAccess:
                 refusals=replace(ledger.bounds.refusals),
             )
 
+    def stalled(self) -> list[tuple[str, str, float]]:
+        """Return the threads of agents that do not go on: node, thread, and for how many seconds."""
+        with self._lock:
+            now = self._clock()
+            found = [
+                (node.name, thread, now - since)
+                for node in self._ledger.nodes
+                for thread, since in node.stalled.items()
+            ]
+        return sorted(found)
+
     def take_word(self, word: Notification) -> None:
         """Take what another service tells; see :mod:`ses_service.ledger.handover`."""
         with self._lock:

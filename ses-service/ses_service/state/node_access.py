@@ -6,12 +6,12 @@ Not safe for use from several threads; its owner holds a lock.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ses_service.decision.node_tables import NodeTables
 from ses_service.decision.nodes import Fleet, NodesQuestion, fleet
 from ses_service.decision.question import Question
-from ses_service.ledger.ledger import Ledger
+from ses_service.ledger.ledger import Ledger, Node
 from ses_service.model.entities import Environment
 from ses_service.model.nodes import NodeClass
 
@@ -31,11 +31,15 @@ class JobShape:
 
 @dataclass(frozen=True, slots=True)
 class ClassNow:
-    """A class of nodes, how many of them are heard of, and how many files are open on them."""
+    """A class of nodes, how many of them are heard of, and how many files are open on them.
+
+    ``stalled`` are those whose agent has threads that do not go on.
+    """
 
     described: NodeClass
     heard: int
     open_files: int
+    stalled: tuple[Node, ...] = ()
 
 
 class NodeAccess:
@@ -72,12 +76,14 @@ class NodeAccess:
     def classes(self, environment: Environment) -> list[ClassNow]:
         """Return every class of nodes, in the order of the site; nodes not described come last."""
         heard = {one.name for one in self._ledger.nodes if one.incarnation}
+        stalled = {one.name: replace(one) for one in self._ledger.nodes if one.stalled}
         streams = self.streams()
         return [
             ClassNow(
                 one,
                 sum(name in heard for name in one.nodes),
                 sum(streams.get(name, 0) for name in one.nodes),
+                tuple(stalled[name] for name in one.nodes if name in stalled),
             )
             for one in self.now(environment).classes
         ]

@@ -46,6 +46,15 @@ class NodeSelection(Answer):
 
 
 @dataclass(frozen=True, slots=True)
+class StalledThread(Part):
+    """A thread of a node's agent that does not go on, and since when (seconds since the epoch)."""
+
+    node: str
+    thread: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
 class HeardNode(Part):
     """One node and its agent; times in seconds since the epoch.  ``version``: the agent said so."""
 
@@ -54,6 +63,7 @@ class HeardNode(Part):
     heard_at: float
     version: Annotated[str, At("version", text)]
     open_files: Annotated[int, At("open_placements")]
+    stalled: tuple[StalledThread, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +91,7 @@ class NodeClass(Part):
     uplink: str | None
     uplink_rate: Annotated[float | None, At("uplink_mb_s")]
     holds: tuple[str, ...] = ()
+    stalled: tuple[StalledThread, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,10 @@ from ses_client.answers.elements import Element
 
 from ses.doctor.agent_protocol import BadAnswerError, Status, ask, listener
 from ses.doctor.finding import Finding, fault, ok, skipped, warning
+from ses.output import second
 
-SOCKET, SERVICE = "agent socket", "agent to service"
+SOCKET, SERVICE, THREADS = "agent socket", "agent to service", "agent threads"
+_STALLED_WORDS = 5
 _LIMIT_SECONDS = 2.0
 _START = "Start ses-agent, or name its socket with --socket or SES_AGENT_SOCKET."
 _LOG = "Look at the agent's log (journalctl -u ses-agent) and restart it."
@@ -60,19 +62,19 @@ def check_socket(path: Path) -> list[Finding]:
 
 def check_reaches(path: Path) -> list[Finding]:
     """Look at what the agent says of its service, in a file beside its socket; one of before says nothing."""
-    try:
-        text = path.with_name(f"{path.name}.service").read_text("utf-8", "replace")
-    except OSError:
-        return []
-    state, _, more = text.partition("\n")
+    state, *more = _lines_of_agent(path) or [""]
     how, _, rest = state.partition(" ")
     url, _, cause = rest.strip().partition(" ")
-    number, _, what = more.strip().removeprefix("refused ").partition(" ")
     refused = []
-    if number:
+    for line in more:
+        if not line.startswith("refused "):
+            continue
+        number, _, what = line.removeprefix("refused ").partition(" ")
         detail = f"The service refused {number} parts of what the agent announced, last {what.rstrip('.')}."
         mend = "Nobody else's files are affected. Use agent and service of the same version."
         refused = [warning(SERVICE, detail, mend)]
+    if not how:
+        return refused
     if how == "reached":
         return [ok(SERVICE, f"the agent reaches {url}"), *refused]
     return [
@@ -84,6 +86,33 @@ def check_reaches(path: Path) -> list[Finding]:
             "service's (/etc/default/ses-agent).",
         ),
     ]
+
+
+def check_threads(path: Path) -> list[Finding]:
+    """Look which threads the agent says have stalled, in the same file."""
+    found = []
+    for line in _lines_of_agent(path)[1:]:
+        kind, *words = line.split(" ", 5)
+        if kind != "stalled" or len(words) != _STALLED_WORDS or not words[2].isdecimal():
+            continue
+        pid, thread, since, name, work = words
+        found.append(
+            fault(
+                THREADS,
+                f"The agent's thread {name} has stalled since {second(int(since))}: {work}.",
+                f"As root, see what it waits for: cat /proc/{pid}/task/{thread}/stack, and which file system "
+                "hangs: findmnt, then stat -f on each mount point. It goes on when that answers or is "
+                "unmounted (umount -f); else: systemctl restart ses-agent",
+            )
+        )
+    return found
+
+
+def _lines_of_agent(path: Path) -> list[str]:
+    try:
+        return path.with_name(f"{path.name}.service").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []
 
 
 def check_answers(path: Path, elements: Sequence[Element] | None) -> list[Finding]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from ses_client.client import ServiceClient
 
 from ses.doctor.agent import SERVICE as AGENT_TO_SERVICE
-from ses.doctor.agent import check_answers, check_reaches, check_socket
+from ses.doctor.agent import check_answers, check_reaches, check_socket, check_threads
 from ses.doctor.finding import Finding, State, skipped
 from ses.doctor.library import check_library
 from ses.doctor.mounts import MOUNT, check_mounts
@@ -37,6 +37,7 @@ def examine(client: ServiceClient, library: Path, socket: Path, trial: Path | No
     found, about_site = inventory(client) if reachable else (None, [])
     if all(one.state is State.OK for one in at_socket):
         findings += check_reaches(socket)
+        findings += check_threads(socket)
         findings += check_answers(socket, None if found is None else found.elements)
     else:
         findings.append(skipped(AGENT_TO_SERVICE, "there is no agent to ask"))

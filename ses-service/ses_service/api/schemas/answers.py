@@ -414,3 +414,11 @@ class ProblemOut(BaseModel):
     detail: str
     errors: list[Located] = []
     refused: list[Refusal] = []
+
+
+class StalledThread(Answer):
+    """A thread of a node's agent that does not go on, since when, in seconds since the epoch."""
+
+    node: str
+    thread: str
+    since: float

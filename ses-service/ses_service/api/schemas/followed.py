@@ -1,4 +1,4 @@
-"""What an agent says of the files it follows: what each received, and what is read on its node."""
+"""What an agent says beside which files are open: what each received, what is read, and how it fares."""
 
 from __future__ import annotations
 
@@ -77,3 +77,10 @@ class ReadingSaid(Said):
         known = self.element.startswith(f"{self.system}/")
         name = self.element if known else f"{self.system}/{self.element}"
         return Reading(name, self.user, self.files, self.bytes_per_second)
+
+
+class StalledSaid(Said):
+    """A thread of the agent whose work has come to a stop, and for how many seconds."""
+
+    thread: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+    seconds: Annotated[float, Field(ge=0, le=1e9)]

@@ -13,6 +13,7 @@ from ses_service.api.schemas.answers import (
     Rates,
     ReasonName,
     ResolvedRequirement,
+    StalledThread,
 )
 from ses_service.api.schemas.requests import (
     Body,
@@ -129,7 +130,7 @@ class NodeClassOut(Answer):
 
     `node_class` is null for nodes that no class of the site has: those known by name only.  `heard` is how
     many of them have an agent that is heard of.  `holds` are the elements, by id, that each of them reads
-    without the storage network.
+    without the storage network, `stalled` threads of their agents that do not go on.
     """
 
     node_class: str | None
@@ -142,6 +143,7 @@ class NodeClassOut(Answer):
     uplink: str | None
     uplink_mb_s: float | None
     holds: list[str]
+    stalled: list[StalledThread]
 
 
 class NodeClassList(Answer):

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ses_service.api.schemas.answers import Answer, LevelName
-from ses_service.api.schemas.followed import MOST_READING, AchievedIn, Number, ReadingSaid, Said
+from ses_service.api.schemas.answers import Answer, LevelName, StalledThread
+from ses_service.api.schemas.followed import MOST_READING, AchievedIn, Number, ReadingSaid, Said, StalledSaid
 from ses_service.api.schemas.items import PLACEMENT_ID, Itemised
 from ses_service.api.schemas.requests import Bound, Bytes, Device, ElementId, Inode, Text, Weight
 from ses_service.decision.node_tables import TableAsked
@@ -276,12 +276,15 @@ class AnnouncementIn(Itemised, Said):
     them; `in_use`: some began, or files were created, within ten minutes.
     `number`: each announcement of an incarnation has a higher one than those before.
     `reading`: all existing files that are read there now; absent: as said before.
+    `stalled`: the agent's threads that have stalled, and no others have.
 
     An item that is refused is named in the answer, and all others are taken.  Files of a refused decision are
     taken without an explanation.
     """
 
-    ITEMS = frozenset({"opened", "ended", "users", "decisions", "generations", "tables", "reading"})
+    ITEMS = frozenset(
+        {"opened", "ended", "users", "decisions", "generations", "tables", "reading", "stalled"}
+    )
 
     incarnation: Id
     number: Annotated[int, Field(ge=0, lt=2**53)] = 0
@@ -295,6 +298,7 @@ class AnnouncementIn(Itemised, Said):
     busy: bool = False
     in_use: bool = False
     reading: Annotated[list[ReadingSaid], Field(max_length=MOST_READING)] | None = None
+    stalled: Annotated[list[StalledSaid], Field(max_length=64, default_factory=list)]
 
     @model_validator(mode="after")
     def _not_too_many(self) -> AnnouncementIn:
@@ -315,6 +319,7 @@ class AnnouncementIn(Itemised, Said):
             None if self.reading is None else tuple(one.to_model() for one in self.reading),
             number=self.number,
             refused=tuple((one.placement_id, one.detail) for one in self.refused if one.placement_id),
+            stalled={one.thread: one.seconds for one in self.stalled},
         )
 
 
@@ -454,7 +459,7 @@ class AnnouncementTaken(Answer):
 
 
 class NodeOut(Answer):
-    """One node whose agent announces its files."""
+    """One node whose agent announces its files; `stalled` are threads of it that do not go on."""
 
     node: str
     incarnation: str
@@ -463,6 +468,7 @@ class NodeOut(Answer):
     silent_after: float
     version: str | None
     open_placements: int
+    stalled: list[StalledThread]
 
 
 class NodeList(Answer):

@@ -14,7 +14,7 @@ from ses.commands.nodes.publish import publish
 from ses.commands.nodes.rank import rank
 from ses.commands.nodes.weigh import weigh
 from ses.commands.options import service_command
-from ses.output import console, number, print_json, table
+from ses.output import console, line, number, print_json, second, table
 
 
 @click.group(cls=WholeSentences)
@@ -38,7 +38,15 @@ def list_command(client: ServiceClient, as_json: bool) -> None:
             "No nodes are known: the site describes none (qsm:NodeClass), and no agent is heard of."
         )
     headers = ("class", "nodes", ">count", ">heard", ">open", "mounts", ">link", "uplink")
-    table(console(), headers, [_row(one) for one in found.classes])
+    out = console()
+    table(out, headers, [_row(one) for one in found.classes])
+    for one in (thread for of_class in found.classes for thread in of_class.stalled):
+        line(
+            out,
+            f"{one.node}: thread {one.thread} of its agent has stalled since {second(one.since)}; run there: "
+            "ses doctor",
+            "yellow",
+        )
 
 
 def _row(one: NodeClass) -> list[str]:

@@ -1,0 +1,73 @@
+#include "service/watchdog.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace ses::agent {
+namespace {
+
+constexpr std::chrono::seconds kLookEvery{2};
+
+bool holds(const std::vector<StalledThread> &stalled, const StalledThread &one) {
+  return std::ranges::find(stalled, one) != stalled.end();
+}
+
+} // namespace
+
+std::string words_of(const StalledThread &stalled) {
+  return std::string("thread ") + stalled.name + " has stalled for " +
+         std::to_string(stalled.since.count()) + " s: " + stalled.work +
+         "; see what it waits for: cat /proc/" + std::to_string(getpid()) + "/task/" +
+         std::to_string(stalled.thread) + "/stack, and which file system hangs: findmnt";
+}
+
+Watchdog::Watchdog(ServiceHealth &health, std::function<void()> on_change)
+    : health_(health), on_change_(std::move(on_change)), thread_([this] { work(); }) {}
+
+Watchdog::~Watchdog() { stop(); }
+
+void Watchdog::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+void Watchdog::work() {
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, kLookEvery, [this] { return stopping_; })) {
+    lock.unlock();
+    look();
+    lock.lock();
+  }
+}
+
+// The log comes last: it may be what hangs.
+void Watchdog::look() {
+  const auto before = std::exchange(stalled_, stalled_threads(Clock::now()));
+  if (before == stalled_) {
+    return;
+  }
+  health_.stalled(stalled_);
+  on_change_();
+  for (const StalledThread &one : stalled_) {
+    if (!holds(before, one)) {
+      spdlog::warn(words_of(one));
+    }
+  }
+  for (const StalledThread &one : before) {
+    if (!holds(stalled_, one)) {
+      spdlog::info("thread {} goes on", one.name);
+    }
+  }
+}
+
+} // namespace ses::agent

@@ -1,0 +1,44 @@
+// The watchdog: says which threads of the agent have stalled, in the log and for ses doctor, and
+// lets the service hear of it.
+//
+// A thread of its own, which makes no call that users or storage can hold up.
+#ifndef SES_AGENT_WATCHDOG_H
+#define SES_AGENT_WATCHDOG_H
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "node/heartbeat.h"
+#include "service/health.h"
+
+namespace ses::agent {
+
+class Watchdog {
+public:
+  // ON_CHANGE is called, on its thread, when a thread stalls or goes on.
+  Watchdog(ServiceHealth &health, std::function<void()> on_change);
+  ~Watchdog();
+  void stop();
+
+private:
+  void work();
+  void look();
+
+  ServiceHealth &health_;
+  const std::function<void()> on_change_;
+  std::vector<StalledThread> stalled_; // as last said
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+// In words, for a log.
+[[nodiscard]] std::string words_of(const StalledThread &stalled);
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_WATCHDOG_H
