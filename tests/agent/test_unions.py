@@ -16,6 +16,7 @@ from claims_program import Table
 from patience import wait_until
 from running_agent import Agent
 from service_double import ServiceDouble
+from ses_client.unions import file_system_at
 
 pytestmark = pytest.mark.root
 
@@ -123,3 +124,46 @@ class TestWithoutAttributes:
         agent.wait_for("mounted with xattr=nosys")
         with agent.ask(device) as conversation:
             assert conversation.answer.status == side.UNAVAILABLE
+
+
+@pytest.fixture
+def disk(base: Path, branches: dict[str, Path], service: ServiceDouble) -> Iterator[Path]:
+    """The image of an ext4 of its own on the first branch, which is described as that."""
+    image = base / "disk.img"
+    with image.open("wb") as file:
+        file.truncate(16 << 20)
+    subprocess.run(["mkfs.ext4", "-q", image], check=True, timeout=60)
+    mount_disk(image, branches["union/b1"])
+    service.facts = {"union/b1": {"file_system": file_system_at(branches["union/b1"])}}
+    yield image
+    subprocess.run(["umount", "-l", branches["union/b1"]], check=False, capture_output=True, timeout=60)
+
+
+def mount_disk(image: Path, where: Path) -> None:
+    subprocess.run(["mount", "-o", "loop", image, where], check=True, timeout=60)
+    where.chmod(0o1777)
+
+
+class TestNotMounted:
+    """What was described is a disk; the empty directory where it belongs is the root disk's."""
+
+    def test_nothing_is_made_where_a_disk_is_missing_until_it_is_back(
+        self, start: Callable[..., Agent], service: ServiceDouble, device: int, branches: dict[str, Path],
+        disk: Path,
+    ) -> None:  # fmt: skip
+        first = branches["union/b1"]
+        subprocess.run(["umount", first], check=True, timeout=60)
+        agent = start(service.url)
+        agent.wait_for("union/b1 takes no file: not the file system that was described")
+        with agent.ask(device) as conversation:
+            assert conversation.answer.element == "union/b2"
+        table = Table(agent.socket)
+        assert excluded(table) == {"union/b1"}
+        mount_disk(disk, first)
+        wait_until(lambda: excluded(table) == set(), "it takes files again")
+        subprocess.run(["umount", "-l", first], check=True, timeout=60)
+        wait_until(lambda: excluded(table) == {"union/b1"}, "it is left out while the agent runs")
+        with agent.ask(device) as conversation:
+            assert conversation.answer.element == "union/b2"
+        assert list(first.iterdir()) == []
+        table.detach()

@@ -220,8 +220,10 @@ void ClaimsKeeper::stage(uid_t uid, User &user, Time now) {
       }
       const auto [found, is_first] = user.stages.try_emplace(row.target);
       Stage &stage = found->second;
+      stage.branch = {mount_point, row.target, row.file_system};
       if (is_first || (stage.state == StageState::kFailed && now - stage.since >= kStageAgain)) {
-        stage = {StageState::kWaiting, now, {mount_point, row.target}};
+        stage.state = StageState::kWaiting;
+        stage.since = now;
         parts_.stager.request(uid, stage.branch, false);
       }
     }

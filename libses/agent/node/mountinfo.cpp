@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -54,8 +55,8 @@ std::vector<Mount> parse_mountinfo(const std::string &text) {
     const auto after = [&](std::ptrdiff_t place) {
       return fields.end() - dash > place ? dash[place] : std::string();
     };
-    mounts.push_back(
-        {makedev(major_number, minor_number), fields[3], fields[4], after(1), after(2), after(3)});
+    mounts.push_back({std::atoi(fields[0].c_str()), makedev(major_number, minor_number), fields[3],
+                      fields[4], after(1), after(2), after(3)});
   }
   return mounts;
 }

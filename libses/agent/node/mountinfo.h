@@ -13,6 +13,7 @@
 namespace ses::agent {
 
 struct Mount {
+  int number = -1; // mnt_id
   dev_t device = 0;
   std::string root, point, type, source, options;
 };

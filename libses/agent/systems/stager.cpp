@@ -60,7 +60,7 @@ void Stager::work() {
     waiting_.pop_front();
     lock.unlock();
     const Union seen = unions_.seen(branch.mount_point);
-    std::string why = trouble_of(seen, branch.mount_point, target);
+    std::string why = trouble_of(seen, branch.mount_point, {target, branch.file_system});
     UniqueFd top;
     why = why.empty() ? prepare_stage(target, seen.branches.at(target).device, uid, top) : why;
     if (why.empty()) {

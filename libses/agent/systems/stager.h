@@ -26,6 +26,7 @@ public:
   struct Branch {
     std::string mount_point; // of the union
     std::string target;
+    std::string file_system; // see DescribedBranch
   };
   struct Result {
     uid_t uid = 0;

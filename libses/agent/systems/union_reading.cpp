@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "node/mountinfo.h"
+#include "systems/file_system.h"
 
 namespace ses::agent {
 namespace {
@@ -56,7 +57,7 @@ bool parse_mode(const std::string &text, UnionBranch &branch) {
   return true;
 }
 
-void look_at(const std::string &path, UnionBranch &branch) {
+void look_at(const std::string &path, const std::string &mountinfo, UnionBranch &branch) {
   struct statvfs found {};
   struct stat here {};
   if (stat(path.c_str(), &here) != 0 || statvfs(path.c_str(), &found) != 0) {
@@ -65,6 +66,7 @@ void look_at(const std::string &path, UnionBranch &branch) {
   }
   const auto unit = static_cast<double>(found.f_frsize);
   branch.device = here.st_dev;
+  branch.file_system = file_system_at(path, mountinfo);
   branch.is_low = static_cast<double>(found.f_bavail) * unit < static_cast<double>(branch.min_free);
   branch.no_inodes = found.f_files > 0 && found.f_favail == 0;
   branch.read_only = (found.f_flag & ST_RDONLY) != 0;
@@ -123,7 +125,8 @@ bool is_trusted_union(const std::string &mountinfo, const std::string &mount_poi
 
 Union read_union(const std::string &mount_point) {
   Union found;
-  if (!is_trusted_union(read_mountinfo(), mount_point, geteuid())) {
+  const std::string mountinfo = read_mountinfo();
+  if (!is_trusted_union(mountinfo, mount_point, geteuid())) {
     found.why = "is no mergerfs union that root has mounted here";
     return found;
   }
@@ -139,16 +142,17 @@ Union read_union(const std::string &mount_point) {
   found = parse_union(branches, option_of(mount_point, "minfreespace"),
                       link_cow.empty() ? option_of(mount_point, "link-cow") : link_cow);
   for (auto &[path, branch] : found.branches) {
-    look_at(path, branch);
+    look_at(path, mountinfo, branch);
   }
   return found;
 }
 
 std::string trouble_of(const Union &seen, const std::string &mount_point,
-                       const std::string &target) {
+                       const DescribedBranch &described) {
   if (!seen.why.empty()) {
     return mount_point + " " + seen.why;
   }
+  const std::string &target = described.target;
   const auto found = seen.branches.find(target);
   if (found == seen.branches.end()) {
     return target + " is no branch of the union at " + mount_point +
@@ -158,6 +162,11 @@ std::string trouble_of(const Union &seen, const std::string &mount_point,
   const UnionBranch &branch = found->second;
   if (branch.error != 0) {
     return std::string("cannot be looked at: ") + std::strerror(branch.error);
+  }
+  if (is_another(described.file_system, branch.file_system)) {
+    return "not the file system that was described: " + branch.file_system + " instead of " +
+           described.file_system + "; see findmnt -T " + target +
+           " and mount it, or describe the union again: ses discover --mergerfs " + mount_point;
   }
   if (branch.mode != UnionBranch::Mode::kReadWrite) {
     return branch.mode == UnionBranch::Mode::kReadOnly ? "its mode in the union is RO"

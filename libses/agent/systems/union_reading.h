@@ -23,9 +23,10 @@ struct UnionBranch {
   // Of the file system at the path; valid if `error` is 0.
   int error = 0; // errno
   dev_t device = 0;
-  bool is_low = false;    // fewer than `min_free` bytes are free
-  bool no_inodes = false; // it counts inodes, and none is free
-  bool read_only = false; // it is mounted so
+  std::string file_system; // see file_system.h; empty: not known
+  bool is_low = false;     // fewer than `min_free` bytes are free
+  bool no_inodes = false;  // it counts inodes, and none is free
+  bool read_only = false;  // it is mounted so
   bool operator==(const UnionBranch &) const = default;
 };
 
@@ -52,9 +53,15 @@ struct Union {
 // slow.
 [[nodiscard]] Union read_union(const std::string &mount_point);
 
-// Empty, or why no file may go to TARGET now.  Pure.
+// A branch as the site describes it.
+struct DescribedBranch {
+  std::string target;
+  std::string file_system; // see file_system.h; empty: it does not say
+};
+
+// Empty, or why no file may go there now.  Pure.
 [[nodiscard]] std::string trouble_of(const Union &seen, const std::string &mount_point,
-                                     const std::string &target);
+                                     const DescribedBranch &described);
 
 } // namespace ses::agent
 

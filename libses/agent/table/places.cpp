@@ -49,7 +49,8 @@ Places places_of(const StorageSystem &system, const TableFacts &facts, const Lus
     if (is_lustre) {
       usable = put_on_lustre(system.name, target, lustre, form, place) && usable;
     } else {
-      places.why.push_back(trouble_of(seen, system.mount_point, target));
+      places.why.push_back(
+          trouble_of(seen, system.mount_point, {target, facts.rows[row].file_system}));
       usable = put(place.branch, target) && usable && places.why.back().empty();
     }
     places.excluded |= usable ? 0 : uint64_t{1} << row;

@@ -56,6 +56,9 @@ ElementFacts facts_of(const json &object) {
   ElementFacts facts;
   facts.element = object.at("element").get<std::string>();
   facts.target = object.at("target").get<std::string>();
+  if (const json *described = field_of(object, "file_system")) {
+    facts.file_system = described->get<std::string>();
+  }
   facts.number = count_of(object, "number", facts.number);
   facts.server = count_of(object, "server", 0);
   facts.scarce = object.value("scarce", false);

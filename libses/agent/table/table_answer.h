@@ -24,6 +24,7 @@ inline constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
 struct ElementFacts {
   std::string element;          // "system/element"
   std::string target;           // path of a branch, index of an OST, name of a pool
+  std::string file_system;      // that a branch was described on; empty: it is not said
   uint32_t number = UINT32_MAX; // its place in the site's own order
   uint32_t server = 0;
   bool scarce = false;

@@ -370,6 +370,7 @@ def element(one: Element, system: StorageSystem | None, now: float) -> Json:
         "backend": system.backend if system else "",
         "mount_point": system.mount_point if system else "",
         "target": one.target,
+        "file_system": one.file_system,
         "server": one.server,
         "tier": one.tier,
         "pool": one.pool,

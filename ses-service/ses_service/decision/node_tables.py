@@ -228,6 +228,7 @@ class NodeTables:
                 {
                     "element": table.elements[row].id,
                     "target": table.elements[row].target,
+                    "file_system": table.elements[row].file_system,
                     "number": int(self._numbers[row]),
                     "server": int(one["server"]),
                     "scarce": bool(int(one["state"]) & State.SCARCE),

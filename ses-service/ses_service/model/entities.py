@@ -184,7 +184,8 @@ class Element:
     """One place a file can go: a mergerfs branch, a Lustre OST or pool, a CephFS data pool.
 
     ``id`` is ``system/element``.  ``target`` is what the back end needs to put a file there (the
-    branch's directory, the OST's index, the pool's name).  ``None`` means the site does not say.
+    branch's directory, the OST's index, the pool's name).  ``None`` means the site does not say;
+    ``file_system`` is that of a branch when it was described.
     ``stated`` are the values of kinds that are not predicted, by name, in their base units.
     ``server_rate`` is what the link of its server carries for all of its elements together.
     ``state`` holds until ``state_until`` (seconds since the epoch), where that is said; ``state_reason`` is
@@ -202,6 +203,7 @@ class Element:
     state_until: float | None = None
     tier: str | None = None
     pool: str | None = None
+    file_system: str | None = None
     capacity_bytes: float | None = None
     nominal_read_rate: float | None = None
     nominal_write_rate: float | None = None

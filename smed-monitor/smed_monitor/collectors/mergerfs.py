@@ -7,16 +7,18 @@ that mergerfs may not create files on (mode RO or NC) counts as read-only or as 
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
+
+from ses_client.errors import SesError
+from ses_client.unions import file_system_at, is_another, read_union
 
 from smed_monitor.collectors.base import Collector, Reply, Source
 from smed_monitor.collectors.local import LocalSample, facts_of, in_time, local_reading, local_sample
 from smed_monitor.config.settings import ElementSettings, Target
-from smed_monitor.core.errors import UnreachableError
+from smed_monitor.core.errors import ElementMissingError, UnreachableError
 from smed_monitor.core.model import Reading, now
 
 
@@ -41,7 +43,13 @@ class Mergerfs(Collector[LocalSample]):
     def reading(self, sample: LocalSample, element: ElementSettings) -> Reading:
         """Space and counters, and what mergerfs may do there."""
         reading = local_reading(sample, element)
-        mode = sample[element.mount_point or ""].get("mode", "RW")
+        facts = sample[element.mount_point or ""]
+        mode, seen = facts.get("mode", "RW"), facts.get("file_system", "")
+        if is_another(element.file_system, seen):
+            raise ElementMissingError(
+                f"{element.mount_point} is not the file system that was described ({seen} instead of "
+                f"{element.file_system}): see findmnt -T {element.mount_point}"
+            )
         return replace(reading, read_only=reading.read_only or mode == "RO", no_create=mode == "NC")
 
 
@@ -65,22 +73,12 @@ class BranchesSource(Source):
         modes: dict[str, str] = {}
         for union in self._unions:
             try:
-                text = os.getxattr(Path(union) / ".mergerfs", "user.mergerfs.branches").decode()
-            except OSError as error:
-                raise UnreachableError(f"has no mergerfs union at {union}: {error.strerror}") from error
-            modes.update(branches(text))
+                modes |= {one.path: one.mode for one in read_union(union).branches}
+            except SesError as error:
+                raise UnreachableError(str(error)) from error
         facts = json.loads(facts_of(modes))
         for path, mode in modes.items():
             facts[path]["mode"] = mode
+            with suppress(OSError):
+                facts[path]["file_system"] = file_system_at(path)
         return json.dumps(facts).encode()
-
-
-def branches(text: str) -> dict[str, str]:
-    """``/a=RW:/b=NC,10G`` as path -> mode; patterns stand for what they match now."""
-    found: dict[str, str] = {}
-    for part in filter(None, text.split(":")):
-        pattern, _, options = part.partition("=")
-        mode = options.split(",")[0] or "RW"
-        for path in sorted(Path("/").glob(pattern.strip("/"))) or [Path(pattern)]:
-            found[str(path)] = mode
-    return found

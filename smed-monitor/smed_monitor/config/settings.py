@@ -91,6 +91,8 @@ class ElementSettings(_Model):
     """Its device; needed only where the exporter does not say what is mounted at ``mount_point``."""
     ost: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=128)] | None = None
     """Name of an OST, in place of mount point and device."""
+    file_system: str = ""
+    """Which one a branch was described on, as ``ses discover`` says; another one is not looked at."""
     failover: tuple[str, ...] = ()
     """Targets that may show it when ``target`` does not."""
     read_capability_mb_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None

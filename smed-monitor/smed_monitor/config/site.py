@@ -133,6 +133,7 @@ def _settings(
             "id": site.name(element),
             "target": first.name,
             kind: called,
+            "file_system": site.text(element, QSM.fileSystem),
             "failover": tuple(one.name for one in others),
         }
     )

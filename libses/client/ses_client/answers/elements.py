@@ -58,6 +58,7 @@ class Element(Part):
     label: Annotated[str, At("", _label)] = ""
     server: str = ""
     mount_point: str = ""
+    file_system: str = ""
     iri: str = ""
     pool: str = ""
     tier: str = ""

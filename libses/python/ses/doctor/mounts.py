@@ -9,9 +9,11 @@ from pathlib import Path
 from shlex import quote
 
 from ses_client.answers.elements import Element
+from ses_client.errors import NotFoundError, SesError
+from ses_client.unions import OPTIONS, Union, UnionBranch, file_system_at, is_another, read_union
 
 from ses.doctor.choices import check_choices
-from ses.doctor.finding import Finding, State, fault, ok, skipped
+from ses.doctor.finding import Finding, fault, ok, skipped, warning
 
 MOUNT, STAGE = "union mount", "staging"
 _BRANCHES = "user.mergerfs.branches"
@@ -28,47 +30,130 @@ def check_mounts(elements: Sequence[Element]) -> list[Finding]:
         return [skipped(MOUNT, "the site describes no mergerfs union")]
     findings: list[Finding] = []
     for mount, members in sorted(systems.items()):
-        problem = _union(mount, members)
-        findings.append(problem)
-        if problem.state is State.OK:
-            findings.extend(check_choices(mount))
+        union = _union(mount)
+        if isinstance(union, Finding):
+            findings.append(union)
+        else:
+            findings.extend((*_described(union, members), *check_choices(union)))
         findings.extend(_staging(members))
     return findings
 
 
-def _union(mount: str, members: Sequence[Element]) -> Finding:
-    control = Path(mount) / ".mergerfs"
-    options = "allow_other,use_ino,category.create=pfrd,func.getattr=newest"
-    how = f"Mount it: mergerfs -o {options} BRANCH:BRANCH... {mount}"
+def _union(mount: str) -> Union | Finding:
+    """Read the union as the site has it; a finding: it cannot be used."""
     try:
-        if not Path(mount).is_mount():
-            return fault(MOUNT, f"Nothing is mounted on {mount}.", f"{how} (or run ses doctor on a node).")
-        listed = os.getxattr(control, _BRANCHES).decode("utf-8", "replace")
-    except OSError as error:
-        if Path(mount).exists():
-            return fault(
-                MOUNT, f"What is mounted on {mount} is not a mergerfs union ({error.strerror}).", how
-            )
-        return fault(MOUNT, f"{mount} does not exist or does not answer ({error.strerror}).", how)
-    branches = {one.rpartition("=")[0].rstrip("/") for one in listed.split(":") if one}
-    if not branches:
+        found = read_union(mount)
+    except NotFoundError as error:
         return fault(
             MOUNT,
-            f"The union on {mount} has no branches.",
-            f"Add some: setfattr -n {_BRANCHES} -v '+>PATH' {quote(str(control))}",
+            str(error),
+            f"Mount it: mergerfs -o {OPTIONS} BRANCH:BRANCH... {quote(mount)} (or run ses doctor on a node).",
         )
+    except SesError as error:
+        return fault(MOUNT, str(error), "Nothing is placed there until then.")
+    except OSError as error:
+        return fault(MOUNT, f"{mount} does not answer ({error.strerror}).", "See what hangs: findmnt, dmesg.")
+    if found.mount_point != mount:
+        return fault(
+            MOUNT,
+            f"The site describes the union as {mount}, which is {found.mount_point}.",
+            f"Describe it again: ses discover --mergerfs {quote(found.mount_point)} --turtle FILE.",
+        )
+    return found
+
+
+def _described(union: Union, members: Sequence[Element]) -> list[Finding]:
+    """Compare the branches of a union with those that the site describes."""
+    mount, findings = union.mount_point, []
+    branches = {one.path: one for one in union.branches}
+    control = quote(f"{mount}/.mergerfs")
+    add = f"setfattr -n {_BRANCHES} -v '+>PATH' {control}"
+    again = f"ses discover --mergerfs {quote(mount)} --turtle FILE; ses kb import --discovered FILE"
     missing = sorted(one.target for one in members if one.target.rstrip("/") not in branches)
     if missing:
-        return fault(
-            MOUNT,
-            f"The union on {mount} has no branch {', '.join(missing)}, which the site describes; "
-            "the agent makes directories on branches only.",
-            f"Add it (setfattr -n {_BRANCHES} -v '+>PATH' {quote(str(control))}), or describe it as "
-            f"the union names it: {', '.join(sorted(branches))}.",
+        findings.append(
+            fault(
+                MOUNT,
+                f"The union on {mount} has no branch {', '.join(missing)}, which the site describes; "
+                "the agent makes directories on branches only.",
+                f"Add it ({add}), or describe it as the union names it: {', '.join(sorted(branches))}.",
+            )
         )
-    return ok(
-        MOUNT, f"{mount}: mergerfs with {len(branches)} branches, all {len(members)} elements among them"
-    )
+    if union.options.get("link-cow") == "true":
+        findings.append(
+            fault(
+                MOUNT,
+                f"The union on {mount} has link_cow=true, which copies a file at its first open: "
+                "nothing is placed.",
+                f"Mount it without, or now: setfattr -n user.mergerfs.link-cow -v false {control}",
+            )
+        )
+    for one in members:
+        branch = branches.get(one.target.rstrip("/"))
+        if branch is not None:
+            findings.extend(_branch(one, branch, again))
+    unsaid = sum(not one.file_system for one in members)
+    if unsaid:
+        findings.append(
+            warning(
+                MOUNT,
+                f"Of {unsaid} branches of {mount} the site does not say which file system they are, so a "
+                "disk that is not mounted is not noticed.",
+                f"Describe them again: {again}",
+            )
+        )
+    undescribed = sorted(branches.keys() - {one.target.rstrip("/") for one in members})
+    if undescribed:
+        findings.append(
+            warning(
+                MOUNT,
+                f"The site does not describe {', '.join(undescribed)} of the union on {mount}: "
+                "no file is placed there.",
+                f"Describe the union again: {again}",
+            )
+        )
+    total = f"{mount}: mergerfs with {len(branches)} branches, all {len(members)} elements among them"
+    return findings if missing else [ok(MOUNT, total), *findings]
+
+
+def _branch(element: Element, branch: UnionBranch, again: str) -> list[Finding]:
+    """Say what keeps files away from a branch."""
+    path, word = branch.path, quote(branch.path)
+    try:
+        seen, space = file_system_at(path), os.statvfs(path)
+    except OSError as error:
+        return [fault(MOUNT, f"{path} cannot be looked at ({error.strerror}).", f"See findmnt -T {word}")]
+    if is_another(element.file_system, seen):
+        return [
+            fault(
+                MOUNT,
+                f"{path} is not the file system that was described ({seen}, not {element.file_system}): "
+                "no file is placed there.",
+                f"See findmnt -T {word} and mount its disk (mount); if it was replaced: {again}",
+            )
+        ]
+    if branch.mode != "RW":
+        return [
+            warning(
+                MOUNT,
+                f"{path} has the mode {branch.mode} in its union: no file is placed there.",
+                f"If it is not being retired, give it {path}=RW in user.mergerfs.branches.",
+            )
+        ]
+    if space.f_flag & os.ST_RDONLY:
+        return [fault(MOUNT, f"{path} is mounted read-only.", f"See dmesg; then: mount -o remount,rw {word}")]
+    if space.f_files and not space.f_favail:
+        return [fault(MOUNT, f"{path} has no inode left.", f"Remove files there (df -i {word}).")]
+    if space.f_bavail * space.f_frsize < branch.min_free:
+        return [
+            warning(
+                MOUNT,
+                f"On {path} less is free than minfreespace keeps ({branch.min_free / 1e9:.1f} GB): "
+                "no file is placed there.",
+                "Remove files, or lower the union's minfreespace or the branch's own.",
+            )
+        ]
+    return []
 
 
 def _staging(members: Sequence[Element]) -> list[Finding]:

@@ -8,17 +8,19 @@ from __future__ import annotations
 import os
 import re
 import socket
+import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ses_client.errors import NotFoundError
+from ses_client.unions import file_system_at, read_union
 
 from ses.literal import literal
 
-_BRANCHES = "user.mergerfs.branches"
 _STATES = {"RW": "Active", "RO": "ReadOnly", "NC": "Draining"}
 _LONGEST_NAME = 31
+_TAKEN = ("union", "server")
 _HEAD = """\
 # The union at {mount_literal}, as seen from {server_literal}.  Add nominal rates
 # (qsm:nominalReadRate, qsm:nominalWriteRate) where they are known; see the vocabulary.
@@ -39,12 +41,16 @@ _HEAD = """\
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One branch: its directory, RW, RO or NC (no new files), and its size in bytes where it can be asked."""
+    """One branch: its directory, RW, RO or NC (no new files), and what is known of its file system.
+
+    ``file_system`` is empty, and the size in bytes None, where it cannot be asked.
+    """
 
     name: str
     directory: str
     mode: str
     capacity_bytes: int | None
+    file_system: str = ""
 
     @property
     def state(self) -> str:
@@ -72,6 +78,7 @@ class Union:
                     "name": one.name,
                     "directory": one.directory,
                     "mode": one.mode,
+                    "file_system": one.file_system,
                     "capacity_bytes": one.capacity_bytes,
                 }
                 for one in self.branches
@@ -81,14 +88,18 @@ class Union:
 
 def look(mount: Path) -> Union:
     """Return the union mounted at a directory.  Raises NotFoundError when there is none."""
-    mount = mount.absolute()
-    try:
-        listed = os.getxattr(mount / ".mergerfs", _BRANCHES).decode("utf-8", "surrogateescape")
-    except OSError as error:
-        raise NotFoundError(
-            f"{mount} is not the mount point of a mergerfs union ({error.strerror})."
-        ) from error
-    return Union(_name(mount.name) or "union", str(mount), socket.gethostname(), _branches(listed))
+    found = read_union(mount)
+    name = _name(Path(found.mount_point).name) or "union"
+    paths = [one.path for one in found.branches]
+    return Union(
+        name,
+        found.mount_point,
+        socket.gethostname(),
+        tuple(
+            Branch(called, one.path, one.mode, *_file_system(one.path))
+            for called, one in zip(_names(paths), found.branches, strict=True)
+        ),
+    )
 
 
 def turtle(union: Union) -> str:
@@ -109,6 +120,8 @@ def _element(union: Union, branch: Branch) -> str:
         f"qsm:target {literal(branch.directory)}",
         f"qsm:state qsm:{branch.state}",
     ]
+    if branch.file_system:
+        facts.append(f"qsm:fileSystem {literal(branch.file_system)}")
     if branch.capacity_bytes:
         facts.append(
             f"qsm:capacity [ a qudt:QuantityValue ; qudt:numericValue {branch.capacity_bytes / 2**20:.6e} ; "
@@ -117,29 +130,26 @@ def _element(union: Union, branch: Branch) -> str:
     return f"<{union.name}/{branch.name}> a qsm:Branch ;\n    " + " ;\n    ".join(facts) + " .\n"
 
 
-def _branches(listed: str) -> tuple[Branch, ...]:
-    found: list[Branch] = []
-    for one in filter(None, listed.split(":")):
-        directory, _, options = one.partition("=")
-        taken = {branch.name for branch in found} | {"union", "server"}
-        found.append(
-            Branch(
-                _unlike(_name(Path(directory).name), taken),
-                directory,
-                options.split(",")[0] or "RW",
-                _size(directory),
-            )
-        )
-    return tuple(found)
+def _names(paths: Sequence[str]) -> list[str]:
+    """Return a name for each directory, which is its own whatever the order: /mnt/d1/data is mnt-d1-data.
+
+    Its last part alone where no other has that.
+    """
+    short = [_name(Path(path).name) for path in paths]
+    return [
+        name
+        if 0 < len(name) <= _LONGEST_NAME and short.count(name) == 1 and name not in _TAKEN
+        else _whole(path)
+        for name, path in zip(short, paths, strict=True)
+    ]
 
 
-def _unlike(wanted: str, taken: set[str]) -> str:
-    """Return the name, with a number behind it when it is taken."""
-    number, name = 2, (wanted or "branch")[:_LONGEST_NAME]
-    while name in taken:
-        ending = f"-{number}"
-        name, number = (wanted or "branch")[: _LONGEST_NAME - len(ending)] + ending, number + 1
-    return name
+def _whole(path: str) -> str:
+    """Return a path as a name; one that is too long, or that others may share, ends with a checksum."""
+    name = _name(path)
+    if len(name) <= _LONGEST_NAME and "/" + name.replace("-", "/") == path:
+        return name
+    return f"{name[-_LONGEST_NAME + 9 :].strip('-.')}-{zlib.crc32(os.fsencode(path)):08x}"
 
 
 def _name(text: str) -> str:
@@ -147,9 +157,9 @@ def _name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")
 
 
-def _size(directory: str) -> int | None:
+def _file_system(directory: str) -> tuple[int | None, str]:
     try:
         found = os.statvfs(directory)
+        return found.f_blocks * found.f_frsize, file_system_at(directory)
     except OSError:
-        return None
-    return found.f_blocks * found.f_frsize
+        return None, ""

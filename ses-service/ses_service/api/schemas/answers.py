@@ -251,6 +251,7 @@ class ElementOut(Answer):
     backend: str
     mount_point: str
     target: str
+    file_system: str | None
     server: str
     tier: str | None
     pool: str | None

@@ -382,14 +382,15 @@ class UserNeed(Answer):
 class TableElement(Answer):
     """An element as it does not change often: bytes per second and bytes; null is unknown.
 
-    `target` is a branch's directory, the number of an OST or the name of a pool.  `number` is its place
-    among the elements of the system, the same for all nodes.  `server_rate` is what the link of its server
-    carries for all elements there.  `stated` are values of the kinds that the table
-    names.
+    `target` is a branch's directory, the number of an OST or the name of a pool, `file_system` the one a
+    branch was described on.  `number` is its place among the elements of the system, the same for all nodes.
+    `server_rate` is what the link of its server carries for all elements there.  `stated` are values of the
+    kinds that the table names.
     """
 
     element: str
     target: str
+    file_system: str | None
     number: int
     server: int
     scarce: bool

@@ -1,0 +1,166 @@
+"""The mergerfs unions of this node: their branches and options, and the file systems below them.
+
+The one place in Python that reads them; ``libses/agent/systems/union_reading.h`` and ``file_system.h`` are
+the same for the agent, and ``tests/agent/union_cases.json`` holds what both make of a text.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from ses_client.errors import NotFoundError, SesError
+
+MODES = ("RW", "RO", "NC")
+OPTIONS = "allow_other,use_ino,category.create=pfrd,func.getattr=newest"
+"""What a union is mounted with, where nobody has another opinion."""
+
+_MOUNTINFO = Path("/proc/self/mountinfo")
+_ATTRIBUTE = "user.mergerfs."
+_DEFAULT_MIN_FREE = "4294967296"  # mergerfs's own
+_WITH_FSID = frozenset({"btrfs", "ext2", "ext3", "ext4", "zfs"})  # theirs is made of their UUID
+_XFS_GEOMETRY = 0x80705864  # XFS_IOC_FSGEOMETRY_V1 of xfs_fs.h: 112 bytes, the UUID at 64
+
+
+class Mount(NamedTuple):
+    """A line of ``/proc/self/mountinfo``, escapes undone."""
+
+    number: str
+    device: str  # "major:minor"
+    within: str  # what of the file system is mounted
+    point: str
+    type: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnionBranch:
+    """A branch: ``mode`` is RW, RO or NC, and below ``min_free`` bytes mergerfs creates nothing there."""
+
+    path: str
+    mode: str
+    min_free: int
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """A mounted union; ``options`` are those it says, ``-`` in their names."""
+
+    mount_point: str
+    branches: tuple[UnionBranch, ...]
+    options: Mapping[str, str]
+
+
+def parse_mounts(text: bytes) -> list[Mount]:
+    """Return the mounts in the text of ``/proc/self/mountinfo``, in its order."""
+    found = []
+    for line in text.split(b"\n"):
+        before, dash, after = line.partition(b" - ")
+        head, tail = before.split(b" "), after.split(b" ")
+        if dash and len(head) > 4 and len(tail) > 1:
+            words = (head[0], *head[2:5], tail[0], tail[1])
+            found.append(Mount(*(os.fsdecode(_unescaped(one)) for one in words)))
+    return found
+
+
+def parse_branches(text: str, min_free: str = "") -> tuple[UnionBranch, ...]:
+    """``/a=RW:/b=NC,10G`` as branches; ``min_free`` is the union's own."""
+    reserve = parse_size(min_free or _DEFAULT_MIN_FREE)
+    found: dict[str, UnionBranch] = {}
+    for word in text.split(":"):
+        path, has_mode, options = word.rpartition("=")
+        mode, own, amount = options.partition(",")
+        if not has_mode or mode not in MODES:
+            path, mode, own = word, "RW", ""
+        if path.startswith("/"):
+            path = path.rstrip("/") or "/"
+            found[path] = UnionBranch(path, mode, parse_size(amount) if own else reserve)
+    return tuple(found.values())
+
+
+def parse_size(text: str) -> int:
+    """Return bytes: ``4294967296``, ``4G``, ``50M`` (powers of 1024); 0 for anything else."""
+    found = re.match(r"(\d+)([KMGT]?)", text.upper(), re.ASCII)
+    return int(found[1]) << 10 * " KMGT".index(found[2] or " ") if found else 0
+
+
+def read_union(path: Path | str) -> Union:
+    """Return the union mounted at a path, also by a symbolic link or another mount of it.
+
+    Raises NotFoundError where there is none, and SesError where it does not say what its branches are.
+    """
+    resolved = os.path.realpath(path)
+    mounts = parse_mounts(_MOUNTINFO.read_bytes())
+    here = next((one for one in reversed(mounts) if one.point == resolved), None)
+    if here is None or here.type != "fuse.mergerfs":
+        what = f"{here.type} is" if here else "nothing is"
+        raise NotFoundError(f"{path} is not the mount point of a mergerfs union: {what} mounted there.")
+    if here.within != "/":
+        of = [one.point for one in mounts if one.device == here.device and one.within == "/"]
+        where = f" at {of[0]}" if of else ""
+        raise NotFoundError(f"{path} is a directory of a mergerfs union: name where that is mounted{where}.")
+    control = Path(resolved) / ".mergerfs"
+    try:
+        names = [name.removeprefix(_ATTRIBUTE) for name in os.listxattr(control)]
+        options = {name: _option(control, name) for name in {*names, "branches", "minfreespace"}}
+    except OSError as error:
+        raise SesError(
+            f"The union at {resolved} does not say what its branches are ({error.strerror}): mount it "
+            "without xattr=nosys and xattr=noattr."
+        ) from error
+    branches = parse_branches(options["branches"], options["minfreespace"])
+    return Union(resolved, branches, {name.replace("_", "-"): said for name, said in options.items()})
+
+
+def file_system_at(path: Path | str) -> str:
+    """Return which file system a directory is on, as ``qsm:fileSystem`` has it.  Raises OSError."""
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fsid = os.fstatvfs(directory).f_fsid
+        try:
+            uuid = fcntl.ioctl(directory, _XFS_GEOMETRY, bytes(112))[64:80].hex()
+        except OSError:
+            uuid = ""
+        info = Path(f"/proc/self/fdinfo/{directory}").read_text("ascii")
+    finally:
+        os.close(directory)
+    number = next(line.split()[1] for line in info.splitlines() if line.startswith("mnt_id:"))
+    return name_file_system(number, fsid, uuid, _MOUNTINFO.read_bytes())
+
+
+def name_file_system(mount: str, fsid: int, uuid: str, mountinfo: bytes) -> str:
+    """Return its type, and what stays when it is mounted again, or where it is mounted; empty: not known."""
+    here = next((one for one in parse_mounts(mountinfo) if one.number == mount), None)
+    if here is None:
+        return ""
+    detail = here.source if _is_remote(f" {here.source}") and here.point != "/" else here.point
+    if here.type in _WITH_FSID and fsid:
+        detail = f"{fsid:016x}"
+    elif here.type == "xfs" and uuid:
+        detail = uuid
+    return f"{here.type} {detail}"
+
+
+def is_another(described: str, seen: str) -> bool:
+    """Return whether it is not the file system that was described.
+
+    Not where that cannot be said: one is not known, or a node mounts over the network a disk of another.
+    """
+    return bool(described and seen and described != seen and _is_remote(described) == _is_remote(seen))
+
+
+def _is_remote(name: str) -> bool:
+    return ":/" in name or " //" in name
+
+
+def _option(control: Path, name: str) -> str:
+    return os.fsdecode(os.getxattr(control, _ATTRIBUTE + name))
+
+
+def _unescaped(word: bytes) -> bytes:
+    return re.sub(rb"\\([0-3][0-7]{2})", lambda found: bytes([int(found[1], 8)]), word)
