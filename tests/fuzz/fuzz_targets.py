@@ -20,8 +20,8 @@ AGENT = (
     *("announcements/announcement", "announcements/quiet_answer", "announcements/unsent"),
     *("claims/claim_ring", "lustre/health", "lustre/placement", "lustre/questions"),
     *("lustre/targets", "node/identity", "node/jobs", "node/may_hang", "node/mountinfo"),
-    *("node/own_file", "node/proc_files"),
-    *("protocol/wire", "rates/process_io", "service/json", "service/json_text"),
+    *("node/heartbeat", "node/own_file", "node/proc_files"),
+    *("protocol/wire", "rates/process_io", "server/descriptors", "service/json", "service/json_text"),
     *("service/messages", "service/needs", "systems/systems", "systems/union_reading"),
     *("table/candidates", "table/choice", "table/saved_state", "table/table_answer"),
 )  # fmt: skip
@@ -54,6 +54,7 @@ def agent(name: str) -> Target:
 TARGETS = (
     agent("agent_answers"),
     agent("agent_claims"),
+    agent("agent_receive"),
     agent("agent_socket"),
     Target(
         "layout_fuzzer",
