@@ -1,7 +1,7 @@
 """The mergerfs unions of this node: their branches and options, and the file systems below them.
 
 The one place in Python that reads them; ``libses/agent/systems/union_reading.h`` and ``file_system.h`` are
-the same for the agent, and ``tests/agent/union_cases.json`` holds what both make of a text.
+the same for the agent.
 """
 
 from __future__ import annotations
