@@ -19,7 +19,7 @@ from smed_monitor.config.settings import ElementSettings, Settings, Target
 from smed_monitor.http.app import create_app as create_monitor
 from smed_monitor.scraping.monitor import Monitor
 
-SECONDS = 3.0
+SECONDS = 6.0
 ROOT = Path(__file__).parents[2]
 ENVIRON = {"REMOTE_ADDR": "127.0.0.1", "HTTP_X_ACTING_USER": "alice"}
 SERVICE = yaml.load((ROOT / "ses-service" / "openapi.yaml").read_text("utf-8"), yaml.CSafeLoader)

@@ -16,7 +16,8 @@ _MOST_PAGES = 10_000
 def overview() -> str:
     """Show some quotas, those that are used up first before the others."""
     text = request.args.get("page", "")
-    page = min(_MOST_PAGES, max(1, int(text))) if text.isascii() and text.isdecimal() else 1
+    is_number = text.isascii() and text.isdecimal() and len(text) < 19  # int() refuses thousands of digits
+    page = min(_MOST_PAGES, max(1, int(text))) if is_number else 1
     system = request.args.get("system") or None
     user = None if person().is_admin else person().name
     found = service().quotas(user=user, system=system, offset=(page - 1) * PAGE, limit=PAGE)

@@ -46,7 +46,7 @@ def read_quickly(text: str) -> Graph | None:
                 raise too_many()
             found.append((subject, predicate, value))
     except (SyntaxError, ValueError) as error:
-        _log.info("a description is read the slow way", detail=str(error))
+        _log.info("a description is read the slow way", detail=str(error)[:200])
         return None
     return read_only_graph(found)
 
