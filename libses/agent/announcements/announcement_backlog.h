@@ -5,8 +5,8 @@
 // never before.
 //
 // What waits and what is kept is so by user: they take turns in a batch, and where there is no room
-// it is who has most that gets none.  What only became idle, or moves again, comes after all of that
-// and little of it in a batch: files that do so without end hold up nobody's opening.
+// it is who has most that gets none.  What only became idle, or moves again, comes after all of
+// that and little of it in a batch: files that do so without end hold up nobody's opening.
 #ifndef SES_AGENT_ANNOUNCEMENT_BACKLOG_H
 #define SES_AGENT_ANNOUNCEMENT_BACKLOG_H
 
@@ -99,9 +99,7 @@ private:
     std::deque<Ending> endings;
     std::deque<uint64_t> moves;
     std::deque<Taken> taken;
-    [[nodiscard]] size_t waiting() const {
-      return openings.size() + endings.size() + moves.size();
-    }
+    [[nodiscard]] size_t waiting() const { return openings.size() + endings.size() + moves.size(); }
   };
   using Users = std::map<uid_t, OfUser>;
 
