@@ -22,7 +22,7 @@ from ses_client.answers.elements import (
     StorageSystem,
 )
 from ses_client.answers.nodes import HeardNodes, NodeClasses
-from ses_client.errors import ConflictError, NotFoundError, UnavailableError
+from ses_client.errors import ConflictError, NotFoundError, RefusedError, UnavailableError
 
 _PROPERTIES = {
     "state": "qsm:state", "reason": "qsm:stateReason", "until": "qsm:stateUntil", "tier": "qsm:tier",
@@ -111,6 +111,9 @@ class ElementsInMemory:
         name = f"{facts['system']}/{facts['name']}"
         if any(one.id == name for one in self.places):
             raise ConflictError(f"There is an element {name} already.", 409)
+        for needed in ("server", "target"):
+            if needed not in facts:
+                raise RefusedError(f"An element has a {needed}.", 422)
         made = Element(
             name, facts["system"], "mergerfs", facts["target"], "active", facts["name"], facts["server"]
         )

@@ -12,7 +12,7 @@ from typing import Any
 
 from ses_client.answers.files import File, FilePage, Received, Report, Sum
 from ses_client.answers.selections import Placement
-from ses_client.errors import NotFoundError
+from ses_client.errors import NotFoundError, RefusedError
 
 _EXACT = ("user", "application", "vo", "job", "element", "state", "verdict")
 
@@ -41,6 +41,8 @@ class FilesInMemory:
         """See ServiceClient."""
         self._called()
         found = self._find(wanted)
+        if after and not (after.isascii() and after.isdecimal() and len(after) < 10):
+            raise RefusedError("That is no place in the list of files.", 422)
         start = int(after or 0)
         end = start + limit
         return FilePage(tuple(found[start:end]), str(end) if len(found) > end else None)

@@ -143,6 +143,7 @@ def _costs(app: Flask, share: float) -> None:
             status = client.open(method=method, **sent).status_code
             cost = time.thread_time() - began
             asked += 1
+            assert status != 500, (pattern, what)
             if cost > SECONDS:
                 dear.append((round(cost, 2), status, method, pattern, what))
     assert dear == []
@@ -155,6 +156,14 @@ def test_no_request_to_the_portal_costs_much(app: Flask) -> None:
 
 def test_a_page_of_quotas_with_a_number_too_long_to_be_one_is_the_first(app: Flask) -> None:
     assert _signed_in(app).get("/quotas?page=" + "9" * 5000).status_code < 500
+
+
+def test_days_of_a_token_that_no_float_can_hold_are_refused(app: Flask) -> None:
+    client = _signed_in(app)
+    page = next(path for pattern, path, _ in _paths(app) if "token" in pattern)
+    for days in ("9" * 400, "-" + "9" * 400):
+        form = {"csrf_token": _token(client.get(page).text), "name": "cluster", "scope": "all", "days": days}
+        assert "Choose 1 to 3660 days." in client.post(page, data=form).text
 
 
 @pytest.mark.long

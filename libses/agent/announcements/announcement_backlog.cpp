@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kMostWaiting = 100000;
 constexpr size_t kMostWaitingOfUid = 16384;
 constexpr size_t kMaxMovesOfUser = 100; // in a batch
-constexpr size_t kMostTaken = 20000; // openings and ends kept until stored, some 20 MB
+constexpr size_t kMostTaken = 20000;    // openings and ends kept until stored, some 20 MB
 
 } // namespace
 

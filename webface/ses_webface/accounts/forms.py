@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]
 from wtforms import (  # type: ignore[import-untyped]
+    Form,
     HiddenField,
     IntegerField,
     PasswordField,
@@ -17,6 +18,7 @@ from wtforms.validators import (  # type: ignore[import-untyped]
     Length,
     NumberRange,
     Regexp,
+    ValidationError,
 )
 
 from ses_webface.accounts.services import MAX_PASSWORD, MIN_PASSWORD
@@ -28,6 +30,15 @@ ROLES = (
 )
 _PASSWORD_RULE = f"At least {MIN_PASSWORD} characters."
 SCOPES = (("all", "do everything you may do"), ("read", "read only"))
+
+
+class _Within(NumberRange):  # type: ignore[misc]
+    """A whole number from a smallest to a largest, also where it has more digits than a float can hold."""
+
+    def __call__(self, form: Form, field: IntegerField) -> None:
+        if field.data is not None and not self.min <= field.data <= self.max:
+            raise ValidationError(self.message)
+        super().__call__(form, field)
 
 
 class SignInForm(FlaskForm):  # type: ignore[misc]
@@ -90,4 +101,4 @@ class TokenForm(FlaskForm):  # type: ignore[misc]
         ],
     )
     scope = SelectField("It may", choices=[SelectChoice(*one) for one in SCOPES], default="all")
-    days = IntegerField("Days until it ends", [NumberRange(1, 3660, "Choose 1 to 3660 days.")], default=90)
+    days = IntegerField("Days until it ends", [_Within(1, 3660, "Choose 1 to 3660 days.")], default=90)
