@@ -27,6 +27,7 @@
 #include "files/watcher.h"
 #include "net/munge.h"
 #include "node/log.h"
+#include "node/may_hang.h"
 #include "node/mountinfo.h"
 #include "options.h"
 #include "rates/readers.h"
@@ -132,17 +133,24 @@ std::set<dev_t> devices_of(const Systems &systems) {
 }
 
 // Where a file lies that programs read.
-Readers::Place place_of(const Systems &systems, const WritingOut &elements, dev_t device,
-                        int handle) {
+std::optional<Readers::Place> place_of(const Systems &systems, const WritingOut &elements,
+                                       dev_t device, int handle) {
   StorageSystem system;
-  if (handle >= 0 && systems.find(device, system) == Systems::Answer::kManaged) {
-    for (const std::string &target : targets_of_file(system.backend, handle)) {
-      if (std::string element = elements.element_at(system.name, target); !element.empty()) {
-        return {system.name, std::move(element)};
-      }
+  if (handle < 0 || systems.find(device, system) != Systems::Answer::kManaged) {
+    return Readers::Place();
+  }
+  const auto targets = ask_storage(device, [backend = system.backend, copy = copy_of(handle)] {
+    return targets_of_file(backend, copy->get());
+  });
+  if (!targets) {
+    return std::nullopt;
+  }
+  for (const std::string &target : *targets) {
+    if (std::string element = elements.element_at(system.name, target); !element.empty()) {
+      return Readers::Place{system.name, std::move(element)};
     }
   }
-  return {};
+  return Readers::Place();
 }
 
 int serve(const Options &options, Services &services, Token &token, const Trust &trust,

@@ -62,6 +62,8 @@ class ServiceDouble:
         self.mount_point = mount_point
         self.targets = targets
         self.backend = backend
+        #: Further storage systems by name: where one is mounted, and its elements.
+        self.beside: dict[str, tuple[Path, dict[str, Path]]] = {}
         self.requests: list[Request] = []
         self.placements: dict[str, str] = {}  # id -> its first element
         #: What announcements said of each placement, in order.
@@ -191,13 +193,12 @@ class ServiceDouble:
         if special is not None:
             return special
         if request.method == "GET" and request.path == "/v1/storage-systems":
-            system = {
-                "name": "union",
-                "backend": self.backend,
-                "mount_point": str(self.mount_point),
-                "elements": len(self.targets),
-            }
-            return Answer(200, {"storage_systems": [system | self.later], **self.later})
+            systems = [
+                {"name": name, "backend": self.backend, "mount_point": str(at), "elements": len(targets)}
+                | self.later
+                for name, (at, targets) in self._systems().items()
+            ]
+            return Answer(200, {"storage_systems": systems, **self.later})
         if request.method == "POST" and request.path.endswith("/announcements"):
             return self._announced(request.body)
         return problem(404, "not-found", "there is no such thing")
@@ -252,7 +253,7 @@ class ServiceDouble:
             "refused": [{"placement_id": one, "detail": why} for one, why in refused.items()],
             "refused_items": items,
             "open": held if first else None,
-            "tables": [self._table(table) for table in body["tables"] if table["system"] == "union"],
+            "tables": [self._table(table) for table in body["tables"] if table["system"] in self._systems()],
             "needs": [
                 {"user": user, "generation": self.needs[user][0], **entry}
                 for user in body["users"]
@@ -290,26 +291,30 @@ class ServiceDouble:
         """Return the number of its server: one of its own where the facts say nothing."""
         return self.facts.get(element, {}).get("server", element)
 
+    def _systems(self) -> dict[str, tuple[Path, dict[str, Path]]]:
+        return {"union": (self.mount_point, self.targets), **self.beside}
+
     def _table(self, known: dict[str, Any]) -> dict[str, Any]:
-        rows = [self.row(number, element) for number, element in enumerate(self.targets)]
+        targets = self._systems()[known["system"]][1]
+        rows = [self.row(number, element) for number, element in enumerate(targets)]
         version = next(self._versions)
         self._rows_at[version] = rows
         same = known["revision"] == self.revision and known["version"] in self._rows_at
         before = self._rows_at[known["version"]] if same else None
         facts = {"read_rate": 200e6, "write_rate": 200e6, "size": 100e9, "server_rate": None, "stated": []}
         elements = [
-            {"element": element, "target": str(target), "number": sorted(self.targets).index(element)}
+            {"element": element, "target": str(target), "number": sorted(targets).index(element)}
             | {"server": number, "scarce": False, **facts}
             | self.facts.get(element, {})
             | self.later
-            for number, (element, target) in enumerate(self.targets.items())
+            for number, (element, target) in enumerate(targets.items())
         ]
         return {
-            "system": "union",
+            "system": known["system"],
             "revision": self.revision,
             "version": version,
             "told_at": time.time(),
-            "total": len(self.targets),
+            "total": len(targets),
             "rate": self.rate,
             "max_age_seconds": self.max_age,
             "rate_window_seconds": 2.0,

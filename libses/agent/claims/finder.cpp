@@ -217,20 +217,21 @@ Finder::Found Finder::look_for(const ClaimedFile &file, ProcessLook &process, Pl
     named = names_.in_directory(file, is_process);
   }
   if (!named.has_directory) {
-    placed.handle = names_.handle_of(file, is_process, is_orphan);
-    named.facts = facts_of(placed.handle.get());
-    named.path = path_of(placed.handle.get());
+    named.handle = names_.handle_of(file, is_process, is_orphan);
+    named.path = path_of(named.handle.get());
   }
-  if (has(named.facts)) {
-    placed.size = named.facts->size;
-    placed.path = std::move(named.path);
-    if (named.has_directory && file.choice &&
-        watcher_.is_worth_following(*file.choice, named.facts->size)) {
-      placed.handle = names_.handle_in_directory(file);
-    }
-  }
-  if (named.facts && (!has(named.facts) || !is_own(*named.facts, file.uid))) {
+  const auto facts = facts_of(named.handle.get());
+  if (facts && (!has(facts) || !is_own(*facts, file.uid))) {
     return Found::kStranger;
+  }
+  if (facts) {
+    placed.size = facts->size;
+    placed.path = std::move(named.path);
+    const bool is_followed = named.has_directory && file.choice &&
+                             watcher_.is_worth_following(*file.choice, facts->size);
+    if (is_followed || !named.has_directory) {
+      placed.handle = std::move(named.handle);
+    }
   }
   return is_orphan ? Found::kOrphan : Found::kClosed;
 }

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -25,12 +26,31 @@ UniqueFd open_with(int base, const std::string &path, uint64_t resolve) {
 
 } // namespace
 
-UniqueFd open_cached(int base, const std::string &path) {
-  return open_with(base, path, RESOLVE_CACHED);
+// Where a mount is crossed, some file systems ask their server in spite of RESOLVE_CACHED.
+UniqueFd open_cached(uid_t uid, int base, const std::string &path) {
+  auto handle = what_may_hang(
+      "a path of uid " + std::to_string(uid), [from = base < 0 ? nullptr : copy_of(base), path] {
+        return open_with(from ? from->get() : AT_FDCWD, path, RESOLVE_CACHED);
+      });
+  return handle ? std::move(*handle) : UniqueFd();
 }
 
 UniqueFd open_below(int base, const std::string &path) {
-  return open_with(base, path, RESOLVE_BENEATH | RESOLVE_NO_XDEV);
+  constexpr uint64_t kBelow = RESOLVE_BENEATH | RESOLVE_NO_XDEV;
+  const auto facts = facts_of(base);
+  if (!facts) {
+    return UniqueFd();
+  }
+  if (!path.ends_with('.')) { // nor is a directory itself only looked up in memory
+    UniqueFd cached = open_with(base, path, kBelow | RESOLVE_CACHED);
+    if (cached || errno != EAGAIN) {
+      return cached;
+    }
+  }
+  auto handle = ask_storage(facts->id.device, [from = copy_of(base), path] {
+    return open_with(from->get(), path, kBelow);
+  });
+  return handle ? std::move(*handle) : UniqueFd();
 }
 
 UniqueFd open_directory_of(pid_t pid, int dirfd) {
@@ -42,7 +62,11 @@ UniqueFd open_directory_of(pid_t pid, int dirfd) {
 }
 
 UniqueFd open_mount_point(const std::string &path) {
-  return UniqueFd(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  auto handle = what_may_hang(
+      "the mount point " + path,
+      [path] { return UniqueFd(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)); },
+      kOfStorage);
+  return handle ? std::move(*handle) : UniqueFd();
 }
 
 bool is_process_of(pid_t pid, uid_t uid) {

@@ -2,7 +2,8 @@
 //
 // Every result is O_PATH: no access, no close event of its own.  A lookup either stays within one
 // file system that the site manages, or uses only what the kernel has in memory, so a file system
-// run by the user cannot make the agent wait.  Nothing here says that what was found is right.
+// run by the user cannot make the agent wait.  A managed one that does not answer is not waited for
+// either (node/may_hang.h).  Nothing here says that what was found is right.
 #ifndef SES_AGENT_LOOKUP_H
 #define SES_AGENT_LOOKUP_H
 
@@ -15,8 +16,9 @@
 
 namespace ses::agent {
 
-// PATH from BASE (AT_FDCWD: PATH is absolute), as far as it is in the kernel's memory.
-[[nodiscard]] UniqueFd open_cached(int base, const std::string &path);
+// PATH, of which UID says that it is a file's, from BASE (AT_FDCWD: PATH is absolute), as far as it
+// is in the kernel's memory.
+[[nodiscard]] UniqueFd open_cached(uid_t uid, int base, const std::string &path);
 // PATH below BASE and on its file system.
 [[nodiscard]] UniqueFd open_below(int base, const std::string &path);
 // The directory a process is in, or the one its descriptor DIRFD is of.

@@ -48,19 +48,13 @@ Names::Looked Names::in_directory(const ClaimedFile &file, bool is_process) {
   const Opened &directory = open_directory(file, is_process);
   looked.has_directory = static_cast<bool>(directory.handle);
   if (looked.has_directory) {
-    looked.facts = facts_in(directory.handle.get(), name);
+    looked.handle = open_below(directory.handle.get(), name);
     looked.path = directory.path + name;
   }
-  if (looked.facts && looked.facts->id != file.claim.file) {
-    looked.facts.reset();
+  if (!is_file(looked.handle.get(), file.claim.file)) {
+    looked.handle.reset();
   }
   return looked;
-}
-
-UniqueFd Names::handle_in_directory(const ClaimedFile &file) const {
-  const auto directory = opened_.find(*file.claim.directory);
-  UniqueFd handle = open_below(directory->second.handle.get(), name_in(file.claim.path));
-  return is_file(handle.get(), file.claim.file) ? std::move(handle) : UniqueFd();
 }
 
 const Names::Opened &Names::open_directory(const ClaimedFile &file, bool is_process) {
@@ -80,11 +74,11 @@ const Names::Opened &Names::open_directory(const ClaimedFile &file, bool is_proc
   bool found = false;
   if (path.starts_with('/')) {
     const std::string rest = below(file.mount_point, path);
-    found = is_it(open_cached(AT_FDCWD, path)) ||
+    found = is_it(open_cached(file.uid, AT_FDCWD, path)) ||
             (!rest.empty() && is_it(open_below(open_mount_point(file.mount_point).get(), rest)));
   } else if (is_process) {
     const UniqueFd base = open_directory_of(file.claim.pid, file.claim.dirfd);
-    found = base && is_it(open_cached(base.get(), path));
+    found = base && is_it(open_cached(file.uid, base.get(), path));
   }
   if (!found) {
     opened.handle.reset();
@@ -106,7 +100,7 @@ UniqueFd Names::handle_of(const ClaimedFile &file, bool is_process, bool is_orph
   };
   const auto is_below = [&](const UniqueFd &base, const std::string &rest) {
     return base && !rest.empty() &&
-           (is_it(open_cached(base.get(), rest)) ||
+           (is_it(open_cached(file.uid, base.get(), rest)) ||
             (is_on(base.get(), file.device) && is_it(open_below(base.get(), rest))));
   };
   const auto is_in = [&](pid_t pid, int dirfd) {
@@ -116,7 +110,7 @@ UniqueFd Names::handle_of(const ClaimedFile &file, bool is_process, bool is_orph
     return handle;
   }
   if (path.starts_with('/')) {
-    if (is_it(open_cached(AT_FDCWD, path)) ||
+    if (is_it(open_cached(file.uid, AT_FDCWD, path)) ||
         is_below(open_mount_point(file.mount_point), below(file.mount_point, path))) {
       return handle;
     }

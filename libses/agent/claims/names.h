@@ -1,7 +1,8 @@
 // Finds files by the names that claims give.
 //
 // A name is a hint: a file counts only if it has the device and inode of the claim.  What is looked
-// up on a file system the user runs is only what the kernel has in memory already.
+// up on a file system the user runs is only what the kernel has in memory already; nothing is found
+// on one that does not answer.
 //
 // Used by one thread, but for learn().
 #ifndef SES_AGENT_NAMES_H
@@ -27,14 +28,12 @@ public:
   // IS_PROCESS, here and below: the claim's process runs here.
   struct Looked {
     bool has_directory = false; // else handle_of() may find the file
-    std::optional<FileFacts> facts;
-    std::string path; // of the file, if there are facts
+    UniqueFd handle;            // invalid: it is not there, or is another one
+    std::string path;           // of the file, if there is a handle
   };
 
   // The file in its directory, which is opened once for all of its files until forget().
   [[nodiscard]] Looked in_directory(const ClaimedFile &file, bool is_process);
-  // A handle to a file that was found so; invalid when it is gone.
-  [[nodiscard]] UniqueFd handle_in_directory(const ClaimedFile &file) const;
   // A handle to it, by whatever is known.  IS_ORPHAN: the process is gone, or about to be.
   [[nodiscard]] UniqueFd handle_of(const ClaimedFile &file, bool is_process, bool is_orphan);
   // Closes the directories.

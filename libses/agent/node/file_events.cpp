@@ -2,17 +2,35 @@
 
 #include <sys/inotify.h>
 
+#include <cerrno>
 #include <string>
+
+#include "node/proc_files.h"
 
 namespace ses::agent {
 
 FileEvents::FileEvents(uint32_t kinds)
-    : kinds_(kinds), inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {}
+    : kinds_(kinds),
+      inotify_(std::make_shared<const UniqueFd>(inotify_init1(IN_CLOEXEC | IN_NONBLOCK))) {}
 
 bool FileEvents::add(int handle, uint64_t placement) {
-  const std::string file = "/proc/self/fd/" + std::to_string(handle);
-  const int watch = inotify_add_watch(inotify_.get(), file.c_str(), kinds_);
+  const auto facts = facts_of(handle);
+  if (!facts) {
+    errno = EBADF;
+    return false;
+  }
+  struct Added {
+    int watch, error;
+  };
+  const auto added =
+      ask_storage(facts->id.device, [inotify = inotify_, copy = copy_of(handle), kinds = kinds_] {
+        const std::string file = "/proc/self/fd/" + std::to_string(copy->get());
+        const int watch = inotify_add_watch(inotify->get(), file.c_str(), kinds);
+        return Added{watch, errno};
+      });
+  const auto [watch, error] = added.value_or(Added{-1, ETIMEDOUT});
   if (watch < 0) {
+    errno = error;
     return false;
   }
   watch_of_[placement] = watch;
@@ -35,7 +53,7 @@ void FileEvents::remove(uint64_t placement) {
     }
   }
   if (!placements_of_.contains(watch)) {
-    inotify_rm_watch(inotify_.get(), watch);
+    inotify_rm_watch(inotify_->get(), watch);
   }
 }
 
@@ -59,7 +77,7 @@ bool FileEvents::read_each(const std::function<void(uint64_t, uint32_t)> &visit)
   bool lost_some = false;
   alignas(inotify_event) char buffer[16384];
   for (;;) {
-    const ssize_t length = read(inotify_.get(), buffer, sizeof buffer);
+    const ssize_t length = read(inotify_->get(), buffer, sizeof buffer);
     if (length <= 0) {
       return lost_some;
     }
@@ -73,6 +91,8 @@ bool FileEvents::read_each(const std::function<void(uint64_t, uint32_t)> &visit)
       }
       if ((event->mask & IN_IGNORED) != 0) {
         forget(event->wd);
+      } else if (first == last) { // made too late: nobody waits for it
+        inotify_rm_watch(inotify_->get(), event->wd);
       }
     }
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "node/unique_fd.h"
@@ -19,9 +20,9 @@ public:
   explicit FileEvents(uint32_t kinds);
 
   // Readable when there are events; -1 where inotify cannot be used at all.
-  [[nodiscard]] int descriptor() const { return inotify_.get(); }
+  [[nodiscard]] int descriptor() const { return inotify_->get(); }
   // Watches the file of HANDLE (O_PATH will do) for PLACEMENT.  False when there is no room, with
-  // the reason in errno.
+  // the reason in errno; ETIMEDOUT: its file system, which may have to be asked, does not answer.
   [[nodiscard]] bool add(int handle, uint64_t placement);
   void remove(uint64_t placement);
 
@@ -41,7 +42,7 @@ private:
   void forget(int watch);
 
   const uint32_t kinds_;
-  const UniqueFd inotify_;
+  const std::shared_ptr<const UniqueFd> inotify_;
   std::map<uint64_t, int> watch_of_;
   std::multimap<int, uint64_t> placements_of_;
 };

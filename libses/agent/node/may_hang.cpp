@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -22,9 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kCheckEvery{50}; // whether it waits
-constexpr unsigned kMostChecks = 2;                  // at which it did
-constexpr std::chrono::seconds kBarredFor{30};
-constexpr size_t kMostLost = 256; // threads, of each caller
+constexpr size_t kMaxLost = 512;                     // threads
 
 struct Worker {
   std::mutex mutex;
@@ -66,57 +65,81 @@ struct Worker {
   }
 };
 
+// What has not returned, or returned late, by key.
+class Lost {
+public:
+  void add(const std::string &key, std::shared_ptr<Worker> worker, const Patience &patience) {
+    const std::lock_guard lock(mutex_);
+    calls_.emplace(key, Call{std::move(worker), patience.barred, {}});
+    count_ = calls_.size();
+  }
+
+  [[nodiscard]] bool bars(const std::string &key) {
+    if (count_ == 0) {
+      return false;
+    }
+    const std::lock_guard lock(mutex_);
+    const auto now = Clock::now();
+    for (auto &[other, call] : calls_) {
+      if (call.worker && call.worker->has_returned()) {
+        spdlog::info("{} answers again", other);
+        call.worker.reset();
+        call.until = now + call.barred;
+      }
+    }
+    std::erase_if(calls_,
+                  [now](const auto &one) { return !one.second.worker && one.second.until <= now; });
+    count_ = calls_.size();
+    return calls_.contains(key) || calls_.size() >= kMaxLost;
+  }
+
+private:
+  struct Call {
+    std::shared_ptr<Worker> worker; // null: it has returned
+    std::chrono::milliseconds barred;
+    Clock::time_point until;
+  };
+  std::mutex mutex_;
+  std::multimap<std::string, Call> calls_;
+  std::atomic<size_t> count_{0};
+};
+
+Lost &lost() {
+  static Lost &of_all = *new Lost; // for ever: lost threads outlive main()
+  return of_all;
+}
+
 class Caller {
 public:
   ~Caller() { let_go(idle_); }
 
-  bool run(const std::string &key, std::function<void()> call) {
-    if (is_barred(key) || !has_worker()) {
+  bool run(const std::string &key, std::function<void()> call, const Patience &patience) {
+    if (lost().bars(key) || !has_worker()) {
       return false;
     }
     std::unique_lock lock(idle_->mutex);
     idle_->call = std::move(call);
     idle_->change.notify_all();
-    for (unsigned checks = 0; checks < kMostChecks;) {
+    for (auto waited = kCheckEvery * 0; waited < patience.limit;) {
       if (idle_->change.wait_for(lock, kCheckEvery, [this] { return !idle_->call; })) {
         return true;
       }
-      checks = idle_->waits() ? checks + 1 : 0;
+      waited = idle_->waits() ? waited + kCheckEvery : kCheckEvery * 0;
     }
     lock.unlock();
     spdlog::warn("{} does not answer and is not waited for; what hangs on it is known later", key);
     let_go(idle_);
-    lost_[key].worker = std::move(idle_);
+    lost().add(key, std::move(idle_), patience);
     return false;
   }
 
 private:
-  struct Lost {
-    std::shared_ptr<Worker> worker; // null: it has returned
-    Clock::time_point until{};
-  };
-
   static void let_go(const std::shared_ptr<Worker> &worker) {
     if (worker) {
       const std::lock_guard lock(worker->mutex);
       worker->is_over = true;
       worker->change.notify_all();
     }
-  }
-
-  [[nodiscard]] bool is_barred(const std::string &key) {
-    if (lost_.empty()) {
-      return false;
-    }
-    const auto now = Clock::now();
-    for (auto &[other, lost] : lost_) {
-      if (lost.worker && lost.worker->has_returned()) {
-        lost = {nullptr, now + kBarredFor};
-      }
-    }
-    std::erase_if(lost_,
-                  [now](const auto &one) { return !one.second.worker && one.second.until <= now; });
-    return lost_.contains(key) || lost_.size() >= kMostLost;
   }
 
   [[nodiscard]] bool has_worker() {
@@ -133,14 +156,18 @@ private:
   }
 
   std::shared_ptr<Worker> idle_;
-  std::map<std::string, Lost> lost_;
 };
 
 } // namespace
 
-bool run_what_may_hang(const std::string &key, std::function<void()> call) {
+bool run_what_may_hang(const std::string &key, std::function<void()> call,
+                       const Patience &patience) {
   thread_local Caller caller;
-  return caller.run(key, std::move(call));
+  return caller.run(key, std::move(call), patience);
+}
+
+std::string device_text(dev_t device) {
+  return std::to_string(major(device)) + ":" + std::to_string(minor(device));
 }
 
 } // namespace ses::agent

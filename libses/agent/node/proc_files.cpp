@@ -117,10 +117,6 @@ std::optional<uid_t> owner_of(pid_t pid) {
   return pid > 0 && lstat(path.c_str(), &status) == 0 ? std::optional(status.st_uid) : std::nullopt;
 }
 
-std::optional<FileFacts> facts_in(int directory, const std::string &name) {
-  return facts_at(directory, name.c_str(), AT_SYMLINK_NOFOLLOW);
-}
-
 namespace {
 
 UniqueFd find_handle_in(pid_t pid, const FileId &file) {

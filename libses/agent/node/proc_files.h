@@ -43,8 +43,6 @@ struct FileFacts {
 [[nodiscard]] UniqueFd find_handle(pid_t pid, const FileId &file);
 // None when the descriptor is invalid.
 [[nodiscard]] std::optional<FileFacts> facts_of(int handle);
-// The same of the file NAME in DIRECTORY, not of what it links to; may wait for its file system.
-[[nodiscard]] std::optional<FileFacts> facts_in(int directory, const std::string &name);
 // The path the kernel has for HANDLE now, the last one of a file that was removed; empty when there
 // is none.
 [[nodiscard]] std::string path_of(int handle);

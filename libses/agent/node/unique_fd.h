@@ -2,8 +2,10 @@
 #ifndef SES_AGENT_UNIQUE_FD_H
 #define SES_AGENT_UNIQUE_FD_H
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <memory>
 #include <utility>
 
 namespace ses::agent {
@@ -39,6 +41,11 @@ public:
 private:
   int fd_ = -1;
 };
+
+// Another descriptor of what FD is of, for a call that may outlive its caller.
+[[nodiscard]] inline std::shared_ptr<const UniqueFd> copy_of(int fd) {
+  return std::make_shared<const UniqueFd>(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+}
 
 } // namespace ses::agent
 

@@ -146,8 +146,9 @@ void Readers::look_at(pid_t pid, Process &process, const std::set<dev_t> &device
     descriptor.was_found = true;
     if (is_new || descriptor.file != open.file) {
       descriptor = {open.file, {}, info->position, 0, {}, true};
+    }
+    if (!descriptor.place) {
       descriptor.place = parts_.place_of(open.file.device, open_handle(pid, open.fd).get());
-      continue;
     }
     const uint64_t on = info->position - std::min(info->position, descriptor.position);
     descriptor.position = info->position;
@@ -180,11 +181,12 @@ std::vector<Reading> Readers::reading() const {
   const std::set<FileId> streams = files.empty() ? files : parts_.announced(files);
   for (const auto &[pid, process] : processes_) {
     for (const auto &[fd, descriptor] : process.descriptors) {
-      if (descriptor.place.element.empty() || streams.contains(descriptor.file) ||
-          descriptor.moved_at == Time() || process.looked_at - descriptor.moved_at > kStaysFor) {
+      if (!descriptor.place || descriptor.place->element.empty() ||
+          streams.contains(descriptor.file) || descriptor.moved_at == Time() ||
+          process.looked_at - descriptor.moved_at > kStaysFor) {
         continue;
       }
-      const auto &[system, element] = descriptor.place;
+      const auto &[system, element] = *descriptor.place;
       Reading &row = rows[{system, element, process.user}];
       row.system = system;
       row.element = element;

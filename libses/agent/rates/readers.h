@@ -10,7 +10,7 @@
 // descriptors. All looks together take 1/400 of a core: the more there is to look at, the longer
 // between two. Without such processes a look at the list of processes every three seconds is all.
 //
-// Asking a file system where a file lies may wait, once for each file that is found.
+// A file system is asked once where a file lies that is found, and again if it did not answer.
 #ifndef SES_AGENT_READERS_H
 #define SES_AGENT_READERS_H
 
@@ -53,8 +53,8 @@ public:
   struct Parts {
     // The devices of the storage systems that are mounted.
     std::function<std::set<dev_t>()> devices;
-    // Where a file lies; empty: not known.  May wait for its file system.
-    std::function<Place(dev_t device, int handle)> place_of;
+    // Where a file lies, empty: not known; none: its file system does not answer.
+    std::function<std::optional<Place>(dev_t device, int handle)> place_of;
     // Those of these files that are streams already, as the service was told.
     std::function<std::set<FileId>(const std::set<FileId> &)> announced;
     // All that is read on this node, in the order of their keys; called when it changed.
@@ -69,7 +69,7 @@ public:
 private:
   struct Descriptor {
     FileId file;
-    Place place;
+    std::optional<Place> place; // none: asked again at the next look
     uint64_t position = 0;
     double rate = 0; // bytes/s in the last look in which it moved
     Time moved_at{};

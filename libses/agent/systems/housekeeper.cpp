@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "node/heartbeat.h"
+#include "node/may_hang.h"
 #include "service/messages.h"
 #include "systems/stage.h"
 
@@ -125,7 +126,8 @@ void Housekeeper::sweep() {
   }
   const Turn turn(Duty::kHousekeeper);
   for (const std::string &target : due) {
-    sweep_stage(target, kLeftoverAge);
+    (void)run_what_may_hang(
+        "the branch " + target, [target] { sweep_stage(target, kLeftoverAge); }, kOfStorage);
   }
 }
 

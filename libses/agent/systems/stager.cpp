@@ -3,13 +3,28 @@
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 
+#include <tuple>
 #include <utility>
 
 #include "node/heartbeat.h"
+#include "node/may_hang.h"
 #include "protocol/wire.h"
 #include "systems/stage.h"
 
 namespace ses::agent {
+namespace {
+
+// Why there is no directory of UID, or the one in which it is.
+std::pair<std::string, UniqueFd> prepare(const std::string &target, dev_t device, uid_t uid) {
+  auto prepared = ask_storage(device, [target, device, uid] {
+    UniqueFd top;
+    std::string why = prepare_stage(target, device, uid, top);
+    return std::pair(std::move(why), std::move(top));
+  });
+  return prepared ? std::move(*prepared) : std::pair(std::string("does not answer"), UniqueFd());
+}
+
+} // namespace
 
 Stager::Stager(const UnionHealth &unions, std::function<void(const std::string &)> in_use)
     : unions_(unions), in_use_(std::move(in_use)), ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -62,7 +77,9 @@ void Stager::work() {
     const Union seen = unions_.seen(branch.mount_point);
     std::string why = trouble_of(seen, branch.mount_point, {target, branch.file_system});
     UniqueFd top;
-    why = why.empty() ? prepare_stage(target, seen.branches.at(target).device, uid, top) : why;
+    if (why.empty()) {
+      std::tie(why, top) = prepare(target, seen.branches.at(target).device, uid);
+    }
     if (why.empty()) {
       watch_.add(top.get(), target);
       in_use_(target);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "node/heartbeat.h"
+#include "node/may_hang.h"
 
 namespace ses::agent {
 namespace {
@@ -69,7 +70,10 @@ void UnionHealth::look() {
   const Turn turn(Duty::kUnionHealth);
   std::map<std::string, Union> seen;
   for (const StorageSystem &system : unions_()) {
-    seen[system.mount_point] = read_union(system.mount_point);
+    const std::string &at = system.mount_point;
+    auto read = what_may_hang(
+        "the union at " + at, [at] { return read_union(at); }, kOfStorage);
+    seen[at] = read ? std::move(*read) : Union{"does not answer", {}};
   }
   bool changed = false;
   {

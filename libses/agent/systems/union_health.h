@@ -2,7 +2,8 @@
 //
 // A thread looks at every union once a second: modes, reserves and options can be changed while it
 // is mounted.  The questions below are for any thread and never wait.  A union that was not looked
-// at yet takes no file.
+// at yet, or does not answer, takes no file; that holds up nothing of another union.  A union asks
+// all of its branches itself, so one that hangs is as good as all of them.
 #ifndef SES_AGENT_UNION_HEALTH_H
 #define SES_AGENT_UNION_HEALTH_H
 
