@@ -20,11 +20,10 @@ from service_double import ServiceDouble
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("announcements/announcement", "claims/claim_ring", "lustre/health", "lustre/placement",
-           "lustre/questions", "lustre/targets", "node/identity", "node/jobs", "node/may_hang",
-           "node/mountinfo",
-           "node/proc_files", "protocol/wire", "service/json", "service/json_text", "service/messages",
-           "service/needs", "systems/systems", "table/candidates", "table/choice",
-           "table/table_answer")  # fmt: skip
+           "lustre/questions", "lustre/targets", "node/heartbeat", "node/identity",
+           "node/jobs", "node/may_hang", "node/mountinfo", "node/proc_files", "protocol/wire",
+           "service/json", "service/json_text", "service/messages", "service/needs",
+           "systems/systems", "table/candidates", "table/choice", "table/table_answer")  # fmt: skip
 
 pytestmark = pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine
 

@@ -16,7 +16,6 @@ from ses.doctor import agent as agent_checks
 from ses.doctor import agent_protocol
 from ses.doctor import service as service_checks
 from ses.doctor.library import NAMES
-from ses.doctor.shared_memory import check_segments
 from ses_client.unions import file_system_at
 
 ROOT = Path(__file__).parents[2]
@@ -487,17 +486,3 @@ def test_elements_whose_rates_nobody_described_are_a_warning_that_says_how(exami
     told = said(examine(), "rates of elements", "warning")
     assert "union/b1" in told
     assert "ses calibrate --all --yes" in told
-
-
-def test_who_holds_all_segments_is_named_with_what_to_do(tmp_path):
-    listed, limit = tmp_path / "shm", tmp_path / "shmmni"
-    row = "0 {} 1600 4096 1 1 0 {} 0 0 0 0 0 0 4096 0\n"
-    limit.write_text("100\n")
-    listed.write_text("key\n" + "".join(row.format(number, 65534 if number else 0) for number in range(84)))
-    assert check_segments(listed, limit) == []
-    with listed.open("a") as file:
-        file.write(row.format(84, 12345))
-    (found,) = check_segments(listed, limit)
-    assert "85 of 100 segments are in use, 83 of them by nobody" in found.detail
-    assert "sysctl kernel.shmmni=200" in found.mend
-    assert check_segments(tmp_path / "none", limit) == []

@@ -454,8 +454,10 @@ def test_an_explanation_is_read_aside_of_the_event_loop(
     edge = Edge(again.service.app)
     sent: list[Any] = []
 
+    arrived = [{"type": "http.request", "body": b""}]
+
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b""}
+        return arrived.pop() if arrived else await asyncio.Event().wait()  # it does not hang up
 
     async def send(message: Any) -> None:
         sent.append(message)

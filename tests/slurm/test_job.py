@@ -110,7 +110,9 @@ def test_words_of_a_job_are_not_taken_for_what_operators_wrote(cluster: Cluster,
     cluster.output("scontrol", "update", f"JobId={job}", f"AdminComment={theirs}")
     cluster.output("ses", "job", job, "--comment")
     found = cluster.output("squeue", "--noheader", f"--jobs={job}", "--Format=admin_comment:9999").strip()
-    assert found.startswith(f"{theirs} | storage: 4 files on ")
+    comment = json.loads(found)
+    assert comment.pop("qstorman").startswith("4 files on ")
+    assert comment == json.loads(theirs), "theirs stays what it was"
     assert "approved" not in found
     (directory / "go").touch()
     cluster.output("scancel", job)
