@@ -50,6 +50,7 @@ class Relay:
 
     def __init__(self, service: str, waits: Waits) -> None:
         self.waits, self._asking = waits, 0
+        self.answered_at = 0.0  # when the service last said that it knows of files
         self._service = urlsplit(service).netloc
         self._port = free_port()
         self.url = f"http://127.0.0.1:{self._port}"
@@ -107,6 +108,7 @@ class Relay:
                 self._asking -= bool(files)
         if answer.status == http.HTTPStatus.OK:
             self.waits.answer(files)
+            self.answered_at = time.monotonic() if files else self.answered_at
         asked.send_response(answer.status)
         for name in ("Content-Type", "Retry-After"):
             if value := answer.headers.get(name):
