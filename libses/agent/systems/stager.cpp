@@ -80,8 +80,10 @@ void Stager::work() {
     if (why.empty()) {
       std::tie(why, top) = prepare(target, seen.branches.at(target).device, uid);
     }
+    if (why.empty() && !watch_.add(top.get(), seen.branches.at(target).device, target)) {
+      why = "its staging directory was moved";
+    }
     if (why.empty()) {
-      watch_.add(top.get(), target);
       in_use_(target);
       in_trouble_.erase(target);
     } else if (in_trouble_.insert(target).second) {
