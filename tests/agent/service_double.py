@@ -342,7 +342,11 @@ def _handler_of(double: ServiceDouble) -> type[BaseHTTPRequestHandler]:
             super().finish()
 
         def _serve(self) -> None:
-            text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            length = int(self.headers.get("Content-Length") or 0)
+            text = self.rfile.read(length)
+            if len(text) < length:  # the sender was killed while it sent
+                self.close_connection = True
+                return
             body = json.loads(text) if text else {}
             token = self.headers.get("Authorization")
             version = self.headers.get("Ses-Version")
