@@ -232,6 +232,8 @@ judge(const struct ses_core_element *element, const struct asked *asked, double 
     }
   }
   double share = asked->reads ? 1.0 / (1.0 / offer->write + 1.0 / offer->read) : offer->write;
+  if (!is_number(share)) /* as of one that gives a byte per second */
+    share = 1.0 / (streams + element->others + 1.0);
   if (shape != SINGLE)
     distance = __builtin_sqrt(smaller(larger(squares, 0.0), 1.0));
   verdict->distance = (float)distance;

@@ -111,6 +111,8 @@ def judge_row(
             got = 0.0 if known(got) and known(read) else NAN
         else:
             got = 1 / (1 / got + 1 / read)
+    if not known(got):
+        got = 1 / (row["own"] + claims + row["others"] + 1)
     times = policy["plenty"]
     plenty = (
         times > 0

@@ -61,6 +61,18 @@ def test_the_same_sample_again_teaches_nothing() -> None:
     assert learned(again, seen, POLICIES).top_speed[0] == seen.top_speed[0]
 
 
+def test_without_a_nominal_rate_the_largest_rate_seen_tells_how_busy_it_is() -> None:
+    table = element_table(Environment(elements=(Element("s/a", "", "a", "s", "0", "one"),)))
+    seen = observation_table(table, [Observation("s/a", 0.0, current_write_rate=85e6)])
+    assert seen.utilisation[0] == 1.0
+    for number, (rate, busy) in enumerate([(170e6, 1.0), (85e6, 0.5), (1e6, 1 / 170)], 1):
+        one = Observation("s/a", float(number), current_write_rate=rate)
+        seen = learned(observation_table(table, [one]), seen, POLICIES)
+        assert seen.utilisation[0] == pytest.approx(busy)
+    alone = observation_table(table, [Observation("s/a", 0.0, current_write_rate=1e6)])
+    assert alone.utilisation[0] == pytest.approx(0.1)  # a log file makes no element busy
+
+
 def test_no_element_is_lost_for_ever() -> None:
     nothing, queue = np.array([0.0]), np.array([9.0])
     top = np.array([1.0])

@@ -232,6 +232,41 @@ def test_a_nominal_rate_of_zero_counts_as_unknown(site: Site) -> None:
     assert decision.candidates[1].available_write is None
 
 
+@pytest.mark.parametrize(
+    "load",
+    [
+        {"write": 85},
+        {"read": 85},
+        {"write": 85, "queue_depth": 4.0},
+        {"read": None, "write": None, "queue_depth": 4.0},
+    ],
+)
+def test_without_nominal_rates_load_orders_elements_and_is_what_is_said(
+    site: Site, load: dict[str, Any]
+) -> None:
+    there = site.equal(3, read=None, write=None).see("b0", **load).see("b1", write=0.5).see("b2")
+    decision = there.decide()
+    assert site.order(decision)[-1] == "b0"
+    assert decision.notes == ()
+    assert all(one.basis is Basis.MONITOR for one in decision.candidates)
+    assert Counter(there.place(5))["b0"] <= 1
+
+
+def test_without_nominal_rates_streams_of_ours_order_elements(site: Site) -> None:
+    assert Counter(site.equal(3, read=None, write=None).see_all().place(30)) == {"b0": 10, "b1": 10, "b2": 10}
+
+
+def test_a_sample_that_tells_no_load_is_not_said_to_be_old(site: Site) -> None:
+    there = site.equal(3).see("b0").see("b1", read=None, write=None).see("b2", age=1000)
+    assert there.decide().notes == tuple(
+        f"1 of 3 candidates have {what}: judged by static facts and the ledger."
+        for what in (
+            "no sample that is young enough",
+            "a sample that tells neither a rate nor a queue",
+        )
+    )
+
+
 def test_old_data_leave_static_facts_and_the_ledger(site: Site) -> None:
     old = site.equal(3).see_all(age=11, write=90).carry("b0", 3).carry("b1")
     decision = old.decide()

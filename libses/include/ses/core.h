@@ -227,11 +227,13 @@ enum ses_core_refusal {
  *
  * The share is the rate that tells two elements of the same distance apart: that
  * of writing, since a file that is created is written first; where reading is
- * asked for, that of writing a byte and reading it back, 1 / (1 / write + 1 / read).
+ * asked for, that of writing a byte and reading it back, 1 / (1 / write + 1 / read).  An element
+ * whose rate is not known is taken to give one byte per second, 1 / (own + CLAIMS + others + 1): it
+ * comes after those whose rates are known, and among its like the number of streams decides.
  */
 struct ses_core_verdict {
   float distance;
-  float share;     /* NaN: not known; such elements come last */
+  float share;
   uint8_t refusal; /* enum ses_core_refusal */
   uint8_t unmet;   /* of SES_CORE_REFUSED_REQUIREMENT: its place in the need */
   uint8_t tight;   /* 1: there may be too little room for a file of unknown size */

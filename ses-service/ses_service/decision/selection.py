@@ -47,10 +47,10 @@ def decide(question: Question, view: View, now: float, policies: Policies) -> De
     query.ask(need, words(left_out))
     accepted = query.judge()
     order = query.rank(question.limit or None).astype(np.int64)
-    refused, unseen = _NONE, len(rows.unseen)
+    refused, unseen = _NONE, rows.unseen
     if accepted < len(rows.elements):
         refused = np.flatnonzero(query.verdicts["refusal"])
-        unseen = int((query.verdicts["refusal"][rows.unseen] == 0).sum())
+        unseen = unseen[query.verdicts["refusal"][unseen] == 0]
     listed = refused if not question.limit else refused[: policies.listed_refusals]
     ranked = candidates(question, view, query.verdicts, order, now)
     left = refusals(question, view, query.verdicts, listed, policies)
@@ -61,7 +61,7 @@ def decide(question: Question, view: View, now: float, policies: Policies) -> De
         candidates=ranked,
         refused=left,
         refused_total=len(refused),
-        notes=tuple(_notes(question, view, order, len(listed), len(refused), unseen, stripes)),
+        notes=tuple(_notes(question, view, order, len(listed), len(refused), unseen, stripes, now)),
         stripes=stripes,
     )
 
@@ -121,18 +121,20 @@ def _notes(
     order: Codes,
     listed: int,
     total: int,
-    unseen: int,
+    unseen: Codes,
     stripes: Stripes,
+    now: float,
 ) -> Iterator[str]:
     if stripes.sentence:
         yield stripes.sentence
     yield from link_notes(limited_by_servers(view, order))
-    if unseen:
-        accepted = len(view.table) - total
-        yield (
-            f"{unseen} of {accepted} candidates have no sample that is young enough: judged by static facts "
-            "and the ledger."
-        )
+    if len(unseen):
+        judged = f"of {len(view.table) - total} candidates have {{}}: judged by static facts and the ledger."
+        young = int((view.rows.ages(now, unseen) <= view.rows.oldest[unseen]).sum())
+        if young < len(unseen):
+            yield f"{len(unseen) - young} {judged.format('no sample that is young enough')}"
+        if young:
+            yield f"{young} {judged.format('a sample that tells neither a rate nor a queue')}"
     if len(order) and int(view.rows.elements["state"][order[0]]) & _DEGRADED:
         yield "Only degraded elements are left."
     unknown = sorted(name for name in question.exclude if name not in view.table.index)

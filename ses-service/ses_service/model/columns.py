@@ -7,7 +7,7 @@ per sample.  Row ``i`` of every column is about ``table.elements[i]``; unknown i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -20,6 +20,8 @@ Codes: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 STATES = tuple(ElementState)
+
+LEAST_GIVEN = 10e6  # bytes per second that an element without a nominal rate is taken to give at least
 
 
 def _at_least_one(values: Iterable[float | None]) -> Floats:
@@ -118,10 +120,10 @@ class ObservationTable:
 
     ``closed`` elements take no file: they are mounted read-only, or an administrator said so.  The
     capabilities are those of the description, or else what the monitor was given or learned.
-    ``rated`` tells which observations have a current rate at all.  ``utilisation`` is the part of an
-    element that readers and writers use together, by its nominal rates; ``top_speed`` the most it was
-    seen to do recently, and ``health`` what to expect of it (:mod:`ses_service.decision.health`), in the same
-        unit.
+    ``rated`` tells which observations have a current rate or a queue at all.  ``most_read`` and
+    ``most_write`` are the largest rates seen.  ``utilisation`` is the part of an element that readers and
+    writers use together (:func:`seen_to_give`); ``top_speed`` the most it was seen to do recently, and
+    ``health`` what to expect of it (:mod:`ses_service.decision.health`), in the same unit.
     ``interval`` is how many seconds samples of it are apart.
     """
 
@@ -137,6 +139,8 @@ class ObservationTable:
     degraded: Bools
     read_capability: Floats
     write_capability: Floats
+    most_read: Floats
+    most_write: Floats
     rated: Bools
     utilisation: Floats
     average_utilisation: Floats
@@ -163,6 +167,29 @@ def utilisation_of(
     unknown = np.isnan(reading) & np.isnan(writing)
     both = np.where(np.isnan(reading), 0.0, reading) + np.where(np.isnan(writing), 0.0, writing)
     return np.where(unknown, np.nan, np.minimum(1.0, both))
+
+
+def seen_to_give(observations: ObservationTable, read: Floats, write: Floats) -> ObservationTable:
+    """Return the observations of elements that were seen to give so much at most; sets how busy they are.
+
+    A direction without a nominal rate is compared with the largest rate seen, or with ``LEAST_GIVEN``: a
+    few log files do not make an element busy.  Where there is a queue and no rate, the queue tells.
+    """
+    capabilities = tuple(
+        np.where(np.isnan(nominal), np.fmax(seen, LEAST_GIVEN), nominal)
+        for nominal, seen in ((observations.read_capability, read), (observations.write_capability, write))
+    )
+    now = utilisation_of(observations.current_read, observations.current_write, *capabilities)
+    queue = np.minimum(1.0, observations.queue_depth)
+    return replace(
+        observations,
+        most_read=read,
+        most_write=write,
+        utilisation=np.where(np.isnan(now), queue, now),
+        average_utilisation=utilisation_of(
+            observations.average_read, observations.average_write, *capabilities
+        ),
+    )
 
 
 def observation_table(
@@ -196,14 +223,15 @@ def observation_table(
     )
     average_read = np.where(np.isnan(average_read), current_read, average_read)
     average_write = np.where(np.isnan(average_write), current_write, average_write)
-    return ObservationTable(
+    queue, unknown = column(lambda one: one.queue_depth), np.full(len(table), np.nan)
+    seen = ObservationTable(
         by_row=tuple(rows),
         sampled_at=column(lambda one: one.sampled_at),
         current_read=current_read,
         current_write=current_write,
         average_read=average_read,
         average_write=average_write,
-        queue_depth=column(lambda one: one.queue_depth),
+        queue_depth=queue,
         free=column(lambda one: one.free_bytes),
         closed=np.array(
             [one is not None and (one.read_only or one.no_create) for one in rows], dtype=np.bool_
@@ -211,10 +239,13 @@ def observation_table(
         degraded=np.array([one is not None and one.degraded for one in rows], dtype=np.bool_),
         read_capability=capabilities[0],
         write_capability=capabilities[1],
-        rated=~(np.isnan(current_read) & np.isnan(current_write)),
-        utilisation=utilisation_of(current_read, current_write, *capabilities),
-        average_utilisation=utilisation_of(average_read, average_write, *capabilities),
+        most_read=current_read,
+        most_write=current_write,
+        rated=~(np.isnan(current_read) & np.isnan(current_write) & np.isnan(queue)),
+        utilisation=unknown,
+        average_utilisation=unknown,
         top_speed=np.ones(len(table)),
         health=np.ones(len(table)),
         interval=column(lambda one: one.interval),
     )
+    return seen_to_give(seen, current_read, current_write)
