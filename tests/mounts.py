@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -35,3 +36,33 @@ def small_disk(folder: Path, mebibytes: int) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "-l", folder], check=True)
+
+
+@contextmanager
+def served(path: Path, *branches: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Mount folders as one, until the end; who serves it, which may be stopped as a server of NFS may be."""
+    for made in (path, *branches):
+        made.mkdir(exist_ok=True)
+    options = "category.create=ff,minfreespace=0,use_ino,allow_other"
+    command = ["mergerfs", "-f", "-o", options, ":".join(map(str, branches)), str(path)]
+    with subprocess.Popen(command) as server:
+        try:
+            end = time.monotonic() + SECONDS
+            while not path.is_mount():
+                assert server.poll() is None, f"{path} cannot be mounted"
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            yield server
+        finally:
+            server.kill()  # whoever waits for it goes on
+            subprocess.run(["umount", "-l", path], check=False, capture_output=True, timeout=60)
+
+
+@contextmanager
+def stopped(server: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Have what a process serves hang."""
+    server.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        server.send_signal(signal.SIGCONT)

@@ -11,12 +11,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from claims_program import Claims
+from mounts import served
 from patience import wait_until
 from running_agent import Agent
 from service_double import ServiceDouble
@@ -37,22 +37,6 @@ class Union:
 
     path: Path
     server: subprocess.Popen[bytes]
-
-
-@contextmanager
-def served(path: Path, *branches: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Mount a union that ends with its server."""
-    for made in (path, *branches):
-        made.mkdir(exist_ok=True)
-    options = "category.create=ff,minfreespace=0,use_ino,allow_other"
-    command = ["mergerfs", "-f", "-o", options, ":".join(map(str, branches)), str(path)]
-    with subprocess.Popen(command) as server:
-        try:
-            wait_until(path.is_mount, f"{path} is mounted")
-            yield server
-        finally:
-            server.send_signal(signal.SIGCONT)
-            subprocess.run(["umount", "-l", path], check=False, timeout=60)
 
 
 @pytest.fixture(params=["union", "branch"])

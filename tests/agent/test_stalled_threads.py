@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from mounts import served, stopped
 from patience import wait_until
 from running_agent import Agent
 from service_double import ServiceDouble
@@ -24,26 +23,17 @@ pytestmark = pytest.mark.root
 @pytest.fixture
 def jobs(base: Path) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
     """A jobs directory on a file system of its own, and who serves it."""
-    below, above = base / "jobs-below", base / "jobs"
-    below.mkdir()
-    above.mkdir()
-    serving = subprocess.Popen(["mergerfs", "-f", below, above])
-    try:
-        wait_until(above.is_mount, "the file system is mounted")
-        yield above, serving
-    finally:
-        serving.kill()  # whoever waits for it goes on
-        serving.wait()
-        subprocess.run(["umount", "-l", above], check=False, capture_output=True)
+    with served(base / "jobs", base / "jobs-below") as serving:
+        yield base / "jobs", serving
 
 
-@contextmanager
-def hanging(serving: subprocess.Popen[bytes]) -> Iterator[None]:
-    serving.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        serving.send_signal(signal.SIGCONT)
+@pytest.fixture
+def agent(
+    start: Callable[..., Agent], service: ServiceDouble, jobs: tuple[Path, subprocess.Popen[bytes]]
+) -> Agent:
+    agent = start(service.url, "--jobs-dir", str(jobs[0]))
+    agent.wait_for("service found")
+    return agent
 
 
 def waiting_threads(agent: Agent) -> set[Path]:
@@ -56,13 +46,10 @@ def waiting_threads(agent: Agent) -> set[Path]:
 
 @pytest.mark.timeout(300)
 def test_a_thread_that_hangs_on_storage_is_named_until_it_goes_on(
-    start: Callable[..., Agent], service: ServiceDouble, jobs: tuple[Path, subprocess.Popen[bytes]]
+    agent: Agent, service: ServiceDouble, jobs: tuple[Path, subprocess.Popen[bytes]]
 ) -> None:
-    directory, serving = jobs
-    agent = start(service.url, "--jobs-dir", str(directory))
-    agent.wait_for("service found")
     assert check_threads(agent.socket) == []
-    with hanging(serving):
+    with stopped(jobs[1]):
         agent.wait_for(STALLED)
         named = {"thread": "survey"}.items()
         wait_until(
@@ -81,14 +68,11 @@ def test_a_thread_that_hangs_on_storage_is_named_until_it_goes_on(
 
 @pytest.mark.timeout(300)
 def test_what_the_agent_knows_is_saved_though_a_thread_hangs(
-    start: Callable[..., Agent], service: ServiceDouble, jobs: tuple[Path, subprocess.Popen[bytes]]
+    agent: Agent, service: ServiceDouble, jobs: tuple[Path, subprocess.Popen[bytes]]
 ) -> None:
-    directory, serving = jobs
-    agent = start(service.url, "--jobs-dir", str(directory))
-    agent.wait_for("service found")
     saved = agent.socket.parent / "state/agent.json"
     wait_until(saved.exists, "it saves what the service describes")
-    with hanging(serving):
+    with stopped(jobs[1]):
         wait_until(lambda: waiting_threads(agent), "a thread hangs")
         saved.unlink()
         known = len(service.announcements())

@@ -28,8 +28,13 @@ UniqueFd open_with(int base, const std::string &path, uint64_t resolve) {
 
 // Where a mount is crossed, some file systems ask their server in spite of RESOLVE_CACHED.
 UniqueFd open_cached(uid_t uid, int base, const std::string &path) {
+  const auto facts = facts_of(base);
+  const std::string where = path.substr(0, path.rfind('/') + 1);
   auto handle = what_may_hang(
-      "a path of uid " + std::to_string(uid), [from = base < 0 ? nullptr : copy_of(base), path] {
+      {"path " + where + (facts ? " on device " + device_text(facts->id.device) : "") + " of uid " +
+           std::to_string(uid),
+       uid},
+      [from = base < 0 ? nullptr : copy_of(base), path] {
         return open_with(from ? from->get() : AT_FDCWD, path, RESOLVE_CACHED);
       });
   return handle ? std::move(*handle) : UniqueFd();
@@ -63,7 +68,7 @@ UniqueFd open_directory_of(pid_t pid, int dirfd) {
 
 UniqueFd open_mount_point(const std::string &path) {
   auto handle = what_may_hang(
-      "the mount point " + path,
+      {"the mount point " + path},
       [path] { return UniqueFd(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)); },
       kOfStorage);
   return handle ? std::move(*handle) : UniqueFd();

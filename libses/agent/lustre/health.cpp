@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "node/heartbeat.h"
+#include "node/may_hang.h"
 
 namespace ses::agent {
 namespace {
@@ -38,79 +39,30 @@ LustreHealth::of_this_node(std::function<std::vector<StorageSystem>()> systems,
   return sources;
 }
 
-LustreHealth::LustreHealth(Sources sources) : sources_(std::move(sources)) {}
-
-LustreHealth::~LustreHealth() { stop(); }
-
-void LustreHealth::start() {
-  thread_ = std::thread([this] { work(); });
-}
-
-void LustreHealth::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_all();
-  if (thread_.joinable()) {
-    thread_.join();
-  }
-}
-
-void LustreHealth::set_on_change(std::function<void()> on_change) {
-  const std::lock_guard lock(mutex_);
-  on_change_ = std::move(on_change);
-}
-
 bool LustreHealth::has_looked_at(const std::string &system) const {
   const std::lock_guard lock(mutex_);
   return looked_at_.contains(system);
 }
 
-void LustreHealth::look_soon() {
-  {
-    const std::lock_guard lock(mutex_);
-    look_now_ = true;
-  }
-  wake_.notify_all();
-}
-
-void LustreHealth::work() {
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    lock.unlock();
-    look();
-    lock.lock();
-    const auto is_due = [this] { return stopping_ || look_now_; };
-    if (looked_at_.empty()) { // nothing here is Lustre
-      wake_.wait(lock, is_due);
-    } else {
-      wake_.wait_for(lock, sources_.look_every, is_due);
-    }
-    look_now_ = false;
-  }
-}
-
-LustreTargets LustreHealth::look_at(const StorageSystem &system, const LustreMount &mount) {
+void LustreHealth::ask_servers(const std::string &system, const std::string &mount_point,
+                               LustreTargets &targets) {
   const auto now = std::chrono::steady_clock::now();
-  LustreTargets targets = read_lustre_targets(sources_.root, mount.file_system);
-  LustreQuestions &questions = questions_.try_emplace(system.name, sources_.pace).first->second;
+  LustreQuestions &questions = questions_.try_emplace(system, sources_.pace).first->second;
   std::set<uint16_t> used;
   {
     const std::lock_guard lock(mutex_);
-    used.swap(used_[system.name]);
+    used.swap(used_[system]);
   }
   for (const uint16_t ost : used) {
     questions.use(ost, now);
   }
   questions.go_on(
       targets.unknown,
-      [ask = sources_.ask, at = mount.mount_point](uint16_t ost, std::atomic<bool> &at_server) {
+      [ask = sources_.ask, at = mount_point](uint16_t ost, std::atomic<bool> &at_server) {
         return ask(at, ost, at_server);
       },
       now);
   targets.troubled.merge(questions.troubled());
-  return targets;
 }
 
 void LustreHealth::use(const std::string &system, const std::vector<uint16_t> &osts) {
@@ -118,24 +70,36 @@ void LustreHealth::use(const std::string &system, const std::vector<uint16_t> &o
   used_[system].insert(osts.begin(), osts.end());
 }
 
-void LustreHealth::look() {
+std::chrono::nanoseconds LustreHealth::look() {
   const Turn turn(Duty::kLustreHealth);
   const std::vector<StorageSystem> systems = sources_.systems();
-  if (systems.empty()) {
-    const std::lock_guard lock(mutex_);
-    targets_.clear();
-    looked_at_.clear();
-    questions_.clear();
-    return;
-  }
-  const std::string mountinfo = sources_.mountinfo();
-  std::map<std::string, LustreTargets> found;
+  const std::string mountinfo = systems.empty() ? "" : sources_.mountinfo();
+  std::vector<std::pair<std::string, LustreMount>> mounted; // by system
+  std::vector<std::pair<Subject, std::function<LustreTargets()>>> reads;
   for (const StorageSystem &system : systems) {
     const auto mount = sources_.file_system.empty()
                            ? find_lustre(mountinfo, system.mount_point, system.name)
                            : LustreMount{sources_.file_system, system.mount_point};
     if (mount) {
-      found[system.name] = look_at(system, *mount);
+      mounted.emplace_back(system.name, *mount);
+      reads.emplace_back(Subject{"the client of the Lustre " + mount->file_system},
+                         [root = sources_.root, name = mount->file_system] {
+                           return read_lustre_targets(root, name);
+                         });
+    }
+  }
+  auto read = all_that_may_hang(std::move(reads), kOfStorage);
+  std::map<std::string, LustreTargets> found;
+  for (size_t i = 0; i < mounted.size(); ++i) {
+    const auto &[system, mount] = mounted[i];
+    LustreTargets &targets = found[system];
+    if (read[i]) {
+      targets = std::move(*read[i]);
+      ask_servers(system, mount.mount_point, targets);
+    } else {
+      const std::lock_guard lock(mutex_);
+      targets = targets_[system]; // as last seen
+      targets.why = "the client of this node does not answer";
     }
   }
   std::erase_if(questions_, [&found](const auto &one) { return !found.contains(one.first); });
@@ -158,6 +122,7 @@ void LustreHealth::look() {
   if (tell) {
     tell();
   }
+  return systems.empty() ? RepeatingThread::kUntilWoken : sources_.look_every;
 }
 
 std::string LustreHealth::trouble_of(const std::string &system, const Placement &placement) const {
@@ -166,6 +131,9 @@ std::string LustreHealth::trouble_of(const std::string &system, const Placement 
   const auto targets = targets_.find(system);
   if (targets == targets_.end()) {
     return is_pool ? "the pools of this node's client are not to be seen" : "";
+  }
+  if (!targets->second.why.empty()) {
+    return targets->second.why;
   }
   for (const uint16_t ost : placement.osts) {
     if (const auto found = targets->second.troubled.find(ost);

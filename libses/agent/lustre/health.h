@@ -5,20 +5,19 @@
 // shows; where it does not show the state of connections (to who is not root, from 2.17 on),
 // servers are asked, seldom and only about OSTs in use (questions.h).  The questions below are for
 // any thread and never wait.  An OST of which nothing can be seen counts as usable, a pool does
-// not.
+// not; nor does anything of a client that does not answer.
 #ifndef SES_AGENT_LUSTRE_HEALTH_H
 #define SES_AGENT_LUSTRE_HEALTH_H
 
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <set>
 #include <string>
-#include <thread>
 
 #include "lustre/questions.h"
 #include "lustre/targets.h"
+#include "node/repeating_thread.h"
 #include "protocol/wire.h"
 #include "service/messages.h"
 
@@ -41,20 +40,19 @@ public:
   [[nodiscard]] static Sources of_this_node(std::function<std::vector<StorageSystem>()> systems,
                                             std::function<std::string()> mountinfo);
 
-  explicit LustreHealth(Sources sources);
-  ~LustreHealth();
+  explicit LustreHealth(Sources sources) : sources_(std::move(sources)) {}
 
-  void start();
-  void stop();
+  void start() { thread_.start(); }
+  void stop() { thread_.stop(); }
 
   // SYSTEM has been looked at once: what is not said to be in trouble is not.
   [[nodiscard]] bool has_looked_at(const std::string &system) const;
   // There may be other systems than before.
-  void look_soon();
+  void look_soon() { thread_.wake(); }
   // Files went to these OSTs.
   void use(const std::string &system, const std::vector<uint16_t> &osts);
   // ON_CHANGE is called, on the thread, when some OST or pool can no longer, or again, take files.
-  void set_on_change(std::function<void()> on_change);
+  void set_on_change(std::function<void()> on_change) { on_change_ = std::move(on_change); }
 
   // Empty, or why this placement must not be used now: its OST cannot take files, or its pool does
   // not exist or has no member (which Lustre would take for the whole file system).
@@ -67,20 +65,18 @@ public:
   void write_as(ses_lustre_form form, const std::string &system, Placement &placement) const;
 
 private:
-  void work();
-  void look();
-  LustreTargets look_at(const StorageSystem &system, const LustreMount &mount);
+  [[nodiscard]] std::chrono::nanoseconds look();
+  void ask_servers(const std::string &system, const std::string &mount_point,
+                   LustreTargets &targets);
 
   const Sources sources_;
   std::function<void()> on_change_;
-  mutable std::mutex mutex_; // guards what follows
-  std::condition_variable wake_;
-  bool stopping_ = false, look_now_ = false;
+  mutable std::mutex mutex_;                         // guards what follows
   std::set<std::string> looked_at_;                  // systems, as of the last look
   std::map<std::string, LustreTargets> targets_;     // by system
   std::map<std::string, std::set<uint16_t>> used_;   // since the last look; by system
   std::map<std::string, LustreQuestions> questions_; // of the thread alone; by system
-  std::thread thread_;
+  RepeatingThread thread_{[this] { return look(); }};
 };
 
 } // namespace ses::agent

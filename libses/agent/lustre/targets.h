@@ -18,6 +18,7 @@
 namespace ses::agent {
 
 struct LustreTargets {
+  std::string why;                                 // no file may go to any; empty: some may
   std::map<uint16_t, std::string> troubled;        // OST index -> why no file may go there
   std::set<uint16_t> seen;                         // every OST the client knows
   std::set<uint16_t> unknown;                      // those whose connection's state is not shown

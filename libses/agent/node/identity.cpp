@@ -95,7 +95,8 @@ std::optional<uid_t> uid_of(const std::string &name) {
   if (name.starts_with("uid-") && std::from_chars(name.data() + 4, end, uid).ptr == end) {
     return uid;
   }
-  return what_may_hang("the name service", [name] { return look_up(name); }).value_or(std::nullopt);
+  return what_may_hang({"the name service"}, [name] { return look_up(name); })
+      .value_or(std::nullopt);
 }
 
 double wall_clock() {

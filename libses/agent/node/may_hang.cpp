@@ -5,10 +5,10 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -22,8 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kCheckEvery{50}; // whether it waits
-constexpr size_t kMaxLost = 512;                     // threads
+constexpr std::chrono::milliseconds kCheckEvery{50};         // whether it waits
+constexpr size_t kMaxLost = 512, kOfOne = 8, kOfSystem = 64; // threads
 
 struct Worker {
   std::mutex mutex;
@@ -48,9 +48,9 @@ struct Worker {
     }
   }
 
-  [[nodiscard]] bool has_returned() {
-    const std::lock_guard lock(mutex);
-    return !call;
+  [[nodiscard]] bool has_returned(std::chrono::milliseconds within = {}) {
+    std::unique_lock lock(mutex);
+    return change.wait_for(lock, within, [this] { return !call; });
   }
 
   // Not on a processor, nor about to be: a machine that is busy makes no call hang.
@@ -65,42 +65,46 @@ struct Worker {
   }
 };
 
-// What has not returned, or returned late, by key.
+// What has not returned, or returned late.
 class Lost {
 public:
-  void add(const std::string &key, std::shared_ptr<Worker> worker, const Patience &patience) {
+  void add(const Subject &subject, std::shared_ptr<Worker> worker, const Patience &patience) {
     const std::lock_guard lock(mutex_);
-    calls_.emplace(key, Call{std::move(worker), patience.barred, {}});
+    calls_.push_back({subject, std::move(worker), patience.barred, {}});
     count_ = calls_.size();
   }
 
-  [[nodiscard]] bool bars(const std::string &key) {
+  [[nodiscard]] bool bars(const Subject &subject) {
     if (count_ == 0) {
       return false;
     }
     const std::lock_guard lock(mutex_);
     const auto now = Clock::now();
-    for (auto &[other, call] : calls_) {
+    for (Call &call : calls_) {
       if (call.worker && call.worker->has_returned()) {
-        spdlog::info("{} answers again", other);
+        spdlog::info("{} answers again", call.subject.what);
         call.worker.reset();
         call.until = now + call.barred;
       }
     }
-    std::erase_if(calls_,
-                  [now](const auto &one) { return !one.second.worker && one.second.until <= now; });
+    std::erase_if(calls_, [now](const Call &one) { return !one.worker && one.until <= now; });
     count_ = calls_.size();
-    return calls_.contains(key) || calls_.size() >= kMaxLost;
+    const auto is_same = [&](const Call &one) { return one.subject.what == subject.what; };
+    const auto is_theirs = [&](const Call &one) { return one.subject.user == subject.user; };
+    return calls_.size() >= kMaxLost || std::ranges::any_of(calls_, is_same) ||
+           (subject.user && static_cast<size_t>(std::ranges::count_if(calls_, is_theirs)) >=
+                                (*subject.user == 0 ? kOfSystem : kOfOne));
   }
 
 private:
   struct Call {
+    Subject subject;
     std::shared_ptr<Worker> worker; // null: it has returned
     std::chrono::milliseconds barred;
     Clock::time_point until;
   };
   std::mutex mutex_;
-  std::multimap<std::string, Call> calls_;
+  std::vector<Call> calls_;
   std::atomic<size_t> count_{0};
 };
 
@@ -109,50 +113,85 @@ Lost &lost() {
   return of_all;
 }
 
+void let_go(const std::shared_ptr<Worker> &worker) {
+  const std::lock_guard lock(worker->mutex);
+  worker->is_over = true;
+  worker->change.notify_all();
+}
+
+// Runs what one thread asks for.
 class Caller {
 public:
-  ~Caller() { let_go(idle_); }
+  ~Caller() {
+    if (idle_) {
+      let_go(idle_);
+    }
+  }
 
-  bool run(const std::string &key, std::function<void()> call, const Patience &patience) {
-    if (lost().bars(key) || !has_worker()) {
-      return false;
-    }
-    std::unique_lock lock(idle_->mutex);
-    idle_->call = std::move(call);
-    idle_->change.notify_all();
-    for (auto waited = kCheckEvery * 0; waited < patience.limit;) {
-      if (idle_->change.wait_for(lock, kCheckEvery, [this] { return !idle_->call; })) {
-        return true;
+  std::vector<bool> run(std::vector<MayHang> calls, const Patience &patience) {
+    std::vector<bool> has_returned(calls.size());
+    std::vector<Begun> begun;
+    for (size_t at = 0; at < calls.size(); ++at) {
+      if (auto worker = lost().bars(calls[at].subject) ? nullptr : worker_to_use()) {
+        const std::lock_guard lock(worker->mutex);
+        worker->call = std::move(calls[at].call);
+        worker->change.notify_all();
+        begun.push_back({at, worker, {}});
       }
-      waited = idle_->waits() ? waited + kCheckEvery : kCheckEvery * 0;
     }
-    lock.unlock();
-    spdlog::warn("{} does not answer and is not waited for; what hangs on it is known later", key);
-    let_go(idle_);
-    lost().add(key, std::move(idle_), patience);
-    return false;
+    while (!begun.empty()) {
+      const bool some_hang = !begun.back().worker->has_returned(kCheckEvery);
+      std::erase_if(begun, [&](Begun &one) {
+        if (one.worker->has_returned()) {
+          has_returned[one.at] = true;
+          put_away(std::move(one.worker));
+          return true;
+        }
+        if (some_hang) {
+          one.waited = one.worker->waits() ? one.waited + kCheckEvery : std::chrono::milliseconds();
+        }
+        return one.waited >= patience.limit && !one.worker->has_returned() &&
+               lose(calls[one.at].subject, std::move(one.worker), patience);
+      });
+    }
+    return has_returned;
   }
 
 private:
-  static void let_go(const std::shared_ptr<Worker> &worker) {
-    if (worker) {
-      const std::lock_guard lock(worker->mutex);
-      worker->is_over = true;
-      worker->change.notify_all();
-    }
+  struct Begun {
+    size_t at;
+    std::shared_ptr<Worker> worker;
+    std::chrono::milliseconds waited;
+  };
+
+  static bool lose(const Subject &subject, std::shared_ptr<Worker> worker,
+                   const Patience &patience) {
+    spdlog::warn("{} does not answer and is not waited for; what hangs on it is known later",
+                 subject.what);
+    let_go(worker);
+    lost().add(subject, std::move(worker), patience);
+    return true;
   }
 
-  [[nodiscard]] bool has_worker() {
-    if (!idle_) {
-      const auto worker = std::make_shared<Worker>();
-      try {
-        std::thread([worker] { worker->work(); }).detach();
-      } catch (const std::system_error &) { // no thread to be had: the next time
-        return false;
-      }
-      idle_ = worker;
+  std::shared_ptr<Worker> worker_to_use() {
+    if (idle_) {
+      return std::move(idle_);
     }
-    return true;
+    auto worker = std::make_shared<Worker>();
+    try {
+      std::thread([worker] { worker->work(); }).detach();
+    } catch (const std::system_error &) { // no thread to be had: the next time
+      return nullptr;
+    }
+    return worker;
+  }
+
+  void put_away(std::shared_ptr<Worker> worker) {
+    if (idle_) {
+      let_go(worker);
+    } else {
+      idle_ = std::move(worker);
+    }
   }
 
   std::shared_ptr<Worker> idle_;
@@ -160,10 +199,9 @@ private:
 
 } // namespace
 
-bool run_what_may_hang(const std::string &key, std::function<void()> call,
-                       const Patience &patience) {
+std::vector<bool> run_what_may_hang(std::vector<MayHang> calls, const Patience &patience) {
   thread_local Caller caller;
-  return caller.run(key, std::move(call), patience);
+  return caller.run(std::move(calls), patience);
 }
 
 std::string device_text(dev_t device) {

@@ -21,6 +21,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace ses::agent {
 
@@ -31,21 +32,49 @@ struct Patience {
 // A file system may take long under load: what it is asked is worth waiting for.
 constexpr Patience kOfStorage{std::chrono::milliseconds(1000), std::chrono::milliseconds(5000)};
 
-// Runs CALL and waits until it has returned.  False: it has waited for something for as long as
-// PATIENCE says, or was not begun, as another one of KEY (what may hang, in words) has not returned
-// or returned late, or as 512 have not; or there is no thread to be had.  CALL may then go on for
-// ever, and owns all it uses.
-[[nodiscard]] bool run_what_may_hang(const std::string &key, std::function<void()> call,
-                                     const Patience &patience = {});
+// What a call asks.
+struct Subject {
+  std::string what;               // in words; it is asked once at a time
+  std::optional<uid_t> user = {}; // who can make it hang
+};
 
-// What CALL returns; none: see above.
+struct MayHang {
+  Subject subject;
+  std::function<void()> call; // owns all it uses, and may go on for ever
+};
+
+// Runs CALLS side by side and waits until each has returned.  False for one that has waited for
+// something for as long as PATIENCE says, or was not begun, as another one of its subject has not
+// returned or returned late, or 8 (of root 64) of its user's, or 512; or there is no thread to be
+// had.
+[[nodiscard]] std::vector<bool> run_what_may_hang(std::vector<MayHang> calls,
+                                                  const Patience &patience = {});
+
+// What each of CALLS returns, in their order; none: see above.
 template <typename Call>
-auto what_may_hang(const std::string &key, Call call, const Patience &patience = {}) {
-  using Result = std::invoke_result_t<Call>;
-  const auto result = std::make_shared<std::optional<Result>>();
-  const bool has_returned = run_what_may_hang(
-      key, [result, call = std::move(call)] { result->emplace(call()); }, patience);
-  return has_returned ? std::move(*result) : std::optional<Result>();
+auto all_that_may_hang(std::vector<std::pair<Subject, Call>> calls, const Patience &patience = {}) {
+  using Result = std::optional<std::invoke_result_t<Call>>;
+  std::vector<std::shared_ptr<Result>> results;
+  std::vector<MayHang> begun;
+  for (auto &[subject, call] : calls) {
+    results.push_back(std::make_shared<Result>());
+    begun.push_back({std::move(subject), [result = results.back(), call = std::move(call)] {
+                       result->emplace(call());
+                     }});
+  }
+  const std::vector<bool> has_returned = run_what_may_hang(std::move(begun), patience);
+  std::vector<Result> returned;
+  for (size_t at = 0; at < results.size(); ++at) {
+    returned.push_back(has_returned[at] ? std::move(*results[at]) : Result());
+  }
+  return returned;
+}
+
+template <typename Call>
+auto what_may_hang(Subject subject, Call call, const Patience &patience = {}) {
+  std::vector<std::pair<Subject, Call>> calls;
+  calls.emplace_back(std::move(subject), std::move(call));
+  return std::move(all_that_may_hang(std::move(calls), patience).front());
 }
 
 // As in /proc/self/mountinfo, "0:45".
@@ -53,7 +82,7 @@ auto what_may_hang(const std::string &key, Call call, const Patience &patience =
 
 // What CALL, which asks the file system of DEVICE, returns; none: it does not answer.
 template <typename Call> auto ask_storage(dev_t device, Call call) {
-  return what_may_hang("the file system of device " + device_text(device), std::move(call),
+  return what_may_hang({"the file system of device " + device_text(device)}, std::move(call),
                        kOfStorage);
 }
 

@@ -2,7 +2,8 @@
 //
 // Nothing here asks a file system for anything but what the kernel has in memory
 // (AT_STATX_DONT_SYNC), so a hung mount does not hang the agent.  Nor does a process that cannot be
-// looked at (node/may_hang.h): nothing is known of it then, or of others of its user.
+// looked at (node/may_hang.h): nothing is known of it then; where a user has many such, of none of
+// theirs.
 #ifndef SES_AGENT_PROC_FILES_H
 #define SES_AGENT_PROC_FILES_H
 
@@ -63,7 +64,9 @@ void for_each_number(const std::string &path,
 // What CALL, which looks at PID, returns; none: it cannot be looked at now.
 template <typename Call> auto look_at_process(pid_t pid, Call call) {
   const uid_t owner = owner_of(pid).value_or(0);
-  return what_may_hang("a process of uid " + std::to_string(owner), std::move(call));
+  return what_may_hang(
+      {"process " + std::to_string(pid) + " of uid " + std::to_string(owner), owner},
+      std::move(call));
 }
 // All regular files PID has open for more than O_PATH, which is no use of a file; empty when the
 // process is gone or is another user's.  None: it cannot be looked at now.

@@ -125,10 +125,11 @@ void Housekeeper::sweep() {
     }
   }
   const Turn turn(Duty::kHousekeeper);
+  std::vector<MayHang> sweeps;
   for (const std::string &target : due) {
-    (void)run_what_may_hang(
-        "the branch " + target, [target] { sweep_stage(target, kLeftoverAge); }, kOfStorage);
+    sweeps.push_back({{"the branch " + target}, [target] { sweep_stage(target, kLeftoverAge); }});
   }
+  (void)run_what_may_hang(std::move(sweeps), kOfStorage);
 }
 
 } // namespace ses::agent

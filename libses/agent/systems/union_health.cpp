@@ -12,33 +12,6 @@ constexpr std::chrono::seconds kLookAtUnionsEvery{1};
 
 } // namespace
 
-void UnionHealth::set_on_change(std::function<void()> on_change) {
-  on_change_ = std::move(on_change);
-}
-
-void UnionHealth::start() {
-  thread_ = std::thread([this] { work(); });
-}
-
-void UnionHealth::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_all();
-  if (thread_.joinable()) {
-    thread_.join();
-  }
-}
-
-void UnionHealth::look_soon() {
-  {
-    const std::lock_guard lock(mutex_);
-    look_now_ = true;
-  }
-  wake_.notify_all();
-}
-
 bool UnionHealth::has_looked_at(const std::string &mount_point) const {
   const std::lock_guard lock(mutex_);
   return seen_.contains(mount_point);
@@ -50,30 +23,18 @@ Union UnionHealth::seen(const std::string &mount_point) const {
   return found == seen_.end() ? Union{"was not looked at yet", {}} : found->second;
 }
 
-void UnionHealth::work() {
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    look_now_ = false;
-    lock.unlock();
-    look();
-    lock.lock();
-    const auto is_due = [this] { return stopping_ || look_now_; };
-    if (seen_.empty()) { // nothing here is a union
-      wake_.wait(lock, is_due);
-    } else {
-      wake_.wait_for(lock, kLookAtUnionsEvery, is_due);
-    }
-  }
-}
-
-void UnionHealth::look() {
+std::chrono::nanoseconds UnionHealth::look() {
   const Turn turn(Duty::kUnionHealth);
+  const std::vector<StorageSystem> unions = unions_();
+  std::vector<std::pair<Subject, std::function<Union()>>> reads;
+  for (const StorageSystem &system : unions) {
+    reads.emplace_back(Subject{"the union at " + system.mount_point},
+                       [at = system.mount_point] { return read_union(at); });
+  }
+  auto read = all_that_may_hang(std::move(reads), kOfStorage);
   std::map<std::string, Union> seen;
-  for (const StorageSystem &system : unions_()) {
-    const std::string &at = system.mount_point;
-    auto read = what_may_hang(
-        "the union at " + at, [at] { return read_union(at); }, kOfStorage);
-    seen[at] = read ? std::move(*read) : Union{"does not answer", {}};
+  for (size_t i = 0; i < unions.size(); ++i) {
+    seen[unions[i].mount_point] = std::move(read[i]).value_or(Union{"does not answer", {}});
   }
   bool changed = false;
   {
@@ -84,6 +45,7 @@ void UnionHealth::look() {
   if (changed && on_change_) {
     on_change_();
   }
+  return unions.empty() ? RepeatingThread::kUntilWoken : kLookAtUnionsEvery;
 }
 
 } // namespace ses::agent

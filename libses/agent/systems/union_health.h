@@ -7,14 +7,13 @@
 #ifndef SES_AGENT_UNION_HEALTH_H
 #define SES_AGENT_UNION_HEALTH_H
 
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "node/repeating_thread.h"
 #include "service/messages.h"
 #include "systems/union_reading.h"
 
@@ -25,31 +24,27 @@ public:
   using Systems = std::function<std::vector<StorageSystem>()>;
 
   explicit UnionHealth(Systems unions) : unions_(std::move(unions)) {}
-  ~UnionHealth() { stop(); }
 
-  void start();
-  void stop();
+  void start() { thread_.start(); }
+  void stop() { thread_.stop(); }
   // There may be other unions than before.
-  void look_soon();
+  void look_soon() { thread_.wake(); }
 
   // ON_CHANGE is called, on the thread, when some branch can no longer, or again, take files.
-  void set_on_change(std::function<void()> on_change);
+  void set_on_change(std::function<void()> on_change) { on_change_ = std::move(on_change); }
 
   [[nodiscard]] bool has_looked_at(const std::string &mount_point) const;
   // The union mounted there, as of the last look.
   [[nodiscard]] Union seen(const std::string &mount_point) const;
 
 private:
-  void work();
-  void look();
+  [[nodiscard]] std::chrono::nanoseconds look();
 
   const Systems unions_;
   std::function<void()> on_change_;
-  mutable std::mutex mutex_; // guards what follows
-  std::condition_variable wake_;
-  bool stopping_ = false, look_now_ = false;
-  std::map<std::string, Union> seen_; // by mount point
-  std::thread thread_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Union> seen_; // by mount point; guarded
+  RepeatingThread thread_{[this] { return look(); }};
 };
 
 } // namespace ses::agent
