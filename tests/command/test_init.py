@@ -12,6 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from smed_monitor.collectors.registry import COLLECTORS
+from smed_monitor.config.settings import Target
+from smed_monitor.config.site import described
 
 PROGRAMS = Path(sys.executable).parent
 SES = str(PROGRAMS / "ses")
@@ -117,6 +120,23 @@ def test_nothing_is_overwritten(ses, made: Path, storage: str) -> None:
     assert str(made / "qstorman/site.ttl") in again.output
     del before[made / "default/ses-service"]
     assert {path: path.read_bytes() for path in made.rglob("*") if path.is_file()} == before
+
+
+def test_run_again_it_describes_the_disk_that_was_added(
+    ses, made: Path, union: tuple[Path, list[Path]], tmp_path: Path
+) -> None:
+    mount, branches = union
+    site = made / "qstorman/site.ttl"
+    site.write_text(before := site.read_text() + "# Ours.\n")
+    (added := tmp_path / "b0").mkdir()
+    os.setxattr(mount / ".mergerfs", "user.mergerfs.branches", f"+<{added}".encode())
+    said = ses.json("init", str(made), "--storage", str(mount))
+    assert [one["path"] for one in said["files"]] == [str(site)]
+    assert site.read_text().startswith(before)
+    elements = described(site, [Target(name="union", collector="mergerfs", paths=(str(mount),))], COLLECTORS)
+    assert {one.id: one.mount_point for one in elements} == {
+        f"union/{path.name}": str(path) for path in (added, *branches)
+    }
 
 
 def test_a_dry_run_lists_the_same_and_writes_nothing(ses, made: Path, storage: str, tmp_path: Path) -> None:

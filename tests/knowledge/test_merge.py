@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from rdflib import URIRef
+from rdflib import Literal, URIRef
+from ses.union.branches import Branch, Union, names_of
+from ses.union.branches import turtle as union_turtle
 from ses_service.knowledge import InvalidDescriptionError, KnowledgeBase
 from ses_service.knowledge.exchange.incoming import Mode
 from ses_service.knowledge.exchange.merge import DISCOVERED, HUMAN, aligned, merge
-from ses_service.knowledge.statements.statements import Description, describe
+from ses_service.knowledge.statements.statements import Description, Facts, describe
 from ses_service.knowledge.statements.turtle import parse_turtle
 from ses_service.knowledge.terms import QSM, SITE_GRAPH
 
@@ -128,6 +130,55 @@ def test_a_server_nothing_is_on_is_not_added() -> None:
     present = said(SYSTEM, ':oss1 a qsm:Server ; qsm:name "oss1" .\n', ost(0, server=":oss1"))
     merged = merge({}, present, said(SYSTEM, SERVER, ost(0)), single=SINGLE)
     assert URIRef(f"{B}server1") not in merged.description
+
+
+def union(*disks: str) -> Description:
+    """What ses discover writes of disks as ``PATH FILE-SYSTEM``, in the order of the union."""
+    paths, file_systems = zip(*(one.split() for one in disks), strict=True)
+    found = zip(names_of(paths), paths, file_systems, strict=True)
+    branches = tuple(Branch(name, path, "RW", 8 << 30, f"ext4 {disk}") for name, path, disk in found)
+    return describe(parse_turtle(union_turtle(Union("u", "/u", "n1", branches)))[0])
+
+
+def elements_of(site: Description) -> dict[str, URIRef]:
+    """The elements that take files, by their path and file system."""
+    return {
+        " ".join(str(*facts[one]).rsplit(" ")[-1] for one in (QSM.target, QSM.fileSystem)): subject
+        for subject, facts in site.items()
+        if QSM.target in facts and QSM.Inactive not in facts[QSM.state]
+    }
+
+
+FIRST, SECOND, THIRD = "/mnt/disk1/data a", "/mnt/disk2/data b", "/mnt/disk3/data c"
+
+
+@pytest.mark.parametrize(
+    ("disks", "names"),
+    [
+        ([THIRD, FIRST, SECOND], ["disk3", "data", "disk2"]),
+        ([SECOND], ["disk2"]),
+        ([SECOND, FIRST], ["disk2", "data"]),
+        # Another disk at the same path is another element, and never has the name of the one before.
+        (["/mnt/disk1/data x", SECOND], ["disk1", "disk2"]),
+        ([FIRST, "/mnt/disk2/data x"], ["data", "disk2-3b412ed3"]),
+        ([FIRST, "/srv/disk2 b"], ["data", "disk2-54552275"]),
+    ],
+)
+def test_an_element_keeps_its_name_whatever_becomes_of_the_others(disks: list[str], names: list[str]) -> None:
+    site, before = dict[URIRef, Facts](), dict[URIRef, Facts]()
+    for found in (union(FIRST), union(FIRST, SECOND), None, union(*disks), union(*reversed(disks))):
+        if found is None:  # somebody measures
+            for disk, subject in elements_of(site).items():
+                site = {**site, subject: {**site[subject], QSM.tier: frozenset({Literal(disk)})}}
+            continue
+        found = aligned(found, {**before, **site})
+        site, before = merge(before, site, found, single=SINGLE | {QSM.fileSystem}).description, found
+    elements = elements_of(site)
+    assert {disk: str(*site[one][QSM.name]) for disk, one in elements.items()} == dict(
+        zip(disks, names, strict=True)
+    )
+    for disk, subject in elements.items():
+        assert site[subject].get(QSM.tier) == ({Literal(disk)} if disk in (FIRST, SECOND) else None)
 
 
 def imported(

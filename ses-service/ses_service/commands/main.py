@@ -17,6 +17,7 @@ from ses_service.commands.backup import accept_smaller_site, backup, restore
 from ses_service.commands.repair_ledger import repair_ledger
 from ses_service.commands.tls import tls
 from ses_service.commands.tokens import token
+from ses_service.commands.undescribed import undescribed
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -145,6 +146,7 @@ main.add_command(tls)
 main.add_command(backup)
 main.add_command(restore)
 main.add_command(accept_smaller_site)
+main.add_command(undescribed)
 main.add_command(repair_ledger)
 
 ctrl_c.is_an_exception()  # whoever only imports this keeps what they had

@@ -15,7 +15,7 @@ from ses.commands.options import Existing, json_option
 from ses.output import console, line, print_json, table
 from ses.setup.contents import SERVICE_PORT, Answers
 from ses.setup.storage import storage_at
-from ses.setup.writing import planned, write
+from ses.setup.writing import extend, lacking, planned, write
 
 _PLAIN = re.compile(r"[A-Za-z0-9._:@%/+=,?&~\[\]-]+")  # goes into a line of options without quotes
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
@@ -67,6 +67,8 @@ def init(
     Run it on the machine of the services, as root: description of the storage, settings of the monitor,
     options of each service, a token for each node, certificates.  Nothing is overwritten.  On a terminal it
     asks for what is not given.  What to do next: docs/site.md.
+
+    Run again after a disk was added, it adds that to the description and leaves all else as it is.
     """
     if not storage and not as_json and sys.stdin.isatty():
         storage, host, nodes = _ask(host, nodes, munge)
@@ -82,9 +84,11 @@ def init(
         munge=munge,
     )
     _check(answers)
+    files, added = planned(answers), lacking(answers)
+    if added:
+        files = {answers.here / "site.ttl": "the storage, with what was not described"}
     if not dry_run:
-        write(answers)
-    files = planned(answers)
+        extend(answers, added) if added else write(answers)
     if as_json:
         print_json({
             "written": not dry_run,
@@ -96,6 +100,8 @@ def init(
         })  # fmt: skip
         return
     _show(answers, files, dry_run)
+    if not dry_run:
+        _show_next(answers, is_first=not added)
 
 
 def _ask(
@@ -129,20 +135,26 @@ def _check(answers: Answers) -> None:
 
 
 def _show(answers: Answers, files: dict[Path, str], dry_run: bool) -> None:
-    out, here, host = console(), answers.here, answers.hosts[0]
+    out = console()
     found = ", ".join(f"{one.mount_point} ({one.elements} elements)" for one in answers.storage)
     line(out, f"{'Would describe' if dry_run else 'Described'} {found}.")
     table(out, ("file", "what it is"), [[str(path), what] for path, what in files.items()])
     if dry_run:
         line(out, "Nothing was written.")
-        return
+
+
+def _show_next(answers: Answers, is_first: bool) -> None:
+    out, here, host = console(), answers.here, answers.hosts[0]
     line(out, "next (docs/site.md):")
-    if answers.kb_url:
+    if answers.kb_url and is_first:
         line(
             out,
             f"  write the account of {answers.kb_url}, USER:PASSWORD, to {here}/kb-credentials (mode 0600)",
         )
     line(out, f"  ses kb validate {here}/site.ttl")
     line(out, f"  smed-monitor check --config {here}/smed.toml --site {here}/site.ttl")
+    if not is_first:
+        line(out, "  systemctl restart smed-monitor  (the service reads the description again by itself)")
+        return
     line(out, "  systemctl enable --now smed-monitor ses-service ses-webface")
     line(out, f"  ses doctor; from other machines: ses doctor --url https://{host}:{SERVICE_PORT}")

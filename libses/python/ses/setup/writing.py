@@ -1,7 +1,7 @@
 """Writing the configuration of a site: files that are not there yet, tokens, certificates.
 
 Tokens and certificates are made by ``ses-service``, which knows their form.  Nothing is overwritten: what
-would be is found before anything is written.
+would be is found before anything is written.  To a description that is there, what it lacks can be added.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from ses_client.errors import SesError
 
 from ses.setup.contents import Answers, texts
+from ses.whole_file import write_whole
 
 _SERVICE_USER = "qstorman"
 _ADMIN = "admin.token"
@@ -72,6 +73,23 @@ def write(answers: Answers) -> None:
             os.chown(tokens, pwd.getpwnam(_SERVICE_USER).pw_uid, -1, follow_symlinks=False)
 
 
+def lacking(answers: Answers) -> str:
+    """Return, as Turtle, what the description that is there does not say of the storage; empty: nothing."""
+    site = answers.here / "site.ttl"
+    if not site.is_file():
+        return ""
+    return "".join(_run(_service(), "undescribed", site, "-", said=one.turtle) for one in answers.storage)
+
+
+def extend(answers: Answers, text: str) -> None:
+    """Add a text to the description that is there.  Raises SesError."""
+    site = answers.here / "site.ttl"
+    try:
+        write_whole(site, f"{site.read_text('utf-8')}\n{text}")
+    except OSError as error:
+        raise SesError(f"{site} cannot be written: {error.strerror}.") from error
+
+
 def _make_open(folder: Path) -> None:
     """Make a folder, and those above it, that the services' user passes, whatever the umask."""
     if not folder.exists():
@@ -97,9 +115,9 @@ def _service() -> str:
     return found
 
 
-def _run(*command: str | Path) -> str:
+def _run(*command: str | Path, said: str = "") -> str:
     parts = [str(part) for part in command]
-    done = subprocess.run(parts, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(parts, input=said, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode != 0:
         raise SesError(f"{' '.join(parts)} failed: {done.stderr.strip()}")
     return done.stdout

@@ -9,6 +9,7 @@ import os
 import re
 import socket
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +98,7 @@ def look(mount: Path) -> Union:
         socket.gethostname(),
         tuple(
             Branch(called, one.path, one.mode, *_file_system(one.path))
-            for called, one in zip(_names(paths), found.branches, strict=True)
+            for called, one in zip(names_of(paths), found.branches, strict=True)
         ),
     )
 
@@ -130,26 +131,24 @@ def _element(union: Union, branch: Branch) -> str:
     return f"<{union.name}/{branch.name}> a qsm:Branch ;\n    " + " ;\n    ".join(facts) + " .\n"
 
 
-def _names(paths: Sequence[str]) -> list[str]:
-    """Return a name for each directory, which is its own whatever the order: /mnt/d1/data is mnt-d1-data.
+def names_of(paths: Sequence[str]) -> list[str]:
+    """Return a name for each directory, which is its own whatever the order: /mnt/disk1/data is disk1.
 
-    Its last part alone where no other has that.
+    The last part of its path that no other path has.
     """
-    short = [_name(Path(path).name) for path in paths]
-    return [
-        name
-        if 0 < len(name) <= _LONGEST_NAME and short.count(name) == 1 and name not in _TAKEN
-        else _whole(path)
-        for name, path in zip(short, paths, strict=True)
-    ]
+    parts = [[_name(part) for part in Path(path).parts[1:]] for path in paths]
+    used = Counter(part for one in parts for part in set(one))
+    own = ([part for part in reversed(one) if _is_usable(part) and used[part] == 1] for one in parts)
+    return [names[0] if names else _whole(path) for names, path in zip(own, paths, strict=True)]
+
+
+def _is_usable(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_NAME and name not in _TAKEN
 
 
 def _whole(path: str) -> str:
-    """Return a path as a name; one that is too long, or that others may share, ends with a checksum."""
-    name = _name(path)
-    if len(name) <= _LONGEST_NAME and "/" + name.replace("-", "/") == path:
-        return name
-    return f"{name[-_LONGEST_NAME + 9 :].strip('-.')}-{zlib.crc32(os.fsencode(path)):08x}"
+    """Return a path as a name that no other path has: it ends with a checksum."""
+    return f"{_name(path)[-_LONGEST_NAME + 9 :].strip('-.')}-{zlib.crc32(os.fsencode(path)):08x}".lstrip("-")
 
 
 def _name(text: str) -> str:

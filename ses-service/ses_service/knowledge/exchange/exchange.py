@@ -162,7 +162,9 @@ class Exchange:
         sets = _wanted(incoming, stored, mode)
         edits = [*differences(SITE_GRAPH, present, merged.description), *self._set_edits(sets, signature)]
         plan = Plan(stamps, signature, tuple(edits), merged.conflicts)
-        if snapshot is not None and before != (found := aligned(incoming.site, present)):
+        if snapshot is not None and before != (
+            found := aligned(incoming.site, {**(before or {}), **present})
+        ):
             plan = replace(plan, snapshot=(snapshot, found))
         return rewritten(plan, present, merged.description)
 

@@ -103,10 +103,9 @@ def site_after(
 ) -> Merged:
     """Return the site after an import."""
     if mode is Mode.DISCOVERED:
-        found = aligned(incoming.site, present)
-        return merge(
-            discovered_before or {}, present, found, single=_single(), prefer_discovered=prefer_discovered
-        )
+        before = discovered_before or {}
+        found = aligned(incoming.site, {**before, **present})
+        return merge(before, present, found, single=_single(), prefer_discovered=prefer_discovered)
     if not incoming.site:
         return Merged(present, ())
     if mode is Mode.REPLACE:

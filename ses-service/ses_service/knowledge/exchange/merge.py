@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from zlib import crc32
 
-from rdflib import URIRef
+from rdflib import Literal, URIRef
 
 from ses_service.knowledge.statements.statements import Description, Facts, Nested, Value, types
 from ses_service.knowledge.terms import QSM
@@ -78,32 +79,46 @@ def merge(
 def aligned(found: Description, present: Description) -> Description:
     """Return a discovery under the names the description uses for the same things.
 
-    The same are storage systems of one name, elements of one storage system with one name or target, and
-    servers of one name.
+    The same are storage systems and servers of one name, and elements of one storage system with one target
+    on one file system, whatever they are called. An element that is not described yet has a name of its own:
+    where another has that, a checksum of target and file system is added, so that what was measured of the
+    other is not taken for its own.
     """
-    known: dict[Key, URIRef] = {}
-    for subject, keys in sorted(_keys(present, {}).items()):
-        for key in keys:
-            known.setdefault(key, subject)
-    names: dict[URIRef, URIRef] = {}
-    # An element is known by its storage system, which must have its name before.
-    for elements in (False, True):
-        for subject, keys in _keys(found, names).items():
-            if _is_element(found[subject]) == elements and subject not in present:
-                same = [known[key] for key in keys if key in known and key[-1]]
-                names[subject] = same[0] if same else subject
+    known = {_key(facts): one for one, facts in sorted(present.items(), reverse=True)}
+    names = {
+        subject: known.get(_key(facts), subject)
+        for subject, facts in found.items()
+        if not _is_element(facts) and subject not in present and QSM.name in facts
+    }
 
     def renamed(value: Value) -> Value:
         if isinstance(value, Nested):
             return Nested(tuple((property_, renamed(one)) for property_, one in value.facts))
         return names.get(value, value) if isinstance(value, URIRef) else value
 
-    return {
-        names.get(subject, subject): {
-            property_: frozenset(renamed(one) for one in values) for property_, values in facts.items()
-        }
+    described = {
+        subject: {property_: frozenset(map(renamed, values)) for property_, values in facts.items()}
         for subject, facts in found.items()
     }
+    at, taken = dict[Key, list[URIRef]](), set[Key]()
+    for subject, facts in sorted(present.items()):
+        at.setdefault(_of_system(facts, QSM.target), []).append(subject)
+        taken.add(_of_system(facts, QSM.name))
+    for subject, facts in described.items():
+        if not _is_element(facts):
+            continue
+        there = at.get(_of_system(facts, QSM.target), [])
+        same = [one for one in there if present[one].get(QSM.fileSystem) == facts.get(QSM.fileSystem)]
+        same += [one for one in there if not (QSM.fileSystem in present[one] and QSM.fileSystem in facts)]
+        if same:
+            names[subject] = same[0]
+            facts[QSM.name] = present[same[0]].get(QSM.name, frozenset())
+        elif subject in present or _of_system(facts, QSM.name) in taken:
+            what = sorted({*facts.get(QSM.target, ()), *facts.get(QSM.fileSystem, ())})
+            mark = f"-{crc32(' '.join(map(str, what)).encode()):08x}"
+            names[subject] = URIRef(subject + mark)
+            facts[QSM.name] = frozenset(Literal(f"{name}{mark}") for name in facts.get(QSM.name, ()))
+    return {names.get(subject, subject): facts for subject, facts in described.items()}
 
 
 def storage_systems(description: Description, classes: Collection[str]) -> list[URIRef]:
@@ -160,18 +175,10 @@ def _is_element(facts: Facts) -> bool:
 Key = tuple[frozenset[Value], ...]
 
 
-def _keys(description: Description, names: dict[URIRef, URIRef]) -> dict[URIRef, list[Key]]:
-    keys: dict[URIRef, list[Key]] = {}
-    for subject, facts in description.items():
-        name = facts.get(QSM.name, frozenset())
-        if _is_element(facts):
-            system = frozenset(
-                names.get(one, one) if isinstance(one, URIRef) else one for one in facts[QSM.elementOf]
-            )
-            target = facts.get(QSM.target, frozenset())
-            keys[subject] = [(frozenset({QSM.name}), system, name), (frozenset({QSM.target}), system, target)]
-        elif facts.get(QSM.mountPoint):
-            keys[subject] = [(frozenset({QSM.mountPoint}), name)]
-        else:
-            keys[subject] = [(types(facts), name)]
-    return keys
+def _of_system(facts: Facts, property_: URIRef) -> Key:
+    return facts.get(QSM.elementOf, frozenset()), facts.get(property_, frozenset())
+
+
+def _key(facts: Facts) -> Key:
+    """Return what a storage system or a server is known by."""
+    return frozenset() if QSM.mountPoint in facts else types(facts), facts.get(QSM.name, frozenset())

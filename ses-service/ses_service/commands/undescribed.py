@@ -1,0 +1,43 @@
+"""``ses-service undescribed``: what a discovery adds to a description of the site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command(epilog="\b\nExample:\n  ses-service undescribed site.ttl found.ttl")
+@click.argument("site", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("found", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+def undescribed(site: Path, found: Path) -> None:
+    """Print what SITE does not say of a discovery.
+
+    As Turtle, to be added to SITE.  FOUND is what ses discover --turtle wrote (-: standard input).  Elements
+    are the same where target and file system are, whatever their names.  Nothing that SITE says is changed
+    by it.  Nothing is printed where SITE does not describe the storage system at all.
+    """
+    from ses_service.knowledge import InvalidDescriptionError
+    from ses_service.knowledge.exchange.incoming import Incoming, Mode, has_system, site_after
+    from ses_service.knowledge.exchange.merge import aligned
+    from ses_service.knowledge.statements.statements import as_graph
+
+    try:
+        present = Incoming.read(site.read_text("utf-8"), str(site)).site
+        with click.open_file(str(found), encoding="utf-8") as file:
+            seen = Incoming.read(file.read(), str(found))
+    except (InvalidDescriptionError, OSError, UnicodeDecodeError) as error:
+        raise click.ClickException(str(error)) from None
+    if has_system({one: facts for one, facts in aligned(seen.site, present).items() if one not in present}):
+        return
+    after = site_after(seen, present, Mode.DISCOVERED).description
+    added = {
+        subject: {
+            property_: values - present.get(subject, {}).get(property_, frozenset())
+            for property_, values in facts.items()
+        }
+        for subject, facts in after.items()
+    }
+    graph = as_graph(added)
+    if len(graph):
+        click.echo(graph.serialize(format="turtle"), nl=False)
