@@ -14,7 +14,8 @@ from service_process import Running
 from ses_listen.deadline import Deadline, RequestEndedError, of_this_thread
 from ses_service.knowledge.errors import InvalidDescriptionError, TooManyStatementsError
 from ses_service.knowledge.exchange.incoming import Incoming, check
-from ses_service.knowledge.statements import bounded, fast_turtle
+from ses_service.knowledge.statements import bounded
+from ses_service.knowledge.vocabulary import read_vocabulary
 
 HEAD = "@prefix : <urn:a:> .\n"
 DEEP = 15_000
@@ -66,11 +67,46 @@ def site_of(count: int) -> str:
 def test_a_description_of_too_many_statements_is_refused_however_it_is_read(
     monkeypatch: pytest.MonkeyPatch, count: int, trig: bool
 ) -> None:
-    for module in (bounded, fast_turtle):
-        monkeypatch.setattr(module, "MAX_STATEMENTS", 40)
+    monkeypatch.setattr(bounded, "MAX_STATEMENTS", 40)
     for quick in (False, True):
         with pytest.raises(TooManyStatementsError, match="more than 40 statements: import it in parts"):
             Incoming.read(site_of(count), "site.ttl", trig=trig, quick=quick)
+
+
+SITE = site_of(3) + "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+SITE += "@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .\n"
+CHAIN = "".join(f":a{n} rdfs:subClassOf :a{n + 1} .\n" for n in range(1200)) + ":x a :a0 .\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (f":x :p {'( ' * 900}{') ' * 900}.", "stand too deep in others|lie deeper than 2 in others"),
+        (f":x :p {'[ :p ' * 900}1{' ]' * 900} .", "stand too deep in others|lie deeper than 2 in others"),
+        ("(" * 2**18, "it has lists of more than 1000 items: state the values without"),
+        (f":x :p ( {'1 ' * 2**17}) .", "it has lists of more than 1000 items: state the values without"),
+        (f"{CHAIN}:a1200 rdfs:subClassOf qsm:Server .", "shorten chains of rdfs:subClassOf"),
+        (f":x :p {'9' * 2000} .", "a value of 2000 characters that is no text; it can have 1000"),
+        (':x :p "<a>"^^rdf:XMLLiteral .', "a value that is markup .*: write it as a plain text"),
+        (":x :p " + ":x^" * 2**16, r"line \d+: not (Turtle|TriG): .* is not a valid"),
+    ],
+)
+@pytest.mark.parametrize("way", [{}, {"quick": True}, {"trig": True}])
+def test_what_takes_long_to_read_is_refused_in_a_sentence(
+    text: str, sentence: str, way: dict[str, bool]
+) -> None:
+    def read_and_check() -> None:
+        incoming = Incoming.read(f"{SITE}{text}\n", "site.ttl", **way)
+        check(incoming.site, incoming, "site.ttl")
+
+    with pytest.raises(InvalidDescriptionError, match=sentence):
+        read_and_check()
+
+
+def test_a_vocabulary_may_have_any_depth(tmp_path: Path) -> None:
+    path = tmp_path / "own.ttl"
+    path.write_text(f'{SITE}{CHAIN}:a1200 rdfs:subClassOf qsm:StorageSystem ; qsm:backend "own" .\n', "utf-8")
+    assert len(read_vocabulary([path]).backends) == 1201
 
 
 @pytest.mark.parametrize("change", [("", ""), ("300.0e0", "-1.0e0")])

@@ -299,9 +299,14 @@ def _requirement(
 def _backends(graph: Graph) -> dict[str, str]:
     """Return the back end of each class that states one, and of its subclasses that state none."""
     found: dict[str, str] = {}
-    for class_ in graph.transitive_subjects(RDFS.subClassOf, QSM.StorageSystem):
-        for general in graph.transitive_objects(class_, RDFS.subClassOf):
-            backend = graph.value(general, QSM.backend)
+    seen = set[tuple[Node, Node | None]]()
+    ahead: list[tuple[Node, Node | None]] = [(QSM.StorageSystem, None)]
+    while ahead:
+        class_, inherited = ahead.pop()
+        backend = graph.value(class_, QSM.backend) or inherited
+        if (class_, backend) not in seen:
+            seen.add((class_, backend))
+            ahead += [(below, backend) for below in graph.subjects(RDFS.subClassOf, class_)]
             if backend is not None:
                 found.setdefault(str(class_), str(backend))
     return found

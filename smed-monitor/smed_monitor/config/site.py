@@ -49,6 +49,10 @@ def described(
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
     except BadSyntax as error:
         raise SettingsError(f"{path}: line {error.lines + 1}: is not Turtle: {error._why}") from error
+    except RecursionError:
+        raise SettingsError(
+            f"{path}: lists or blank nodes stand too deep in others: give them names"
+        ) from None
     except Exception as error:  # the parser lets several kinds out on malformed texts
         raise SettingsError(f"{path}: is not Turtle: {str(error).splitlines()[0]}") from error
     site = _Site(graph)

@@ -101,7 +101,10 @@ def _broken_shapes(description: Graph, lines: Lines) -> list[Finding]:
     judged = bounded_graph()
     for triple in chain(description, vocabulary().graph):
         judged.add(triple)
-    report = pyshacl.validate(judged, shacl_graph=shapes(), inplace=True, allow_warnings=True)[1]
+    try:
+        report = pyshacl.validate(judged, shacl_graph=shapes(), inplace=True, allow_warnings=True)[1]
+    except RecursionError:
+        return [Finding(None, "", "classes stand below too many others: shorten chains of rdfs:subClassOf")]
     return [
         _finding(report, result, description, lines)
         for result in report.objects(report.value(None, RDF.type, SH.ValidationReport), SH.result)

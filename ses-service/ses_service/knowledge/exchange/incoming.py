@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cache
 from urllib.parse import quote
 
+import pyoxigraph
 from rdflib import SH, Dataset, Graph, URIRef
 
 from ses_service.knowledge.checks.validation import check as findings
@@ -19,7 +20,15 @@ from ses_service.knowledge.statements.bounded import BoundedStore, bounded_graph
 from ses_service.knowledge.statements.edits import Edit, differences
 from ses_service.knowledge.statements.fast_turtle import read_quickly
 from ses_service.knowledge.statements.statements import Description, as_graph, describe, types
-from ses_service.knowledge.statements.turtle import BASE, Lines, TurtleError, parse_turtle, present_names
+from ses_service.knowledge.statements.turtle import (
+    BASE,
+    TOO_DEEP,
+    Lines,
+    TurtleError,
+    check_syntax,
+    parse_turtle,
+    present_names,
+)
 from ses_service.knowledge.store.in_memory import GraphInMemory
 from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH
 from ses_service.knowledge.vocabulary import vocabulary
@@ -190,9 +199,15 @@ def _parse(text: str, name: str) -> tuple[Graph, Lines]:
 def _parse_trig(text: str, name: str) -> tuple[Graph, Lines]:
     dataset = Dataset(BoundedStore())
     try:
-        dataset.parse(data=present_names(text), format="trig", publicID=BASE)
+        text = present_names(text)
+        check_syntax(text, pyoxigraph.RdfFormat.TRIG)
+        dataset.parse(data=text, format="trig", publicID=BASE)
     except TooManyStatementsError:
         raise
+    except TurtleError as error:
+        raise InvalidDescriptionError(name, [str(error)]) from None
+    except RecursionError:
+        raise InvalidDescriptionError(name, [TOO_DEEP]) from None
     except Exception as error:
         # The parser lets AssertionError, ValueError and IndexError out on some malformed texts.
         raise InvalidDescriptionError(name, [f"not TriG: {error}".splitlines()[0]]) from None

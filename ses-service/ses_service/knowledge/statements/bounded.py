@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from rdflib import Graph
+from rdflib import RDF, XSD, Graph
 from rdflib.plugins.stores.memory import Memory
 from ses_listen import deadline
 
@@ -14,11 +14,45 @@ from ses_service.knowledge.errors import TooManyStatementsError
 MAX_STATEMENTS = 400_000
 """Statements of one text: a site of 10,000 elements has half of them, and each takes a kilobyte of memory."""
 
+MAX_LIST_ITEMS = 1_000
+"""Items of all lists, ( ... ), of one text: no term of the vocabulary takes any, and a byte can be one."""
 
-def too_many() -> TooManyStatementsError:
-    """Return the error of a text of more statements."""
-    message = f"it has more than {MAX_STATEMENTS} statements: import it in parts"
-    return TooManyStatementsError("the description", [message])
+MAX_VALUE = 1_000
+"""Characters of a value that is no text, as a number: rdflib takes it apart."""
+
+ITEM = RDF.first  # the predicate of each
+_MARKUP = frozenset({str(RDF.HTML), str(RDF.XMLLiteral)})
+_TEXTS = frozenset({str(XSD.string), str(RDF.langString)})
+
+
+class StatementCount:
+    """Counts the statements of one text, and ends with the request."""
+
+    def __init__(self) -> None:
+        self._count = self._items = 0
+
+    def add(self, *, item: bool) -> None:
+        """Count one; ``item``: its predicate is ``ITEM``.  Raises TooManyStatementsError."""
+        deadline.check()
+        self._count += 1
+        if self._count > MAX_STATEMENTS:
+            raise _too_many(f"more than {MAX_STATEMENTS} statements: import it in parts")
+        if item:
+            self._items += 1
+            if self._items > MAX_LIST_ITEMS:
+                raise _too_many(f"lists of more than {MAX_LIST_ITEMS} items: state the values without ( )")
+
+
+def check_value(text: str, datatype: str) -> None:
+    """Raise TooManyStatementsError for a value that rdflib takes long to read."""
+    if datatype in _MARKUP:
+        raise _too_many(f"a value that is markup ({datatype}): write it as a plain text")
+    if len(text) > MAX_VALUE and datatype not in _TEXTS:
+        raise _too_many(f"a value of {len(text)} characters that is no text; it can have {MAX_VALUE}")
+
+
+def _too_many(what: str) -> TooManyStatementsError:
+    return TooManyStatementsError("the description", [f"it has {what}"])
 
 
 def bounded_graph() -> Graph:
@@ -29,14 +63,13 @@ def bounded_graph() -> Graph:
 class BoundedStore(Memory):
     """Statements in memory; who adds or asks ends with the request."""
 
-    _count = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = StatementCount()
 
     def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
         """Add a statement."""
-        deadline.check()
-        self._count += 1
-        if self._count > MAX_STATEMENTS:
-            raise too_many()
+        self._count.add(item=triple[1] == ITEM)
         super().add(triple, context, quoted)
 
     def triples(self, triple_pattern: Any, context: Any = None) -> Generator[Any, None, None]:

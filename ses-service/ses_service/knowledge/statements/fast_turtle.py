@@ -11,10 +11,9 @@ import re
 import pyoxigraph
 import structlog
 from rdflib import XSD, BNode, Graph, Literal, URIRef
-from ses_listen import deadline
 
 from ses_service.knowledge.queries import Term
-from ses_service.knowledge.statements.bounded import MAX_STATEMENTS, too_many
+from ses_service.knowledge.statements.bounded import ITEM, StatementCount, check_value
 from ses_service.knowledge.statements.read_only import read_only_graph
 from ses_service.knowledge.statements.triples import Triple
 from ses_service.knowledge.statements.turtle import BASE, present_names
@@ -33,7 +32,7 @@ def read_quickly(text: str) -> Graph | None:
     """
     if len(text) < SHORT or _STEPS.search(text):
         return None
-    found, terms = list[Triple](), _Terms()
+    found, terms, count = list[Triple](), _Terms(), StatementCount()
     try:
         encoded = present_names(text).encode()
         for quad in pyoxigraph.parse(encoded, format=pyoxigraph.RdfFormat.TURTLE, base_iri=BASE):
@@ -41,9 +40,7 @@ def read_quickly(text: str) -> Graph | None:
             predicate = terms.of(quad.predicate)
             if isinstance(subject, Literal) or not isinstance(predicate, URIRef):
                 return None
-            deadline.check()
-            if len(found) == MAX_STATEMENTS:
-                raise too_many()
+            count.add(item=predicate == ITEM)
             found.append((subject, predicate, value))
     except (SyntaxError, ValueError) as error:
         _log.info("a description is read the slow way", detail=str(error)[:200])
@@ -56,21 +53,23 @@ class _Terms:
 
     def __init__(self) -> None:
         self._known: dict[object, Term] = {}
+        self._blank = BNode()
 
     def of(self, term: object) -> Term:
         """Return a term as rdflib has it."""
         found = self._known.get(term)
         if found is None:
-            found = self._known[term] = _made(term)
+            found = self._known[term] = self._made(term)
         return found
 
-
-def _made(term: object) -> Term:
-    if isinstance(term, pyoxigraph.NamedNode):
-        return URIRef(term.value)
-    if isinstance(term, pyoxigraph.BlankNode):
-        return BNode()
-    if isinstance(term, pyoxigraph.Literal) and term.direction is None:
-        datatype = None if term.language else URIRef(term.datatype.value)
-        return Literal(term.value, lang=term.language, datatype=None if datatype == XSD.string else datatype)
-    raise ValueError(f"neither IRI nor blank node nor literal: {term}")
+    def _made(self, term: object) -> Term:
+        if isinstance(term, pyoxigraph.NamedNode):
+            return URIRef(term.value)
+        if isinstance(term, pyoxigraph.BlankNode):
+            return BNode(f"{self._blank}x{len(self._known)}")  # a random name for each takes most of the time
+        if isinstance(term, pyoxigraph.Literal) and term.direction is None:
+            check_value(term.value, term.datatype.value)
+            datatype = None if term.language else URIRef(term.datatype.value)
+            datatype = None if datatype == XSD.string else datatype
+            return Literal(term.value, lang=term.language, datatype=datatype)
+        raise ValueError(f"neither IRI nor blank node nor literal: {term}")

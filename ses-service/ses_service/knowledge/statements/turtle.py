@@ -2,6 +2,8 @@
 
 rdflib tells no lines; its parser counts them, for its own messages. Here each predicate carries the line it
 stands on from where it is parsed to where its statement is stored. Does not check what the statements say.
+As rdflib takes long over some texts that are no Turtle, and reads others as if they were, it gets those only
+that ``pyoxigraph`` has read.
 """
 
 from __future__ import annotations
@@ -9,16 +11,19 @@ from __future__ import annotations
 from collections.abc import MutableSequence
 from typing import Any
 
+import pyoxigraph
 from rdflib import Graph, URIRef
 from rdflib.plugins.parsers.notation3 import BadSyntax, RDFSink, SinkParser
 from rdflib.term import Node
 
 from ses_service.knowledge.errors import TooManyStatementsError
-from ses_service.knowledge.statements.bounded import bounded_graph
+from ses_service.knowledge.statements.bounded import ITEM, StatementCount, bounded_graph, check_value
 
 PRESENT = "https://w3id.org/qstorman/"
 FORMER = "https://example.org/qstorman/"
 BASE = f"{PRESENT}site/"
+TOO_DEEP = "lists or blank nodes stand too deep in others: give them names"
+_ITEM = pyoxigraph.NamedNode(ITEM)
 
 
 def present_names(text: str) -> str:
@@ -27,12 +32,12 @@ def present_names(text: str) -> str:
 
 
 class TurtleError(ValueError):
-    """The text is not Turtle. ``line`` counts from 1; ``None`` where the parser does not say."""
+    """The text is not Turtle. ``line`` counts from 1."""
 
-    def __init__(self, line: int | None, message: str) -> None:
+    def __init__(self, line: int, message: str) -> None:
         self.line = line
         self.message = message
-        super().__init__(message if line is None else f"line {line}: {message}")
+        super().__init__(f"line {line}: {message}")
 
 
 class Lines:
@@ -58,20 +63,41 @@ class Lines:
 
 def parse_turtle(text: str) -> tuple[Graph, Lines]:
     """Return triples and the lines they stand on. Raises ``TurtleError``, ``TooManyStatementsError``."""
+    text = present_names(text)
+    check_syntax(text)
     graph, lines = bounded_graph(), Lines()
     parser = _Parser(_Sink(graph, lines), baseURI=BASE, turtle=True)
     try:
-        parser.loadBuf(present_names(text))
+        parser.loadBuf(text)
     except BadSyntax as error:
         raise TurtleError(error.lines + 1, f"not Turtle: {error._why}") from None
     except TooManyStatementsError:
         raise
+    except RecursionError:
+        raise TurtleError(parser.lines + 1, TOO_DEEP) from None
     except Exception as error:
         # The parser lets AssertionError, ValueError and IndexError out on some malformed texts.
         raise TurtleError(parser.lines + 1, f"not Turtle: {error}") from None
     for prefix, namespace in parser._bindings.items():
         graph.bind(prefix, namespace)
     return graph, lines
+
+
+def check_syntax(text: str, format_: pyoxigraph.RdfFormat = pyoxigraph.RdfFormat.TURTLE) -> None:
+    """Raise ``TurtleError`` for the first fault, ``TooManyStatementsError``."""
+    count = StatementCount()
+    try:
+        # Lenient: names are checked later, with a sentence of their own.
+        for quad in pyoxigraph.parse(text.encode(), format=format_, base_iri=BASE, lenient=True):
+            count.add(item=quad.predicate == _ITEM)
+            if isinstance(quad.object, pyoxigraph.Literal):
+                check_value(quad.object.value, quad.object.datatype.value)
+    except SyntaxError as error:
+        message = str(error.msg).partition(": ")[2]
+        raise TurtleError(error.lineno or 1, f"not {format_.name}: {message}") from None
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise TurtleError(line, f"not {format_.name}: half a surrogate pair") from None
 
 
 class _At(URIRef):
