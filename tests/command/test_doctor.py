@@ -295,6 +295,14 @@ def test_an_element_the_monitor_never_saw(examine, service, seen):
     assert seen is None or "no such mount point" in text
 
 
+def test_an_element_whose_load_is_not_seen(examine, service):
+    service.elements[0]["observation"].update(
+        detail="no rates: nvme0n1 has counted nothing", read_bytes_per_second={}, write_bytes_per_second={}
+    )
+    text = said(examine(), "data of elements", "warning")
+    assert "The load of union/b1 is not seen (no rates: nvme0n1 has counted nothing)" in text
+
+
 def test_many_elements_without_data_are_counted_not_listed(examine, service):
     service.elements = [element(f"b{number}", "/", f"/b{number}", None) for number in range(50)]
     found = [one for one in examine() if one["link"] == "data of elements"]

@@ -20,7 +20,17 @@ FOLDERS = (
 )
 OTHER_PARTS = {"ses_service", "ses_webface", "ses"}
 # What every collector may use of its folder.
-SHARED = {"base", "http", "exposition", "layout", "lustre_series", "lustre_text", "local", "prometheus_api"}
+SHARED = {
+    "base",
+    "block_devices",
+    "http",
+    "exposition",
+    "layout",
+    "lustre_series",
+    "lustre_text",
+    "local",
+    "prometheus_api",
+}
 
 
 def imported(source: Path) -> set[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from smed_monitor.collectors.base import Reply
 from smed_monitor.collectors.http import HttpSource
-from smed_monitor.collectors.local import disk, in_time
+from smed_monitor.collectors.local import counters_of, disk, in_time
 from smed_monitor.collectors.mergerfs import Mergerfs
 from smed_monitor.collectors.prometheus import QUERIES, Prometheus
 from smed_monitor.collectors.statvfs import Statvfs
@@ -41,6 +41,28 @@ def test_the_counters_of_a_block_device_are_read_in_the_kernels_order() -> None:
         disk("1 2 3")
 
 
+@pytest.mark.parametrize(
+    ("device", "sectors"),
+    [("8:1", 24), ("9:0", 30), ("259:1", 7 + 5), ("259:2", 7 + 5), ("0:44", None)],
+    ids=["partition", "md", "nvme with two paths", "its partition", "btrfs or zfs"],
+)
+def test_counters_of_a_device_are_its_own_or_those_of_its_paths(
+    tmp_path: Path, device: str, sectors: int | None
+) -> None:
+    """A sysfs as of Linux 6.1: paths to an NVMe are hidden disks, which have no number."""
+    (tmp_path / "dev/block").mkdir(parents=True)
+    for number, name, written in (
+        ("8:0", "sda", 99), ("8:1", "sda/sda1", 24), ("9:0", "md0", 30), ("259:1", "nvme0n1", 0),
+        ("259:2", "nvme0n1/nvme0n1p1", 0), ("", "nvme0c0n1", 7), ("", "nvme0c1n1", 5), ("", "nvme1c0n1", 9),
+    ):  # fmt: skip
+        (folder := tmp_path / "block" / name).mkdir(parents=True)
+        (folder / "stat").write_text(f"0 0 0 0 0 0 {written} 0 0 0 0 0 0 0 0 0 0\n")
+        if number:
+            (tmp_path / "dev/block" / number).symlink_to(folder)
+    found = counters_of(tmp_path, device)["stat"]
+    assert (disk(found).written_bytes if found else None) == (None if sectors is None else sectors * 512)
+
+
 def test_a_read_that_hangs_is_left_behind_and_not_started_again() -> None:
     release, calls = threading.Event(), []
 
@@ -60,9 +82,11 @@ def test_a_read_that_hangs_is_left_behind_and_not_started_again() -> None:
     assert in_time(lambda: b"fine", 30, stuck) == b"fine"
 
 
-def test_a_branch_that_is_another_file_system_than_described_is_not_seen() -> None:
+@pytest.mark.parametrize("collector", [Mergerfs(), Statvfs()])
+def test_a_branch_that_is_another_file_system_than_described_is_not_seen(
+    collector: Mergerfs | Statvfs,
+) -> None:
     facts = {"free": 1, "size": 2, "read_only": False, "device": "0:1", "stat": "", "file_system": "ext4 1"}
-    collector = Mergerfs()
     sample = collector.parse(json.dumps({"/a": facts}).encode())
     element = ElementSettings(id="u/x", target="here", mount_point="/a", file_system="ext4 2")
     with pytest.raises(ElementMissingError, match="not the file system that was described"):

@@ -70,7 +70,7 @@ def test_every_wanted_sample_is_read_as_the_prometheus_library_reads_it(page: Pa
                 assert sample.disks[s.labels["device"]][s.name] == s.value
             elif s.name in node_exporter.SPACE_SERIES:
                 assert sample.spaces[s.labels["mountpoint"]][s.name] == s.value
-                assert sample.mounted[s.labels["mountpoint"]] == s.labels["device"]
+                assert sample.mounted[s.labels["mountpoint"]] == (s.labels["device"], s.labels["fstype"])
             else:
                 continue
             compared += 1
@@ -109,6 +109,67 @@ def test_a_device_mapper_name_leads_to_its_kernel_device() -> None:
     ).encode()
     found = reading(body, mount_point="/data")
     assert (found.device, found.written_bytes) == ("dm-2", 42)
+
+
+def disk(device: str, read: float, written: float) -> str:
+    return "".join(
+        f'node_disk_{what}_total{{device="{device}"}} {value}\n'
+        for what, value in (
+            ("read_bytes", read), ("written_bytes", written),
+            ("reads_completed", read / 4096), ("writes_completed", written / 4096),
+        )
+    )  # fmt: skip
+
+
+BTRFS = 'node_btrfs_device_size_bytes{device="%s",uuid="%s"} 1e+09\n'
+ONE, TWO = BTRFS % ("sda", "u1") + BTRFS % ("sdb", "u2"), BTRFS % ("sda", "u1") + BTRFS % ("sdb", "u1")
+SDA, BEHIND = disk("sda", 8e6, 4e6), disk("nvme0c0n1", 8e6, 4e6)
+BLIND = "nvme0n1 has counted nothing since the start"
+
+
+@pytest.mark.parametrize(
+    ("source", "page", "written", "note"),
+    [
+        ("/dev/md0", disk("md0", 1e6, 5e6) + SDA, 5e6, ""),
+        ("/dev/bcache0", disk("bcache0", 1e6, 5e6) + SDA, 5e6, ""),
+        # NVMe with several paths: those may count, or the namespace, or nobody that is seen.
+        ("/dev/nvme0n1", disk("nvme0n1", 0, 0) + BEHIND + disk("nvme0c1n1", 1, 1e6), 5e6, ""),
+        ("/dev/nvme0n1p1", disk("nvme0n1p1", 0, 0) + BEHIND + disk("nvme1c0n1", 1, 1e6), 4e6, ""),
+        ("/dev/nvme0n1", disk("nvme0n1", 3e6, 2e6) + BEHIND, 2e6, ""),
+        ("/dev/nvme0n1", disk("nvme0n1", 0, 0) + disk("nvme1n1", 8e6, 4e6), None, BLIND),
+        ("/dev/sda", SDA + ONE, 4e6, ""),
+        ("/dev/sda", SDA + TWO, None, "btrfs of several devices (sda, sdb)"),
+        ("tank/data", SDA, None, "tank/data is not the name of a block device"),
+    ],
+)
+def test_load_adds_up_over_devices_or_is_said_not_to_be_seen(
+    source: str, page: str, written: float | None, note: str
+) -> None:
+    found = reading((page + SPACE % (source, "/data")).encode(), mount_point="/data")
+    assert found.written_bytes == written
+    assert note in found.note
+    assert bool(note) == bool(found.note)
+
+
+@pytest.mark.parametrize(
+    ("described", "source", "is_same"),
+    [
+        ("", "/dev/sdb1", True),
+        ("ext4 a9d1f0c2b7e34488", "/dev/sdb1", True),
+        ("xfs a9d1f0c2b7e34488a9d1f0c2b7e34488", "/dev/sdb1", False),
+        ("nfs4 server:/export", "/dev/sdb1", True),  # the same disk, as a client sees it
+        ("ext4 server:/export", "server:/other", False),
+    ],
+)
+def test_another_type_than_described_is_not_seen(described: str, source: str, is_same: bool) -> None:
+    collector = NodeExporter()
+    sample = collector.parse((SPACE % (source, "/data")).encode())
+    wanted = element("/data").model_copy(update={"file_system": described})
+    if is_same:
+        assert collector.reading(sample, wanted).size_bytes == 1e9
+    else:
+        with pytest.raises(ElementMissingError, match="not the file system that was described"):
+            collector.reading(sample, wanted)
 
 
 def test_escapes_braces_and_timestamps_in_a_line_are_understood() -> None:

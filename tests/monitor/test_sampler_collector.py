@@ -113,6 +113,8 @@ def test_space_comes_from_the_paths(sampled: Callable[..., Path], stat: Path, tm
     space = os.statvfs(tmp_path)
     assert collector.reading(sample, element).size_bytes == space.f_blocks * space.f_frsize
     assert collector.reading(sample, on(str(stat))).size_bytes is None
+    with pytest.raises(ElementMissingError, match="not the file system that was described"):
+        collector.reading(sample, element.model_copy(update={"file_system": "ext4 1"}))
     source.close()
 
 

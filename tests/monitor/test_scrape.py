@@ -58,10 +58,12 @@ def play(
     return [scraper.scrape() for _ in replies]
 
 
-def text(written: float, *, device: str = "loop0", mounted: bool = True) -> bytes:
+def text(written: float, *, device: str = "loop0", mounted: bool = True, free: float = 1e9) -> bytes:
     lines = f'node_disk_written_bytes_total{{device="{device}"}} {written}\n'
     if mounted:
-        lines += f'node_filesystem_avail_bytes{{device="/dev/{device}",mountpoint="/srv/qstorman/b1"}} 1e9\n'
+        lines += (
+            f'node_filesystem_avail_bytes{{device="/dev/{device}",mountpoint="/srv/qstorman/b1"}} {free}\n'
+        )
     return lines.encode()
 
 
@@ -140,6 +142,27 @@ def test_counters_of_another_device_are_not_taken_for_progress() -> None:
     assert moved[2].records[0].write.current is None
     assert last(moved).write.current == 0
     assert last(moved).device == "loop5"
+
+
+@pytest.mark.parametrize(
+    ("pages", "blind"),
+    [
+        ([(0, 5, 1e9), (1, 5, 9e8), (41, 5, 9e8)], True),  # used up since second 1
+        ([(0, 5, 1e9), (1, 5, 9e8), (40, 5, 9e8)], False),  # still on the way to the device, maybe
+        ([(0, 5, 1e9), (60, 5, 1e9), (61, 5, 9e8)], False),
+        ([(0, 5, 1e9), (1, 5, 9e8), (30, 6, 9e8), (50, 6, 9e8), (90, 6, 9e8)], False),
+        ([(0, 5, 1e9), (1, 5, 9e8), (41, 5, 9e8), (42, 6, 9e8)], False),
+        ([(0, 5, 9e8), (1, 5, 1e9), (41, 5, 1e9)], False),  # given back: nothing was written
+        ([(0, 5, 1e9), (1, 5, 1e9 - 1e6), (90, 5, 1e9 - 1e6)], False),
+    ],
+)
+def test_counters_that_stand_still_while_space_is_used_up_are_not_an_idle_disk(
+    pages: list[tuple[float, float, float]], blind: bool
+) -> None:
+    record = last(play(*((at, text(written, free=free)) for at, written, free in pages)))
+    assert ("the counters of loop0 stand still" in record.detail) == blind
+    assert (record.write.average is None) == blind
+    assert record.free_bytes == pages[-1][2]
 
 
 @pytest.mark.parametrize("step", [-86_400.0, 86_400.0])

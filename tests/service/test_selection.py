@@ -257,12 +257,12 @@ def test_without_nominal_rates_streams_of_ours_order_elements(site: Site) -> Non
 
 
 def test_a_sample_that_tells_no_load_is_not_said_to_be_old(site: Site) -> None:
-    there = site.equal(3).see("b0").see("b1", read=None, write=None).see("b2", age=1000)
+    there = site.equal(3).see("b0").see("b1", read=None, write=None, detail="blind").see("b2", age=1000)
     assert there.decide().notes == tuple(
         f"1 of 3 candidates have {what}: judged by static facts and the ledger."
         for what in (
             "no sample that is young enough",
-            "a sample that tells neither a rate nor a queue",
+            "a sample that tells neither a rate nor a queue (union/b1: blind)",
         )
     )
 

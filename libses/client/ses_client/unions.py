@@ -154,6 +154,14 @@ def is_another(described: str, seen: str) -> bool:
     return bool(described and seen and described != seen and _is_remote(described) == _is_remote(seen))
 
 
+def is_another_kind(described: str, type_: str, source: str) -> bool:
+    """As is_another, where no more is known of what is mounted than its type, and what it is mounted from."""
+    seen = f"{type_} {source}"
+    if _is_remote(seen):
+        return is_another(described, seen)
+    return bool(described and type_) and not _is_remote(described) and described.split(" ")[0] != type_
+
+
 def _is_remote(name: str) -> bool:
     return ":/" in name or " //" in name
 

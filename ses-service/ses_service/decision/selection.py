@@ -130,11 +130,13 @@ def _notes(
     yield from link_notes(limited_by_servers(view, order))
     if len(unseen):
         judged = f"of {len(view.table) - total} candidates have {{}}: judged by static facts and the ledger."
-        young = int((view.rows.ages(now, unseen) <= view.rows.oldest[unseen]).sum())
-        if young < len(unseen):
-            yield f"{len(unseen) - young} {judged.format('no sample that is young enough')}"
+        young = unseen[view.rows.ages(now, unseen) <= view.rows.oldest[unseen]].tolist()
+        if len(young) < len(unseen):
+            yield f"{len(unseen) - len(young)} {judged.format('no sample that is young enough')}"
         if young:
-            yield f"{young} {judged.format('a sample that tells neither a rate nor a queue')}"
+            seen = ((view.table.elements[row].id, view.observations.by_row[row]) for row in young)
+            why = next((f" ({name}: {one.detail})" for name, one in seen if one and one.detail), "")
+            yield f"{len(young)} {judged.format('a sample that tells neither a rate nor a queue' + why)}"
     if len(order) and int(view.rows.elements["state"][order[0]]) & _DEGRADED:
         yield "Only degraded elements are left."
     unknown = sorted(name for name in question.exclude if name not in view.table.index)

@@ -10,9 +10,13 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ses_client.unions import file_system_at, is_another
+
+from smed_monitor.collectors.block_devices import paths_of, unless_blind
 from smed_monitor.config.settings import ElementSettings
 from smed_monitor.core.errors import (
     CollectorError,
@@ -58,22 +62,50 @@ def disk(text: str) -> Disk:
     )
 
 
-def look(path: str) -> dict[str, object]:
-    """Space of the file system at ``path`` and the counters of its device, where it has one."""
+def look(path: str, sys: Path = Path("/sys")) -> dict[str, object]:
+    """Space and identity of the file system at ``path``, the counters and name of its device if it has one.
+
+    ``sys`` is where sysfs is.
+    """
     space = os.statvfs(path)
     number = Path(path).stat().st_dev
     device = f"{os.major(number)}:{os.minor(number)}"
-    try:
-        counters = Path(f"/sys/dev/block/{device}/stat").read_text("ascii")
-    except OSError:
-        counters = ""
+    file_system = ""
+    with suppress(OSError):
+        file_system = file_system_at(path)
     return {
         "free": space.f_bavail * space.f_frsize,
         "size": space.f_blocks * space.f_frsize,
         "read_only": bool(space.f_flag & os.ST_RDONLY),
+        "file_system": file_system,
         "device": device,
-        "stat": counters,
+        **counters_of(sys, device),
     }
+
+
+def counters_of(sys: Path, device: str) -> dict[str, str]:
+    """The ``stat`` of a block device (major:minor) and its ``name``; empty where there is none."""
+    node = sys / "dev/block" / device
+    try:
+        name, text = node.resolve().name, (node / "stat").read_text("ascii")
+    except OSError:
+        return {"name": "", "stat": ""}
+    with suppress(OSError, ValueError):
+        if paths := paths_of(name, (one.name for one in (sys / "block").glob("nvme*c*n*"))):
+            each = [(sys / "block" / one / "stat").read_text("ascii").split() for one in paths]
+            if not any(map(int, text.split()[:7])):
+                text = " ".join(str(sum(map(int, column))) for column in zip(*each, strict=False))
+    return {"name": name, "stat": text}
+
+
+def same_file_system(facts: Mapping[str, Any], element: ElementSettings) -> None:
+    """Raise ElementMissingError where another file system is there than the element was described on."""
+    seen = facts.get("file_system", "")
+    if is_another(element.file_system, seen):
+        raise ElementMissingError(
+            f"{element.mount_point} is not the file system that was described ({seen} instead of "
+            f"{element.file_system}): see findmnt -T {element.mount_point}"
+        )
 
 
 def facts_of(paths: Iterable[str]) -> bytes:
@@ -103,11 +135,12 @@ def local_reading(sample: LocalSample, element: ElementSettings) -> Reading:
     facts = sample.get(element.mount_point or "", {"error": "is not among the paths of its target"})
     if "error" in facts:
         raise ElementMissingError(f"{element.mount_point}: {facts['error']}")
+    same_file_system(facts, element)
     try:
         counters = disk(facts["stat"]) if facts["stat"] else None
     except ValueError as error:
         raise ContentError(f"the counters of {facts['device']} cannot be read: {error}") from error
-    return Reading(
+    reading = Reading(
         device=str(facts["device"]),
         read_bytes=counters and counters.read_bytes,
         written_bytes=counters and counters.written_bytes,
@@ -120,6 +153,7 @@ def local_reading(sample: LocalSample, element: ElementSettings) -> Reading:
         read_only=bool(facts["read_only"]),
         note="" if counters else f"no rates: {element.mount_point} lies on no block device of this node",
     )
+    return unless_blind(reading)
 
 
 def in_time(work: Callable[[], bytes], seconds: float, stuck: list[threading.Thread]) -> bytes:

@@ -9,16 +9,15 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import replace
 
 from ses_client.errors import SesError
-from ses_client.unions import file_system_at, is_another, read_union
+from ses_client.unions import read_union
 
 from smed_monitor.collectors.base import Collector, Reply, Source
 from smed_monitor.collectors.local import LocalSample, facts_of, in_time, local_reading, local_sample
 from smed_monitor.config.settings import ElementSettings, Target
-from smed_monitor.core.errors import ElementMissingError, UnreachableError
+from smed_monitor.core.errors import UnreachableError
 from smed_monitor.core.model import Reading, now
 
 
@@ -44,12 +43,7 @@ class Mergerfs(Collector[LocalSample]):
         """Space and counters, and what mergerfs may do there."""
         reading = local_reading(sample, element)
         facts = sample[element.mount_point or ""]
-        mode, seen = facts.get("mode", "RW"), facts.get("file_system", "")
-        if is_another(element.file_system, seen):
-            raise ElementMissingError(
-                f"{element.mount_point} is not the file system that was described ({seen} instead of "
-                f"{element.file_system}): see findmnt -T {element.mount_point}"
-            )
+        mode = facts.get("mode", "RW")
         return replace(reading, read_only=reading.read_only or mode == "RO", no_create=mode == "NC")
 
 
@@ -79,6 +73,4 @@ class BranchesSource(Source):
         facts = json.loads(facts_of(modes))
         for path, mode in modes.items():
             facts[path]["mode"] = mode
-            with suppress(OSError):
-                facts[path]["file_system"] = file_system_at(path)
         return json.dumps(facts).encode()

@@ -6,11 +6,14 @@ lies on no block device (tmpfs, overlay, NFS) has space but no rates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ses_client.unions import is_another_kind
+
 from smed_monitor.collectors.base import Collector, Source
+from smed_monitor.collectors.block_devices import paths_of, unless_blind
 from smed_monitor.collectors.exposition import Reader, beginning
 from smed_monitor.collectors.http import HttpSource
 from smed_monitor.collectors.layout import Fill, Pages, filler
@@ -29,6 +32,7 @@ SIZE = "node_filesystem_size_bytes"
 READ_ONLY = "node_filesystem_readonly"
 FAILED = "node_filesystem_device_error"
 MAPPER = "node_disk_device_mapper_info"
+BTRFS = "node_btrfs_device_size_bytes"
 
 DISK_SERIES = frozenset((READ, WRITTEN, REQUEST_SECONDS, IN_FLIGHT, *OPERATIONS, *BUSY))
 SPACE_SERIES = frozenset((AVAILABLE, SIZE, READ_ONLY, FAILED))
@@ -43,26 +47,31 @@ MOUNT_HINT = (
 
 
 class Series(NamedTuple):
-    """One series' name and what its samples are looked up by."""
+    """One series' name and what its samples are looked up by.
+
+    ``within`` is the mount point of a file system and its type, the name of a device mapper's device, or the
+    UUID of a btrfs.
+    """
 
     name: str
     device: str
-    mount_point: str
-    mapped_name: str
+    within: str
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSample:
     """``disks``: device -> series -> value; ``spaces``: mount point -> series -> value.
 
-    ``mounted`` gives the device behind a mount point as /proc/mounts names it, ``mapped`` the
-    kernel's name (``dm-0``) of a device mapper name.
+    ``mounted`` gives the device behind a mount point as /proc/mounts names it, and the type of the file
+    system; ``mapped`` the kernel's name (``dm-0``) of a device mapper name; ``btrfs`` the devices of each.
     """
 
     disks: Mapping[str, Mapping[str, float]]
     spaces: Mapping[str, Mapping[str, float]]
-    mounted: Mapping[str, str]
+    mounted: Mapping[str, tuple[str, str]]
     mapped: Mapping[str, str]
+    btrfs: Mapping[str, Collection[str]]
 
 
 class NodeExporter(Collector[NodeSample]):
@@ -71,7 +80,7 @@ class NodeExporter(Collector[NodeSample]):
     finds_by = "mount_point"
 
     def __init__(self) -> None:
-        self._reader = Reader(DISK_SERIES | SPACE_SERIES | {MAPPER}, _series)
+        self._reader = Reader(DISK_SERIES | SPACE_SERIES | {MAPPER, BTRFS}, _series)
 
     def open(self, target: Target) -> Source:
         """Plain HTTP."""
@@ -98,6 +107,7 @@ class NodeExporter(Collector[NodeSample]):
     def reading(self, sample: NodeSample, element: ElementSettings) -> Reading:
         """Space by mount point; counters by the device given, or else the one mounted there."""
         space: Mapping[str, float] = {}
+        mounted, type_ = sample.mounted.get(element.mount_point or "", ("", ""))
         if element.mount_point is not None:
             if element.mount_point not in sample.spaces:
                 raise ElementMissingError(
@@ -109,13 +119,19 @@ class NodeExporter(Collector[NodeSample]):
                     f"node_exporter cannot read the file system at {element.mount_point} "
                     "(node_filesystem_device_error is 1): is the mount hanging?"
                 )
-        label = element.device or sample.mounted[element.mount_point or ""]
+            if is_another_kind(element.file_system, type_, mounted):
+                raise ElementMissingError(
+                    f"{element.mount_point} is not the file system that was described ({type_} instead of "
+                    f"{element.file_system}): see findmnt -T {element.mount_point}"
+                )
+        label = element.device or mounted
         device = _kernel_name(label, sample)
-        disk = sample.disks.get(device)
+        disk = _counters(device, sample.disks)
         if disk is None and not space:
             raise ElementMissingError(f"node_exporter reports no disk {device}: {DEVICE_HINT}")
-        disk = disk or {}
-        return Reading(
+        several = next((each for each in sample.btrfs.values() if device in each and len(each) > 1), None)
+        disk = disk if disk and not several else {}
+        reading = Reading(
             device=device,
             read_bytes=disk.get(READ),
             written_bytes=disk.get(WRITTEN),
@@ -126,34 +142,53 @@ class NodeExporter(Collector[NodeSample]):
             free_bytes=space.get(AVAILABLE),
             size_bytes=space.get(SIZE),
             read_only=bool(space.get(READ_ONLY)),
-            note="" if disk else _no_rates(label, device),
+            note="" if disk else _no_rates(label, device, several),
         )
+        return unless_blind(reading)
 
 
 def _sorted_out(found: Mapping[Series, float]) -> NodeSample:
     disks: dict[str, dict[str, float]] = {}
     spaces: dict[str, dict[str, float]] = {}
-    mounted: dict[str, str] = {}
+    mounted: dict[str, tuple[str, str]] = {}
     mapped: dict[str, str] = {}
+    btrfs: dict[str, list[str]] = {}
     for series, value in found.items():
         if series.name in DISK_SERIES:
             disks.setdefault(series.device, {})[series.name] = value
         elif series.name in SPACE_SERIES:
-            spaces.setdefault(series.mount_point, {})[series.name] = value
-            mounted[series.mount_point] = series.device
+            spaces.setdefault(series.within, {})[series.name] = value
+            mounted[series.within] = series.device, series.type
+        elif series.name == BTRFS:
+            btrfs.setdefault(series.within, []).append(series.device)
         else:
-            mapped[series.mapped_name] = series.device
-    return NodeSample(disks, spaces, mounted, mapped)
+            mapped[series.within] = series.device
+    return NodeSample(disks, spaces, mounted, mapped, btrfs)
 
 
 def _form(series: Sequence[Series]) -> Fill[NodeSample]:
     """Sorts the places of the values out as the values themselves would be."""
     places = _sorted_out({each: place for place, each in enumerate(series)})
     disks, spaces = filler(places.disks), filler(places.spaces)
-    return lambda values: NodeSample(disks(values), spaces(values), places.mounted, places.mapped)
+    return lambda values: NodeSample(
+        disks(values), spaces(values), places.mounted, places.mapped, places.btrfs
+    )
 
 
-def _no_rates(label: str, device: str) -> str:
+def _counters(device: str, disks: Mapping[str, Mapping[str, float]]) -> Mapping[str, float] | None:
+    """The counters of a device; where it leaves the counting to its paths, theirs together."""
+    own = disks.get(device)
+    paths = [disks[one] for one in paths_of(device, disks)]
+    if not paths or (own and any(own.values())):
+        return own
+    return {name: sum(one.get(name, 0.0) for one in paths) for name in DISK_SERIES}
+
+
+def _no_rates(label: str, device: str, several: Collection[str] | None) -> str:
+    if several:
+        return (
+            f"no rates: it is a btrfs of several devices ({', '.join(sorted(several))}), which share the load"
+        )
     if label.startswith("/dev/") and label != "/dev/root":
         return f"no rates: node_exporter reports no disk {device}: {DEVICE_HINT}"
     return f"no rates: {label} is not the name of a block device; if there is one, name it by device"
@@ -173,9 +208,10 @@ def _sum(disk: Mapping[str, float], names: tuple[str, str]) -> float | None:
 
 
 def _series(name: str, labels: Mapping[str, str]) -> Series:
+    within = {MAPPER: "name", BTRFS: "uuid", **dict.fromkeys(SPACE_SERIES, "mountpoint")}.get(name)
     return Series(
         name=name,
         device=labels["device"],
-        mount_point=labels["mountpoint"] if name in SPACE_SERIES else "",
-        mapped_name=labels["name"] if name == MAPPER else "",
+        within=labels[within] if within else "",
+        type=labels.get("fstype", "") if name in SPACE_SERIES else "",
     )

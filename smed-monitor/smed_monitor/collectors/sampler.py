@@ -17,11 +17,11 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from smed_monitor.collectors.base import Collector, Reply, Source
-from smed_monitor.collectors.local import LocalSample, in_time, look
+from smed_monitor.collectors.block_devices import unless_blind
+from smed_monitor.collectors.local import LocalSample, in_time, look, same_file_system
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import ContentError, DeadlineError, ElementMissingError, UnreachableError
 from smed_monitor.core.model import ONE_SIDED, PULL, Moment, Reading, now
@@ -89,6 +89,7 @@ class Sampler(Collector[TableSample]):
         facts: dict[str, Any] = dict(sample.paths.get(element.mount_point or "", {}))
         if element.mount_point is not None and "error" in facts:
             raise ElementMissingError(f"{element.mount_point}: {facts['error']}")
+        same_file_system(facts, element)
         device = element.device or facts.get("name", "")
         counters = sample.devices.get(device)
         if counters is None:
@@ -102,7 +103,7 @@ class Sampler(Collector[TableSample]):
         size, free, read_only = counters[-3:]
         if facts:
             size, free, read_only = facts["size"], facts["free"], facts["read_only"]
-        return Reading(
+        reading = Reading(
             device=device,
             read_bytes=float(counters.read_bytes),
             written_bytes=float(counters.written_bytes),
@@ -115,6 +116,7 @@ class Sampler(Collector[TableSample]):
             read_only=bool(read_only),
             stamp=float(counters.monotonic_ns),
         )
+        return unless_blind(reading)
 
 
 class TableSource(Source):
@@ -184,9 +186,7 @@ class TableSource(Source):
         found: dict[str, dict[str, object]] = {}
         for path in self._paths:
             try:
-                facts = look(path)
-                node = Path(f"/sys/dev/block/{facts['device']}")
-                found[path] = {**facts, "name": node.resolve().name if node.exists() else ""}
+                found[path] = look(path)
             except OSError as error:
                 found[path] = {"error": error.strerror or str(error)}
         return json.dumps(found).encode()

@@ -24,6 +24,7 @@ from smed_monitor.core.readings import (
     WRITTEN,
     Readings,
 )
+from smed_monitor.core.stillness import Stillness, unwatched
 
 NOTHING = Streak()
 
@@ -47,7 +48,8 @@ class Figures(NamedTuple):
 class Loads:
     """The counters of the elements of one target, the devices they belong to and what they taught.
 
-    ``numbers`` are those of each element's last reading (see ``Readings``).
+    ``numbers`` are those of each element's last reading (see ``Readings``).  ``blind`` are those whose
+    counters stand still while space is used up there; nothing else is known of their load.
     """
 
     devices: tuple[str, ...]
@@ -55,6 +57,8 @@ class Loads:
     rates: Rates
     streaks: tuple[Streak, ...]
     best: tuple[Best, ...]
+    stillness: Stillness
+    blind: Rows
 
     def after(self, readings: Readings, at: float, windows: Windows, *, learn: bool = False) -> Loads:
         """These loads once ``readings`` were taken at ``at`` (monotonic); ``learn`` the best rates.
@@ -80,6 +84,7 @@ class Loads:
             counters = counters.copy()
             counters[shared, QUEUE] = _share_of_queue(before, numbers)[shared]
         rates = observe(before.rates, counters, at, windows, reset)
+        stillness = before.stillness.after(last, numbers, at)
         streaks, best = before.streaks, before.best
         if learn:
             streaks = _longer(before, counters, numbers[:, IN_FLIGHT], at, reset)
@@ -87,6 +92,12 @@ class Loads:
         if np.count_nonzero(same) or np.count_nonzero(absent):
             rates = chosen(same, self.rates, chosen(absent, before.rates, rates))
             numbers = np.where((same | absent)[:, None], before.numbers, numbers)
+            stillness = Stillness(
+                *(
+                    np.where(same | absent, old, one)
+                    for old, one in zip(before.stillness, stillness, strict=True)
+                )
+            )
             streaks = tuple(
                 old if unmoved else NOTHING if gone else one
                 for old, unmoved, gone, one in zip(self.streaks, same, absent, streaks, strict=True)
@@ -95,7 +106,7 @@ class Loads:
                 old if unmoved or gone else one
                 for old, unmoved, gone, one in zip(self.best, same, absent, best, strict=True)
             )
-        return Loads(readings.devices, numbers, rates, streaks, best)
+        return Loads(readings.devices, numbers, rates, streaks, best, stillness, stillness.blind(at))
 
     def unmoved(self, readings: Readings) -> Rows:
         """The elements whose source has not looked again since."""
@@ -112,6 +123,8 @@ class Loads:
             restarted(self.rates, rows),
             tuple(NOTHING if row else each for row, each in zip(rows, self.streaks, strict=True)),
             self.best,
+            Stillness(*(np.where(rows, np.nan, each) for each in self.stillness)),
+            self.blind & ~rows,
         )
 
     def grown(self, best: tuple[Best, ...]) -> Loads:
@@ -123,6 +136,8 @@ class Loads:
             Rates(*(np.concatenate(pair) for pair in zip(self.rates, more.rates, strict=True))),
             self.streaks + more.streaks,
             self.best + more.best,
+            Stillness(*(np.concatenate(pair) for pair in zip(self.stillness, more.stillness, strict=True))),
+            np.concatenate((self.blind, more.blind)),
         )
 
     def figures(self) -> Figures:
@@ -136,16 +151,25 @@ class Loads:
         done, time = current[:, OPERATIONS], current[:, BUSY]
         service = np.full_like(done, np.nan)
         np.divide(time, done, out=service, where=done > 0)
-        return Figures(
+        found = Figures(
             current[:, READ], average[:, READ], current[:, WRITTEN], average[:, WRITTEN], depth, service
         )
+        if not np.count_nonzero(self.blind):
+            return found
+        return Figures(*(np.where(self.blind, np.nan, each) for each in found))
 
 
 def unknown(best: tuple[Best, ...]) -> Loads:
     """As many elements as ``best`` has, which is all that is known of them."""
     count = len(best)
     return Loads(
-        ("",) * count, np.full((count, WIDTH), np.nan), unseen(count, COUNTERS), (NOTHING,) * count, best
+        ("",) * count,
+        np.full((count, WIDTH), np.nan),
+        unseen(count, COUNTERS),
+        (NOTHING,) * count,
+        best,
+        unwatched(count),
+        np.zeros(count, np.bool_),
     )
 
 

@@ -30,6 +30,12 @@ class Observation(Part):
     detail: str = ""
     flags: Annotated[tuple[str, ...], At("", _flags)] = ()
 
+    @property
+    def load_unseen(self) -> str:
+        """Why there is no rate though it is looked at; empty: there is one, or it is not looked at."""
+        known = self.state != "ok" or self.read_rate is not None or self.write_rate is not None
+        return "" if known else self.detail
+
 
 def _label(data: Any) -> str:
     return str(data.get("label") or data["id"])

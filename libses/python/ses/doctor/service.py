@@ -124,15 +124,17 @@ def check_data(found: Inventory) -> list[Finding]:
     if not found.monitor.reachable:
         return [skipped(DATA, "the monitor is not reachable")]
     stale = [one for one in found.elements if one.observation is None or one.observation.state != "ok"]
+    blind = [one for one in found.elements if one.observation and one.observation.load_unseen]
     if not stale:
         ages = [one.observation.age_seconds or 0.0 for one in found.elements if one.observation]
-        return [ok(DATA, f"all {len(found.elements)} are fresh, the oldest {max(ages, default=0.0):.1f} s")]
+        fresh = f"all {len(found.elements)} are fresh, the oldest {max(ages, default=0.0):.1f} s"
+        return [ok(DATA, fresh), *map(_blind, blind[:_SHOWN])]
     findings = [_stale(one) for one in stale[:_SHOWN]]
     if len(stale) > _SHOWN:
         findings.append(
             fault(DATA, f"{len(stale) - _SHOWN} more elements without fresh data.", "See: ses elements")
         )
-    return findings
+    return [*findings, *map(_blind, blind[:_SHOWN])]
 
 
 def check_rates(elements: Sequence[Element]) -> list[Finding]:
@@ -148,6 +150,14 @@ def check_rates(elements: Sequence[Element]) -> list[Finding]:
             "Measure it: ses calibrate --all --yes --turtle FILE, then ses kb import FILE",
         )
     ]
+
+
+def _blind(one: Element) -> Finding:
+    return warning(
+        DATA,
+        f"The load of {one.id} is not seen ({one.observation.load_unseen if one.observation else ''}).",
+        "It counts as unknown, not as idle. What can be seen of which devices: docs/mergerfs.md",
+    )
 
 
 def _stale(one: Element) -> Finding:
