@@ -13,8 +13,7 @@ compile --group pyproject.toml:dev ses-service/pyproject.toml smed-monitor/pypro
 compile --group pyproject.toml:build ses-service/pyproject.toml smed-monitor/pyproject.toml webface/pyproject.toml \
   libses/python/pyproject.toml libses/listen/pyproject.toml libses/client/pyproject.toml libses/core/python/pyproject.toml -c requirements.lock -o packaging/demo.lock
 for part in ses-service smed-monitor webface; do
-  sources=("$part/pyproject.toml" libses/listen/pyproject.toml)
-  [ "$part" != webface ] || sources+=(libses/client/pyproject.toml)
+  sources=("$part/pyproject.toml" libses/listen/pyproject.toml libses/client/pyproject.toml)
   [ "$part" != ses-service ] || sources+=(libses/core/python/pyproject.toml)
   compile "${sources[@]}" --all-extras -c requirements.lock -o "$part/requirements.lock"
 done

@@ -17,9 +17,10 @@ RUN --mount=type=secret,id=ca --mount=type=secret,id=pip \
 COPY ses-service ses-service
 COPY libses/core libses/core
 COPY libses/listen libses/listen
+COPY libses/client libses/client
 COPY libses/include libses/include
 RUN /opt/build/bin/pip wheel -q --no-deps --no-index --no-build-isolation --wheel-dir /wheels \
-    ./ses-service ./libses/listen ./libses/core/python \
+    ./ses-service ./libses/listen ./libses/client ./libses/core/python \
     && /opt/qstorman/venv/bin/pip install -q --no-deps --no-index /wheels/*.whl
 
 FROM ${BASE}

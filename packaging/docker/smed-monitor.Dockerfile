@@ -15,7 +15,8 @@ RUN --mount=type=secret,id=ca --mount=type=secret,id=pip \
     && /opt/build/bin/pip install -q --no-cache-dir --require-hashes -r build.lock
 COPY smed-monitor smed-monitor
 COPY libses/listen libses/listen
-RUN /opt/build/bin/pip wheel -q --no-deps --no-index --no-build-isolation --wheel-dir /wheels ./smed-monitor ./libses/listen \
+COPY libses/client libses/client
+RUN /opt/build/bin/pip wheel -q --no-deps --no-index --no-build-isolation --wheel-dir /wheels ./smed-monitor ./libses/listen ./libses/client \
     && /opt/qstorman/venv/bin/pip install -q --no-deps --no-index /wheels/*.whl
 
 FROM ${BASE}

@@ -11,9 +11,9 @@ from rdflib.compare import isomorphic
 from ses_service.knowledge import InvalidDescriptionError, KnowledgeBase, site
 from ses_service.knowledge.exchange.incoming import Incoming
 from ses_service.knowledge.statements import fast_turtle
+from ses_service.knowledge.statements.bounded import parse_turtle
 from ses_service.knowledge.statements.fast_turtle import read_quickly
 from ses_service.knowledge.statements.statements import describe
-from ses_service.knowledge.statements.turtle import parse_turtle
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = [path.read_text() for path in sorted((ROOT / "ontology").glob("**/*.ttl"))]

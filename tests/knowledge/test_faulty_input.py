@@ -42,7 +42,7 @@ def test_a_site_that_would_lose_elements_or_rates_is_refused(
 
 def test_an_empty_description_does_not_empty_the_site(knowledge: KnowledgeBase, union_site: str) -> None:
     knowledge.load_site(union_site, source="site.ttl")
-    with pytest.raises(InvalidDescriptionError, match="no storage system"):
+    with pytest.raises(InvalidDescriptionError, match="it says nothing"):
         knowledge.load_site("", source="empty.ttl")
     assert len(knowledge.environment().elements) == 8
 

@@ -9,8 +9,8 @@ from ses.union.branches import turtle as union_turtle
 from ses_service.knowledge import InvalidDescriptionError, KnowledgeBase
 from ses_service.knowledge.exchange.incoming import Mode
 from ses_service.knowledge.exchange.merge import DISCOVERED, HUMAN, aligned, merge
+from ses_service.knowledge.statements.bounded import parse_turtle
 from ses_service.knowledge.statements.statements import Description, Facts, describe
-from ses_service.knowledge.statements.turtle import parse_turtle
 from ses_service.knowledge.terms import QSM, SITE_GRAPH
 
 HEAD = """\

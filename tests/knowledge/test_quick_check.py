@@ -10,10 +10,11 @@ import pytest
 from pyshacl.errors import ReportableRuntimeError
 from rdflib import RDF, SH, BNode, Graph, Literal, URIRef
 from rdflib.namespace import XSD
+from ses_client.turtle import Lines
 from ses_service.knowledge.checks import validation
 from ses_service.knowledge.checks.quick_check import Screen, UnknownConstraintError
+from ses_service.knowledge.statements.bounded import parse_turtle
 from ses_service.knowledge.statements.triples import Triples
-from ses_service.knowledge.statements.turtle import Lines, parse_turtle
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "ontology/examples").glob("*.ttl"))

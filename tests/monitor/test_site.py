@@ -84,7 +84,7 @@ def test_a_target_the_settings_do_not_have_is_told(found: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("this is no Turtle", "line 1: is not Turtle: "),
+        ("this is no Turtle", "line 1: not Turtle: "),
         (
             PREFIX + f":a qsm:name {'( ' * 2000}{') ' * 2000}.",
             "lists or blank nodes stand too deep",
@@ -111,7 +111,7 @@ def test_faults_name_the_file_and_the_element(tmp_path: Path, text: str, fault: 
 
 
 def test_a_description_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="cannot be read: No such file"):
+    with pytest.raises(SettingsError, match="There is no file"):
         described(tmp_path / "site.ttl", exporters("n1"), COLLECTORS)
 
 

@@ -122,14 +122,14 @@ def test_a_token_file_others_may_read_stops_the_start(tmp_path: Path) -> None:
 
 
 def test_a_site_that_is_not_turtle_stops_the_start_and_leaves_nothing_running(tmp_path: Path) -> None:
-    site = tmp_path / "site.ttl"
-    site.write_text("@prefix : <urn:x#> . :a :b", "utf-8")
-    made = Running(tmp_path, "--trust-loopback", f"--site={site}")
+    site = tmp_path / "more.ttl"
+    site.write_text("\ufeff@prefix : <urn:x#> .\r\n:a :b", "utf-8")
+    made = Running(tmp_path, "--trust-loopback", f"--site={SITE}", f"--site={site}")
     try:
         assert made.process.wait(PATIENCE) == 1
     finally:
         made.end(signal.SIGKILL)
-    assert "does not describe a site" in made.log.read_text("utf-8")
+    assert f"more.ttl does not describe a site:\n  {site}, line 2: not Turtle" in made.log.read_text("utf-8")
     assert "Traceback" not in made.log.read_text("utf-8")
 
 

@@ -195,7 +195,7 @@ std::string Token::load() {
   const ssize_t length = read(file.get(), buffer, sizeof buffer);
   std::string text(buffer, length > 0 ? static_cast<size_t>(length) : 0);
   text.erase(text.find_last_not_of(" \t\r\n") + 1);
-  text.erase(0, text.find_first_not_of(" \t\r\n"));
+  text.erase(0, text.find_first_not_of(" \t\r\n\xef\xbb\xbf")); // and a byte-order mark
   if (text.empty() || text.find_first_of(" \t\r\n") != std::string::npos) {
     return where + " must hold one token and nothing else";
   }

@@ -51,7 +51,7 @@ def read_token(path: Path) -> str:
         raise NotAllowedError(
             f"The token file {path} is open to others (mode {mode:04o}). Close it: chmod 600 {path}"
         )
-    token = content.decode("ascii", "replace").strip()
+    token = content.decode("utf-8-sig", "replace").strip()
     if not token or any(not 33 <= ord(character) <= 126 for character in token):
         raise NotAllowedError(f"The token file {path} must hold one token and nothing else.")
     return token

@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 
 from ses_client.address import DEFAULT_URL, ServiceAddress
-from ses_client.errors import UsageError
+from ses_client.errors import SesError, UsageError
 from ses_client.munge import munge_of
+from ses_client.text_files import read_text
 
 DEFAULT_SOCKET = Path("/run/ses/agent.sock")
 SERVICE_SOCKET = Path("/run/qstorman/service.sock")
@@ -58,6 +59,6 @@ def _configured_token_file() -> Path | None:
 
 def _service_of_login() -> str | None:
     try:
-        return (own_directory() / "service").read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError):
+        return read_text(own_directory() / "service").strip()
+    except SesError:
         return None

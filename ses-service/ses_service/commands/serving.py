@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pwd
 import time
-import tomllib
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import structlog
+from ses_client.errors import SesError
+from ses_client.text_files import read_text, read_toml
 from ses_listen.logs import log_to_stderr
 from ses_listen.server import Listener, ListenError
 from ses_listen.tls import MEND, FollowedTls, TlsError, TlsFiles, files_of, is_local
@@ -179,8 +180,7 @@ def _config(asked: Options, parts: _Parts, knowledge: KnowledgeBase, url: str) -
     def prepare() -> None:
         knowledge.load_ontology()
         if asked.site:
-            turtle = "\n".join(path.read_text("utf-8") for path in asked.site)
-            knowledge.load_site(turtle, source=", ".join(str(path) for path in asked.site))
+            knowledge.load_files({str(path): read_text(path) for path in asked.site})
 
     return ServiceConfig(
         knowledge=knowledge,
@@ -242,8 +242,8 @@ def _read_site(keeper: EnvironmentKeeper) -> None:
     except InvalidDescriptionError as error:
         listed = "".join(f"\n  {message}" for message in error.messages)
         raise click.ClickException(f"{error.source} does not describe a site:{listed}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.ClickException(f"the site cannot be read: {error}") from None
+    except SesError as error:
+        raise click.ClickException(str(error)) from None
     except KnowledgeBaseError as error:
         _log.warning("knowledge base failed", detail=str(error))
 
@@ -259,8 +259,10 @@ def _policies(path: Path | None) -> Policies:
     if path is None:
         return Policies()
     try:
-        return policies_of(tomllib.loads(path.read_text("utf-8")))
-    except (ValueError, OSError) as error:  # PoliciesError, and what is no TOML or no UTF-8
+        return policies_of(read_toml(path))
+    except SesError as error:
+        raise click.ClickException(f"--policies: {error}") from None
+    except ValueError as error:  # PoliciesError
         raise click.ClickException(f"--policies {path}: {error}") from None
 
 

@@ -16,10 +16,10 @@ from urllib.parse import quote
 from rdflib import PROV, RDF, XSD, Literal, URIRef
 
 from ses_service.knowledge.queries import Statement, bind
+from ses_service.knowledge.statements.bounded import parse_turtle
 from ses_service.knowledge.statements.edits import Adding, Edit, adding
 from ses_service.knowledge.statements.fast_turtle import read_quickly
 from ses_service.knowledge.statements.statements import Description, Facts, describe
-from ses_service.knowledge.statements.turtle import parse_turtle
 from ses_service.knowledge.statements.turtle_writer import document
 from ses_service.knowledge.store.store import SparqlStore
 from ses_service.knowledge.terms import HISTORY_GRAPH, REQUIREMENTS_GRAPH

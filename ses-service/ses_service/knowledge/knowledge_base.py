@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
 import structlog
 from rdflib import Literal, URIRef
+from ses_client.turtle import FORMER, PRESENT
 
 from ses_service.knowledge import site
 from ses_service.knowledge.environment import read_environment
@@ -21,7 +22,6 @@ from ses_service.knowledge.queries import bind, is_text
 from ses_service.knowledge.requirements import read_requirement_sets, replace_requirement_set
 from ses_service.knowledge.shrinking import ShrunkReadingError, Size, much_smaller
 from ses_service.knowledge.statements.fast_turtle import read_quickly
-from ses_service.knowledge.statements.turtle import FORMER, PRESENT
 from ses_service.knowledge.store.retry import RetryingStore
 from ses_service.knowledge.store.store import SparqlStore
 from ses_service.knowledge.terms import ONTOLOGY_GRAPH, QSM
@@ -84,24 +84,29 @@ class KnowledgeBase:
             _log.info("the knowledge base has the vocabulary's present names", former=FORMER, present=PRESENT)
 
     def load_site(self, turtle: str, *, source: str) -> None:
-        """Put a description of the site into its graph, in place of the one before.
+        """Put a description that is called ``source`` into the site's graph. Raises like ``load_files``."""
+        self.load_files({source: turtle})
+
+    def load_files(self, texts: Mapping[str, str]) -> None:
+        """Put a description of the site, in files by name, into its graph, in place of the one before.
 
         Raises ``InvalidDescriptionError`` when it is not Turtle or breaks a shape; the description
-        before is untouched then. ``source`` names the text in messages. Does nothing when this very text
-        was loaded last: checking a large site takes seconds, and what was imported since stays. Raises
+        before is untouched then. Does nothing when these very texts
+        were loaded last: checking a large site takes seconds, and what was imported since stays. Raises
         ``ShrunkReadingError`` when it has far fewer elements than were known.
         """
-        digest = site.digest(turtle)
+        digest = site.digest(texts.values())
         if self.revision().startswith(f"{digest[:16]}."):
             return
         self._still_refused(digest)
         with _without_collector():
-            self._load_site(turtle, source, digest)
+            self._load_files(texts, digest)
 
-    def _load_site(self, turtle: str, source: str, digest: str) -> None:
-        description = read_quickly(turtle)
+    def _load_files(self, texts: Mapping[str, str], digest: str) -> None:
+        source = ", ".join(texts)
+        description = read_quickly(*texts.values())
         if description is None or site.violations(description):
-            description, lines = site.parse_with_lines(turtle, source)
+            description, lines = site.parse(texts, source)
             faults = site.violations(description, lines)
             if faults:
                 raise InvalidDescriptionError(source, faults)

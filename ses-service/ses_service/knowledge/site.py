@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping
 
 from rdflib import RDF, Graph, URIRef
+from ses_client.turtle import NOTHING, Lines, TurtleError
 
 from ses_service.knowledge.checks.validation import check, refused
 from ses_service.knowledge.errors import InvalidDescriptionError
-from ses_service.knowledge.statements.turtle import Lines, TurtleError, parse_turtle
+from ses_service.knowledge.statements.bounded import parse_files
 from ses_service.knowledge.terms import ontology_directory
 from ses_service.knowledge.vocabulary import vocabulary
 
 _NO_SYSTEM = "the description has no storage system (qsm:MergerfsUnion, qsm:LustreFileSystem, ...)"
 
 
-def parse(turtle: str, source: str) -> Graph:
-    """Return the triples of a description.
+def parse(texts: Mapping[str, str], source: str) -> tuple[Graph, Lines]:
+    """Return the triples of a description in files by name, and where they stand.
 
-    Raises ``InvalidDescriptionError`` that names the line where the Turtle is malformed.
+    Raises ``InvalidDescriptionError`` that names the line where a text is malformed.
     """
-    return parse_with_lines(turtle, source)[0]
-
-
-def parse_with_lines(turtle: str, source: str) -> tuple[Graph, Lines]:
-    """Return the triples of a description and where they stand in it. Raises like :func:`parse`."""
     try:
-        return parse_turtle(turtle)
+        return parse_files(texts)
     except TurtleError as error:
         raise InvalidDescriptionError(source, [str(error)]) from None
 
@@ -36,6 +33,8 @@ def violations(description: Graph, lines: Lines | None = None) -> list[str]:
 
     Says, too, when there is no storage system at all: loading that would empty the site.
     """
+    if not len(description):
+        return [NOTHING]
     findings = check(description, lines or Lines())
     found = [one.in_words() for one in findings if refused([one])]
     systems = (URIRef(class_) for class_ in vocabulary().backends)
@@ -44,9 +43,9 @@ def violations(description: Graph, lines: Lines | None = None) -> list[str]:
     return found
 
 
-def digest(turtle: str) -> str:
+def digest(texts: Iterable[str]) -> str:
     """Return a hash of a description together with the shapes and the vocabulary it is checked against."""
-    made = hashlib.sha256(turtle.encode())
+    made = hashlib.sha256("\n".join(texts).encode())
     for path in (ontology_directory() / "shapes.ttl", *vocabulary().sources):
         made.update(path.read_bytes())
     return made.hexdigest()

@@ -16,9 +16,12 @@ from pathlib import Path
 
 from rdflib import RDF, RDFS, SKOS, Graph, Literal, URIRef
 from rdflib.term import Node
+from ses_client.errors import SesError
+from ses_client.text_files import read_text
+from ses_client.turtle import TurtleError
 
 from ses_service.knowledge.errors import InvalidDescriptionError
-from ses_service.knowledge.statements.turtle import TurtleError, parse_turtle
+from ses_service.knowledge.statements.bounded import parse_turtle
 from ses_service.knowledge.terms import ODRL, QSM, QUDT, STRICTNESS, ontology_directory
 from ses_service.knowledge.times import moment
 from ses_service.knowledge.workloads import Parameter, Workload
@@ -122,8 +125,8 @@ def read_vocabulary(files: list[Path]) -> Vocabulary:
     graph = Graph()
     for path in files:
         try:
-            graph += parse_turtle(path.read_text("utf-8"))[0]
-        except (TurtleError, UnicodeDecodeError) as error:
+            graph += parse_turtle(read_text(path))[0]
+        except (TurtleError, SesError) as error:
             raise InvalidDescriptionError(str(path), [str(error)]) from None
     sizes = _unit_sizes(graph)
     metrics = dict(sorted(_metrics(graph, sizes), key=_rank))

@@ -9,13 +9,15 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from ses_client.errors import SesError
+from ses_client.text_files import read_text, toml_of
 
 from ses_service.members.toml_tables import MembersFileError, Table, lines_of
 
@@ -121,19 +123,16 @@ class MembersFile:
 def read_members_file(path: Path) -> MembersFile:
     """Read a members file.  Raises MembersFileError, which names file and line."""
     try:
-        data = path.read_bytes()
-        text = data.decode("utf-8")
-        root = tomllib.loads(text)
-    except OSError as error:
-        raise MembersFileError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise MembersFileError(f"{path} is not TOML: {error}") from None
+        text = read_text(path)
+        root = toml_of(text, path)
+    except SesError as error:
+        raise MembersFileError(str(error)) from None
     top = Table(path, root, 1, "the file", lines_of(text))
     ldap, oidc = top.table("ldap"), top.table("oidc")
     top.done()
     if ldap is None and oidc is None:
         raise MembersFileError(f"{path} maps nothing: write a table [ldap], [oidc] or both")
-    digest = hashlib.sha256(data).hexdigest()
+    digest = hashlib.sha256(text.encode()).hexdigest()
     return MembersFile(
         path, digest, None if ldap is None else _directory(ldap), None if oidc is None else _issuer(oidc)
     )

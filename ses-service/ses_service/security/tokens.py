@@ -24,6 +24,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ses_client.errors import SesError
+from ses_client.text_files import decoded, read_text, toml_of
+
 from ses_service.security.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -158,11 +161,11 @@ def _read(path: Path) -> tuple[_Token, ...]:
             mode = os.fstat(file.fileno()).st_mode
             if mode & (stat.S_IRWXG | stat.S_IRWXO):
                 raise TokenFileError(f"{path} is readable by others than its owner; run: chmod 600 {path}")
-            data = tomllib.load(file)
+            data = toml_of(decoded(file.read(), str(path)), path)
     except OSError as error:
         raise TokenFileError(f"{path}: {error.strerror}; make it with: ses-service token new") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TokenFileError(f"{path} is not TOML: {error}") from None
+    except SesError as error:
+        raise TokenFileError(str(error)) from None
     tables = data.get("token", [])
     if not isinstance(tables, list):
         raise TokenFileError(f"{path}: write each token as a [[token]] table")
@@ -223,7 +226,7 @@ def revoke_token(path: Path, name: str) -> None:
     Raises TokenFileError when there is none.
     """
     _read(path)
-    parts = re.split(r"(?m)^(?=\s*\[\[token\]\])", path.read_text("utf-8"))
+    parts = re.split(r"(?m)^(?=\s*\[\[token\]\])", read_text(path))
     kept = [
         one for one in parts if all(table["name"] != name for table in tomllib.loads(one).get("token", []))
     ]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -16,6 +15,8 @@ from typing import Annotated, Any, Protocol
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from ses_client.errors import SesError
+from ses_client.text_files import read_toml
 
 from smed_monitor.core.errors import SettingsError
 
@@ -232,11 +233,9 @@ def load(
     Raises :class:`SettingsError` with one line per fault, each naming the file and the key.
     """
     try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: is not valid TOML: {error}") from error
+        tree = read_toml(path)
+    except SesError as error:
+        raise SettingsError(str(error)) from None
     try:
         settings = Settings.model_validate_json(json.dumps(tree, default=str))
     except ValidationError as error:

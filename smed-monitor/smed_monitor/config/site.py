@@ -19,14 +19,15 @@ from typing import Literal, Protocol
 from pydantic import ValidationError
 from rdflib import Graph, Namespace, URIRef
 from rdflib.namespace import RDF
-from rdflib.plugins.parsers.notation3 import BadSyntax
 from rdflib.term import Node
+from ses_client.errors import SesError
+from ses_client.text_files import read_text
+from ses_client.turtle import NOTHING, PRESENT, Lines, TurtleError, is_trig, parse_into
 
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import SettingsError
 
-_PRESENT, _FORMER = "https://w3id.org/qstorman/", "https://example.org/qstorman/"
-QSM = Namespace(f"{_PRESENT}ontology#")
+QSM = Namespace(f"{PRESENT}ontology#")
 
 
 class _Kind(Protocol):
@@ -43,18 +44,15 @@ def described(
 
     Raises SettingsError with one line per fault, each naming the file and the element.
     """
+    graph = Graph()
     try:
-        graph = Graph().parse(data=path.read_text("utf-8").replace(_FORMER, _PRESENT), format="turtle")
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
-    except BadSyntax as error:
-        raise SettingsError(f"{path}: line {error.lines + 1}: is not Turtle: {error._why}") from error
-    except RecursionError:
-        raise SettingsError(
-            f"{path}: lists or blank nodes stand too deep in others: give them names"
-        ) from None
-    except Exception as error:  # the parser lets several kinds out on malformed texts
-        raise SettingsError(f"{path}: is not Turtle: {str(error).splitlines()[0]}") from error
+        parse_into(graph, read_text(path), Lines(), trig=is_trig(path.name))
+    except SesError as error:
+        raise SettingsError(str(error)) from None
+    except TurtleError as error:
+        raise SettingsError(f"{path}: {error}") from None
+    if not len(graph):
+        raise SettingsError(f"{path}: {NOTHING}")
     site = _Site(graph)
     left_out, found, faults = frozenset(own), [], []
     for element in sorted(set(graph.subjects(QSM.elementOf)), key=str):

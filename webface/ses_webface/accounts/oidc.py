@@ -6,7 +6,6 @@ to it once, and the service learns by its own rules of which VO the person is.  
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from flask import Flask, url_for
+from ses_client.errors import SesError
+from ses_client.text_files import read_toml
 
 from ses_webface.errors import StartError, WebfaceError
 from ses_webface.settings import private_bytes
@@ -53,9 +54,9 @@ class Provider:
 def provider_of(members: Path, secret_file: Path | None) -> Provider:
     """Return the provider a members file names; raises StartError."""
     try:
-        table = tomllib.loads(members.read_text("utf-8")).get("oidc")
-    except (OSError, ValueError) as error:
-        raise StartError(f"The members file {members} cannot be read: {error}") from error
+        table = read_toml(members).get("oidc")
+    except SesError as error:
+        raise StartError(f"The members file cannot be read: {error}") from error
     if not isinstance(table, Mapping):
         raise StartError(f"The members file {members} has no table [oidc], so nobody can sign in by it.")
     issuer, audience = table.get("issuer"), table.get("audience")
@@ -65,7 +66,11 @@ def provider_of(members: Path, secret_file: Path | None) -> Provider:
     if url.scheme != "https" and not (url.scheme == "http" and url.hostname in _HERE):
         raise StartError(f"The issuer {issuer} must be https: passwords are typed there.")
     ca_file = table.get("ca_file")
-    secret = None if secret_file is None else private_bytes(secret_file, "client secret").decode().strip()
+    secret = (
+        None
+        if secret_file is None
+        else private_bytes(secret_file, "client secret").decode("utf-8-sig").strip()
+    )
     return Provider(
         issuer.rstrip("/"), audience, str(table.get("user_claim") or "preferred_username"),
         members.parent / str(ca_file) if ca_file else None, secret,

@@ -13,6 +13,9 @@ import zlib
 from apiflask import APIBlueprint
 from flask import Response
 from rdflib import URIRef
+from ses_client.errors import SesError
+from ses_client.text_files import decoded
+from ses_client.turtle import BASE
 from ses_listen import deadline
 
 from ses_service.api import render, render_changes
@@ -43,7 +46,6 @@ from ses_service.knowledge.exchange.incoming import Mode
 from ses_service.knowledge.exchange.plans import Plan
 from ses_service.knowledge.history import PAGE, Part
 from ses_service.knowledge.queries import is_iri
-from ses_service.knowledge.statements.turtle import BASE
 from ses_service.knowledge.terms import (
     REQUIREMENTS_GRAPH,
     SITE_GRAPH,
@@ -101,7 +103,7 @@ def import_text(json_data: ImportIn) -> Response:
             Mode(json_data.mode),
             author=who.author,
             now=running.state.now(),
-            trig=json_data.format == "trig",
+            trig=None if json_data.format is None else json_data.format == "trig",
             prefer_discovered=json_data.prefer == "discovered",
         )
     except InvalidDescriptionError as error:
@@ -199,11 +201,9 @@ def _text(asked: ImportIn) -> str:
     unpacking = zlib.decompressobj(16 + zlib.MAX_WBITS)
     try:
         data = unpacking.decompress(base64.b64decode(asked.packed, validate=True), _UNPACKED)
-        text = data.decode()
-    except (binascii.Error, zlib.error, UnicodeDecodeError) as error:
-        raise InvalidProblem(
-            [{"location": "json.packed", "message": f"cannot be unpacked: {error}"}]
-        ) from None
+        text = decoded(data, asked.name)
+    except (binascii.Error, zlib.error, SesError) as error:
+        raise InvalidProblem([{"location": "json.packed", "message": f"cannot be read: {error}"}]) from None
     if not unpacking.eof:
         message = f"ends early, or is larger than {_UNPACKED} bytes"
         raise InvalidProblem([{"location": "json.packed", "message": message}])

@@ -45,13 +45,13 @@ class ImportIn(Body):
     """A text to import: `text`, or `packed` (gzip, then base64; 32 MiB when unpacked).
 
     With `revision`, only when site and requirements are still in that state.  With `dry_run`, nothing is
-    changed.
+    changed.  Without `format`, the ending of `name` says it: `.trig`, else Turtle.
     """
 
     text: Annotated[str, Field(max_length=_TEXT)] | None = None
     packed: Annotated[str, Field(max_length=_TEXT, pattern=r"^[A-Za-z0-9+/=]*$")] | None = None
     name: Text = "the text"
-    format: Literal["turtle", "trig"] = "turtle"
+    format: Literal["turtle", "trig"] | None = None
     mode: Literal["merge", "replace", "discovered"] = "merge"
     prefer: Literal["described", "discovered"] = "described"
     dry_run: bool = False

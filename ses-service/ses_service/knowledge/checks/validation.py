@@ -13,14 +13,14 @@ from itertools import chain
 import structlog
 from rdflib import RDF, SH, Graph, Literal, URIRef
 from rdflib.term import Node
+from ses_client.turtle import Line, Lines, TurtleError, is_trig
 
 from ses_service.knowledge.checks.consistency import faults, named, short
 from ses_service.knowledge.checks.quick_check import Screen, UnknownConstraintError
 from ses_service.knowledge.errors import TooManyStatementsError
 from ses_service.knowledge.queries import serialise
-from ses_service.knowledge.statements.bounded import bounded_graph
+from ses_service.knowledge.statements.bounded import bounded_graph, parse_turtle
 from ses_service.knowledge.statements.triples import Triples
-from ses_service.knowledge.statements.turtle import Lines, TurtleError, parse_turtle
 from ses_service.knowledge.terms import ontology_directory
 from ses_service.knowledge.vocabulary import vocabulary
 
@@ -36,24 +36,25 @@ class Finding:
     (the text is refused), ``warning`` or ``note``.
     """
 
-    line: int | None
+    line: Line | None
     node: str
     message: str
     severity: str = "error"
 
     def in_words(self) -> str:
         """Return the finding as one sentence, with the line in front where it is known."""
-        place = "" if self.line is None else f"line {self.line}: "
+        place = "" if self.line is None else f"{self.line.in_words()}: "
         return f"{place}{self.node}: {self.message}" if self.node else f"{place}{self.message}"
 
 
-def validate(text: str, name: str) -> list[Finding]:
+def validate(text: str, name: str, *, trig: bool | None = None) -> list[Finding]:
     """Return what is wrong with a Turtle text, by line; empty when all is well. Raises nothing.
 
-    ``name`` is what the text is called in messages that concern the whole of it.
+    ``name`` is what the text is called in messages that concern the whole of it; its ending says whether it
+    is TriG, unless ``trig`` does.
     """
     try:
-        description, lines = parse_turtle(text)
+        description, lines = parse_turtle(text, trig=is_trig(name) if trig is None else trig)
     except TurtleError as error:
         return [Finding(error.line, name, error.message)]
     except TooManyStatementsError as error:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ses_client.turtle import FORMER, PRESENT
+
 from ses_service.knowledge.errors import InvalidDescriptionError
-from ses_service.knowledge.statements.turtle import FORMER, PRESENT
 from ses_service.knowledge.store.store import HttpStore
 from ses_service.security.whole_file import write_whole
 

@@ -13,10 +13,10 @@ from typing import TypeAlias
 from urllib.parse import quote
 
 from rdflib import RDF, RDFS, XSD, Literal, URIRef
+from ses_client.turtle import BASE
 
 from ses_service.knowledge.errors import ElementExistsError, NoSuchElementError, NotDrainedError
 from ses_service.knowledge.statements.statements import Description, Facts, Nested, Value, canonical, types
-from ses_service.knowledge.statements.turtle import BASE
 from ses_service.knowledge.terms import QSM, QUDT, STATES
 from ses_service.knowledge.times import written
 from ses_service.model.entities import ElementState

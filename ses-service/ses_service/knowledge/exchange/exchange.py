@@ -112,7 +112,7 @@ class Exchange:
         *,
         author: str,
         now: float,
-        trig: bool = False,
+        trig: bool | None = None,
         prefer_discovered: bool = False,
     ) -> Plan:
         """Return what importing a text would change.
@@ -129,7 +129,13 @@ class Exchange:
         return plan
 
     def _plan_text(
-        self, text: str, name: str, mode: Mode, signature: Signature, trig: bool, prefer_discovered: bool
+        self,
+        text: str,
+        name: str,
+        mode: Mode,
+        signature: Signature,
+        trig: bool | None,
+        prefer_discovered: bool,
     ) -> Plan:
         try:
             incoming = Incoming.read(text, name, trig=trig, quick=True)

@@ -8,27 +8,18 @@ from enum import StrEnum
 from functools import cache
 from urllib.parse import quote
 
-import pyoxigraph
-from rdflib import SH, Dataset, Graph, URIRef
+from rdflib import SH, Graph, URIRef
+from ses_client.turtle import NOTHING, Lines, TurtleError, is_trig
 
 from ses_service.knowledge.checks.validation import check as findings
 from ses_service.knowledge.checks.validation import shapes, unstorable
-from ses_service.knowledge.errors import InvalidDescriptionError, TooManyStatementsError
+from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.exchange.merge import Merged, aligned, merge, storage_systems
 from ses_service.knowledge.requirements import read_requirement_sets
-from ses_service.knowledge.statements.bounded import BoundedStore, bounded_graph
+from ses_service.knowledge.statements.bounded import parse_turtle
 from ses_service.knowledge.statements.edits import Edit, differences
 from ses_service.knowledge.statements.fast_turtle import read_quickly
 from ses_service.knowledge.statements.statements import Description, as_graph, describe, types
-from ses_service.knowledge.statements.turtle import (
-    BASE,
-    TOO_DEEP,
-    Lines,
-    TurtleError,
-    check_syntax,
-    parse_turtle,
-    present_names,
-)
 from ses_service.knowledge.store.in_memory import GraphInMemory
 from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH
 from ses_service.knowledge.vocabulary import vocabulary
@@ -62,16 +53,18 @@ class Incoming:
     sets: Description
 
     @classmethod
-    def read(cls, text: str, name: str, *, trig: bool = False, quick: bool = False) -> Incoming:
+    def read(cls, text: str, name: str, *, trig: bool | None = None, quick: bool = False) -> Incoming:
         """Take a text apart. Raises ``InvalidDescriptionError`` with the line where it is malformed.
 
-        ``quick``: what else is wrong with a large text may lack its line.
+        ``trig``: the text is TriG, else Turtle; its name says it where this is ``None``. ``quick``:
+        what else is wrong with a large text may lack its line.
         """
-        read = read_quickly(text) if quick and not trig else None
-        if read is not None:
-            graph, lines = read, Lines()
-        else:
-            graph, lines = _parse_trig(text, name) if trig else _parse(text, name)
+        try:
+            trig = is_trig(name) if trig is None else trig
+            read = read_quickly(text) if quick and not trig else None
+            graph, lines = parse_turtle(text, trig=trig) if read is None else (read, Lines())
+        except TurtleError as error:
+            raise InvalidDescriptionError(name, [str(error)]) from None
         faulty = unstorable(graph, lines)
         if faulty:
             raise InvalidDescriptionError(name, [one.in_words() for one in faulty])
@@ -79,7 +72,7 @@ class Incoming:
         sets = {one: facts for one, facts in said.items() if QSM.RequirementSet in types(facts)}
         site = {one: facts for one, facts in said.items() if one not in sets}
         if not said:
-            raise InvalidDescriptionError(name, ["it says nothing: there is no statement in it"])
+            raise InvalidDescriptionError(name, [NOTHING])
         return cls(name, graph, lines, site, sets)
 
     def taking_up(self, stored: Description) -> Incoming:
@@ -127,9 +120,7 @@ def site_after(
 
 def differences_of(first: tuple[str, str], second: tuple[str, str]) -> list[Edit]:
     """Return how two texts, each with its name, differ. Raises ``InvalidDescriptionError``."""
-    one, other = (
-        Incoming.read(text, name, trig=name.endswith(".trig"), quick=True) for text, name in (first, second)
-    )
+    one, other = (Incoming.read(text, name, quick=True) for text, name in (first, second))
     site = differences(SITE_GRAPH, one.site, other.site)
     return [*site, *differences(REQUIREMENTS_GRAPH, one.sets, other.sets)]
 
@@ -187,31 +178,3 @@ def _single() -> Collection[URIRef]:
         for path in shapes().objects(shape, SH.path)
         if isinstance(path, URIRef)
     )
-
-
-def _parse(text: str, name: str) -> tuple[Graph, Lines]:
-    try:
-        return parse_turtle(text)
-    except TurtleError as error:
-        raise InvalidDescriptionError(name, [str(error)]) from None
-
-
-def _parse_trig(text: str, name: str) -> tuple[Graph, Lines]:
-    dataset = Dataset(BoundedStore())
-    try:
-        text = present_names(text)
-        check_syntax(text, pyoxigraph.RdfFormat.TRIG)
-        dataset.parse(data=text, format="trig", publicID=BASE)
-    except TooManyStatementsError:
-        raise
-    except TurtleError as error:
-        raise InvalidDescriptionError(name, [str(error)]) from None
-    except RecursionError:
-        raise InvalidDescriptionError(name, [TOO_DEEP]) from None
-    except Exception as error:
-        # The parser lets AssertionError, ValueError and IndexError out on some malformed texts.
-        raise InvalidDescriptionError(name, [f"not TriG: {error}".splitlines()[0]]) from None
-    graph = bounded_graph()
-    for subject, property_, value, _ in dataset.quads():
-        graph.add((subject, property_, value))
-    return graph, Lines()

@@ -1,12 +1,17 @@
-"""A graph in memory for libraries to work on: of bounded size, and not beyond the end of the request."""
+"""A graph in memory for libraries to work on: of bounded size, and not beyond the end of the request.
+
+Texts that come in are parsed into one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Any
 
+import pyoxigraph
 from rdflib import RDF, XSD, Graph
 from rdflib.plugins.stores.memory import Memory
+from ses_client.turtle import Lines, is_trig, parse_into
 from ses_listen import deadline
 
 from ses_service.knowledge.errors import TooManyStatementsError
@@ -21,6 +26,7 @@ MAX_VALUE = 1_000
 """Characters of a value that is no text, as a number: rdflib takes it apart."""
 
 ITEM = RDF.first  # the predicate of each
+_ITEM = pyoxigraph.NamedNode(ITEM)
 _MARKUP = frozenset({str(RDF.HTML), str(RDF.XMLLiteral)})
 _TEXTS = frozenset({str(XSD.string), str(RDF.langString)})
 
@@ -58,6 +64,33 @@ def _too_many(what: str) -> TooManyStatementsError:
 def bounded_graph() -> Graph:
     """Return an empty graph.  Adding to it raises TooManyStatementsError."""
     return Graph(BoundedStore())
+
+
+def parse_turtle(text: str, *, trig: bool = False) -> tuple[Graph, Lines]:
+    """Return triples and the lines they stand on. Raises ``TurtleError``, ``TooManyStatementsError``."""
+    graph, lines = bounded_graph(), Lines()
+    _parse(graph, text, lines, trig)
+    return graph, lines
+
+
+def parse_files(texts: Mapping[str, str]) -> tuple[Graph, Lines]:
+    """Return what files by name say, each with blank nodes of its own. Raises like :func:`parse_turtle`."""
+    graph, lines = bounded_graph(), Lines()
+    for name, text in texts.items():
+        lines.source = name if len(texts) > 1 else ""
+        _parse(graph, text, lines, is_trig(name))
+    return graph, lines
+
+
+def _parse(graph: Graph, text: str, lines: Lines, trig: bool) -> None:
+    count = StatementCount()
+
+    def check(quad: pyoxigraph.Quad) -> None:
+        count.add(item=quad.predicate == _ITEM)
+        if isinstance(quad.object, pyoxigraph.Literal):
+            check_value(quad.object.value, quad.object.datatype.value)
+
+    parse_into(graph, text, lines, trig=trig, check=check, passed_on=(TooManyStatementsError,))
 
 
 class BoundedStore(Memory):

@@ -1,7 +1,7 @@
 """A large Turtle text read several times faster than by rdflib, without the lines its statements stand on.
 
 ``pyoxigraph`` reads it. A text it does not take, or that the two readers may take differently, is left to
-:func:`ses_service.knowledge.statements.turtle.parse_turtle`, which says what is wrong with it and where.
+:func:`ses_service.knowledge.statements.bounded.parse_turtle`, which says what is wrong with it and where.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import re
 import pyoxigraph
 import structlog
 from rdflib import XSD, BNode, Graph, Literal, URIRef
+from ses_client.turtle import BASE, present_names
 
 from ses_service.knowledge.queries import Term
 from ses_service.knowledge.statements.bounded import ITEM, StatementCount, check_value
 from ses_service.knowledge.statements.read_only import read_only_graph
 from ses_service.knowledge.statements.triples import Triple
-from ses_service.knowledge.statements.turtle import BASE, present_names
 
 SHORT = 20_000
 """Characters of a text that rdflib reads in no time."""
@@ -25,23 +25,24 @@ _STEPS = re.compile(r"\.\.?[/>?#]")  # relative names with steps, which the read
 _log = structlog.get_logger(__name__)
 
 
-def read_quickly(text: str) -> Graph | None:
-    """Return the triples of a Turtle text, as a graph that cannot be changed.
+def read_quickly(*texts: str) -> Graph | None:
+    """Return the triples of Turtle texts, each with its own blank nodes, as a graph that cannot be changed.
 
-    ``None`` for a text that is short, malformed or unusual.  Raises ``TooManyStatementsError``.
+    ``None`` for texts that are short, malformed or unusual.  Raises ``TooManyStatementsError``.
     """
-    if len(text) < SHORT or _STEPS.search(text):
+    if sum(map(len, texts)) < SHORT or any(map(_STEPS.search, texts)):
         return None
-    found, terms, count = list[Triple](), _Terms(), StatementCount()
+    found, count = list[Triple](), StatementCount()
     try:
-        encoded = present_names(text).encode()
-        for quad in pyoxigraph.parse(encoded, format=pyoxigraph.RdfFormat.TURTLE, base_iri=BASE):
-            subject, value = terms.of(quad.subject), terms.of(quad.object)
-            predicate = terms.of(quad.predicate)
-            if isinstance(subject, Literal) or not isinstance(predicate, URIRef):
-                return None
-            count.add(item=predicate == ITEM)
-            found.append((subject, predicate, value))
+        for terms, text in ((_Terms(), text) for text in texts):
+            encoded = present_names(text).encode()
+            for quad in pyoxigraph.parse(encoded, format=pyoxigraph.RdfFormat.TURTLE, base_iri=BASE):
+                subject, value = terms.of(quad.subject), terms.of(quad.object)
+                predicate = terms.of(quad.predicate)
+                if isinstance(subject, Literal) or not isinstance(predicate, URIRef):
+                    return None
+                count.add(item=predicate == ITEM)
+                found.append((subject, predicate, value))
     except (SyntaxError, ValueError) as error:
         _log.info("a description is read the slow way", detail=str(error)[:200])
         return None

@@ -20,11 +20,11 @@ from typing import TypeAlias
 
 from rdflib import RDF, XSD, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
+from ses_client.turtle import BASE
 from ses_listen import deadline
 
 from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.queries import Statement
-from ses_service.knowledge.statements.turtle import BASE
 from ses_service.knowledge.terms import QSM
 
 DEEPEST = 2

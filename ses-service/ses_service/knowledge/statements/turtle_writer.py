@@ -6,9 +6,9 @@ import re
 from functools import cache
 
 from rdflib import RDF, XSD, Graph, Literal, URIRef
+from ses_client.turtle import BASE
 
 from ses_service.knowledge.statements.statements import Description, Facts, Nested, Value
-from ses_service.knowledge.statements.turtle import BASE
 from ses_service.knowledge.terms import ontology_directory
 
 _LOCAL = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")

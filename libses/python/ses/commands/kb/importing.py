@@ -98,8 +98,7 @@ def import_command(
 def question(file: str, mode: str, format_: str | None = None) -> JSON:
     """Return what the service is asked for a file.  Raises SesError when it cannot be read."""
     text = read_turtle(file)
-    chosen = format_ or ("trig" if file.endswith(".trig") else "turtle")
-    asked: JSON = {"name": file[-256:] if file != "-" else "standard input", "mode": mode, "format": chosen}
+    asked: JSON = {"name": file[-256:] if file != "-" else "standard input", "mode": mode, "format": format_}
     if len(text) <= _PLAIN:
         return asked | {"text": text}
     return asked | {"packed": base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()}

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from ses_client.errors import EXIT_FAILED, NotFoundError, SesError
+from ses_client.errors import EXIT_FAILED, SesError
+from ses_client.text_files import decoded, read_text
 
 from ses.commands.examples import examples
 from ses.commands.options import json_option
@@ -32,13 +32,14 @@ MISSING = (
 def validate(files: tuple[str, ...], as_json: bool) -> None:
     """Check Turtle files against the vocabulary and the shapes; nothing is asked of a service.
 
-    FILE describes a site, requirements or both; - is standard input; one named .trig is TriG.  Each file is
+    FILE describes a site, requirements or both; - is standard input; one named .trig is TriG,
+    all others are Turtle (N-Triples is part of it), in UTF-8.  Each file is
     checked by itself; what ses kb import refuses in it is refused here.  Every fault names file, node and,
     where it is known, line.  Exits with 1 when a file would be refused, and with 5 when
     there is no such file.  Needs the selection service's package beside this command.
     """
     check = _rules()
-    found = [(file, check(read_turtle(file), file, trig=file.endswith(".trig"))) for file in files]
+    found = [(file, check(read_turtle(file), file)) for file in files]
     wrong = any(one.severity == "error" for _, findings in found for one in findings)
     if as_json:
         print_json(
@@ -52,16 +53,7 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
 
 def read_turtle(file: str) -> str:
     """Return the text of a file, or of standard input for ``-``.  Raises SesError."""
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except FileNotFoundError:
-        raise NotFoundError(f"There is no file {file}.") from None
-    except OSError as error:
-        raise SesError(f"{file} cannot be read: {error.strerror}.") from error
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SesError(f"{file} is not UTF-8 text (byte {error.start}).") from error
+    return decoded(sys.stdin.buffer.read(), "standard input") if file == "-" else read_text(file)
 
 
 def _rules() -> Callable[..., list[Finding]]:
@@ -92,7 +84,7 @@ def _show(found: Sequence[tuple[str, list[Finding]]]) -> None:
     for file, findings in found:
         name = "standard input" if file == "-" else file
         for one in findings:
-            place = name if one.line is None else f"{name}:{one.line}"
+            place = name if one.line is None else f"{name}:{one.line:d}"
             node = f"{one.node}: " if one.node and one.node != file else ""
             grade = "" if one.severity == "error" else f"{one.severity}: "
             line(out, f"{place}: {grade}{node}{one.message}")
