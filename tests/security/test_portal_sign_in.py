@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import islice
 from pathlib import Path
+from threading import Event, Semaphore
+from typing import Any
 
 import pytest
 from argon2 import PasswordHasher
@@ -13,6 +16,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from selection_memory import InMemorySelectionService
 from ses_webface.accounts.guessing import TooManyAttemptsError
+from ses_webface.accounts.hashing import MAX_AT_ONCE
 from ses_webface.app import create_app
 from ses_webface.settings import Settings
 from werkzeug.test import TestResponse
@@ -184,6 +188,59 @@ def test_guesses_sent_at_the_same_moment_are_counted_too(app) -> None:
     # So few that all are done before one of them has waited for the database as long as it may.
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(guess, range(24))) == 5
+
+
+class _Held:
+    """A hasher that hashes nothing before it is let go."""
+
+    def __init__(self, hasher: PasswordHasher) -> None:
+        self._hasher = hasher
+        self.entered, self.let_go = Semaphore(0), Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._hasher, name)
+
+    def verify(self, stored: str, password: str) -> bool:
+        self.entered.release()
+        self.let_go.wait()
+        return self._hasher.verify(stored, password)
+
+
+def test_sign_ins_of_many_at_once_take_neither_threads_nor_memory_from_others(
+    app, known, monkeypatch
+) -> None:
+    accounts = app.extensions["ses_webface"].accounts
+    held = _Held(accounts._hasher)
+    monkeypatch.setattr(accounts, "_hasher", held)
+    link = f"/welcome/{app.extensions['ses_webface'].links.for_account('alice')}"
+    new = {
+        "csrf_token": _token(known, link),
+        "password": "another long secret",
+        "again": "another long secret",
+    }
+    strangers = [app.test_client() for _ in range(12)]
+    tokens = [_token(one, "/sign-in") for one in strangers]
+    known_token, none_is_free = _token(known, "/sign-in"), app.test_client()
+    with ThreadPoolExecutor(16) as pool:
+        asked = [
+            pool.submit(_sign_in, client, f"user{number}", PASSWORD, f"198.51.100.{number}", token)
+            for number, (client, token) in enumerate(zip(strangers, tokens, strict=True))
+        ]
+        try:
+            refused = list(islice(as_completed(asked, timeout=60), len(asked) - MAX_AT_ONCE + 1))
+            assert [one.result().status_code for one in refused] == [429] * len(refused)
+            assert {one.result().headers["Retry-After"] for one in refused} == {"1"}
+            for _ in range(MAX_AT_ONCE - 1):
+                held.entered.acquire()
+            assert _sign_in(none_is_free, "bob", PASSWORD).status_code == 429
+            assert known.post(link, data=new).status_code == 429
+            mine = pool.submit(_sign_in, known, "alice", PASSWORD, token=known_token)
+            held.entered.acquire()
+        finally:
+            held.let_go.set()
+    assert mine.result().status_code == 303
+    assert sum(one.result().status_code == 422 for one in asked) == MAX_AT_ONCE - 1
+    assert known.post(link, data={**new, "csrf_token": _token(known, link)}).status_code == 303, "it still is"
 
 
 def test_who_is_signed_in_cannot_be_made_to_guess_the_password_for_others(app, known) -> None:

@@ -14,7 +14,7 @@ from ses_client.answers.requirements import Requirement
 from ses_client.errors import NotFoundError, RefusedError, SesError, UnavailableError, UsageError
 from ses_client.visible import visible
 from sqlalchemy.exc import OperationalError
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, TooManyRequests
 
 from ses_webface.database import reason_of
 from ses_webface.moments import in_words, phase, read_moment
@@ -195,7 +195,8 @@ def _http_error(error: HTTPException) -> Any:
         where = path if len(path) <= _LONGEST_PATH else f"{path[:_LONGEST_PATH]}…"
         return _nothing_here(f"This portal has no page {where}")
     title, sentence = _SENTENCES.get(status, ("This did not work", error.description or ""))
-    return _page(status, title, sentence)
+    page = _page(status, title, sentence)
+    return (*page, {"Retry-After": str(error.retry_after)}) if isinstance(error, TooManyRequests) else page
 
 
 def _nothing_here(what: str) -> tuple[str, int]:

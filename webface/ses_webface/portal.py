@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import cast
 from zoneinfo import ZoneInfo
 
@@ -34,6 +35,26 @@ class LastKnown:
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
 
+class Places:
+    """How many requests do something that few may do at once.  For any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._taken = 0
+
+    def take(self, *, of: int) -> bool:
+        """Take one, unless ``of`` are taken; who has one gives it back."""
+        with self._lock:
+            is_free = self._taken < of
+            self._taken += is_free
+        return is_free
+
+    def give_back(self) -> None:
+        """Leave it to another."""
+        with self._lock:
+            self._taken -= 1
+
+
 @dataclass(frozen=True, slots=True)
 class Portal:
     """The parts of one application; ``clock`` gives seconds since the epoch."""
@@ -49,6 +70,7 @@ class Portal:
     metrics: Metrics
     clock: Callable[[], float]
     last_known: LastKnown = field(default_factory=LastKnown)
+    hashing: Places = field(default_factory=Places)
 
 
 def portal() -> Portal:

@@ -12,6 +12,7 @@ from werkzeug.wrappers import Response
 from ses_webface.accounts.browsers import known_browser, remember_browser
 from ses_webface.accounts.forms import PasswordForm, SignInForm
 from ses_webface.accounts.guessing import TooManyAttemptsError
+from ses_webface.accounts.hashing import hashes_password
 from ses_webface.accounts.oidc import ProviderError
 from ses_webface.accounts.people import Person
 from ses_webface.accounts.services import AccountError
@@ -35,6 +36,7 @@ def sign_in() -> Page:
 
 @blueprint.post("/sign-in")
 @open_to_all
+@hashes_password
 def sign_in_submit() -> Page:
     """Check name and password; says the same whatever was wrong with them."""
     form = SignInForm()
@@ -129,6 +131,7 @@ def account() -> Page:
 
 
 @blueprint.post("/account")
+@hashes_password
 def change_password() -> Page:
     """Change one's own password; other sessions of the account end."""
     form, who, parts = PasswordForm(), person(), portal()

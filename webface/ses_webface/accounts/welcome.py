@@ -8,6 +8,7 @@ from werkzeug.wrappers import Response
 
 from ses_webface.accounts.browsers import remember_browser
 from ses_webface.accounts.forms import WelcomeForm
+from ses_webface.accounts.hashing import hashes_password
 from ses_webface.accounts.links import Offer
 from ses_webface.accounts.services import AccountError
 from ses_webface.portal import portal
@@ -28,6 +29,7 @@ def ask(key: str) -> Page:
 
 @blueprint.post("/<key>")
 @open_to_all
+@hashes_password
 def enter(key: str) -> Page:
     """Use the link, and sign in."""
     form, parts = WelcomeForm(), portal()
