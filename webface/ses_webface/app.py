@@ -75,7 +75,7 @@ def create_app(
         clock=clock,
     )
     if settings.behind_proxy:
-        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=1, x_proto=1, x_host=1)  # type: ignore[method-assign]
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=1, x_proto=1, x_host=1, x_prefix=1)  # type: ignore[method-assign]
     protect(app, secret_key(settings.state_dir))
     pages.register(app)
     features = (

@@ -178,7 +178,7 @@ def _page(status: int, title: str, sentence: str) -> tuple[str, int]:
 
 def _form_too_old(_error: CSRFError) -> Any:
     if not request.headers.get("HX-Request") and keep_draft():
-        return redirect(request.path, 303)
+        return redirect(request.script_root + request.path, 303)
     return _page(
         400,
         "This form is too old",

@@ -17,8 +17,9 @@ from ses_webface.errors import StartError
 class Settings:
     """Settings of one portal.
 
-    ``behind_proxy`` trusts one hop of X-Forwarded-For/-Proto/-Host: only for a proxy that sets
-    them.  ``service_ca`` is the authority of an https service; ``tls`` is our certificate and key.
+    ``behind_proxy`` trusts one hop of X-Forwarded-For/-Proto/-Host/-Prefix: only for a proxy that sets
+    each of them or takes it away.  ``service_ca`` is the authority of an https service; ``tls`` is our
+    certificate and key.
     ``members`` is the service's members file, whose OIDC provider signs people in.
     ``service_deadline_seconds`` bounds every call to the selection service.
     """

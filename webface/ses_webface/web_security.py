@@ -58,6 +58,9 @@ class _SessionCookie(SecureCookieSessionInterface):
             return False
         return super().should_set_cookie(app, session)
 
+    def get_cookie_path(self, app: Flask) -> str:  # noqa: ARG002
+        return f"{request.script_root}/"
+
     def get_cookie_secure(self, app: Flask) -> bool:  # noqa: ARG002
         return request.is_secure
 
@@ -153,10 +156,10 @@ def keep_draft() -> bool:
 def _page_wanted() -> str:
     """Return the page that was asked for; for a form without a page at its address, the one it was on."""
     if request.method == "GET":
-        return request.full_path.rstrip("?")
+        return request.script_root + request.full_path.rstrip("?")
     here = current_app.create_url_adapter(request)
     if here is not None and "GET" in here.allowed_methods():
-        return request.path
+        return request.script_root + request.path
     on = urlsplit(request.referrer or "")
     return on.path if on.netloc == request.host else url_for("home")
 

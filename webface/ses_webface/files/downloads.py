@@ -41,6 +41,7 @@ def _all(pages: Pages) -> Iterator[tuple[File, ...]]:
 
 def _csv(found: Iterator[tuple[File, ...]]) -> Iterator[str]:
     text = io.StringIO()
+    text.write("\ufeff")  # without it Excel reads another encoding than UTF-8
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     for files in found:
