@@ -200,6 +200,28 @@ def test_on_a_terminal_it_asks_for_what_is_not_given(storage: str, tmp_path: Pat
     assert "systemctl enable --now" in done.stdout
 
 
+def test_what_the_monitor_cannot_see_is_said_before_anything_is_written(
+    ses, storage: str, tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o700)
+    result = ses("init", str(tmp_path / "etc"), "--storage", storage, "--dry-run")
+    words = (
+        f"Warning: {tmp_path} lets not everybody in, so the monitor (qstorman-monitor) cannot see {storage}."
+    )
+    assert words in " ".join(result.output.split())
+    assert f"setfacl -m u:qstorman-monitor:x {tmp_path}" in result.output
+    seen = ses(
+        "init",
+        str(tmp_path / "etc"),
+        "--storage",
+        storage,
+        "--dry-run",
+        "--exporter",
+        "http://n1:9100/metrics",
+    )
+    assert "Warning" not in seen.output
+
+
 def test_json_never_asks(storage: str, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     done = subprocess.run(

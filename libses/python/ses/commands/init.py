@@ -12,7 +12,7 @@ from ses_client.errors import UsageError
 
 from ses.commands.examples import examples
 from ses.commands.options import Existing, json_option
-from ses.output import console, line, print_json, table
+from ses.output import console, line, print_json, say, table
 from ses.setup.contents import SERVICE_PORT, Answers
 from ses.setup.storage import storage_at
 from ses.setup.writing import extend, lacking, planned, write
@@ -84,6 +84,8 @@ def init(
         munge=munge,
     )
     _check(answers)
+    for cause, step in (one for system in answers.storage for one in system.hidden):
+        say(f"Warning: {cause} {step}", err=True)
     files, added = planned(answers), lacking(answers)
     if added:
         files = {answers.here / "site.ttl": "the storage, with what was not described"}

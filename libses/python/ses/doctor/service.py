@@ -13,6 +13,7 @@ from ses_client.client import ServiceClient
 from ses_client.errors import NotAllowedError, SesError
 
 from ses.doctor.finding import Finding, fault, ok, skipped, warning
+from ses.union.hidden import hidden
 
 SERVICE, TOKEN, MONITOR, EXPORTER, DECISION = "service", "token", "monitor", "exporter", "decision"
 KNOWLEDGE, DATA, SITE, RATES = "knowledge base", "data of elements", "site", "rates of elements"
@@ -164,6 +165,8 @@ def _stale(one: Element) -> Finding:
     seen = one.observation
     if seen is None or seen.state == "missing":
         reason = f" ({seen.detail})" if seen is not None and seen.detail else ""
+        if one.backend == "mergerfs" and (found := hidden([one.mount_point, one.target])):
+            return fault(DATA, f"{one.id} was never seen by the monitor{reason}. {found[0][0]}", found[0][1])
         return fault(
             DATA,
             f"{one.id} was never seen by the monitor{reason}.",

@@ -17,6 +17,7 @@ from ses.lustre.statfs import ask_targets
 from ses.lustre.targets import gather
 from ses.union.branches import look
 from ses.union.branches import turtle as union_turtle
+from ses.union.hidden import hidden
 
 _SITE = "https://w3id.org/qstorman/site"
 
@@ -33,13 +34,17 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """One storage system: its description as Turtle, and the targets that show its elements."""
+    """One storage system: its description as Turtle, and the targets that show its elements.
+
+    ``hidden``: what keeps the monitor from seeing it, and what to do about each.
+    """
 
     name: str
     mount_point: str
     elements: int
     turtle: str
     targets: tuple[Target, ...]
+    hidden: tuple[tuple[str, str], ...] = ()
 
 
 def storage_at(mount: Path, exporters: Sequence[str]) -> Storage:
@@ -61,6 +66,7 @@ def storage_at(mount: Path, exporters: Sequence[str]) -> Storage:
         len(union.branches),
         union_turtle(union) + _observed(f"{_SITE}/{union.name}/union", union.name, targets),
         targets or (seen,),
+        () if targets else tuple(hidden([union.mount_point, *(one.directory for one in union.branches)])),
     )
 
 
