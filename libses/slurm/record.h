@@ -1,6 +1,6 @@
 /*
  * Whose a job is, for the agent of the node: a file that only root can write, as long as the job
- * has this node (libses/agent/node/jobs.h has the format).
+ * has this node (libses/agent/processes/jobs.h has the format).
  */
 #ifndef SES_SLURM_RECORD_H
 #define SES_SLURM_RECORD_H

@@ -91,9 +91,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     place = tmp_path_factory.mktemp("closed")
     sources = (
         "files/closed_files",
-        "node/file_events",
+        "processes/file_events",
         "node/may_hang",
-        "node/proc_files",
+        "processes/proc_files",
         "table/writing_out",
     )
     program = build(place / "closed_files", "closed_files.cpp", sources)

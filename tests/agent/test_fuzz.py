@@ -20,8 +20,8 @@ from service_double import ServiceDouble
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("announcements/announcement", "claims/claim_ring", "lustre/health", "lustre/placement",
-           "lustre/questions", "lustre/targets", "node/heartbeat", "node/identity",
-           "node/jobs", "node/may_hang", "node/mountinfo", "node/proc_files", "protocol/wire",
+           "lustre/questions", "lustre/targets", "node/heartbeat", "processes/identity",
+           "processes/jobs", "node/may_hang", "node/mountinfo", "processes/proc_files", "protocol/wire",
            "service/json", "service/json_text", "service/messages", "service/needs",
            "systems/systems", "table/candidates", "table/choice", "table/table_answer")  # fmt: skip
 

@@ -16,7 +16,7 @@ from running_agent import record_job
 
 UID = 1000
 OTHER = 1001
-SOURCES = ("node/identity", "node/jobs", "node/may_hang", "node/proc_files", "protocol/wire")
+SOURCES = ("processes/identity", "processes/jobs", "node/may_hang", "processes/proc_files", "protocol/wire")
 SESSION = "/user.slice/user-1000.slice/user@1000.service/app.slice"
 SCOPE = "/system.slice/slurmstepd.scope"
 

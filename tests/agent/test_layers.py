@@ -7,7 +7,8 @@ from layers import against_the_order, included
 ROOT = Path(__file__).parents[2] / "libses/agent"
 FOLDERS = (
     "protocol",  # messages of programs
-    "node",  # what the kernel says of processes and open files
+    "node",  # what many need: logs, threads, calls that may hang
+    "processes",  # who runs, and what they have open
     "rates",  # at which rates open files are written and read
     "service",  # the connection to the service and its messages
     "lustre",  # targets and their health

@@ -19,8 +19,8 @@ HERE = Path(__file__).parent
 AGENT = (
     *("announcements/announcement", "announcements/quiet_answer", "announcements/unsent"),
     *("claims/claim_ring", "lustre/health", "lustre/placement", "lustre/questions"),
-    *("lustre/targets", "node/identity", "node/jobs", "node/may_hang", "node/mountinfo"),
-    *("node/heartbeat", "node/own_file", "node/proc_files"),
+    *("lustre/targets", "processes/identity", "processes/jobs", "node/may_hang", "node/mountinfo"),
+    *("node/heartbeat", "node/own_file", "processes/proc_files"),
     *("protocol/wire", "rates/process_io", "server/descriptors", "service/json", "service/json_text"),
     *("service/messages", "service/needs", "systems/systems", "systems/union_reading"),
     *("table/candidates", "table/choice", "table/saved_state", "table/table_answer"),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from lustre_mount import LustreMount, osts_of, wait_for
+from mounts import served, stopped
 from parameter_tree import DEBUG, PROC, SYS, client, lose_server, set_parameter, write_tree
 from placed_programs import LIST, POOL
 
@@ -95,6 +96,20 @@ def test_target_whose_server_is_lost_is_not_used_until_it_is_back(
     set_parameter(root / place, "osc", client(1), "import", well)
     health.wait_for_change()
     assert health.ask("list 1") == "usable (fast)"
+
+
+@pytest.mark.root
+def test_no_file_goes_where_the_client_does_not_answer(health_probe: Path, tmp_path: Path) -> None:
+    with served(tmp_path / "seen", write_tree(tmp_path / "root")) as serving:
+        health = Health(health_probe, tmp_path / "seen")
+        try:
+            assert health.ask("list 1") == "usable (fast)"
+            with stopped(serving):
+                health.wait_for_change()
+                assert health.ask("list 1") == "the client of this node does not answer (fast)"
+        finally:
+            health.process.kill()
+            health.process.communicate()
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "announcements/announcement.h"
-#include "node/proc_files.h"
+#include "processes/proc_files.h"
 
 namespace ses::agent {
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "node/jobs.h"
+#include "processes/jobs.h"
 #include "protocol/wire.h"
 #include "service/needs.h"
 

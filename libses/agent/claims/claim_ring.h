@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "node/proc_files.h"
+#include "processes/proc_files.h"
 #include "ses/claims.h"
 
 namespace ses::agent {

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "node/identity.h"
+#include "processes/identity.h"
 
 namespace ses::agent {
 namespace {

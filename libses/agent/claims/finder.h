@@ -24,15 +24,15 @@
 #include "claims/claimed_file.h"
 #include "claims/names.h"
 #include "files/watcher.h"
-#include "node/jobs.h"
-#include "node/process_look.h"
+#include "processes/jobs.h"
+#include "processes/process_look.h"
 
 namespace ses::agent {
 
 class Finder {
 public:
   // DROP: the placement of a user has come to nothing; called on any thread.  JOBS_DIRECTORY: says
-  // whose jobs are, as in node/jobs.h.
+  // whose jobs are, as in processes/jobs.h.
   Finder(Watcher &watcher, std::function<void(uid_t, uint64_t placement_id)> drop,
          const std::string &jobs_directory);
   ~Finder();

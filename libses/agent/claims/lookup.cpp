@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "node/proc_files.h"
+#include "processes/proc_files.h"
 
 namespace ses::agent {
 namespace {

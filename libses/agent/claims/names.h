@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "claims/claimed_file.h"
-#include "node/proc_files.h"
 #include "node/unique_fd.h"
+#include "processes/proc_files.h"
 
 namespace ses::agent {
 

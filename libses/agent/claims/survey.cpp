@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "node/heartbeat.h"
-#include "node/identity.h"
+#include "processes/identity.h"
 
 namespace ses::agent {
 namespace {
@@ -30,23 +30,6 @@ std::set<uid_t> users_with_processes() {
 }
 
 } // namespace
-
-Survey::~Survey() { stop(); }
-
-void Survey::start() {
-  thread_ = std::thread([this] { work(); });
-}
-
-void Survey::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_one();
-  if (thread_.joinable()) {
-    thread_.join();
-  }
-}
 
 std::unique_ptr<NodeUsers> Survey::take() {
   const std::lock_guard lock(mutex_);
@@ -72,15 +55,11 @@ NodeUsers Survey::look() {
   return users;
 }
 
-void Survey::work() {
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    lock.unlock();
-    auto users = std::make_unique<NodeUsers>(look());
-    lock.lock();
-    found_ = std::move(users);
-    wake_.wait_for(lock, kEvery, [&] { return stopping_; });
-  }
+std::chrono::nanoseconds Survey::work() {
+  auto users = std::make_unique<NodeUsers>(look());
+  const std::lock_guard lock(mutex_);
+  found_ = std::move(users);
+  return kEvery;
 }
 
 } // namespace ses::agent

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "announcements/announcement_backlog.h"
-#include "node/file_events.h"
-#include "node/idle_files.h"
-#include "node/proc_files.h"
+#include "processes/file_events.h"
+#include "processes/idle_files.h"
+#include "processes/proc_files.h"
 #include "table/writing_out.h"
 
 namespace ses::agent {

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "node/heartbeat.h"
-#include "node/identity.h"
 #include "node/processor_time.h"
+#include "processes/identity.h"
 #include "service/json.h"
 
 namespace ses::agent {

@@ -11,9 +11,9 @@
 // created once: when one is reported under the device and inode of another, that one is gone and
 // its number was given out again.
 //
-// An open file in which nothing moves for a while is told to be idle (node/idle_files.h), unless it
-// has to be looked for in its process.  At its end it is told at which rates it was written and
-// read (rates/open_rates.h).
+// An open file in which nothing moves for a while is told to be idle (processes/idle_files.h),
+// unless it has to be looked for in its process.  At its end it is told at which rates it was
+// written and read (rates/open_rates.h).
 //
 // What it does not see: writes through shared memory mappings after the close, other processes
 // that open the file by themselves, and processes of another PID namespace above the agent's.
@@ -35,13 +35,13 @@
 
 #include "announcements/announcer.h"
 #include "files/closed_files.h"
-#include "node/file_events.h"
-#include "node/identity.h"
-#include "node/idle_files.h"
-#include "node/jobs.h"
-#include "node/proc_files.h"
-#include "node/process_look.h"
 #include "node/unique_fd.h"
+#include "processes/file_events.h"
+#include "processes/identity.h"
+#include "processes/idle_files.h"
+#include "processes/jobs.h"
+#include "processes/proc_files.h"
+#include "processes/process_look.h"
 #include "rates/open_rates.h"
 
 namespace ses::agent {
@@ -78,7 +78,7 @@ public:
   // its process twice a second, up to four times as many, and then given up as "lost".  Where that
   // is full, users who have an equal share of it get no more.  Handles that wait and are numbered
   // HIGHEST_HANDLE or above are let go, so that descriptors for new connections remain.
-  // JOBS_DIRECTORY: as in node/jobs.h.
+  // JOBS_DIRECTORY: as in processes/jobs.h.
   Watcher(Announcer &announcer, const WritingOut &writing_out, const std::string &jobs_directory,
           size_t most_watched, int highest_handle);
   ~Watcher();

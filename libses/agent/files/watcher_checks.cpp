@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "files/watcher.h"
-#include "node/process_look.h"
+#include "processes/process_look.h"
 
 namespace ses::agent {
 

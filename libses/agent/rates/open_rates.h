@@ -5,7 +5,7 @@
 // half second.  All looks together take 1/400 of a core, or 1/1000 once all files are open for ten
 // seconds: the more files, the longer between two.
 // Files that are closed within the first tenth of a second are never looked at, idle ones
-// (node/idle_files.h) not until they move again.
+// (processes/idle_files.h) not until they move again.
 //
 // Nothing is asked of the programs, and of file systems only what the kernel has in memory.
 //
@@ -23,8 +23,8 @@
 #include <utility>
 #include <vector>
 
-#include "node/file_events.h"
-#include "node/idle_files.h"
+#include "processes/file_events.h"
+#include "processes/idle_files.h"
 #include "rates/movement.h"
 #include "rates/process_io.h"
 #include "rates/unwritten.h"

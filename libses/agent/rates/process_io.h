@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "node/proc_files.h"
+#include "processes/proc_files.h"
 #include "rates/attribution.h"
 
 namespace ses::agent {

@@ -41,7 +41,7 @@ std::vector<pid_t> to_ask(const std::set<pid_t> &processes, const AskedBefore &a
       found.emplace_back(times, pid);
     }
   }
-  std::ranges::sort(found);
+  std::ranges::sort(found, {}, [](const auto &one) { return std::pair(one.first, -one.second); });
   std::vector<pid_t> next;
   for (size_t i = 0; i < std::min(found.size(), kMostAskedAtOnce); ++i) {
     next.push_back(found[i].second);
@@ -49,35 +49,12 @@ std::vector<pid_t> to_ask(const std::set<pid_t> &processes, const AskedBefore &a
   return next;
 }
 
-Readers::~Readers() { stop(); }
-
-void Readers::start() {
-  thread_ = std::thread([this] { work(); });
-}
-
-void Readers::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_one();
-  if (thread_.joinable()) {
-    thread_.join();
-  }
-}
-
-void Readers::work() {
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    lock.unlock();
-    const auto begun = processor_time();
-    const bool some = look(std::chrono::steady_clock::now());
-    const std::chrono::nanoseconds least = some ? kLookEvery : kReaderSearchEvery;
-    const std::chrono::nanoseconds pause = kReaderPause * (processor_time() - begun);
-    lock.lock();
-    wake_.wait_for(lock, std::clamp<std::chrono::nanoseconds>(pause, least, kLongestPause),
-                   [&] { return stopping_; });
-  }
+std::chrono::nanoseconds Readers::work() {
+  const auto begun = processor_time();
+  const std::chrono::nanoseconds least =
+      look(std::chrono::steady_clock::now()) ? kLookEvery : kReaderSearchEvery;
+  const std::chrono::nanoseconds pause = kReaderPause * (processor_time() - begun);
+  return std::clamp<std::chrono::nanoseconds>(pause, least, kLongestPause);
 }
 
 // Those that read, of processes that began since the last look and of others in turn.
@@ -98,6 +75,7 @@ void Readers::find_processes(const std::set<dev_t> &devices, Time now) {
         owner && !descriptors_on(pid, devices, kMostReaderDescriptors, looked_at, true).empty();
     if (const auto name = reads ? names_.name_of(*owner, kNamePatience) : std::nullopt) {
       processes_[pid].user = *name;
+      processes_[pid].started = state_of(pid).started;
       others_.erase(pid);
     } else {
       auto &[at, times] = others_[pid];
@@ -218,6 +196,11 @@ bool Readers::look(Time now) {
   while (looks < std::min(processes_.size(), kMostLooks) && looked_at < kMostReaderDescriptors) {
     next = next == processes_.end() ? processes_.begin() : next;
     last_ = next->first;
+    if (const uint64_t started = state_of(last_).started;
+        started != 0 && started != next->second.started) { // another one has its number
+      next = processes_.erase(next);
+      continue;
+    }
     look_at(next->first, next->second, devices, looked_at, std::chrono::steady_clock::now());
     ++looks;
     ++next;

@@ -17,20 +17,18 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "node/identity.h"
-#include "node/proc_files.h"
+#include "node/repeating_thread.h"
+#include "processes/identity.h"
+#include "processes/proc_files.h"
 #include "rates/process_io.h"
 #include "rates/reading.h"
 
@@ -40,7 +38,8 @@ namespace ses::agent {
 using AskedBefore =
     std::unordered_map<pid_t, std::pair<std::chrono::steady_clock::time_point, unsigned>>;
 
-// Those of PROCESSES to be asked now, who was asked least first.  Pure.
+// Those of PROCESSES to be asked now, who was asked least first, and of them
+// who began last.  Pure.
 [[nodiscard]] std::vector<pid_t> to_ask(const std::set<pid_t> &processes, const AskedBefore &asked,
                                         std::chrono::steady_clock::time_point now);
 
@@ -62,9 +61,8 @@ public:
   };
 
   explicit Readers(Parts parts) : parts_(std::move(parts)) {}
-  ~Readers();
-  void start();
-  void stop();
+  void start() { thread_.start(); }
+  void stop() { thread_.stop(); }
 
 private:
   struct Descriptor {
@@ -76,6 +74,7 @@ private:
     bool was_found = false; // in this look
   };
   struct Process {
+    uint64_t started = 0; // as in ProcessState
     std::string user;
     std::optional<ProcessBytes> bytes; // when it was looked at, or before that
     std::optional<ProcessBytes> bytes_before;
@@ -83,7 +82,7 @@ private:
     Time looked_at{};
   };
 
-  void work();
+  [[nodiscard]] std::chrono::nanoseconds work();
   void find_processes(const std::set<dev_t> &devices, Time now);
   [[nodiscard]] bool look(Time now);
   [[nodiscard]] static bool has_read(pid_t pid, Process &process, Time now);
@@ -92,16 +91,12 @@ private:
   [[nodiscard]] std::vector<Reading> reading() const;
 
   const Parts parts_;
-  UserNames names_; // of the thread, as all but the last four
+  UserNames names_; // of the thread, as the next
   std::map<pid_t, Process> processes_;
   AskedBefore others_;
   pid_t last_ = 0; // that was looked at
   std::vector<Reading> told_;
-
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
-  std::thread thread_;
+  RepeatingThread thread_{[this] { return work(); }};
 };
 
 } // namespace ses::agent

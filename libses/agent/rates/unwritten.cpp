@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "node/mountinfo.h"
-#include "node/proc_files.h"
+#include "processes/proc_files.h"
 
 namespace ses::agent {
 namespace {

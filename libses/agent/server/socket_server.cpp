@@ -15,8 +15,8 @@
 #include "claims/lookup.h"
 #include "lustre/placement.h"
 #include "node/heartbeat.h"
-#include "node/identity.h"
-#include "node/proc_files.h"
+#include "processes/identity.h"
+#include "processes/proc_files.h"
 #include "systems/stage.h"
 
 namespace ses::agent {

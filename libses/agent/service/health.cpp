@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "node/identity.h"
 #include "node/own_file.h"
+#include "processes/identity.h"
 #include "service/messages.h"
 
 namespace ses::agent {

@@ -25,36 +25,11 @@ std::string words_of(const StalledThread &stalled) {
          std::to_string(stalled.thread) + "/stack, and which file system hangs: findmnt";
 }
 
-Watchdog::Watchdog(ServiceHealth &health, std::function<void()> on_change)
-    : health_(health), on_change_(std::move(on_change)), thread_([this] { work(); }) {}
-
-Watchdog::~Watchdog() { stop(); }
-
-void Watchdog::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_one();
-  if (thread_.joinable()) {
-    thread_.join();
-  }
-}
-
-void Watchdog::work() {
-  std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, kLookEvery, [this] { return stopping_; })) {
-    lock.unlock();
-    look();
-    lock.lock();
-  }
-}
-
 // The log comes last: it may be what hangs.
-void Watchdog::look() {
+std::chrono::nanoseconds Watchdog::look() {
   const auto before = std::exchange(stalled_, stalled_threads(Clock::now()));
   if (before == stalled_) {
-    return;
+    return kLookEvery;
   }
   health_.stalled(stalled_);
   on_change_();
@@ -68,6 +43,7 @@ void Watchdog::look() {
       spdlog::info("thread {} goes on", one.name);
     }
   }
+  return kLookEvery;
 }
 
 } // namespace ses::agent

@@ -5,13 +5,12 @@
 #ifndef SES_AGENT_WATCHDOG_H
 #define SES_AGENT_WATCHDOG_H
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "node/heartbeat.h"
+#include "node/repeating_thread.h"
 #include "service/health.h"
 
 namespace ses::agent {
@@ -19,21 +18,19 @@ namespace ses::agent {
 class Watchdog {
 public:
   // ON_CHANGE is called, on its thread, when a thread stalls or goes on.
-  Watchdog(ServiceHealth &health, std::function<void()> on_change);
-  ~Watchdog();
-  void stop();
+  Watchdog(ServiceHealth &health, std::function<void()> on_change)
+      : health_(health), on_change_(std::move(on_change)) {
+    thread_.start();
+  }
+  void stop() { thread_.stop(); }
 
 private:
-  void work();
-  void look();
+  [[nodiscard]] std::chrono::nanoseconds look();
 
   ServiceHealth &health_;
   const std::function<void()> on_change_;
   std::vector<StalledThread> stalled_; // as last said
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
-  std::thread thread_;
+  RepeatingThread thread_{[this] { return look(); }};
 };
 
 // In words, for a log.

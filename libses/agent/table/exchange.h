@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "node/idle_files.h"
 #include "node/unique_fd.h"
+#include "processes/idle_files.h"
 #include "service/needs.h"
 #include "table/table_answer.h"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "node/identity.h"
+#include "processes/identity.h"
 
 namespace ses::agent {
 namespace {

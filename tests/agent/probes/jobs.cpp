@@ -6,7 +6,7 @@
 #include <iterator>
 #include <string>
 
-#include "node/jobs.h"
+#include "processes/jobs.h"
 
 using namespace ses::agent;
 

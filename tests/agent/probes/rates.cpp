@@ -156,7 +156,8 @@ void texts() {
               kilobytes_of("", {"Dirty"}).has_value());
 }
 
-// The first and the last process that is asked, in three looks at a hundred.
+// The first and the last process that is asked, in three looks at a hundred, and one at a hundred
+// thousand.
 void turns() {
   std::set<pid_t> processes;
   for (pid_t pid = 1; pid <= 100; ++pid) {
@@ -175,7 +176,11 @@ void turns() {
     }
     std::printf(" %d-%d", next.front(), next.back());
   }
-  std::printf("\n");
+  for (pid_t pid = 101; pid <= 100'000; ++pid) {
+    processes.insert(pid);
+  }
+  const std::vector<pid_t> next = to_ask(processes, asked, now);
+  std::printf(" %d-%d\n", next.front(), next.back());
 }
 
 } // namespace

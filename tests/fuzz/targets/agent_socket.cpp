@@ -5,7 +5,7 @@
 #include <string>
 
 #include "must.h"
-#include "node/jobs.h"
+#include "processes/jobs.h"
 #include "protocol/wire.h"
 #include "rates/process_io.h"
 #include "ses/limits.h"

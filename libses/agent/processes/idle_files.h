@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "node/file_events.h"
+#include "processes/file_events.h"
 
 namespace ses::agent {
 

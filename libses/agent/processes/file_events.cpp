@@ -1,11 +1,11 @@
-#include "node/file_events.h"
+#include "processes/file_events.h"
 
 #include <sys/inotify.h>
 
 #include <cerrno>
 #include <string>
 
-#include "node/proc_files.h"
+#include "processes/proc_files.h"
 
 namespace ses::agent {
 

@@ -12,8 +12,8 @@
 #include <set>
 #include <string>
 
-#include "node/jobs.h"
-#include "node/proc_files.h"
+#include "processes/jobs.h"
+#include "processes/proc_files.h"
 
 namespace ses::agent {
 

@@ -87,7 +87,7 @@ struct ProcessState {
   bool exiting = true;  // gone, or past the point where the kernel closes its files
   uint64_t started = 0; // in ticks since the machine did: tells it from others of its number
 };
-// As of one that goes on when it cannot be looked at now.
+// As of one that goes on, and began before all others, when it cannot be looked at now.
 [[nodiscard]] ProcessState state_of(pid_t pid);
 // All that is to be read at PATH; empty when there is nothing.
 [[nodiscard]] std::string read_proc(const std::string &path);

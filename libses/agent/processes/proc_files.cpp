@@ -1,10 +1,11 @@
-#include "node/proc_files.h"
+#include "processes/proc_files.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -195,38 +196,20 @@ std::map<FileId, pid_t> open_files_of_children(pid_t pid) {
   return files;
 }
 
-std::set<FileId> open_anywhere(const std::set<FileId> &wanted) {
-  std::set<FileId> found;
-  const pid_t self = getpid();
-  for_each_number("/proc", [&](int, const char *name) {
-    const pid_t pid = std::atoi(name);
-    if (pid == self) { // the agent's own handles do not count
-      return true;
-    }
-    for (const FileId &file : open_files_of(pid).value_or(std::set<FileId>())) {
-      if (wanted.contains(file)) {
-        found.insert(file);
-      }
-    }
-    return found.size() < wanted.size();
-  });
-  return found;
-}
-
 std::map<FileId, OpenSomewhere> find_handles(const std::set<FileId> &wanted) {
   std::map<FileId, OpenSomewhere> found;
   const auto shared = std::make_shared<const std::set<FileId>>(wanted);
   const pid_t self = getpid();
   for_each_number("/proc", [&](int, const char *process) {
     const pid_t pid = std::atoi(process);
-    if (pid == self) {
+    if (pid == self) { // the agent's own handles do not count
       return true;
     }
     auto of_process = look_at_process(pid, [pid, shared] {
       std::map<FileId, OpenSomewhere> open;
       for_each_number(descriptors_path(pid), [&](int directory, const char *name) {
         const auto facts = facts_at(directory, name, 0);
-        if (facts && shared->contains(facts->id) && !open.contains(facts->id) &&
+        if (facts && facts->regular && shared->contains(facts->id) && !open.contains(facts->id) &&
             gives_access(directory, name)) {
           UniqueFd handle(openat(directory, name, O_PATH | O_CLOEXEC));
           const auto opened = facts_of(handle.get()); // the descriptor may be another file's by now
@@ -243,6 +226,14 @@ std::map<FileId, OpenSomewhere> find_handles(const std::set<FileId> &wanted) {
     }
     return found.size() < wanted.size();
   });
+  return found;
+}
+
+std::set<FileId> open_anywhere(const std::set<FileId> &wanted) {
+  std::set<FileId> found;
+  for (const auto &[file, holder] : find_handles(wanted)) {
+    found.insert(file);
+  }
   return found;
 }
 

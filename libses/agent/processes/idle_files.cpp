@@ -1,10 +1,10 @@
-#include "node/idle_files.h"
+#include "processes/idle_files.h"
 
 #include <sys/inotify.h>
 
 #include <utility>
 
-#include "node/proc_files.h"
+#include "processes/proc_files.h"
 
 namespace ses::agent {
 namespace {

@@ -7,7 +7,8 @@
 // Written as root by what the scheduler runs before and after each job: the plugin of Slurm
 // (libses/slurm/record.h) or its prolog (packaging/slurm).  The directory and the files must belong
 // to root or the agent's user and be writable by nobody else; what is not as described is passed
-// over, and logged once.
+// over, and logged once.  The directory is on a disk of this node: the thread that asks reads it
+// itself, and hangs where it does.
 //
 // And which job a file counts for: only one that something of root's says is its user's.
 #ifndef SES_AGENT_JOBS_H

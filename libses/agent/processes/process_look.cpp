@@ -1,4 +1,4 @@
-#include "node/process_look.h"
+#include "processes/process_look.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "node/jobs.h"
+#include "processes/jobs.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,9 +13,9 @@
 #include <memory>
 #include <sstream>
 
-#include "node/identity.h"
-#include "node/proc_files.h"
 #include "node/unique_fd.h"
+#include "processes/identity.h"
+#include "processes/proc_files.h"
 #include "protocol/wire.h"
 
 namespace ses::agent {

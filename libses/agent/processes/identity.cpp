@@ -1,4 +1,4 @@
-#include "node/identity.h"
+#include "processes/identity.h"
 
 #include <pwd.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "node/may_hang.h"
-#include "node/proc_files.h"
+#include "processes/proc_files.h"
 #include "protocol/wire.h"
 
 namespace ses::agent {

@@ -1,0 +1,126 @@
+"""What hangs, or is not what it was, costs a bounded part of the looks at it, and nothing of others."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from agent_sources import link
+from mounts import served, small_disk, stopped
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+pytestmark = pytest.mark.root
+
+NOBODY = 65534
+CLONE3 = 435
+PYTHON = ("/usr/bin/python3", "-I", "-c")
+READ = "file = open(0, 'rb', 0)\nwhile file.read(4096) or file.seek(0) == 0: pass"
+
+
+@pytest.fixture(scope="module")
+def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return link(tmp_path_factory.mktemp("looks") / "looks", Path(__file__).parent / "probes/looks.cpp")
+
+
+def start_as(pid: int, uid: int, stdin: int, *command: str) -> None:
+    """Start a program of a user under a number that nobody has."""
+    number = (ctypes.c_int * 1)(pid)
+    arguments = struct.pack("11Q", 0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(number), 1, 0)
+    libc = ctypes.CDLL(None, use_errno=True)
+    made = libc.syscall(CLONE3, ctypes.create_string_buffer(arguments), len(arguments))
+    if made == 0:
+        try:
+            os.dup2(stdin, 0)
+            os.setresuid(uid, uid, uid)
+            os.execv(command[0], command)
+        finally:
+            os._exit(1)
+    assert made == pid, os.strerror(ctypes.get_errno())
+
+
+def end(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def test_calls_hang_side_by_side_and_bar_no_more_than_their_users(probe: Path) -> None:
+    done = subprocess.run([probe, "limits"], capture_output=True, text=True, timeout=600, check=True)
+    assert done.stdout.splitlines()[-1] == "together 20; of root 0 1; of a user 0, of another 1, of none 1"
+
+
+@pytest.mark.long
+def test_the_watch_of_a_staging_directory_that_hangs_is_not_waited_for(probe: Path, base: Path) -> None:
+    command = [probe, "stage", base / "union"]
+    with (
+        served(base / "union", base / "branch") as serving,
+        subprocess.Popen(command, stdout=subprocess.PIPE) as watching,
+    ):
+        assert watching.stdout
+        assert watching.stdout.readline() == b"watched\n"
+        with stopped(serving):
+            watching.communicate(timeout=600)
+    assert watching.returncode == 0
+
+
+@pytest.mark.long
+def test_what_a_process_reads_does_not_count_for_who_had_its_number(probe: Path, base: Path) -> None:
+    with small_disk(base / "disk", 4) as disk:
+        (disk / "file").write_bytes(bytes(1 << 20))
+        with (disk / "file").open("rb") as first, (disk / "file").open("rb") as second:
+            reader = subprocess.Popen([*PYTHON, READ], stdin=first)
+            looking = subprocess.Popen([probe, "readers", disk], stdout=subprocess.PIPE, text=True)
+            try:
+                assert looking.stdout
+                assert looking.stdout.readline() == "root\n"
+                with stopped(looking):
+                    reader.kill()
+                    reader.wait()
+                    start_as(reader.pid, NOBODY, second.fileno(), *PYTHON, READ)
+                while (user := looking.stdout.readline()) != "nobody\n":
+                    assert user
+            finally:
+                looking.kill()
+                looking.communicate()
+                end(reader.pid)
+
+
+def test_a_process_with_the_number_of_another_has_none_of_its_files(
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    """The first one is stopped before, which ends and hides nothing that is open."""
+    script = (
+        "import os, pathlib, signal, sys\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import program_side as side\n"
+        "socket, message = pathlib.Path(sys.argv[1]), side.ask_message(int(sys.argv[2]), 'x')\n"
+        "conversation = side.Conversation(socket, message)\n"
+        "conversation.create(pathlib.Path(sys.argv[3]))\n"
+        "print(conversation.answer.placement, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGSTOP)\n"
+    )
+    command = [sys.executable, "-c", script, agent.socket, str(device), tmp_path / "file"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout
+        placement = first.stdout.readline().strip()
+        os.waitpid(first.pid, os.WUNTRACED)
+        wait_until(lambda: service.opened(placement), "the file is known")
+        beside = agent.ask(device)
+        os.close(beside.create(tmp_path / "beside"))
+        service.wait_for_end(beside.answer.placement)
+        assert service.ended(placement) == [], "it is open"
+        with agent.held():
+            first.kill()
+            first.wait()
+            start_as(first.pid, 0, 0, "/bin/sleep", "600")
+        try:
+            service.wait_for_end(placement)
+        finally:
+            end(first.pid)
