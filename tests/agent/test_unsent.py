@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import program_side as side
@@ -61,6 +64,50 @@ def test_a_file_that_ended_without_a_service_is_told_after_the_restart_with_how_
     assert [one["bytes_written"] for one in service.ended(ended)] == [5]
     wait_until(lambda: not (state / "unsent").exists(), "nothing is kept that was told")
     assert service.ended(still_open) == []
+
+
+@contextmanager
+def answered_without_end(service: ServiceDouble) -> Iterator[threading.Event]:
+    """Have somebody in the service's place send heads of answers for ever; set when it was announced to."""
+    announced, over = threading.Event(), threading.Event()
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with suppress(OSError):  # the agent hung up
+                if b"/announcements" in self.request.recv(4096):
+                    announced.set()
+                self.request.sendall(b"HTTP/1.1 200 OK\r\n")
+                while not over.wait(0.1):
+                    self.request.sendall(b"X-More: to come\r\n")
+
+    class Server(socketserver.ThreadingTCPServer):
+        allow_reuse_address = daemon_threads = True
+
+    service.kill()
+    with Server(("127.0.0.1", int(service.url.rpartition(":")[2])), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        try:
+            yield announced
+        finally:
+            over.set()
+            server.shutdown()
+
+
+@pytest.mark.long
+def test_what_ended_is_kept_though_the_service_answers_without_end(
+    begin: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    agent = begin()
+    agent.wait_for("union has")
+    agent.ask(device).close()
+    with answered_without_end(service) as announced:
+        ended = written(agent, device, tmp_path / "ended", b"1")
+        wait_until(announced.is_set, "it is being told")
+        assert agent.stop() == 0
+    assert not agent.says("a thread that hangs is left behind")
+    service.revive()
+    begin()
+    service.wait_for_end(ended)
 
 
 def test_what_is_kept_belongs_to_the_agent_alone(

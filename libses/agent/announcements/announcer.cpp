@@ -74,18 +74,24 @@ void Announcer::start(Listeners listeners) {
 }
 
 void Announcer::stop(std::chrono::milliseconds limit) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!stopping_) {
-      stopping_ = true;
-      stop_by_ = Clock::now() + limit;
-    }
+  Lock lock(mutex_);
+  if (!stopping_) {
+    stopping_ = true;
+    stop_by_ = Clock::now() + limit;
   }
   wake_.notify_all();
-  if (thread_.joinable()) {
-    thread_.join();
-    keep_unsent();
+  if (!thread_.joinable()) {
+    return;
   }
+  for (auto until = stop_by_; !over_.wait_until(lock, until, [this] { return is_over_; });
+       until = Clock::now() + kLookAgain) {
+    lock.unlock();
+    client_.break_off();
+    lock.lock();
+  }
+  lock.unlock();
+  thread_.join();
+  keep_unsent();
 }
 
 void Announcer::tell(std::vector<AnnouncementBacklog::Opening> opened,
@@ -195,6 +201,8 @@ void Announcer::work() {
     const auto now = Clock::now();
     let_go_on();
     if (stopping_ && (backlog_.waiting() == 0 || now >= stop_by_ || !service_.health.available())) {
+      is_over_ = true;
+      over_.notify_all();
       return;
     }
     if (!service_.health.available()) {

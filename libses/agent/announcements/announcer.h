@@ -81,8 +81,8 @@ public:
   [[nodiscard]] bool overloaded_by(uid_t uid) const;
   // The pace the service asks for.
   [[nodiscard]] std::chrono::milliseconds pace() const;
-  // Sends what waits, until it is all sent, the service fails, or LIMIT has passed; keeps the rest
-  // of what ended for the next start.
+  // Sends what waits, until it is all sent, the service fails, or LIMIT has passed, which breaks
+  // off a request that has no answer; keeps the rest of what ended for the next start.
   void stop(std::chrono::milliseconds limit);
 
 private:
@@ -130,7 +130,8 @@ private:
   std::vector<AnnouncementBacklog::Opening> held_opened_; // the user's name is not known, as below
   std::vector<AnnouncementBacklog::Ending> held_ended_;
   std::map<uid_t, Clock::time_point> users_;
-  bool stopping_ = false;
+  bool stopping_ = false, is_over_ = false;
+  std::condition_variable over_;
   Clock::time_point stop_by_{};
   bool complete_due_ = false;
   bool comparing_ = false;

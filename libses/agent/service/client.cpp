@@ -216,6 +216,7 @@ ServiceClient::ServiceClient(const Services &services, const Token &token, const
 }
 
 void ServiceClient::connect_to(size_t service) {
+  const std::lock_guard lock(mutex_);
   connected_to_ = service;
   const ServiceAddress &address = services_.at(service);
   if (address.encrypted) {
@@ -238,6 +239,12 @@ void ServiceClient::connect_to(size_t service) {
 }
 
 ServiceClient::~ServiceClient() = default;
+
+void ServiceClient::break_off() {
+  is_broken_off_ = true;
+  const std::lock_guard lock(mutex_);
+  http_->stop();
+}
 
 Reply ServiceClient::request(const std::string &method, const std::string &path,
                              const std::string &body) {
@@ -326,6 +333,10 @@ Reply ServiceClient::send_once(const std::string &method, const std::string &pat
     request.headers.emplace("Authorization", "Bearer " + token);
   }
   Reply reply;
+  if (is_broken_off_) {
+    reply.error = "the agent stops";
+    return reply;
+  }
   unproven_.clear();
   const auto started = std::chrono::steady_clock::now();
   // A read time-out alone lets a peer that drips bytes hold the thread for ever.

@@ -102,6 +102,8 @@ public:
   // again once when a kept connection turns out to be closed by the other side.  Throws nothing.
   [[nodiscard]] Reply request(const std::string &method, const std::string &path,
                               const std::string &body = "");
+  // Ends the request under way, within a second, and refuses those to come.  Any thread.
+  void break_off();
 
 private:
   // Shows TOKEN, unless it is empty or would travel in clear text.
@@ -122,6 +124,8 @@ private:
   const std::chrono::milliseconds time_out_;
   size_t connected_to_ = 0;
   std::string unproven_; // why the other end of the last connection was not believed
+  std::atomic<bool> is_broken_off_ = false;
+  std::mutex mutex_; // of what another thread breaks off
   std::unique_ptr<httplib::ClientImpl> http_;
 };
 
