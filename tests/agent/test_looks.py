@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
-import struct
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import pytest
 from agent_sources import link
@@ -20,8 +20,18 @@ from service_double import ServiceDouble
 pytestmark = pytest.mark.root
 
 NOBODY = 65534
-CLONE3 = 435
 PYTHON = ("/usr/bin/python3", "-I", "-c")
+START_AS = """
+import ctypes, os, struct, sys
+pid, uid = map(int, sys.argv[1:3])
+number = (ctypes.c_int * 1)(pid)
+arguments = struct.pack("11Q", 0x8000, *[0] * 7, ctypes.addressof(number), 1, 0)  # CLONE_PARENT
+made = ctypes.CDLL(None).syscall(435, ctypes.create_string_buffer(arguments), len(arguments))
+if made == 0:
+    os.setresuid(uid, uid, uid)
+    os.execv(sys.argv[3], sys.argv[3:])
+sys.exit(made != pid)
+"""
 READ = "file = open(0, 'rb', 0)\nwhile file.read(4096) or file.seek(0) == 0: pass"
 
 
@@ -30,25 +40,16 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return link(tmp_path_factory.mktemp("looks") / "looks", Path(__file__).parent / "probes/looks.cpp")
 
 
-def start_as(pid: int, uid: int, stdin: int, *command: str) -> None:
-    """Start a program of a user under a number that nobody has."""
-    number = (ctypes.c_int * 1)(pid)
-    arguments = struct.pack("11Q", 0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(number), 1, 0)
-    libc = ctypes.CDLL(None, use_errno=True)
-    made = libc.syscall(CLONE3, ctypes.create_string_buffer(arguments), len(arguments))
-    if made == 0:
-        try:
-            os.dup2(stdin, 0)
-            os.setresuid(uid, uid, uid)
-            os.execv(command[0], command)
-        finally:
-            os._exit(1)
-    assert made == pid, os.strerror(ctypes.get_errno())
+def start_as(pid: int, uid: int, *command: str, stdin: IO[bytes] | int) -> None:
+    """Start a program of a user, as a child, under a number that nobody has."""
+    arguments = [*PYTHON, START_AS, str(pid), str(uid), *command]
+    subprocess.run(arguments, stdin=stdin, check=True, timeout=60)
 
 
 def end(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
 
 
 def test_calls_hang_side_by_side_and_bar_no_more_than_their_users(probe: Path) -> None:
@@ -83,7 +84,7 @@ def test_what_a_process_reads_does_not_count_for_who_had_its_number(probe: Path,
                 with stopped(looking):
                     reader.kill()
                     reader.wait()
-                    start_as(reader.pid, NOBODY, second.fileno(), *PYTHON, READ)
+                    start_as(reader.pid, NOBODY, *PYTHON, READ, stdin=second)
                 while (user := looking.stdout.readline()) != "nobody\n":
                     assert user
             finally:
@@ -119,7 +120,7 @@ def test_a_process_with_the_number_of_another_has_none_of_its_files(
         with agent.held():
             first.kill()
             first.wait()
-            start_as(first.pid, 0, 0, "/bin/sleep", "600")
+            start_as(first.pid, 0, "/bin/sleep", "600", stdin=subprocess.DEVNULL)
         try:
             service.wait_for_end(placement)
         finally:
