@@ -305,6 +305,36 @@ size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_v
   return count;
 }
 
+#define DIFFERS(member, order)                                                                     \
+  if (a->member != b->member)                                                                      \
+  return SES_CORE_ORDER_##order
+
+static enum ses_core_order difference(const struct key *a, const struct key *b) {
+  DIFFERS(full, ROOM);
+  DIFFERS(classes >> 32, DISTANCE);
+  DIFFERS(classes >> 31, COMPARED);
+  DIFFERS(classes >> 30, SCARCE);
+  DIFFERS(classes, SHARE);
+  DIFFERS(ours, OURS);
+  DIFFERS(others, OTHERS);
+  DIFFERS(speed, PLENTY);
+  DIFFERS(last_placed, LAST_PLACED);
+  return SES_CORE_ORDER_TABLE;
+}
+
+void ses_core_ordered_by(const struct ses_core_query *query,
+                         const struct ses_core_verdict *verdicts, const uint32_t *rows,
+                         size_t count, uint8_t *by) {
+  struct best best = best_of(query, verdicts);
+  struct key before = {0};
+  for (size_t place = 0; place < count; place++) {
+    struct key key = key_of(query, &best, &verdicts[rows[place]], rows[place]);
+    bool after = place > 0 && comes_before(&before, &key);
+    by[place] = after ? (uint8_t)difference(&before, &key) : SES_CORE_ORDER_FIRST;
+    before = key;
+  }
+}
+
 /* Leave a row that comes after the first one by this member; most do by one of the first. */
 #define WEIGH(member, value)                                                                       \
   key.member = (value);                                                                            \

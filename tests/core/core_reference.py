@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-from ses_core import Cause, Kind, Refusal, State
+from ses_core import Cause, Kind, Order, Refusal, State
 
 NAN = math.nan
 MOST_STEPS = 1_000_000
@@ -149,7 +149,11 @@ def step(behind: float, width: float) -> float:
     return max(0, math.ceil(behind / width - 1e-4) - 1) if known(behind) else math.inf
 
 
-def order(
+# What of the order each member of a key is.
+ORDERED_BY = (Order.ROOM, *(one for one in Order if one is not Order.FIRST))
+
+
+def keys(
     table: Any,
     claims: Any,
     verdicts: Any,
@@ -158,11 +162,11 @@ def order(
     few: int,
     first: int = 0,
     keeps_place: bool = False,
-) -> list[int]:
-    """The accepted rows in order, by the verdicts of the core: rounding to float is not judged twice."""
+) -> dict[int, tuple[Any, ...]]:
+    """Of the accepted rows what orders them, by the verdicts of the core: rounding is not judged twice."""
     takes = [place for place, one in enumerate(verdicts) if one["refusal"] == Refusal.ACCEPTED]
     if not takes:
-        return []
+        return {}
     roomy = [place for place in takes if not verdicts[place]["tight"]] or takes
     nearest = min(float(verdicts[place]["distance"]) for place in roomy)
 
@@ -212,7 +216,7 @@ def order(
             visited(place),
         )  # fmt: skip
 
-    return sorted(takes, key=key)
+    return {place: key(place) for place in takes}
 
 
 def stripe(table: Any, claims: Any, ranked: list[int], need: Any, policy: Any) -> tuple[list[int], Cause]:

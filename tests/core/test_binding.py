@@ -7,7 +7,7 @@ from enum import IntEnum, IntFlag
 import numpy as np
 import pytest
 import ses_core
-from ses_core import Cause, Kind, Query, Refusal, State
+from ses_core import Cause, Kind, Order, Query, Refusal, State
 from ses_core._core import ffi
 
 
@@ -31,6 +31,7 @@ def test_dtype_is_the_struct(name: str) -> None:
         (Kind, "kind", "SES_CORE_"),
         (Refusal, "refusal", "SES_CORE_REFUSED_"),
         (Cause, "cause", "SES_CORE_BY_"),
+        (Order, "order", "SES_CORE_ORDER_"),
     ],
 )
 def test_enumerations_name_the_numbers_of_the_header(

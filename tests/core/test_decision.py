@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import core_reference as reference
 import numpy as np
 import pytest
 from core_tables import GB, MB, Question, arbitrary, questions
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from ses_core import Cause, Kind, Query, Refusal, defaults, need, table
+from ses_core import Cause, Kind, Order, Query, Refusal, defaults, need, table
 
 NAMES = ("distance", "share", "refusal", "unmet", "tight", "plenty")
 
@@ -83,10 +85,10 @@ def test_verdicts_are_those_of_the_reference(question: Question) -> None:
 
 
 @given(questions())
-def test_order_is_that_of_the_reference(question: Question) -> None:
+def test_order_is_that_of_the_reference_and_so_is_what_is_said_to_decide_it(question: Question) -> None:
     query = question.query()
     query.judge()
-    expected = reference.order(
+    keys = reference.keys(
         question.table,
         question.claims,
         query.verdicts,
@@ -96,7 +98,13 @@ def test_order_is_that_of_the_reference(question: Question) -> None:
         question.first,
         question.keeps_place,
     )
-    assert query.rank().tolist() == expected
+    ranked = query.rank().tolist()
+    assert ranked == sorted(keys, key=keys.__getitem__)
+    differ = [
+        next(by for by, a, b in zip(reference.ORDERED_BY, keys[before], keys[row], strict=True) if a != b)
+        for before, row in itertools.pairwise(ranked)
+    ]
+    assert query.ordered_by(query.rank()).tolist() == [Order.FIRST, *differ][: len(ranked)]
 
 
 @given(questions())

@@ -6,6 +6,8 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from ses_service.decision.selection import decide
+from ses_service.ledger.exclusions import ExcludedOn
 from ses_service.ledger.node_decisions import Considered, NodeDecision, Offered, explanation
 from ses_service.ledger.placement import Basis
 from ses_service.model.columns import element_table
@@ -103,6 +105,24 @@ def test_excluded_elements_are_refused_and_unknown_ones_noted(site: Site) -> Non
     decision = site.equal(2).decide(exclude=frozenset({"union/b0", "union/gone"}))
     assert site.reasons(decision) == {"b0": "excluded"}
     assert any("union/gone" in note for note in decision.notes)
+
+
+@pytest.mark.parametrize(
+    ("node", "everywhere", "left_out"),
+    [(None, True, True), (None, False, False), ("n1", False, True), ("n2", False, False), ("n2", True, True)],
+)
+def test_what_a_node_excludes_is_refused_where_that_holds_and_noted_elsewhere(
+    site: Site, node: str | None, everywhere: bool, left_out: bool
+) -> None:
+    there = site.equal(2)
+    view = there.view
+    view.excluded = {"union/b0": ExcludedOn({"n1": "its mode is NC"}, everywhere)}
+    question = site.question(subject=Subject("alice", node=node))
+    decision = decide(question, view, 1_000_000.0, there.policies)
+    said = [(one.reason.value, one.detail) for one in decision.refused]
+    assert said == ([("excluded", "It is excluded on n1: its mode is NC.")] if left_out else [])
+    noted = "union/b0 is excluded on n1: its mode is NC." in decision.notes
+    assert noted == (node is None and not everywhere)
 
 
 def test_an_element_without_room_for_the_file_is_refused(site: Site) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 from generated_sites import build, requirements, sites
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ses_core import Order
+from ses_service.ledger.ordered_by import NAMES
 from ses_service.ledger.placement import Basis
 from ses_service.model.entities import Element, Observation, Requirement
 
@@ -32,6 +35,32 @@ def test_every_element_is_either_ranked_or_refused_with_a_sentence(
         assert 0 <= one.distance <= 1
         assert one.age is None or one.age >= 0
         assert one.basis is not Basis.MONITOR or (one.age is not None and one.age <= 10)
+
+
+@given(sites, requirements)
+@settings(max_examples=100, deadline=None)
+def test_the_reasons_that_are_printed_tell_the_order(
+    site: Site, described: list[Any], wanted: list[Requirement]
+) -> None:
+    ranked = build(site, described).decide(*wanted).candidates
+    for one in ranked:
+        assert bool(one.after) == (one.ordered_by in NAMES[1:]) == (one.rank > 1)
+        found = re.search(r"([\d.e+-]+)(?: GB| MB/s)?(?: free)?, (?:that )?before it ([\d.e+-]+)", one.after)
+        if found:
+            mine, before = map(float, found.groups())
+            less = one.ordered_by == "room" or "get less" in one.after
+            assert (mine <= before) if less else (mine >= before), one.after
+
+
+def test_a_tight_room_is_said_of_an_idle_element_that_comes_last(site: Site) -> None:
+    whole = site.equal(2).see("b0", free=40).see("b1")
+    last = whole.decide().candidates[-1]
+    assert (last.element.id, last.ordered_by) == ("union/b0", "room")
+    assert last.after == "room is tight: 40 GB free, before it 500 GB"
+
+
+def test_names_of_what_decides_are_those_of_the_core() -> None:
+    assert list(NAMES) == [one.name.lower().replace("_", "-") for one in Order]
 
 
 @given(sites, requirements, st.integers(1, 5))

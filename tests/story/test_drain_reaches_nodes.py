@@ -1,13 +1,20 @@
-"""A node hears that an element is drained: no further file goes there, until it is undrained."""
+"""What an administrator says of an element holds: to the service, on the node, and in the union itself."""
 
 from __future__ import annotations
 
 import itertools
+import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from running_site import Site
+from storm_site import wait_until
 
 pytestmark = pytest.mark.root
 
@@ -34,3 +41,29 @@ def test_files_avoid_a_drained_element_and_come_back_when_it_is_undrained(site: 
     )
     service.undrain(f"union/{DRAINED}", {})
     write_until(lambda chosen: DRAINED in chosen, "the node hears that it takes files again")
+
+    control, branch = site.storage.union / ".mergerfs", site.storage.branch(DRAINED).directory
+    modes = os.getxattr(control, "user.mergerfs.branches").decode()
+    os.setxattr(control, "user.mergerfs.branches", modes.replace(f"{branch}=RW", f"{branch}=NC").encode())
+    wait_until(lambda: ranked(site)["refused"], "the service hears of the mode of the branch")
+    said = ranked(site)["refused"]
+    (node,) = (one["node"] for one in service.nodes().json["nodes"])
+    assert [(one["element"], one["reason"]) for one in said] == [(f"union/{DRAINED}", "excluded")]
+    assert said[0]["detail"] == f"It is excluded on {node}: its mode in the union is NC."
+    os.setxattr(control, "user.mergerfs.branches", modes.encode())
+    wait_until(lambda: not ranked(site)["refused"], "the service hears that it takes files again")
+
+
+def ranked(site: Site) -> Any:
+    """What ``ses rank --json`` says."""
+    services = site.chain.services
+    asking = {"SES_SERVICE_URL": services.service_url, "SES_TOKEN_FILE": str(services.tokens.admin)}
+    run = subprocess.run(
+        [Path(sys.executable).with_name("ses"), "rank", "--user", "root", "--limit", "0", "--json"],
+        env={**os.environ, **asking},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return json.loads(run.stdout)

@@ -21,6 +21,7 @@ constexpr double kShortestPace = 0.02, kLongestPace = 300; // seconds
 constexpr double kLongestTelling = 5, kLongestReturn = 600;
 constexpr size_t kMostInReply = 100000;
 constexpr size_t kUsualFile = 600;     // bytes
+constexpr size_t kMaxWhy = 500;        // bytes; the contract takes 1,000 characters
 constexpr size_t kMostDecisions = 500; // the contract's
 
 void put_list(JsonText &text, const char *name, const std::vector<std::string> &values) {
@@ -265,6 +266,16 @@ std::string announcement_body(const Announcement &announcement) {
     text.put("system", table.system);
     text.put("revision", table.revision);
     text.put("version", table.version);
+    if (table.excluded) {
+      text.open("excluded", '[');
+      for (const auto &[element, why] : *table.excluded) {
+        text.open("", '{');
+        text.put("element", element);
+        text.put("why", why.substr(0, kMaxWhy));
+        text.close('}');
+      }
+      text.close(']');
+    }
     text.close('}');
   }
   text.close(']');

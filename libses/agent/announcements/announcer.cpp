@@ -268,6 +268,7 @@ void Announcer::send(Lock &lock, Batch batch) {
   lock.unlock();
   Announcement announcement = announcement_of(batch, users);
   announcement.reading = reading;
+  excluded_.leave_out_heard(announcement.tables);
   announcement.in_use = announcement.busy && in_use;
   announcement.stalled = stalled_threads(now);
   const std::string body = announcement_body(announcement);
@@ -283,6 +284,7 @@ void Announcer::send(Lock &lock, Batch batch) {
     failed(std::move(batch), reply);
     return;
   }
+  excluded_.heard(announcement.tables, !parsed->open && parsed->instance == instance_);
   refusals_.note(announcement, *parsed, now);
   settle(lock, std::move(batch), std::move(*parsed), now);
 }

@@ -22,6 +22,7 @@
 #include <thread>
 #include <vector>
 
+#include "announcements/announced_exclusions.h"
 #include "announcements/announcement.h"
 #include "announcements/announcement_backlog.h"
 #include "announcements/quiet_answer.h"
@@ -143,7 +144,8 @@ private:
   size_t sent_files_ = 0;
   Clock::time_point not_before_{}; // after a request that broke the service
   size_t batch_limit_;
-  unsigned attempts_ = 0; // of the smallest request that breaks the service
+  unsigned attempts_ = 0;        // of the smallest request that breaks the service
+  AnnouncedExclusions excluded_; // of the thread
   std::vector<Reading> reading_;
   bool reading_due_ = false;
   bool said_no_announcements_ = false;

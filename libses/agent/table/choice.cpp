@@ -90,7 +90,7 @@ json server_limit_json(ses_core_element element, const ses_core_policy &policy) 
   return limit < alone.write || limit < alone.read ? json(limit) : json(nullptr);
 }
 
-json candidate_json(const Choice &choice, unsigned row, double distance) {
+json candidate_json(const Choice &choice, unsigned row, double distance, uint8_t order) {
   const ses_core_offer offer = offer_of(choice, row);
   const ses_core_element element = seen_element(choice, row);
   const double age =
@@ -103,6 +103,8 @@ json candidate_json(const Choice &choice, unsigned row, double distance) {
           {"average_write", or_null(offer.average_write)},
           {"free", or_null(offer.free)},
           {"streams", or_null(element.own + element.others)},
+          {"ours", or_null(element.own)},
+          {"order", order},
           {"server_limit", server_limit_json(element, choice.epoch->policy)},
           {"age", or_null(std::isnan(age) ? age : std::max(0.0, age))}};
 }
@@ -167,10 +169,10 @@ json decision_json(const Choice &choice) {
     return std::find(choice.rows.begin(), choice.rows.end(), row) == choice.rows.end();
   });
   json candidates = json::array(), refused = json::array();
-  for (const uint32_t row : order) {
-    if (candidates.size() < kMostTold) {
-      candidates.push_back(candidate_json(choice, row, verdicts[row].distance));
-    }
+  std::vector<uint8_t> by(order.size());
+  ses_core_ordered_by(&query, verdicts.data(), order.data(), order.size(), by.data());
+  for (size_t i = 0; i < std::min(order.size(), kMostTold); ++i) {
+    candidates.push_back(candidate_json(choice, order[i], verdicts[order[i]].distance, by[i]));
   }
   size_t refused_total = 0;
   for (unsigned row = 0; row < count; ++row) {

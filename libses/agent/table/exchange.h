@@ -22,10 +22,14 @@
 
 namespace ses::agent {
 
+// Elements to which no file of this node can go, each with the reason.
+using Exclusions = std::vector<std::pair<std::string, std::string>>;
+
 // A table the agent would like to hear of, and what it has of it.
 struct TableWanted {
   std::string system, revision;
   int64_t version = 0;
+  std::shared_ptr<const Exclusions> excluded; // null: not known, or as it was said before
 };
 
 // One answer of the service, with what it was told in the request.

@@ -20,15 +20,16 @@ template <size_t N> std::string text_in(const char (&field)[N]) {
 }
 
 bool put_on_lustre(const std::string &system, const std::string &target, const LustreHealth &lustre,
-                   ses_lustre_form form, ses_table_place &place) {
+                   ses_lustre_form form, ses_table_place &place, std::string &why) {
   Placement placement;
   placement.backend = SES_BACKEND_LUSTRE;
   bool usable = place_on_lustre({target}, placement);
   place.index = placement.osts.empty() ? 0 : placement.osts.front();
-  usable = usable && lustre.trouble_of(system, placement).empty();
+  why = usable ? lustre.trouble_of(system, placement) : "its target names no OST and no pool";
   lustre.write_as(form, system, placement);
   place.lustre_form = placement.lustre_form;
-  return put(place.pool, placement.pool) && put_members(place.members, placement.members) && usable;
+  return put(place.pool, placement.pool) && put_members(place.members, placement.members) &&
+         why.empty();
 }
 
 } // namespace
@@ -39,19 +40,25 @@ Places places_of(const StorageSystem &system, const TableFacts &facts, const Lus
   const bool is_known = is_lustre ? lustre.has_looked_at(system.name)
                                   : system.backend == SES_BACKEND_MERGERFS &&
                                         unions.has_looked_at(system.mount_point);
-  Places places{
-      std::vector<ses_table_place>(facts.rows.size()), is_known, is_known ? 0 : ~uint64_t{0}, {}};
+  Places places{std::vector<ses_table_place>(facts.rows.size()),
+                is_known,
+                is_known ? 0 : ~uint64_t{0},
+                {},
+                is_lustre};
   const Union seen = is_lustre ? Union() : unions.seen(system.mount_point);
   for (size_t row = 0; row < facts.rows.size(); ++row) {
     ses_table_place &place = places.rows[row];
     const std::string &target = facts.rows[row].target;
     bool usable = put(place.element, facts.rows[row].element);
+    std::string &why = places.why.emplace_back();
     if (is_lustre) {
-      usable = put_on_lustre(system.name, target, lustre, form, place) && usable;
+      usable = put_on_lustre(system.name, target, lustre, form, place, why) && usable;
     } else {
-      places.why.push_back(
-          trouble_of(seen, system.mount_point, {target, facts.rows[row].file_system}));
-      usable = put(place.branch, target) && usable && places.why.back().empty();
+      why = trouble_of(seen, system.mount_point, {target, facts.rows[row].file_system});
+      usable = put(place.branch, target) && usable && why.empty();
+    }
+    if (!usable && why.empty()) {
+      why = "its name, or that of its target, is too long";
     }
     places.excluded |= usable ? 0 : uint64_t{1} << row;
   }
@@ -89,7 +96,10 @@ TableFacts left_in(const ses_table_system &system) {
 
 void log_changes(const TableFacts &facts, const Places &places,
                  std::map<std::string, std::string> &logged) {
-  for (size_t row = 0; places.known && row < places.why.size(); ++row) {
+  if (!places.known || places.of_lustre) { // LustreHealth logs of its own
+    return;
+  }
+  for (size_t row = 0; row < places.why.size(); ++row) {
     const std::string &element = facts.rows[row].element, &why = places.why[row];
     std::string &known = logged[element];
     if (known != why && why.empty()) {
@@ -99,6 +109,19 @@ void log_changes(const TableFacts &facts, const Places &places,
     }
     known = why;
   }
+}
+
+std::shared_ptr<const Exclusions> exclusions_of(const TableFacts &facts, const Places &places) {
+  if (!places.known) {
+    return nullptr;
+  }
+  auto found = std::make_shared<Exclusions>();
+  for (size_t row = 0; row < places.why.size(); ++row) {
+    if (!places.why[row].empty()) {
+      found->emplace_back(facts.rows[row].element, places.why[row]);
+    }
+  }
+  return found;
 }
 
 bool same_rows(const Places &a, const Places &b) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "ses/table.h"
 #include "systems/union_health.h"
 #include "table/candidates.h"
+#include "table/exchange.h"
 
 namespace ses::agent {
 
@@ -20,7 +22,8 @@ struct Places {
   std::vector<ses_table_place> rows;
   bool known = false;           // the system was looked at
   uint64_t excluded = 0;        // bit r: no file of anybody can go to row r
-  std::vector<std::string> why; // by row, of a union: empty, or why it is excluded
+  std::vector<std::string> why; // by row: empty, or why it is excluded
+  bool of_lustre = false;
 };
 
 // FORM: how OSTs are written.  All rows are excluded of a system that this agent cannot place on,
@@ -38,6 +41,10 @@ struct Places {
 // Logs which elements of a union take no file, and why, where that is not what was LOGGED of them.
 void log_changes(const TableFacts &facts, const Places &places,
                  std::map<std::string, std::string> &logged);
+
+// Those excluded, as the service is told of them; null: the system was not looked at.
+[[nodiscard]] std::shared_ptr<const Exclusions> exclusions_of(const TableFacts &facts,
+                                                              const Places &places);
 
 [[nodiscard]] bool same_rows(const Places &a, const Places &b);
 

@@ -125,10 +125,11 @@ void TableKeeper::tell_wanted() {
   std::vector<TableWanted> wanted;
   for (const System &system : systems_) {
     if (system.mounted) {
-      wanted.push_back({system.about.name, "", 0});
+      wanted.push_back({system.about.name, "", 0, nullptr});
       if (system.candidates) {
         wanted.back().revision = system.candidates->revision();
         wanted.back().version = system.candidates->version();
+        wanted.back().excluded = system.excluded;
       }
     }
   }
@@ -264,6 +265,7 @@ bool TableKeeper::look_at_places(System &system) {
   Places places = places_of(system.about, facts, parts_.lustre, parts_.unions, parts_.lustre_form);
   const bool changed = !same_rows(places, system.places);
   log_changes(facts, places, system.logged);
+  system.excluded = exclusions_of(facts, places);
   system.places = std::move(places);
   return changed;
 }
@@ -318,6 +320,7 @@ void TableKeeper::tick(Time now) {
     bool changed = system.candidates->unseen(now) != system.unseen;
     if (places) {
       changed = look_at_places(system) || changed;
+      tell_wanted();
       generation_ += excluded != system.places.excluded ? 1 : 0;
     }
     if (changed) {

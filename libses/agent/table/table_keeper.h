@@ -110,7 +110,8 @@ private:
     std::unique_ptr<Candidates> candidates;
     uint64_t unseen = 0;
     Places places;
-    std::map<std::string, std::string> logged; // by element: why it takes no file
+    std::shared_ptr<const Exclusions> excluded; // null: not known
+    std::map<std::string, std::string> logged;  // by element: why it takes no file
     std::deque<std::shared_ptr<const Epoch>> epochs;
     // The first epoch of each of the last revisions.
     std::deque<std::pair<uint64_t, std::shared_ptr<const TableFacts>>> revisions;

@@ -287,6 +287,27 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
 size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
                      uint32_t *rows, size_t most);
 
+/* What of that order puts a row after the one before it; numbers reach files and sockets and are
+ * never changed. */
+enum ses_core_order {
+  SES_CORE_ORDER_FIRST = 0, /* nothing: it comes first, or before that one */
+  SES_CORE_ORDER_ROOM = 1,
+  SES_CORE_ORDER_DISTANCE = 2,
+  SES_CORE_ORDER_COMPARED = 3, /* it is not among the `few` that are compared */
+  SES_CORE_ORDER_SCARCE = 4,
+  SES_CORE_ORDER_SHARE = 5,
+  SES_CORE_ORDER_OURS = 6,
+  SES_CORE_ORDER_OTHERS = 7,
+  SES_CORE_ORDER_PLENTY = 8, /* it writes faster, which no rate asked for needs */
+  SES_CORE_ORDER_LAST_PLACED = 9,
+  SES_CORE_ORDER_TABLE = 10,
+};
+
+/* Into BY, for each of the COUNT accepted rows in ROWS, an enum ses_core_order. */
+void ses_core_ordered_by(const struct ses_core_query *query,
+                         const struct ses_core_verdict *verdicts, const uint32_t *rows,
+                         size_t count, uint8_t *by);
+
 /* The first row in that order; negative: every element is refused. */
 int ses_core_choose(const struct ses_core_query *query, struct ses_core_verdict *verdicts);
 

@@ -214,6 +214,8 @@ def candidates(many: Iterable[Candidate], backends: dict[str, str]) -> list[Json
             "predicted": predictions(one.predicted),
             "age_seconds": one.age if one.age is None else round(one.age, 3),
             "basis": str(one.basis),
+            "ordered_by": one.ordered_by or None,
+            "after": one.after,
         }
         for one in many
     ]
@@ -313,6 +315,7 @@ def node(one: Node, open_placements: int) -> Json:
         "version": one.version or None,
         "open_placements": open_placements,
         "stalled": stalled(one),
+        "excluded": excluded(one),
     }
 
 
@@ -321,6 +324,13 @@ def stalled(one: Node) -> list[Json]:
     return [
         {"node": one.name, "thread": thread, "since": round(since)}
         for thread, since in sorted(one.stalled.items())
+    ]
+
+
+def excluded(one: Node) -> list[Json]:
+    """Return the elements to which no file of a node can go."""
+    return [
+        {"node": one.name, "element": element, "why": why} for element, why in one.excluded_elements.items()
     ]
 
 

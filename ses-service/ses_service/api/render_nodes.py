@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ses_service.api.render import GB, MB, PLACES, Json, in_units, predictions, rates, resolved, stalled
+from ses_service.api.render import (
+    GB,
+    MB,
+    PLACES,
+    Json,
+    excluded,
+    in_units,
+    predictions,
+    rates,
+    resolved,
+    stalled,
+)
 from ses_service.decision.nodes import NodeCandidate, NodeDecision, NodeRefusal
 from ses_service.knowledge.hostlist import folded
 from ses_service.model.nodes import NodeCalibration
@@ -43,6 +54,7 @@ def node_class(one: ClassNow) -> Json:
         "uplink_mb_s": in_units(uplink.rate, MB) if uplink else None,
         "holds": sorted(described.holds),
         "stalled": [thread for node in one.stalled for thread in stalled(node)],
+        "excluded": [element for node in one.excluding for element in excluded(node)],
     }
 
 

@@ -8,6 +8,7 @@ from ses_core import Query, Records, Refusal
 
 from ses_service.decision.question import Question, View
 from ses_service.ledger.node_decisions import Offered, predictions
+from ses_service.ledger.ordered_by import Compared, in_words
 from ses_service.ledger.placement import Basis, Candidate, Reason
 from ses_service.ledger.placement import Refusal as RefusedElement
 from ses_service.model.columns import Codes
@@ -78,6 +79,7 @@ def candidates(
         view.rows.ages(now, order).tolist(),
         elements["busy"][order].tolist(),
         elements["own"][order].tolist(),
+        after_each_other(view, verdicts, order),
         strict=True,
     )
     described = view.table.elements
@@ -92,10 +94,26 @@ def candidates(
             predictions(question.requirements, offered, described[row]),
             None if age != age else age,
             Basis.MONITOR if busy == busy else Basis.LEDGER if own else Basis.STATIC,
+            *ordered,
         )
-        for rank, (row, offered, distance, age, busy, own) in enumerate(columns, 1)
+        for rank, (row, offered, distance, age, busy, own, ordered) in enumerate(columns, 1)
     ]
     return tuple(found)
+
+
+def after_each_other(view: View, verdicts: Records, order: Codes) -> list[tuple[str, str]]:
+    """Return what puts each row after the one before it, by name and in words."""
+    elements, query = view.rows.elements, view.rows.query
+    columns = zip(
+        verdicts["distance"][order].tolist(),
+        (known(share) if share > 1.0 else None for share in verdicts["share"][order].tolist()),
+        map(known, query.predict(order)["free"].tolist()),
+        elements["own"][order].tolist(),
+        elements["others"][order].tolist(),
+        map(known, elements["write_rate"][order].tolist()),
+        strict=True,
+    )
+    return in_words(query.ordered_by(order.astype(np.uint32)).tolist(), [Compared(*one) for one in columns])
 
 
 def refusals(
@@ -153,7 +171,9 @@ def _sentence(question: Question, view: View, row: int, reason: Reason) -> str:
         case Reason.UNREACHABLE:
             return f"Node {question.subject.node} does not mount {element.storage_system}."
         case Reason.EXCLUDED:
-            return "The request excludes it."
+            if element.id in question.exclude:
+                return "The request excludes it."
+            return f"It is {view.excluded[element.id].sentence(question.subject.node)}."
         case Reason.INACTIVE:
             return f"The site describes it as inactive{because(element)}."
         case Reason.DRAINING:

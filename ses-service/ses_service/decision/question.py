@@ -6,9 +6,11 @@ three times as long to make a frozen one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ses_service.decision.rows import Rows
+from ses_service.ledger.exclusions import ExcludedOn
 from ses_service.ledger.placement import Candidate, Refusal
 from ses_service.model.columns import ElementTable, ObservationTable
 from ses_service.model.entities import Requirement, ResolvedRequirement, Subject
@@ -42,11 +44,15 @@ class Question:
 
 @dataclass(eq=False, slots=True)
 class View:
-    """What is known at one moment: table, observations and rows have the same elements in the same order."""
+    """What is known at one moment: table, observations and rows have the same elements in the same order.
+
+    ``excluded`` are elements of the table, by id, to which files of some nodes cannot go.
+    """
 
     table: ElementTable
     observations: ObservationTable
     rows: Rows
+    excluded: Mapping[str, ExcludedOn] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

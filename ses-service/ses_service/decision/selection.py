@@ -20,6 +20,7 @@ from ses_service.model.policies import Policies
 from ses_service.model.server_links import link_notes
 
 _NONE: Codes = np.zeros(0, dtype=np.int64)
+_MOST_NOTED = 3  # elements that some nodes exclude
 _DEGRADED = int(State.DEGRADED)
 _STRIPING = frozenset({"lustre"})  # storage systems whose elements can be named one by one
 _CAUSES = {
@@ -74,10 +75,11 @@ def _left_out(question: Question, view: View) -> Bools | None:
         for mounted in (table.environment.node_access.get(question.subject.node or ""),)
         for name in table.system_names
     ]
-    if all(systems) and not question.exclude:
+    here = [name for name, one in view.excluded.items() if one.holds_for(question.subject.node)]
+    if all(systems) and not question.exclude and not here:
         return None
     left_out: Bools = ~np.array(systems, dtype=np.bool_)[table.system]
-    left_out[[table.index[name] for name in question.exclude if name in table.index]] = True
+    left_out[[table.index[name] for name in (*question.exclude, *here) if name in table.index]] = True
     return left_out
 
 
@@ -139,6 +141,9 @@ def _notes(
             yield f"{len(young)} {judged.format('a sample that tells neither a rate nor a queue' + why)}"
     if len(order) and int(view.rows.elements["state"][order[0]]) & _DEGRADED:
         yield "Only degraded elements are left."
+    if question.subject.node is None:
+        some = sorted(name for name, one in view.excluded.items() if not one.everywhere)
+        yield from (f"{name} is {view.excluded[name].sentence()}." for name in some[:_MOST_NOTED])
     unknown = sorted(name for name in question.exclude if name not in view.table.index)
     if unknown:
         yield f"Excluded but not described by the site: {', '.join(unknown[:5])}."

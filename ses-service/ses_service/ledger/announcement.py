@@ -25,6 +25,7 @@ Subjects: TypeAlias = dict[tuple[str | None, str | None, str | None], Subject]
 
 SHORTEST_SILENCE = 30.0
 SILENT_PACES = 3.0
+MOST_SYSTEMS = 16  # of which a node says what it excludes; those said last are kept
 
 
 @dataclass(slots=True)
@@ -70,6 +71,7 @@ class Announcement:
     ``number`` grows with each that an incarnation makes, to whichever service; 0: it does not count them.
     ``refused``: ids of files that it told of and that cannot be taken, with the reason.
     ``stalled``: threads of the agent that have not gone on, for how many seconds.
+    ``excluded``: by storage system, all its elements to which no file of the node can go, with the reason.
     """
 
     node: str
@@ -84,6 +86,7 @@ class Announcement:
     number: int = 0
     refused: tuple[tuple[str, str], ...] = ()
     stalled: Mapping[str, float] = field(default_factory=dict)
+    excluded: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def files(self) -> int:
@@ -162,6 +165,8 @@ def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None,
     )
     if (node := ledger.node(announcement.node)) is not None:
         node.stalled = {thread: now - seconds for thread, seconds in announcement.stalled.items()}
+        excluded = {**node.excluded, **announcement.excluded}
+        node.excluded = dict([*excluded.items()][-MOST_SYSTEMS:])
     doubted = ledger.take_doubted(announcement.node)
     held = tuple(ledger.open_on(announcement.node) if first else doubted) or (() if first else None)
     unknown, refused = _take_opened(announcement, ledger, table, now)
@@ -193,6 +198,8 @@ def _take_opened(
     unknown: list[str] = []
     refused: list[tuple[str, str]] = []
     subjects: Subjects = {}
+    node = ledger.node(announcement.node)
+    excluded = {} if node is None else node.excluded_elements
     for one in announcement.opened:
         placement_id = one.opening.placement_id
         try:
@@ -210,7 +217,7 @@ def _take_opened(
                 assert one.origin is not None
                 assert table is not None
                 subject = _subject_of(one.opening, announcement.node, table.environment.home_vo, subjects)
-                ledger.restore(_restored(one, one.origin, subject, announcement, table, now))
+                ledger.restore(_restored(one, one.origin, subject, announcement, table, excluded, now))
                 if one.in_batch is None and ledger.inherited is not None:
                     ledger.inherited.add(placement_id)
                 continue
@@ -255,6 +262,7 @@ def _restored(
     subject: Subject,
     announcement: Announcement,
     table: ElementTable,
+    excluded: Mapping[str, str],
     now: float,
 ) -> Placement:
     rows = [table.index.get(name) for name in origin.elements]
@@ -290,7 +298,7 @@ def _restored(
     told = None if place is None else announcement.decisions.find(place.decision)
     if place is None or told is None:
         return placement
-    why = announcement.decisions.explained(place.decision, announcement.node, table)
+    why = announcement.decisions.explained(place.decision, announcement.node, table, excluded)
     placement.requirements, placement.candidates, placement.refused = (
         why.requirements,
         why.candidates,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ses_service.ledger.ordered_by import Compared, in_words
 from ses_service.ledger.placement import Basis, Candidate, Prediction, Reason, Refusal
 from ses_service.model.columns import ElementTable
 from ses_service.model.entities import Element, Kind, ResolvedRequirement
@@ -32,6 +33,7 @@ class Considered:
     """An element that could be chosen.  ``streams`` are those there, ``age`` is that of its sample.
 
     ``server_limit`` is what the link of its server leaves a stream, where that is less than it would give.
+    ``ours`` are those of ``streams`` that are ours, ``order`` what puts it after the one before it.
     """
 
     element: str
@@ -40,6 +42,8 @@ class Considered:
     streams: float
     age: float | None
     server_limit: float | None = None
+    ours: float | None = None
+    order: int = 0
 
 
 @dataclass(slots=True)
@@ -113,11 +117,13 @@ class NodeDecisions:
         """Return a decision, ``None`` when it is not told."""
         return self._told.get(number)
 
-    def explained(self, number: int, node: str, table: ElementTable) -> Explanation:
-        """Return the explanation of a decision that is told."""
+    def explained(
+        self, number: int, node: str, table: ElementTable, excluded: Mapping[str, str]
+    ) -> Explanation:
+        """Return the explanation of a decision that is told; see :func:`explanation`."""
         found = self._explained.get(number)
         if found is None:
-            found = self._explained[number] = explanation(self._told[number], node, table)
+            found = self._explained[number] = explanation(self._told[number], node, table, excluded)
         return found
 
 
@@ -142,16 +148,24 @@ _REASONS = {
 }
 
 
-def explanation(told: NodeDecision, node: str, table: ElementTable) -> Explanation:
-    """Return what a decision says; elements the site does not describe any more are left out."""
+def explanation(
+    told: NodeDecision, node: str, table: ElementTable, excluded: Mapping[str, str] | None = None
+) -> Explanation:
+    """Return what a decision says; elements the site does not describe any more are left out.
+
+    ``excluded`` are those to which no file of the node can go, with the reason.
+    """
     named = [*(one.element for one in told.candidates), *(one.element for one in told.refused)]
     elements = {name: table.elements[table.index[name]] for name in named if name in table.index}
     known = [one for one in told.candidates if one.element in elements]
+    compared = [_compared(one, elements[one.element], told.requirements) for one in known]
+    ordered = in_words([one.order for one in known], compared)
     candidates = tuple(
-        _candidate(rank, one, elements[one.element], told.requirements) for rank, one in enumerate(known, 1)
+        _candidate(rank, one, elements[one.element], told.requirements, after)
+        for rank, (one, after) in enumerate(zip(known, ordered, strict=True), 1)
     )
     refused = tuple(
-        _refusal(one, elements[one.element], node, told.requirements)
+        _refusal(one, elements[one.element], node, told.requirements, (excluded or {}).get(one.element))
         for one in told.refused
         if one.element in elements
     )
@@ -189,8 +203,22 @@ def shortfall(value: float | None, bound: float, at_most: bool) -> float:
     return 1.0 - value / bound if value < bound else 0.0
 
 
+def _compared(one: Considered, element: Element, requirements: Sequence[ResolvedRequirement]) -> Compared:
+    read, write = one.offered.read, one.offered.write
+    wanted = (asked.requirement.kind for asked in requirements)
+    share = write
+    if any(kind in (Kind.CURRENT_READ_RATE, Kind.AVERAGE_READ_RATE) for kind in wanted):
+        share = read * write / (read + write) if read and write else None
+    others = None if one.ours is None else one.streams - one.ours
+    return Compared(one.distance, share, one.offered.free, one.ours, others, element.nominal_write_rate)
+
+
 def _candidate(
-    rank: int, one: Considered, element: Element, requirements: Sequence[ResolvedRequirement]
+    rank: int,
+    one: Considered,
+    element: Element,
+    requirements: Sequence[ResolvedRequirement],
+    after: tuple[str, str],
 ) -> Candidate:
     basis = Basis.LEDGER if one.streams else Basis.STATIC
     return Candidate(
@@ -203,13 +231,21 @@ def _candidate(
         predicted=predictions(requirements, one.offered, element),
         age=one.age,
         basis=basis if one.age is None else Basis.MONITOR,
+        ordered_by=after[0],
+        after=after[1],
     )
 
 
 def _refusal(
-    one: Refused, element: Element, node: str, requirements: Sequence[ResolvedRequirement]
+    one: Refused,
+    element: Element,
+    node: str,
+    requirements: Sequence[ResolvedRequirement],
+    why: str | None,
 ) -> Refusal:
     reason = _REASONS[one.reason]
+    if reason is Reason.UNREACHABLE and why is not None:
+        return Refusal(one.element, Reason.EXCLUDED, f"It is excluded on {node}: {why}.")
     return Refusal(one.element, reason, _sentence(one, element, reason, node, requirements))
 
 

@@ -30,7 +30,8 @@ class Node:
 
     ``incarnation`` is empty while the node is only expected to speak (see ``Ledger.expect``); ``version`` is
     its agent's, ``number`` that of its last announcement; ``stalled`` are threads of the agent that do not go
-    on, and since when.
+    on, and since when.  ``excluded`` are, by storage system, the elements to which no file of the node can
+    go, with the reason.
     """
 
     name: str
@@ -42,6 +43,12 @@ class Node:
     version: str = ""
     number: int = 0
     stalled: Mapping[str, float] = field(default_factory=dict)
+    excluded: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def excluded_elements(self) -> dict[str, str]:
+        """Those excluded, of all systems, each with the reason."""
+        return {element: why for system in self.excluded.values() for element, why in system.items()}
 
 
 @dataclass(slots=True)

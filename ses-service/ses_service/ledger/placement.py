@@ -75,7 +75,11 @@ class Prediction:
 
 @dataclass(slots=True)
 class Candidate:
-    """One element that may be chosen.  Rates are bytes per second, ``free`` bytes, ``age`` seconds."""
+    """One element that may be chosen.  Rates are bytes per second, ``free`` bytes, ``age`` seconds.
+
+    ``ordered_by`` names what of the order puts it after the one before it (``NAMES`` of :mod:`ordered_by`),
+    ``after`` says so in words; empty: nothing does.
+    """
 
     rank: int
     element: Element
@@ -86,6 +90,8 @@ class Candidate:
     predicted: tuple[Prediction, ...]
     age: float | None
     basis: Basis
+    ordered_by: str = ""
+    after: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,16 @@ Not safe for use from several threads; its owner holds a lock.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ses_service.decision.node_tables import NodeTables
 from ses_service.decision.nodes import Fleet, NodesQuestion, fleet
 from ses_service.decision.question import Question
+from ses_service.ledger.exclusions import ExcludedOn
 from ses_service.ledger.ledger import Ledger, Node
+from ses_service.model.columns import ElementTable
 from ses_service.model.entities import Environment
 from ses_service.model.nodes import NodeClass
 
@@ -33,21 +36,27 @@ class JobShape:
 class ClassNow:
     """A class of nodes, how many of them are heard of, and how many files are open on them.
 
-    ``stalled`` are those whose agent has threads that do not go on.
+    ``stalled`` are those whose agent has threads that do not go on, ``excluding`` those that exclude
+    elements.
     """
 
     described: NodeClass
     heard: int
     open_files: int
     stalled: tuple[Node, ...] = ()
+    excluding: tuple[Node, ...] = ()
 
 
 class NodeAccess:
-    """Knows which nodes there are; made anew only when the site or the nodes heard of change."""
+    """Knows which nodes there are; made anew only when the site or the nodes heard of change.
+
+    ``excluding`` are the names of those that may exclude elements.
+    """
 
     def __init__(self, ledger: Ledger, tables: NodeTables) -> None:
         self._ledger = ledger
         self._tables = tables
+        self.excluding: set[str] = set()
         self._known: tuple[Environment, Mapping[str, frozenset[str]], Fleet] | None = None
         self._described: tuple[Environment, frozenset[str]] | None = None
 
@@ -66,6 +75,31 @@ class NodeAccess:
             known = self._known = environment, heard, fleet(environment, heard)
         return known[2]
 
+    def excluded(self, table: ElementTable) -> dict[str, ExcludedOn]:
+        """Return the elements of the site that some nodes exclude; quick where none do."""
+        by_element: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for name in sorted(self.excluding):
+            node = self._ledger.node(name)
+            if node is None or not any(node.excluded.values()):
+                self.excluding.discard(name)
+                continue
+            for element, why in node.excluded_elements.items():
+                if element in table.index:
+                    by_element[element][name] = why
+        if not by_element:
+            return {}
+        having = Counter(
+            system
+            for name, systems in self._tables.systems_of_nodes().items()
+            if self._ledger.node(name) is not None
+            for system in systems
+        )
+        system_of = {element: table.elements[table.index[element]].storage_system for element in by_element}
+        return {
+            element: ExcludedOn(nodes, len(nodes) >= having[system_of[element]])
+            for element, nodes in by_element.items()
+        }
+
     def streams(self) -> dict[str, int]:
         """Return how many files are open on each node that has any."""
         streams = self._ledger.streams()
@@ -77,6 +111,7 @@ class NodeAccess:
         """Return every class of nodes, in the order of the site; nodes not described come last."""
         heard = {one.name for one in self._ledger.nodes if one.incarnation}
         stalled = {one.name: replace(one) for one in self._ledger.nodes if one.stalled}
+        excluding = {one.name: replace(one) for one in self._ledger.nodes if one.excluded_elements}
         streams = self.streams()
         return [
             ClassNow(
@@ -84,6 +119,7 @@ class NodeAccess:
                 sum(name in heard for name in one.nodes),
                 sum(streams.get(name, 0) for name in one.nodes),
                 tuple(stalled[name] for name in one.nodes if name in stalled),
+                tuple(excluding[name] for name in one.nodes if name in excluding),
             )
             for one in self.now(environment).classes
         ]

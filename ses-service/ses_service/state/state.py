@@ -264,6 +264,8 @@ class ServiceState:
         """Bring the ledger to what a node says."""
         with self._lock:
             now = self._now()
+            if announcement.excluded:
+                self._fleet.excluding.add(announcement.node)
             return take(announcement, self._ledger, self._table, now)
 
     def end_others(self, announcement: Announcement) -> None:
@@ -422,7 +424,7 @@ class ServiceState:
         if self._table is None or self._observations is None:
             raise NoEnvironmentError("the site has not been read from the knowledge base yet")
         self._follow()
-        return View(self._table, self._observations, self._rows)
+        return View(self._table, self._observations, self._rows, self._fleet.excluded(self._table))
 
     def _follow(self) -> None:
         self._rows.follow(self._ledger.counts, self._ledger.changed)

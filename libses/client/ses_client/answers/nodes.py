@@ -55,6 +55,15 @@ class StalledThread(Part):
 
 
 @dataclass(frozen=True, slots=True)
+class ExcludedElement(Part):
+    """An element to which no file of a node can go, and why."""
+
+    node: str
+    element: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class HeardNode(Part):
     """One node and its agent; times in seconds since the epoch.  ``version``: the agent said so."""
 
@@ -64,6 +73,7 @@ class HeardNode(Part):
     version: Annotated[str, At("version", text)]
     open_files: Annotated[int, At("open_placements")]
     stalled: tuple[StalledThread, ...] = ()
+    excluded: tuple[ExcludedElement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +102,7 @@ class NodeClass(Part):
     uplink_rate: Annotated[float | None, At("uplink_mb_s")]
     holds: tuple[str, ...] = ()
     stalled: tuple[StalledThread, ...] = ()
+    excluded: tuple[ExcludedElement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

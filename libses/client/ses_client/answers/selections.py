@@ -31,7 +31,10 @@ class Prediction(Part):
 
 @dataclass(frozen=True, slots=True)
 class Candidate(Part):
-    """One ranked element of a decision; ``read`` and ``write`` are what a stream would get there."""
+    """One ranked element of a decision; ``read`` and ``write`` are what a stream would get there.
+
+    ``after``: what puts it after the one before it, in words; empty: nothing, or the service does not say.
+    """
 
     rank: int
     element: str
@@ -42,6 +45,7 @@ class Candidate(Part):
     predicted: tuple[Prediction, ...]
     age_seconds: float | None
     basis: str
+    after: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from ses_core.layout import (
     VERDICT,
     Cause,
     Kind,
+    Order,
     Refusal,
     State,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "VERDICT",
     "Cause",
     "Kind",
+    "Order",
     "Query",
     "Records",
     "Refusal",

@@ -86,6 +86,22 @@ class Refusal(IntEnum):
     DEGRADED = 7
 
 
+class Order(IntEnum):
+    """What puts a row after the one before it."""
+
+    FIRST = 0
+    ROOM = 1
+    DISTANCE = 2
+    COMPARED = 3
+    SCARCE = 4
+    SHARE = 5
+    OURS = 6
+    OTHERS = 7
+    PLENTY = 8
+    LAST_PLACED = 9
+    TABLE = 10
+
+
 class Cause(IntEnum):
     """What decided the number of stripes."""
 

@@ -19,7 +19,7 @@ Records = NDArray[Any]
 Rows = NDArray[np.uint32]
 Words = NDArray[np.uint64]
 
-_WORD = np.dtype(np.uint64)
+_WORD, _ROW, _BY = np.dtype(np.uint64), np.dtype(np.uint32), np.dtype(np.uint8)
 
 
 def _pointer(array: NDArray[Any], dtype: np.dtype[Any], kind: str, *, least: int, write: bool = False) -> Any:
@@ -185,6 +185,18 @@ class Query:
         """Return the first MOST accepted rows in order, of the last verdicts; the next call changes them."""
         most = len(self._rows) if most is None else min(most, len(self._rows))
         return self._rows[: lib.ses_core_rank(self._query, self._verdicts, self._rows_pointer, most)]
+
+    def ordered_by(self, rows: Rows) -> NDArray[np.uint8]:
+        """Return what puts each of ROWS, as ``rank()`` gave them, after the one before it (``Order``)."""
+        by = np.zeros(len(rows), np.uint8)
+        lib.ses_core_ordered_by(
+            self._query,
+            self._verdicts,
+            _pointer(rows, _ROW, "uint32_t", least=0),
+            len(rows),
+            _pointer(by, _BY, "uint8_t", least=0, write=True),
+        )
+        return by
 
     def stripe(self, most: int | None = None) -> tuple[Rows, Cause]:
         """Return the rows one file is spread over, of the last verdicts, and what decided how many."""

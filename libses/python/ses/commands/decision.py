@@ -44,7 +44,7 @@ def show_candidates(out: Console, candidates: Sequence[Candidate]) -> None:
                 number(one.read),
                 number(one.write),
                 number(one.free_gb, 2),
-                shortfalls(one.predicted) or "nothing",
+                "; ".join(filter(None, (shortfalls(one.predicted), one.after))) or "nothing",
                 seconds(one.age_seconds),
                 one.basis,
             ]
@@ -60,7 +60,7 @@ _HEADERS = (
     Column("would read", right=True, leaves=1),
     Column("would write", right=True),
     Column("free GB", right=True, leaves=2),
-    Column("falls short", wraps=True),
+    Column("falls short, or why not before", wraps=True),
     Column("data age", right=True, leaves=3),
     Column("judged by", leaves=4),
 )

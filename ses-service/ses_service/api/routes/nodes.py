@@ -9,8 +9,14 @@ from ses_service.api import operations, render, render_nodes
 from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import failures
 from ses_service.api.problems import NotFoundProblem
-from ses_service.api.schemas.node_selections import NodeClassList, NodeSelection, NodeSelectionRequest
-from ses_service.api.schemas.nodes import AnnouncementIn, AnnouncementTaken, NodeCalibrationOut, NodeList
+from ses_service.api.schemas.node_selections import (
+    NodeCalibrationOut,
+    NodeClassList,
+    NodeList,
+    NodeSelection,
+    NodeSelectionRequest,
+)
+from ses_service.api.schemas.nodes import AnnouncementIn, AnnouncementTaken
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import EVERYONE, Role
 

@@ -17,6 +17,18 @@ ShownUnit = Annotated[str, Field(json_schema_extra=shown_units)]
 LevelName = Literal["explicit", "application", "user", "vo", "site", "profile"]
 ExpectedFrom = Literal["request", "history"]
 StateName = Literal["active", "degraded", "draining", "read-only", "inactive"]
+OrderName = Literal[
+    "room",
+    "distance",
+    "compared",
+    "scarce",
+    "share",
+    "ours",
+    "others",
+    "plenty",
+    "last-placed",
+    "table",
+]
 ReasonName = Literal[
     "wrong-system",
     "unreachable",
@@ -101,7 +113,11 @@ class Rates(Answer):
 
 
 class Candidate(Answer):
-    """One rank.  ``basis`` says what the prediction rests on."""
+    """One rank.  ``basis`` says what the prediction rests on.
+
+    `ordered_by` names what puts it after the one before it, null where nothing does; `after` says so in
+    words.
+    """
 
     rank: int
     element: str
@@ -114,6 +130,8 @@ class Candidate(Answer):
     predicted: list[Prediction]
     age_seconds: float | None
     basis: Literal["monitor+ledger", "ledger", "static"]
+    ordered_by: OrderName | None
+    after: str
 
 
 class Refusal(Answer):
@@ -415,6 +433,14 @@ class ProblemOut(BaseModel):
     detail: str
     errors: list[Located] = []
     refused: list[Refusal] = []
+
+
+class ExcludedElement(Answer):
+    """An element to which no file of a node can go, and why."""
+
+    node: str
+    element: str
+    why: str
 
 
 class StalledThread(Answer):

@@ -8,6 +8,7 @@ from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
 from ses_service.api.schemas.answers import (
     Answer,
+    ExcludedElement,
     ExpectedFrom,
     Prediction,
     Rates,
@@ -130,7 +131,8 @@ class NodeClassOut(Answer):
 
     `node_class` is null for nodes that no class of the site has: those known by name only.  `heard` is how
     many of them have an agent that is heard of.  `holds` are the elements, by id, that each of them reads
-    without the storage network, `stalled` threads of their agents that do not go on.
+    without the storage network, `stalled` threads of their agents that do not go on,
+    `excluded` elements to which no file of some of them can go.
     """
 
     node_class: str | None
@@ -144,9 +146,50 @@ class NodeClassOut(Answer):
     uplink_mb_s: float | None
     holds: list[str]
     stalled: list[StalledThread]
+    excluded: list[ExcludedElement]
 
 
 class NodeClassList(Answer):
     """The classes of nodes, in the order of their names; nodes without a class come last."""
 
     node_classes: list[NodeClassOut]
+
+
+class NodeOut(Answer):
+    """One node whose agent announces its files; `stalled` are threads of it that do not go on.
+
+    `excluded` are elements to which no file of the node can go.
+    """
+
+    node: str
+    incarnation: str
+    since: float
+    heard_at: float
+    silent_after: float
+    version: str | None
+    open_placements: int
+    stalled: list[StalledThread]
+    excluded: list[ExcludedElement]
+
+
+class NodeList(Answer):
+    """The nodes, by name; `silent` are those heard of since this service started, and no more."""
+
+    nodes: list[NodeOut]
+    silent: list[NodeOut]
+
+
+class NodeCalibrationOut(Answer):
+    """What one node was measured to give to streaming programs, when and how; null: not measured.
+
+    `core_copy_mb_s` is what one core copies, `memory_mb_s` what crosses the memory bus while all copy, and
+    `link_mb_s` what one stream to a peer got.
+    """
+
+    node: str
+    calibrated_at: float
+    method: str
+    cores: int | None
+    core_copy_mb_s: float | None
+    memory_mb_s: float | None
+    link_mb_s: float | None

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ses_service.api.schemas.answers import Answer, LevelName, StalledThread
+from ses_service.api.schemas.answers import Answer, LevelName
 from ses_service.api.schemas.followed import MOST_READING, AchievedIn, Number, ReadingSaid, Said, StalledSaid
 from ses_service.api.schemas.items import PLACEMENT_ID, Itemised
 from ses_service.api.schemas.requests import Bound, Bytes, Device, ElementId, Inode, Text, Weight
@@ -77,7 +77,8 @@ class Considered(Offered):
     """An element that could be chosen; `streams` are those there, `age` that of its sample in seconds.
 
     `server_limit` is what the link of its server leaves a stream, null where that is not less than what the
-    element would give, or not known.
+    element would give, or not known.  `ours` are those of the streams that are ours, `order` the number of
+    what puts it after the one before it (`enum ses_core_order`).
     """
 
     element: ElementId
@@ -85,6 +86,8 @@ class Considered(Offered):
     streams: Number = 0.0
     age: Number | None = None
     server_limit: Number | None = None
+    ours: Number | None = None
+    order: Annotated[int, Field(ge=0, lt=2**31)] = 0
 
 
 class RefusedHere(Said):
@@ -176,7 +179,14 @@ class DecisionMade(Said):
             self.expected_from,
             tuple(
                 node_decisions.Considered(
-                    one.element, one.distance, one.to_model(), one.streams, one.age, one.server_limit
+                    one.element,
+                    one.distance,
+                    one.to_model(),
+                    one.streams,
+                    one.age,
+                    one.server_limit,
+                    one.ours,
+                    one.order,
                 )
                 for one in self.candidates
             ),
@@ -200,12 +210,23 @@ class InBatchMade(Said):
         return node_decisions.InBatch(self.id, self.batch_number, self.batch_size, self.predicted.to_model())
 
 
+class ExcludedHere(Said):
+    """An element to which no file of the node can go, and why."""
+
+    element: ElementId
+    why: Annotated[str, Field(max_length=1000)]
+
+
 class TableWanted(Said):
-    """A storage system that is mounted on the node, and what it has of its table: nothing, by default."""
+    """A storage system that is mounted on the node, and what it has of its table: nothing, by default.
+
+    `excluded` are all its elements to which no file of the node can go; absent: as said before.
+    """
 
     system: Text
     revision: Annotated[str, Field(max_length=128)] = ""
     version: Annotated[int, Field(ge=0, lt=2**53)] = 0
+    excluded: Annotated[list[ExcludedHere], Field(max_length=64)] | None = None
 
     def to_model(self) -> TableAsked:
         """Return it as the core knows it."""
@@ -320,6 +341,11 @@ class AnnouncementIn(Itemised, Said):
             number=self.number,
             refused=tuple((one.placement_id, one.detail) for one in self.refused if one.placement_id),
             stalled={one.thread: one.seconds for one in self.stalled},
+            excluded={
+                table.system: {one.element: one.why for one in table.excluded}
+                for table in self.tables
+                if table.excluded is not None
+            },
         )
 
 
@@ -457,39 +483,3 @@ class AnnouncementTaken(Answer):
     open: list[HeldFile] | None
     needs: list[UserNeed]
     tables: list[Table]
-
-
-class NodeOut(Answer):
-    """One node whose agent announces its files; `stalled` are threads of it that do not go on."""
-
-    node: str
-    incarnation: str
-    since: float
-    heard_at: float
-    silent_after: float
-    version: str | None
-    open_placements: int
-    stalled: list[StalledThread]
-
-
-class NodeList(Answer):
-    """The nodes, by name; `silent` are those heard of since this service started, and no more."""
-
-    nodes: list[NodeOut]
-    silent: list[NodeOut]
-
-
-class NodeCalibrationOut(Answer):
-    """What one node was measured to give to streaming programs, when and how; null: not measured.
-
-    `core_copy_mb_s` is what one core copies, `memory_mb_s` what crosses the memory bus while all copy, and
-    `link_mb_s` what one stream to a peer got.
-    """
-
-    node: str
-    calibrated_at: float
-    method: str
-    cores: int | None
-    core_copy_mb_s: float | None
-    memory_mb_s: float | None
-    link_mb_s: float | None

@@ -1,0 +1,46 @@
+// What the service has heard of elements to which no file of this node can go: only changes are
+// told.  For one thread.
+#ifndef SES_AGENT_ANNOUNCED_EXCLUSIONS_H
+#define SES_AGENT_ANNOUNCED_EXCLUSIONS_H
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "table/exchange.h"
+
+namespace ses::agent {
+
+class AnnouncedExclusions {
+public:
+  // Takes out of TABLES what was heard.
+  void leave_out_heard(std::vector<TableWanted> &tables) const {
+    for (TableWanted &table : tables) {
+      const auto found = heard_.find(table.system);
+      if (table.excluded && found != heard_.end() && *found->second == *table.excluded) {
+        table.excluded = nullptr;
+      }
+    }
+  }
+
+  // TABLES were announced.  KNOWN: the service knew this node before.
+  void heard(const std::vector<TableWanted> &tables, bool known) {
+    if (!known) { // it has perhaps forgotten what was left out
+      heard_.clear();
+      return;
+    }
+    for (const TableWanted &table : tables) {
+      if (table.excluded) {
+        heard_[table.system] = table.excluded;
+      }
+    }
+  }
+
+private:
+  std::map<std::string, std::shared_ptr<const Exclusions>> heard_; // by system
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_ANNOUNCED_EXCLUSIONS_H

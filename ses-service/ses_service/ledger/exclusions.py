@@ -1,0 +1,27 @@
+"""Elements to which no file of a node can go, as its agent says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ExcludedOn:
+    """The nodes that exclude an element, each with the reason; ``everywhere``: all that have its system."""
+
+    nodes: Mapping[str, str]
+    everywhere: bool
+
+    def holds_for(self, node: str | None) -> bool:
+        """Return whether files of a node cannot go there; of ``None``: those of any."""
+        return self.everywhere or node in self.nodes
+
+    def sentence(self, node: str | None = None) -> str:
+        """Return it in words, of one node if that excludes it."""
+        named = [node] if node in self.nodes else sorted(self.nodes)
+        said = "; ".join(f"excluded on {one}: {self.nodes[one]}" for one in named[:_MOST_NAMED] if one)
+        more = len(named) - _MOST_NAMED
+        return said if more <= 0 else f"{said}; and on {more} more nodes"

@@ -1,0 +1,94 @@
+"""What puts a candidate after the one before it, in words.  Pure; what decides stands in ``ses/core.h``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+NAMES = (
+    "first",
+    "room",
+    "distance",
+    "compared",
+    "scarce",
+    "share",
+    "ours",
+    "others",
+    "plenty",
+    "last-placed",
+    "table",
+)  # by the numbers of ``enum ses_core_order``
+
+_MB, _GB = 1e6, 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What the order compares of a candidate: bytes per second, bytes, streams; ``None``: unknown.
+
+    ``share`` is the rate that tells elements of the same distance apart, ``write`` what it gives at best.
+    """
+
+    distance: float
+    share: float | None
+    free: float | None
+    ours: float | None
+    others: float | None
+    write: float | None = None
+
+
+def in_words(by: Sequence[int], many: Sequence[Compared]) -> list[tuple[str, str]]:
+    """Return the name of what puts each after the one before it, and the same in words."""
+    return [
+        (NAMES[number], after(NAMES[number], one, before)) if 0 < number < len(NAMES) else ("", "")
+        for number, one, before in zip(by, many, [*many[:1], *many], strict=False)
+    ]
+
+
+def after(by: str, one: Compared, before: Compared) -> str:
+    """Return why ``one`` comes after ``before``; empty where nothing puts it there."""
+    match by:
+        case "room":
+            less = one.free is not None and before.free is not None and one.free < before.free
+            return f"room is tight: {_gb(one.free)} free" + (
+                f", before it {_gb(before.free)}" if less else ""
+            )
+        case "distance":
+            return f"falls further short: distance {one.distance:.3f}, before it {before.distance:.3f}"
+        case "compared":
+            return "was not compared: other nodes may have placed files of which the node had not heard"
+        case "scarce":
+            return "its tier is scarce, and that before it meets the rates as well"
+        case "share":
+            if one.share is not None:
+                return f"a stream would get less: {_mb(one.share)}, before it {_mb(before.share)}"
+            if before.share is not None:
+                return f"its rate is not known, before it {_mb(before.share)}"
+            return f"more streams: {_sum(one)}, before it {_sum(before)}"
+        case "ours":
+            return f"more streams of ours: {_count(one.ours)}, before it {_count(before.ours)}"
+        case "others":
+            return f"more streams of others: {_count(one.others)}, before it {_count(before.others)}"
+        case "plenty":
+            return f"is faster than needed: writes {_mb(one.write)}, that before it {_mb(before.write)}"
+        case "last-placed":
+            return "was used later than that before it"
+        case "table":
+            return "equal: comes later in the order of the elements"
+    return ""
+
+
+def _gb(value: float | None) -> str:
+    return "unknown" if value is None else f"{value / _GB:.4g} GB"
+
+
+def _mb(value: float | None) -> str:
+    return "unknown" if value is None else f"{value / _MB:.4g} MB/s"
+
+
+def _count(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.4g}"
+
+
+def _sum(one: Compared) -> str:
+    return "unknown" if one.ours is None or one.others is None else f"{one.ours + one.others:.4g}"
