@@ -304,6 +304,14 @@ def test_an_element_that_is_hidden_from_the_monitor(examine, service, tmp_path):
     assert f"{shut} lets not everybody in" in said(examine(), "data of elements")
 
 
+def test_a_machine_that_is_known_by_two_names(examine, service):
+    heard = {"since": 1.0, "heard_at": 2.0, "version": "0.1.0", "open_placements": 0}
+    service.nodes = [{"node": one, **heard} for one in ("n1", "n1.hpc.example.org", "n2.hpc.example.org")]
+    text = said(examine(), "names of nodes", "warning")
+    assert "n1 and n1.hpc.example.org: if that is one machine" in text
+    assert "n2" not in text
+
+
 def test_an_element_whose_load_is_not_seen(examine, service):
     service.elements[0]["observation"].update(
         detail="no rates: nvme0n1 has counted nothing", read_bytes_per_second={}, write_bytes_per_second={}

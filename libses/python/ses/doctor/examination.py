@@ -16,6 +16,7 @@ from ses.doctor.service import (
     DATA,
     check_data,
     check_exporters,
+    check_node_names,
     check_rates,
     check_readiness,
     check_sources,
@@ -47,6 +48,7 @@ def examine(client: ServiceClient, library: Path, socket: Path, trial: Path | No
     else:
         findings += check_sources(found) + check_data(found) + check_exporters(found.elements)
         findings += check_rates(found.elements)
+        findings += check_node_names(client)
         findings += check_mounts(found.elements)
     if trial is not None:
         findings.append(try_directory(trial, library, socket, client))

@@ -17,6 +17,7 @@ from ses.union.hidden import hidden
 
 SERVICE, TOKEN, MONITOR, EXPORTER, DECISION = "service", "token", "monitor", "exporter", "decision"
 KNOWLEDGE, DATA, SITE, RATES = "knowledge base", "data of elements", "site", "rates of elements"
+NAMES = "names of nodes"
 _SHOWN = 10
 _LOOKED_AT_BELOW = ("knowledge-base", "monitor")
 _LIMIT_SECONDS = 3.0
@@ -178,6 +179,25 @@ def _stale(one: Element) -> Finding:
     if not seen.exporter.startswith(("http://", "https://")):
         mend = "Look on the machine of the monitor: smed-monitor check --config /etc/qstorman/smed.toml"
     return fault(DATA, f"{one.id}: last seen {age} ago{reason}.", mend)
+
+
+def check_node_names(client: ServiceClient) -> list[Finding]:
+    """Look for nodes that are known by a short name and by one with a domain: two nodes to all who count."""
+    try:
+        heard = client.nodes()
+    except SesError:
+        return []
+    names = {one.node for one in (*heard.nodes, *heard.silent)}
+    twice = sorted(one for one in names if (short := one.partition(".")[0]) != one and short in names)
+    return [
+        warning(
+            NAMES,
+            f"The service knows {one.partition('.')[0]} and {one}: if that is one machine, it counts as two.",
+            "Start its agent with the name that Slurm and the site's node classes use: ses-agent --node NAME "
+            "(/etc/default/ses-agent; its token is for that name).",
+        )
+        for one in twice[:_SHOWN]
+    ]
 
 
 def check_exporters(elements: Sequence[Element]) -> list[Finding]:
