@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,30 @@ def test_too_many_waits_are_refused_and_plain_questions_still_answered(eventuall
     assert app.test_client().get("/v1/observations").status_code == 200
     monitor.table.close()
     thread.join(timeout=60)
+
+
+def test_the_address_whose_readers_wait_in_most_places_makes_room_for_another() -> None:
+    monitor = monitor_of()
+    app = create_app(monitor, most_waiting=3)
+
+    def wait(address: str) -> int:
+        question, asked_by = "/v1/observations?wait=30&after=0", {"REMOTE_ADDR": address}
+        return app.test_client().get(question, environ_base=asked_by).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        try:
+            hog = [pool.submit(wait, "192.0.2.1") for _ in range(4)]
+            refused = next(as_completed(hog, timeout=60))
+            assert refused.result() == 503, "its own make no room for it"
+            others = [pool.submit(wait, "192.0.2.2")]
+            hog.remove(refused)
+            ended = next(as_completed(hog, timeout=60))
+            assert ended.result() == 200
+            assert wait("192.0.2.1") == 503, "two of three are its own"
+            assert wait("192.0.2.2") == 503, "nor has anybody two more"
+        finally:
+            monitor.table.close()
+    assert {one.result() for one in (*hog, *others)} == {200}
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,8 @@ def observations(query: ObservationsQuery) -> Response:
     present sequence already gets 304 for its `If-None-Match`.
     """
     try:
-        answer = _readers().answer(query, request.headers.get("If-None-Match", ""))
+        tag, address = request.headers.get("If-None-Match", ""), request.remote_addr or ""
+        answer = _readers().answer(query, tag, address)
     except BusyError:
         raise _busy("Too many requests wait; ask without wait.") from None
     return Response(answer.body, status=answer.status, headers=headers(answer))
@@ -143,7 +144,7 @@ def history(query: HistoryQuery) -> HistoryOut:
     if record is None:
         raise HTTPError(404, f"there is no element {query.element}; GET /v1/observations lists them")
     try:
-        with _readers().place():
+        with _readers().place(request.remote_addr or ""):
             found = element_history(record, monitor.ring, settings, since, until, step)
     except BusyError:
         raise _busy("Too many requests wait; ask again.") from None

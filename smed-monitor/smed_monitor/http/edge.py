@@ -7,6 +7,7 @@ application behind, which says what is wrong.  Knows HTTP and the table, and scr
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -36,30 +37,49 @@ class Answer(NamedTuple):
 
 
 class Readers:
-    """Answers readers from the table of ``monitor``; at most ``most_waiting`` of them wait at a time."""
+    """Answers readers from the table of ``monitor``; at most ``most_waiting`` of them wait at a time.
+
+    When all places are taken, the address that has most of them makes room for one that has fewer: the
+    oldest of its readers is answered as if the time to wait were over.
+    """
 
     def __init__(self, monitor: Monitor, most_waiting: int) -> None:
         self._monitor = monitor
-        self._places = threading.BoundedSemaphore(most_waiting)
+        self._most = most_waiting
+        self._lock = threading.Lock()
+        self._waiting: dict[threading.Event, str] = {}  # the oldest first, with its address
 
     @contextmanager
-    def place(self) -> Iterator[None]:
-        """A place to wait.  Raises BusyError when there is none."""
-        if not self._places.acquire(blocking=False):
-            raise BusyError
+    def place(self, address: str) -> Iterator[threading.Event]:
+        """A place to wait, and what is set when it is lost.  Raises BusyError when there is none."""
+        mine = threading.Event()
+        with self._lock:
+            if len(self._waiting) >= self._most:
+                self._make_room(address)
+            self._waiting[mine] = address
         try:
-            yield
+            yield mine
         finally:
-            self._places.release()
+            with self._lock:
+                self._waiting.pop(mine, None)
 
-    def answer(self, query: ObservationsQuery, if_none_match: str) -> Answer:
+    def _make_room(self, address: str) -> None:
+        has = Counter(self._waiting.values())
+        whose, most = has.most_common(1)[0]
+        if most < has[address] + 2:
+            raise BusyError
+        gone = next(one for one, of in self._waiting.items() if of == whose)
+        del self._waiting[gone]
+        self._monitor.table.end(gone)
+
+    def answer(self, query: ObservationsQuery, if_none_match: str, address: str) -> Answer:
         """The observations, when there is news or the time to wait is over.  Raises BusyError."""
         instance, table = self._monitor.instance, self._monitor.table
         known = _known_sequence(if_none_match, instance)
         after = query.after if query.after is not None else known
         if query.wait:
-            with self.place():
-                table.wait(after, query.wait, gather=GATHER_SECONDS)
+            with self.place(address) as ended:
+                table.wait(after, query.wait, GATHER_SECONDS, ended)
         if known is not None and known == table.sequence:
             return Answer(304, _etag(instance, known), b"")
         news = table.changes(after) if query.changes and after is not None else None
@@ -81,7 +101,8 @@ class Edge:
             query = _query(environ.get("QUERY_STRING", ""))
             try:
                 if query is not None:
-                    answer = self._readers.answer(query, environ.get("HTTP_IF_NONE_MATCH", ""))
+                    tag, address = environ.get("HTTP_IF_NONE_MATCH", ""), environ.get("REMOTE_ADDR", "")
+                    answer = self._readers.answer(query, tag, address)
                     start_response("200 OK" if answer.status == 200 else "304 NOT MODIFIED", headers(answer))
                     return [answer.body]
             except BusyError:

@@ -153,8 +153,12 @@ class Table:
         with self._news:
             self._health[target].skipped += 1
 
-    def wait(self, after: int | None, seconds: float, gather: float = 0.0) -> None:
+    def wait(
+        self, after: int | None, seconds: float, gather: float = 0.0, ended: threading.Event | None = None
+    ) -> None:
         """Return when there is an outcome the caller has not seen, at the latest after ``seconds``.
+
+        Also when :meth:`end` was called with ``ended``.
 
         ``after`` is the sequence number the caller has (``None``: the one of now).  A number that
         is ahead of the table's comes from before a restart of the monitor, so there is news.  Where
@@ -164,12 +168,19 @@ class Table:
         with self._news:
             seen = self._sequence if after is None else after
             news = self._news.wait_for(
-                lambda: self._closed.is_set() or self._sequence != seen, timeout=seconds
+                lambda: self._closed.is_set() or self._sequence != seen or (ended and ended.is_set()),
+                timeout=seconds,
             )
             first = self._news_of.get(seen + 1)
         if news and first is not None and len(self._health) >= MANY_TARGETS:
             left = first.at + gather - self._clock().monotonic
             self._closed.wait(max(0.0, left))  # not for news: each outcome would wake everyone who gathers
+
+    def end(self, ended: threading.Event) -> None:
+        """Let the one go who waits with ``ended``."""
+        with self._news:
+            ended.set()
+            self._news.notify_all()
 
     @property
     def sequence(self) -> int:
