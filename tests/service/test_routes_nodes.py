@@ -72,6 +72,33 @@ def test_a_file_a_program_placed_is_explained_like_any_other(service: Any) -> No
     assert [(one["element"], one["reason"]) for one in record["refused"]] == [("union/b2", "unreachable")]
 
 
+def test_what_a_node_excludes_is_told_until_it_says_otherwise(service: Any) -> None:
+    def refused() -> list[tuple[str, str]]:
+        found = service.post("/v1/selections", {"subject": {"user": "alice"}}).get_json()["refused"]
+        return [(one["element"], one["detail"]) for one in found]
+
+    why = "its mode in the union is NC"
+    excluded = [{"element": "union/b2", "why": why}]
+    second = {"element": "union/b0", "distance": 0.7, "streams": 0.0, "order": 2}
+    decision = {**DECISION, "candidates": [*DECISION["candidates"], second]}
+    asked = {"system": "union"}
+    say(service, tables=[{**asked, "excluded": excluded}], opened=[opened()], decisions=[decision])
+    record = service.get(f"/v1/placements/{'a' * 16}").get_json()
+    assert [one["detail"] for one in record["refused"]] == [f"It is excluded on n1: {why}."]
+    assert [one["after"] for one in record["candidates"]] == [
+        "", "falls further short: distance 0.700, before it 0.500",
+    ]  # fmt: skip
+    assert refused() == [("union/b2", f"It is excluded on n1: {why}.")]
+    say(service, tables=[asked])
+    told = [{"node": "n1", **excluded[0]}]
+    assert [one["excluded"] for one in service.get("/v1/nodes").get_json()["nodes"]] == [told]
+    assert service.get("/v1/node-classes").get_json()["node_classes"][0]["excluded"] == told
+    elements = service.get("/v1/elements").get_json()["elements"]
+    assert [one["excluded"] for one in elements] == [[], [], told]
+    say(service, tables=[{**asked, "excluded": []}])
+    assert refused() == []
+
+
 def test_own_files_show_in_the_very_answer(service: Any) -> None:
     asked = [{"system": "union"}]
     table = say(service, tables=asked, opened=[opened()], decisions=[DECISION])["tables"][0]

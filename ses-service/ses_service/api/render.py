@@ -315,7 +315,7 @@ def node(one: Node, open_placements: int) -> Json:
         "version": one.version or None,
         "open_placements": open_placements,
         "stalled": stalled(one),
-        "excluded": excluded(one),
+        "excluded": all_excluded(one),
     }
 
 
@@ -327,11 +327,14 @@ def stalled(one: Node) -> list[Json]:
     ]
 
 
-def excluded(one: Node) -> list[Json]:
+def all_excluded(one: Node) -> list[Json]:
     """Return the elements to which no file of a node can go."""
-    return [
-        {"node": one.name, "element": element, "why": why} for element, why in one.excluded_elements.items()
-    ]
+    return [excluded(one.name, element, why) for element, why in one.excluded_elements.items()]
+
+
+def excluded(node: str, element: str, why: str) -> Json:
+    """Return an element to which no file of a node can go."""
+    return {"node": node, "element": element, "why": why}
 
 
 def placement_record(placement: Placement, backends: dict[str, str]) -> Json:

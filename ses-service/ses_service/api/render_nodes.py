@@ -9,7 +9,7 @@ from ses_service.api.render import (
     MB,
     PLACES,
     Json,
-    excluded,
+    all_excluded,
     in_units,
     predictions,
     rates,
@@ -54,7 +54,7 @@ def node_class(one: ClassNow) -> Json:
         "uplink_mb_s": in_units(uplink.rate, MB) if uplink else None,
         "holds": sorted(described.holds),
         "stalled": [thread for node in one.stalled for thread in stalled(node)],
-        "excluded": [element for node in one.excluding for element in excluded(node)],
+        "excluded": [element for node in one.excluding for element in all_excluded(node)],
     }
 
 

@@ -87,6 +87,7 @@ class ElementNow:
     """What :meth:`ServiceState.elements` says of one element; ``None`` is unknown.
 
     ``fresh``: its load is known.  ``seen``: its last sample is not too old, though it may lack the load.
+    ``excluded``: nodes whose files cannot go there, with the reason.
     """
 
     row: int
@@ -97,6 +98,7 @@ class ElementNow:
     observation: Observation | None
     fresh: bool
     seen: bool
+    excluded: Mapping[str, str]
 
 
 class ServiceState:
@@ -369,7 +371,8 @@ class ServiceState:
                 strict=True,
             )
         return view.table, now, [
-            ElementNow(row, offered.read, offered.write, int(count), reserved, observed[row], fresh, seen)
+            ElementNow(row, offered.read, offered.write, int(count), reserved, observed[row], fresh, seen,
+                       view.excluding(view.table.elements[row].id))
             for row, offered, count, reserved, fresh, seen in columns
         ]  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from ses_client.answers.nodes import ExcludedElement
 from ses_client.answers.reading import Answer, At, Part, number
 
 _FLAGS = {"read_only": "read only", "degraded": "degraded", "no_create": "no new files"}
@@ -79,6 +80,7 @@ class Element(Part):
     observation: Observation | None = None
     open_placements: int = 0
     reserved_bytes: float = 0.0
+    excluded: tuple[ExcludedElement, ...] = ()
     free_per_day: Annotated[float | None, At("free_bytes_per_day")] = None
     full_in_days: float | None = None
 

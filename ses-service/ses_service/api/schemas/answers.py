@@ -260,6 +260,7 @@ class ElementOut(Answer):
     `server_link_mb_s` is what the link of its server carries for all elements there.
     `free_bytes_per_day` is how the free space changes, by a line through the last weeks, null before a day of
     samples; at that pace it is used up in `full_in_days`, null where it is not within ten years.
+    `excluded` names the nodes whose files cannot go there.
     """
 
     id: str
@@ -283,6 +284,7 @@ class ElementOut(Answer):
     available: Rates
     open_placements: int
     reserved_bytes: float
+    excluded: list[ExcludedElement]
     free_bytes_per_day: float | None
     full_in_days: float | None
 

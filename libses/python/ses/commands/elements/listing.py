@@ -35,6 +35,8 @@ def list_command(client: ServiceClient, as_json: bool, system: str | None, wide:
     table(console(wide=wide), _HEADERS, [_row(one) for one in shown])
 
 
+_MOST_NODES = 3  # that are named, of those that exclude an element
+
 _HEADERS = (
     Column("element"),
     Column("state", wraps=True),
@@ -50,9 +52,10 @@ _HEADERS = (
 
 def _row(one: Element) -> list[str]:
     seen = one.observation
+    excluded = (f"excluded on {other.node}: {other.why}" for other in one.excluded[:_MOST_NODES])
     return [
         one.id,
-        ", ".join(dict.fromkeys([one.state, *(seen.flags if seen is not None else ())])),
+        ", ".join(dict.fromkeys([one.state, *(seen.flags if seen is not None else ()), *excluded])),
         f"{number(one.read)} of {number(one.nominal_read, 0)}",
         f"{number(one.write)} of {number(one.nominal_write, 0)}",
         _scaled(None if seen is None else seen.read_rate, 1e6, 1),
