@@ -12,6 +12,7 @@ from claims_program import NOT_CREATED, Claims
 from patience import wait_until
 from running_agent import Agent
 from service_double import ServiceDouble
+from ses_client.unions import file_system_at
 
 LINK = 200e6  # as much as each of its elements gives
 LIMITED = ("union/b0", "union/b1")
@@ -35,9 +36,19 @@ def describe(service: ServiceDouble) -> None:
 
 
 @pytest.fixture
-def claims(start: Callable[..., Agent], service: ServiceDouble, device: int) -> Iterator[Claims]:
+def one_device() -> bool:
+    """Whether the first two elements are on one device."""
+    return False
+
+
+@pytest.fixture
+def claims(
+    start: Callable[..., Agent], service: ServiceDouble, device: int, base: Path, one_device: bool
+) -> Iterator[Claims]:
     """Those of a user; the site states the link of the server of the first two elements."""
     describe(service)
+    for element in LIMITED if one_device else ():
+        service.facts[element] |= {"file_system": file_system_at(base)}
     agent = start(service.url)
     agent.wait_for("union has 4 candidates")
     agent.ask(device).close()
@@ -70,6 +81,15 @@ def test_claims_and_files_of_the_node_count_on_the_server_until_they_end(
     os.close(fd)
     wait_until(lambda: on_servers(claims) == [0, 0, 0, 0], "it has ended")
     claims.complete(other, NOT_CREATED)
+
+
+@pytest.mark.parametrize("one_device", [True])
+def test_a_claim_counts_once_on_all_elements_of_one_device(claims: Claims) -> None:
+    claim = claims.choose(row=0)
+    wait_until(lambda: [row.own for row in claims.table.rows()] == [1, 1, 0, 0], "it counts on both")
+    assert on_servers(claims) == [1, 1, 0, 0]
+    claims.complete(claim, NOT_CREATED)
+    wait_until(lambda: [row.own for row in claims.table.rows()] == [0, 0, 0, 0], "it counts on neither")
 
 
 def test_streams_of_other_nodes_are_added(claims: Claims, service: ServiceDouble) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ses_service.ledger.recent_streams import RecentStreams
 
 ROWS = {"a": 0, "b": 1, "c": 2}
+BOUND = ({name: (row,) for name, row in ROWS.items()}, np.arange(3))
 ELEMENTS = st.sampled_from([("a",), ("b",), ("a", "c"), ("c", "b", "a"), ("elsewhere",), ("b", "elsewhere")])
 WINDOW = 2.0
 MOMENTS = st.integers(0, 40).map(float)
@@ -57,7 +58,7 @@ def test_counts_are_those_of_the_last_word_on_each_stream(
     said: list[tuple[int, tuple[str, ...], float, float | None]], moment: list[float]
 ) -> None:
     recent, streams = RecentStreams(), dict[str, Stream]()
-    recent.bind(ROWS)
+    recent.bind(*BOUND)
     for number, elements, began, ended in said:
         name, stop = str(number), math.inf if ended is None else began + ended
         recent.put(name, elements, began, stop)
@@ -68,7 +69,7 @@ def test_counts_are_those_of_the_last_word_on_each_stream(
 
 def test_more_than_fits_grows_and_what_is_old_goes() -> None:
     recent = RecentStreams()
-    recent.bind(ROWS)
+    recent.bind(*BOUND)
     for number in range(5000):
         recent.put(str(number), ("a", "b"), float(number))
         recent.drop_before(number - 100.0)
@@ -80,7 +81,7 @@ def test_more_than_fits_grows_and_what_is_old_goes() -> None:
 
 def test_a_stream_that_ended_recently_is_kept_however_long_ago_it_began() -> None:
     recent = RecentStreams()
-    recent.bind(ROWS)
+    recent.bind(*BOUND)
     recent.put("old", ("a",), 1.0, 100.0)
     recent.drop_before(50.0)
     assert "old" in recent
@@ -90,7 +91,7 @@ def test_a_stream_that_ended_recently_is_kept_however_long_ago_it_began() -> Non
 
 def test_a_stream_whose_end_is_taken_back_goes_on() -> None:
     recent = RecentStreams()
-    recent.bind(ROWS)
+    recent.bind(*BOUND)
     recent.put("x", ("a",), 5.0, 9.0)
     recent.put("x", ("a",), 5.0)
     assert begun(recent) == [1, 0, 0]
@@ -117,7 +118,7 @@ def test_many_at_once_are_as_one_after_the_other(
         one.copy() for one in (single._began, single._ended, single._row)
     )
     for each in (single, together):
-        each.bind(ROWS)
+        each.bind(*BOUND)
     for ended, streams in said:
         for stream, elements, began in streams:
             single.put(stream, elements, began, math.inf if ended is None else ended)
@@ -132,8 +133,8 @@ def test_many_at_once_are_as_one_after_the_other(
 
 def test_other_rows_are_counted_from_the_moment_they_are_bound() -> None:
     recent = RecentStreams()
-    recent.bind({})
+    recent.bind({}, np.arange(3))
     recent.put("x", ("a", "c"), 5.0)
     assert begun(recent) == [0, 0, 0]
-    recent.bind({"c": 0, "a": 1})
+    recent.bind({"c": (0,), "a": (1,)}, np.arange(3))
     assert begun(recent) == [1, 1, 0]

@@ -287,6 +287,33 @@ def test_a_sample_that_tells_no_load_is_not_said_to_be_old(site: Site) -> None:
     )
 
 
+@pytest.mark.parametrize("both_seen", [True, False])
+def test_elements_on_one_device_share_load_and_room_and_not_their_modes(site: Site, both_seen: bool) -> None:
+    disk, other = ({"file_system": f"ext4 {number}", "server_rate": 1e9} for number in (1, 2))
+    there = site(
+        site.element("cache/a", **disk), site.element("slow/a", **disk), site.element("slow/b", **other)
+    )
+    load = {"write": 50, "average_write": 50, "free": 30}
+    there.see("cache/a", **load, no_create=True).see("slow/b", **load)
+    if both_seen:
+        there.see("slow/a", **load)
+    a, b = sorted(there.decide(storage_system="slow").candidates, key=lambda one: one.element.id)
+    assert (a.available_write, a.free) == (b.available_write, b.free)
+    refused = {one.element: one.reason.value for one in there.decide(storage_system="cache").refused}
+    assert refused["cache/a"] == "read-only"
+    # What is placed by one union takes rate and room of the disk from the other.
+    there.carry("cache/a", 3, at=there.NOW, size=6 * there.GB)
+    a, b = sorted(there.decide(storage_system="slow").candidates, key=lambda one: one.element.id)
+    assert a.available_write < b.available_write
+    assert (a.free, b.free) == (12 * there.GB, 30 * there.GB)
+    rows = there.view.rows.elements
+    assert rows["own"].tolist() == [3, 3, 0]
+    assert rows["server_streams"][0] == 3 + rows["others"][0] + rows["others"][2]
+    # Another server's disk of the same name is another.
+    twins = site(site.element("u/a", **disk), site.element("u/b", **disk, server="n2"))
+    assert not twins.view.table.shared
+
+
 def test_old_data_leave_static_facts_and_the_ledger(site: Site) -> None:
     old = site.equal(3).see_all(age=11, write=90).carry("b0", 3).carry("b1")
     decision = old.decide()

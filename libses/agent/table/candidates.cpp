@@ -20,6 +20,19 @@ std::chrono::steady_clock::duration duration_of(double seconds) {
       std::chrono::duration<double>(std::min(seconds, kLongest)));
 }
 
+// Of each row the first of the rows on its device.
+std::vector<unsigned> devices_of(const std::vector<ElementFacts> &rows) {
+  std::vector<unsigned> devices;
+  for (const ElementFacts &row : rows) {
+    const auto same = std::find_if(rows.begin(), rows.end(), [&](const ElementFacts &other) {
+      return &other == &row || (!row.file_system.empty() && other.server == row.server &&
+                                other.file_system == row.file_system);
+    });
+    devices.push_back(static_cast<unsigned>(same - rows.begin()));
+  }
+  return devices;
+}
+
 double known_bytes(double bytes) { return bytes > 0 ? bytes : 0; }
 
 } // namespace
@@ -45,6 +58,7 @@ bool Candidates::apply(const TableAnswer &answer, Time asked_at) {
     loads_.assign(size(), {});
     sampled_at_.assign(size(), std::nullopt);
     deltas_.assign(size(), {});
+    devices_ = devices_of(facts_->rows);
   }
   telling_ = answer.telling;
   revision_ = answer.revision;
@@ -66,23 +80,24 @@ bool Candidates::apply(const TableAnswer &answer, Time asked_at) {
   return true;
 }
 
+void Candidates::count(unsigned row, double streams, double bytes) {
+  for (unsigned other = 0; other < size(); ++other) {
+    if (devices_[other] == devices_[row]) {
+      deltas_[other].own += streams;
+      deltas_[other].reserved += streams * known_bytes(bytes);
+    }
+  }
+}
+
 void Candidates::add(unsigned row, double bytes) {
-  Delta &delta = deltas_[row];
-  delta.own += 1;
-  delta.reserved += known_bytes(bytes);
+  count(row, 1, bytes);
   const double told_ms = std::clamp(told_at_ * 1000, 0.0, 1e15);
-  delta.last_placed = latest_ = std::max(latest_ + 1, static_cast<uint64_t>(told_ms));
+  deltas_[row].last_placed = latest_ = std::max(latest_ + 1, static_cast<uint64_t>(told_ms));
 }
 
-void Candidates::remove(unsigned row, double bytes) {
-  deltas_[row].own -= 1;
-  deltas_[row].reserved -= known_bytes(bytes);
-}
+void Candidates::remove(unsigned row, double bytes) { count(row, -1, bytes); }
 
-void Candidates::put_back(unsigned row, double bytes) {
-  deltas_[row].own += 1;
-  deltas_[row].reserved += known_bytes(bytes);
-}
+void Candidates::put_back(unsigned row, double bytes) { count(row, 1, bytes); }
 
 double Candidates::held(unsigned row) const {
   return std::max(0.0, loads_[row].reserved + deltas_[row].reserved);
@@ -142,7 +157,7 @@ uint64_t Candidates::last_placed_of(double own, const ElementLoad &load, const D
 std::map<uint32_t, double> Candidates::server_deltas() const {
   std::map<uint32_t, double> streams;
   for (unsigned row = 0; row < size(); ++row) {
-    if (deltas_[row].own != 0 && !std::isnan(facts_->rows[row].server_rate)) {
+    if (devices_[row] == row && deltas_[row].own != 0 && !std::isnan(facts_->rows[row].server_rate)) {
       streams[facts_->rows[row].server] += deltas_[row].own;
     }
   }

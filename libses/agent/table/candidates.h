@@ -50,7 +50,8 @@ public:
   [[nodiscard]] size_t size() const { return facts_->rows.size(); }
   [[nodiscard]] const ses_core_policy &policy() const { return policy_; }
 
-  // A file of BYTES (negative: not known) comes to ROW, or does not come after all.
+  // A file of BYTES (negative: not known) comes to ROW, or does not come after all.  It counts on
+  // every row that is on the same file system of the same server.
   void add(unsigned row, double bytes);
   void remove(unsigned row, double bytes);
   // One that was removed is a stream again; that is no placement.
@@ -73,6 +74,8 @@ public:
   [[nodiscard]] uint32_t first(const ses_rank &rank) const;
 
 private:
+  // STREAMS more (negative: fewer) of BYTES each on the device of ROW.
+  void count(unsigned row, double streams, double bytes);
   [[nodiscard]] double held(unsigned row) const;
   struct Delta {
     double own = 0, reserved = 0;
@@ -97,6 +100,7 @@ private:
   std::vector<ElementLoad> loads_;
   std::vector<std::optional<Time>> sampled_at_;
   std::vector<Delta> deltas_;
+  std::vector<unsigned> devices_; // of each row the first on its device: these share load and room
   Held held_;           // as it was asked for last
   uint64_t latest_ = 0; // milliseconds since the epoch, or somewhat more: no two are the same
 };

@@ -133,8 +133,13 @@ def groups(moment: Moment, rows: Codes, by: By, measure: Measure) -> list[Group]
     fifth = np.where(usable, 1 + np.minimum(FIFTHS - 1, (share * FIFTHS).astype(np.int64)), 0)
     count = len(keys)
     counted = np.bincount(group * (FIFTHS + 1) + fifth, minlength=count * (FIFTHS + 1)).reshape(count, -1)
-    sums = np.bincount(group, np.where(usable, now, 0.0), count)
-    wholes = np.bincount(group, np.nan_to_num(whole), count)
+    # Elements on one device have one room and one load; one that is usable stands for them.
+    first = np.lexsort((~usable, table.device[rows], group))
+    device = group[first] * len(table) + table.device[rows][first]
+    once = np.zeros(len(rows), dtype=np.bool_)
+    once[first[np.unique(device, return_index=True)[1]]] = True
+    sums = np.bincount(group, np.where(usable & once, now, 0.0), count)
+    wholes = np.bincount(group, np.where(once, np.nan_to_num(whole), 0.0), count)
     found = [
         Group(
             table.system_names[key // len(names)],

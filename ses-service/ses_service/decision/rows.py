@@ -243,7 +243,8 @@ class Rows:
         """Count the streams on all elements of some servers; return the rows of those where they changed."""
         elements, changed = self.elements, []
         for rows in map(self._of_server.__getitem__, servers):
-            streams = elements["own"][rows].sum() + elements["others"][rows].sum()
+            devices = np.unique(self.table.device[rows]) if self.table is not None else rows
+            streams = elements["own"][devices].sum() + elements["others"][devices].sum()
             if elements["server_streams"][rows[0]] != streams:
                 elements["server_streams"][rows] = streams
                 changed.append(rows)

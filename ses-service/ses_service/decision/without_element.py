@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+import numpy as np
+
 from ses_service.decision.question import Decision, Question
 from ses_service.decision.resolve import SetIndex, resolve
 from ses_service.model.columns import ElementTable, Floats
@@ -36,8 +38,8 @@ class Moved:
 class Without:
     """What depends on an element: ``moved`` of ``sets_asked`` requirement sets, of ``sets_total``.
 
-    ``open_placements`` are open on it, of ``open_in_system`` in its storage system; ``others`` are the
-    elements of the storage system that would still take a file.
+    ``open_placements`` are open on its device, of ``open_in_system`` in its storage system; ``others`` are
+    the elements of the storage system that would still take a file.
     """
 
     element: str
@@ -73,7 +75,7 @@ def without(
     return Without(
         element=element,
         open_placements=int(own[row]),
-        open_in_system=int(own[table.system == table.system[row]].sum()),
+        open_in_system=int(own[np.unique(table.device[table.system == table.system[row]])].sum()),
         others=len(decide(ask).candidates),
         sets_total=len(stated),
         sets_asked=min(len(stated), MOST_SETS),

@@ -26,12 +26,12 @@ _WINDOWS = 5  # what ended so many windows before a sample is less than a hundre
 
 @dataclass(frozen=True, eq=False)
 class LedgerCounts:
-    """Counts per element; the owner's live arrays, valid until the next change.
+    """Counts per element, of all on its device; the owner's live arrays, valid until the next change.
 
     ``open_now``: placements not ended, and files that are read; those that are idle count as ended here.
     ``averaged``: placements over the window of the element's last sample, as the monitor averages.
     ``reserved``: bytes announced by placements not ended.  ``last_placed``: when the last placement was made,
-    ended ones included; 0 where none is known.
+    ended ones included; 0 where none is known; this one is the element's own.
     """
 
     open_now: Floats
@@ -62,6 +62,8 @@ class ElementCounter:
         self._recent = RecentStreams()
         self._last_placed: dict[str, float] = {}
         self._index: Mapping[str, int] = {}
+        self._shared: list[list[int]] = []
+        self._on_device: Mapping[str, Sequence[int]] = {}  # rows that share load and room with an element
         self.counts = LedgerCounts.zeros(0)
         self.changed: set[int] = set()
         self.lasting = policies.max_data_age
@@ -80,16 +82,19 @@ class ElementCounter:
         ``streams`` are the elements of those begun by ``begin_stream``.
         """
         self._index = table.index
-        self._recent.bind(table.index)
+        self._shared = [list(rows) for rows in table.shared]
+        of_device = {rows[0]: rows for rows in table.shared}
+        device = table.device.tolist()
+        self._on_device = {name: of_device.get(device[row], (row,)) for name, row in table.index.items()}
+        self._recent.bind(self._on_device, table.device)
         self.counts = counts = LedgerCounts.zeros(len(table))
         for placement in active:
             for row, share in self._rows(placement):
                 counts.open_now[row] += 1
                 counts.reserved[row] += share
         for element in streams:
-            known = self._index.get(element)
-            if known is not None:
-                counts.open_now[known] += 1
+            for row in self._on_device.get(element, ()):
+                counts.open_now[row] += 1
         for element, moment in self._last_placed.items():
             known = self._index.get(element)
             if known is not None:
@@ -104,6 +109,10 @@ class ElementCounter:
         """
         self.changed.clear()
         self._recent.drop_before(now - 2 * self.lasting - _WINDOWS * self.window)
+        if self._shared:
+            sampled_at = sampled_at.copy()
+        for rows in self._shared:
+            sampled_at[rows] = np.fmax.reduce(sampled_at[rows])
         self.counts.averaged[:] = self._recent.averaged(self.counts.open_now, sampled_at, self.window)
 
     def begin(self, placement: Stream) -> None:
@@ -134,16 +143,14 @@ class ElementCounter:
 
     def begin_stream(self, stream: str, element: str, now: float) -> None:
         """Count a stream that no placement stands for."""
-        row = self._index.get(element)
-        if row is not None:
+        for row in self._on_device.get(element, ()):
             self.counts.open_now[row] += 1
             self.changed.add(row)
         self._recent.put(stream, (element,), now)
 
     def end_stream(self, stream: str, element: str, began: float, now: float) -> None:
         """Count a stream of ``begin_stream`` no more."""
-        row = self._index.get(element)
-        if row is not None:
+        for row in self._on_device.get(element, ()):
             self.counts.open_now[row] -= 1
             self.changed.add(row)
         self._recent.put(stream, (element,), began, now)
@@ -171,8 +178,7 @@ class ElementCounter:
     def _count(self, streams: Sequence[Stream], by: float) -> None:
         for elements, number in Counter([one.elements for one in streams]).items():
             for element in elements:
-                row = self._index.get(element)
-                if row is not None:
+                for row in self._on_device.get(element, ()):
                     self.counts.open_now[row] += by * number
                     self.changed.add(row)
         for one in streams:
@@ -183,5 +189,4 @@ class ElementCounter:
     def _rows(self, placement: Stream) -> list[tuple[int, float]]:
         elements = placement.elements
         share = (placement.expected_bytes or 0.0) / len(elements)
-        rows = (self._index.get(element) for element in elements)
-        return [(row, share) for row in rows if row is not None]
+        return [(row, share) for element in elements for row in self._on_device.get(element, ())]

@@ -8,7 +8,7 @@ began and the moment it ended.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,8 @@ class RecentStreams:
     def __init__(self) -> None:
         self._entries: deque[_Entry] = deque()
         self._known: dict[str, _Entry] = {}
-        self._index: Mapping[str, int] = {}
+        self._on_device: Mapping[str, Sequence[int]] = {}
+        self._device: Codes = np.zeros(0, dtype=np.int64)
         self._head = self._tail = 0
         self._began = np.zeros(_SIZE)
         self._ended = np.zeros(_SIZE)
@@ -44,13 +45,13 @@ class RecentStreams:
     def __contains__(self, stream: str) -> bool:
         return stream in self._known
 
-    def bind(self, index: Mapping[str, int]) -> None:
-        """Count along other rows from now on."""
-        self._index = index
+    def bind(self, on_device: Mapping[str, Sequence[int]], device: Codes) -> None:
+        """Count along other rows from now on: those of each element's device, and the first of each row's."""
+        self._on_device, self._device = on_device, device
         size = len(self._row)
         for entry in self._entries:
             for place, element in enumerate(entry.elements, entry.first):
-                self._row[place % size] = index.get(element, _NO_ROW)
+                self._row[place % size] = self._row_of(element)
 
     def put(self, stream: str, elements: tuple[str, ...], began: float, ended: float = np.inf) -> None:
         """Note when a stream began and, maybe, ended; said again, the last word counts."""
@@ -73,7 +74,7 @@ class RecentStreams:
                 continue
             entry = self._known[stream] = _Entry(stream, self._tail + len(rows), elements)
             fresh.append(entry)
-            rows += [self._index.get(element, _NO_ROW) for element in elements]
+            rows += map(self._row_of, elements)
             moments += [began] * len(elements)
         self._extend(rows, moments)
         self._entries.extend(fresh)
@@ -120,7 +121,11 @@ class RecentStreams:
         taken = np.nan_to_num(sampled_at, nan=-np.inf)[row]
         last, first = np.maximum(0.0, taken - began), np.maximum(0.0, taken - ended)
         there = np.exp(first / -window) - np.exp(last / -window)
-        return np.maximum(0.0, open_now + _per_row(row, there - np.isinf(ended), len(open_now)))
+        moved = _per_row(row, there - np.isinf(ended), len(open_now))
+        return np.maximum(0.0, open_now + moved[self._device])
+
+    def _row_of(self, element: str) -> int:
+        return self._on_device.get(element, (_NO_ROW,))[0]
 
     def _placed(self) -> tuple[Codes, Floats, Floats]:
         """Return the row, beginning and end of what is on any."""
@@ -140,7 +145,7 @@ class RecentStreams:
         self._tail += len(elements)
         size = len(self._row)
         for place, element in enumerate(elements, entry.first):
-            self._row[place % size] = self._index.get(element, _NO_ROW)
+            self._row[place % size] = self._row_of(element)
         return entry
 
     def _extend(self, rows: list[int], began: list[float]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +44,8 @@ class ElementTable:
 
     ``state_until`` is when each state ends by itself, infinite where it does not.
     ``numbered`` are elements whose target is a number, as that of an OST; ``stated`` has the kinds that are
-    not predicted, by name.
+    not predicted, by name.  ``device`` is the row of the first element on the same file system of the same
+    server: these share load and room.  ``shared`` are the rows of each device that has several.
     """
 
     environment: Environment
@@ -66,6 +67,8 @@ class ElementTable:
     pool_names: tuple[str | None, ...]
     numbered: Bools
     stated: Mapping[str, Floats]
+    device: Codes
+    shared: tuple[tuple[int, ...], ...]
 
     def __len__(self) -> int:
         return len(self.elements)
@@ -103,7 +106,20 @@ def element_table(environment: Environment) -> ElementTable:
         pool_names=tuple(pools),
         numbered=np.array([element.target.isdecimal() for element in elements], dtype=np.bool_),
         stated=_stated(elements),
+        **_devices(elements),
     )
+
+
+def _devices(elements: tuple[Element, ...]) -> dict[str, Any]:
+    on: dict[tuple[str, str], list[int]] = {}
+    for row, element in enumerate(elements):
+        if element.file_system:
+            on.setdefault((element.server, element.file_system), []).append(row)
+    shared = tuple(tuple(rows) for rows in on.values() if len(rows) > 1)
+    device = np.arange(len(elements))
+    for rows in shared:
+        device[list(rows)] = rows[0]
+    return {"device": device, "shared": shared}
 
 
 def _stated(elements: tuple[Element, ...]) -> dict[str, Floats]:
@@ -199,7 +215,8 @@ def observation_table(
 ) -> ObservationTable:
     """Line observations up with the elements, and take every element for as fast as described.
 
-    Observations of elements the site does not describe are left out.  A negative or infinite
+    Observations of elements the site does not describe are left out; one that the monitor does not know has
+    those of another on its device.  A negative or infinite
     number counts as unknown, and an average that is unknown is taken to equal the current rate.  ``between``
     is called before each column.
     """
@@ -208,6 +225,12 @@ def observation_table(
         row = table.index.get(observation.element)
         if row is not None:
             rows[row] = observation
+    for shared in table.shared:
+        known = next((one for row in shared if (one := rows[row]) and one.state == "ok"), None)
+        for row in shared:
+            if rows[row] is None and known is not None:  # what may be created is the other union's word
+                name = table.elements[row].id
+                rows[row] = replace(known, element=name, read_only=False, no_create=False)
 
     def column(read: Callable[[Observation], float | None]) -> Floats:
         between()
