@@ -83,7 +83,6 @@ class SelectionServiceDouble:
             "notes": [],
         }
         self.node_selection: JSON = {"requirements": [], "candidates": [], "refused": [], "notes": []}
-        self.nodes: list[JSON] = []
         self.node_classes: list[JSON] = []
         self.calibration: JSON | None = None
         self.passed_over: list[JSON] = []
@@ -123,8 +122,6 @@ class SelectionServiceDouble:
             return 200, self.selection
         if path == "/v1/nodes/selections":
             return 200, self.node_selection
-        if path == "/v1/nodes":
-            return 200, {"nodes": self.nodes}
         if path == "/v1/node-classes":
             return 200, {"node_classes": self.node_classes}
         if path.startswith("/v1/nodes/") and path.endswith("/calibration"):

@@ -295,23 +295,6 @@ def test_an_element_the_monitor_never_saw(examine, service, seen):
     assert seen is None or "no such mount point" in text
 
 
-def test_an_element_that_is_hidden_from_the_monitor(examine, service, tmp_path):
-    service.elements[0].update(observation=None, target="/home/b1")
-    assert "/home/b1 lies below /home, which ProtectHome=yes hides" in said(examine(), "data of elements")
-    shut = tmp_path / "shut"
-    shut.mkdir(0o700)
-    service.elements[0].update(target=f"{shut}/b1")
-    assert f"{shut} lets not everybody in" in said(examine(), "data of elements")
-
-
-def test_a_machine_that_is_known_by_two_names(examine, service):
-    heard = {"since": 1.0, "heard_at": 2.0, "version": "0.1.0", "open_placements": 0}
-    service.nodes = [{"node": one, **heard} for one in ("n1", "n1.hpc.example.org", "n2.hpc.example.org")]
-    text = said(examine(), "names of nodes", "warning")
-    assert "n1 and n1.hpc.example.org: if that is one machine" in text
-    assert "n2" not in text
-
-
 def test_an_element_whose_load_is_not_seen(examine, service):
     service.elements[0]["observation"].update(
         detail="no rates: nvme0n1 has counted nothing", read_bytes_per_second={}, write_bytes_per_second={}

@@ -1,0 +1,41 @@
+"""Links of ``ses doctor``, each looked at alone."""
+
+from types import SimpleNamespace
+
+from ses.doctor.service import check_node_names
+from ses.doctor.shared_memory import check_segments
+from ses.union.hidden import hidden
+from ses_client.answers.nodes import HeardNode, HeardNodes
+
+
+def test_who_holds_all_segments_is_named_with_what_to_do(tmp_path):
+    listed, limit = tmp_path / "shm", tmp_path / "shmmni"
+    row = "0 {} 1600 4096 1 1 0 {} 0 0 0 0 0 0 4096 0\n"
+    limit.write_text("100\n")
+    listed.write_text("key\n" + "".join(row.format(number, 65534 if number else 0) for number in range(84)))
+    assert check_segments(listed, limit) == []
+    with listed.open("a") as file:
+        file.write(row.format(84, 12345))
+    (found,) = check_segments(listed, limit)
+    assert "85 of 100 segments are in use, 83 of them by nobody" in found.detail
+    assert "sysctl kernel.shmmni=200" in found.mend
+    assert check_segments(tmp_path / "none", limit) == []
+
+
+def test_what_hides_a_branch_from_the_monitor_is_named_with_what_to_do(tmp_path):
+    ((cause, step),) = hidden(["/home/b1"])
+    assert cause.startswith("/home/b1 lies below /home, which ProtectHome=yes hides")
+    assert "ProtectHome=read-only" in step
+    shut = tmp_path / "shut"
+    shut.mkdir(0o700)
+    assert any(cause.startswith(f"{shut} lets not everybody in") for cause, _ in hidden([f"{shut}/b1"]))
+    shut.chmod(0o711)
+    assert not any(cause.startswith(f"{shut} ") for cause, _ in hidden([f"{shut}/b1"]))
+
+
+def test_a_machine_that_is_known_by_two_names_is_named():
+    names = ("n1", "n1.hpc.example.org", "n2.hpc.example.org")
+    heard = HeardNodes(tuple(HeardNode(one, 1.0, 2.0, "0.1.0", 0) for one in names))
+    (found,) = check_node_names(SimpleNamespace(nodes=lambda: heard))
+    assert "knows n1 and n1.hpc.example.org: if that is one machine" in found.detail
+    assert "ses-agent --node" in found.mend
