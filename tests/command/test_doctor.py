@@ -264,10 +264,7 @@ def test_a_monitor_that_is_away(examine, service):
     checks = examine()
     assert "does not answer the service" in said(checks, "monitor")
     assert "monitor" in said(checks, "data of elements", "skipped")
-
-
-def test_a_service_without_a_monitor(examine, service):
-    service.monitor.update(url=None, reachable=False)
+    service.monitor["url"] = None
     assert "--monitor-url" in said(examine(), "monitor")
 
 
@@ -275,11 +272,7 @@ def test_an_element_with_old_data(examine, service):
     service.elements[0]["observation"].update(state="stale", age_seconds=42.0)
     assert "union/b1: last seen 42 s ago" in said(examine(), "data of elements")
     assert "See whether its exporter answers: http" in said(examine(), "data of elements")
-
-
-def test_an_element_with_old_data_that_the_monitor_sees_by_itself(examine, service):
-    seen = {"state": "stale", "age_seconds": 42.0, "target": "this node, /srv/union"}
-    service.elements[0]["observation"].update(seen)
+    service.elements[0]["observation"]["target"] = "this node, /srv/union"  # the monitor sees it by itself
     text = said(examine(), "data of elements")
     assert "Look on the machine of the monitor: smed-monitor check" in text
     assert "exporter" not in text
@@ -320,21 +313,14 @@ def test_an_exporter_that_fails(examine, service):
     assert "HTTP status 401" in said(examine(), "exporter")
 
 
-def test_a_mount_that_is_not_a_union(examine):
+def test_a_mount_that_is_no_union_is_not_mounted_or_does_not_exist(examine, service, tmp_path):
     assert "is not the mount point of a mergerfs union" in said(examine(), "union mount")
-
-
-def test_a_union_that_is_not_mounted(examine, service, tmp_path):
-    (tmp_path / "union").mkdir()
     service.elements[0]["mount_point"] = str(tmp_path / "union")
+    assert str(tmp_path / "union") in said(examine(), "union mount")
+    (tmp_path / "union").mkdir()
     text = said(examine(), "union mount")
     assert "nothing is mounted" in text
     assert "mergerfs -o" in text
-
-
-def test_a_mount_point_that_does_not_exist(examine, service, tmp_path):
-    service.elements[0]["mount_point"] = str(tmp_path / "nowhere")
-    assert str(tmp_path / "nowhere") in said(examine(), "union mount")
 
 
 def test_a_staging_directory_somebody_else_can_write(examine, tmp_path):

@@ -148,7 +148,8 @@ def check_rates(elements: Sequence[Element]) -> list[Finding]:
     return [
         warning(
             RATES,
-            f"It is not described what these give at best: {named}. Only load and free space decide there.",
+            f"It is not described what these give at best: {named}. They meet no requirement of a rate; "
+            "the programs that use them order them.",
             "Measure it: ses calibrate --all --yes --turtle FILE, then ses kb import FILE",
         )
     ]
