@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from conftest import PASSWORDS, Visitor
 from flask import Flask, url_for
 from ses_webface.app import create_app
 from ses_webface.settings import Settings
 from ses_webface.web_security import open_to_all
 from werkzeug.test import Client, TestResponse
 
-PREFIX = "/qstorman"
+PREFIX, PASSWORD = "/qstorman", "may change the site"
 LINKS = re.compile(r'(?:href|src|action|formaction|hx-get|hx-post)="(/[^"]*)"')
 
 
@@ -23,7 +22,6 @@ LINKS = re.compile(r'(?:href|src|action|formaction|hx-get|hx-post)="(/[^"]*)"')
 def portal(settings: Settings, site: Any, clock: Any, hasher: Any, compiled_pages: Any) -> Flask:
     made = create_app(replace(settings, behind_proxy=True), selection=site, clock=clock, hasher=hasher)
     made.jinja_env.bytecode_cache = compiled_pages
-    made.extensions["ses_webface"].accounts.add("root", PASSWORDS["root"], is_admin=True)
     made.add_url_rule(
         "/where",
         view_func=open_to_all(lambda: url_for("accounts.oidc_back", _external=True)),
@@ -33,7 +31,7 @@ def portal(settings: Settings, site: Any, clock: Any, hasher: Any, compiled_page
 
 
 @pytest.fixture
-def visitor(portal: Flask) -> Visitor:
+def behind(portal: Flask, visitor: Any) -> Any:
     """Somebody who reaches it through a proxy that takes the prefix away."""
 
     def proxy(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
@@ -46,20 +44,20 @@ def visitor(portal: Flask) -> Visitor:
         answer: Iterable[bytes] = portal.wsgi_app(environ, start)
         return answer
 
-    return Visitor(Client(proxy, TestResponse))  # type: ignore[arg-type]
+    return replace(visitor, client=Client(proxy, TestResponse))
 
 
-def enter(visitor: Visitor, wanted: str = "") -> TestResponse:
-    data = {"name": "root", "password": PASSWORDS["root"], "next": wanted}
-    return visitor.post(f"{PREFIX}/sign-in", data)
+def enter(behind: Any, wanted: str = "") -> Any:
+    data = {"name": "root", "password": PASSWORD, "next": wanted}
+    return behind.post(f"{PREFIX}/sign-in", data)
 
 
-def test_every_address_of_every_page_lies_below_the_prefix(visitor: Visitor) -> None:
-    assert enter(visitor).location == f"{PREFIX}/requirements"
+def test_every_address_of_every_page_lies_below_the_prefix(behind: Any) -> None:
+    assert enter(behind).location == f"{PREFIX}/requirements"
     ahead, seen = [f"{PREFIX}/"], set[str]()
     while ahead:
         path = ahead.pop()
-        answer = visitor.get(path)
+        answer = behind.get(path)
         assert answer.status_code in (200, 302, 303, 405), (path, answer.status_code)
         found = [answer.location] if answer.location else []
         if answer.mimetype == "text/html":
@@ -74,16 +72,16 @@ def test_every_address_of_every_page_lies_below_the_prefix(visitor: Visitor) -> 
     assert any(one.endswith(".css") for one in seen), seen
 
 
-def test_cookies_and_ways_back_lie_below_the_prefix(visitor: Visitor) -> None:
-    asked = visitor.get(f"{PREFIX}/files?job=1")
+def test_cookies_and_ways_back_lie_below_the_prefix(behind: Any) -> None:
+    asked = behind.get(f"{PREFIX}/files?job=1")
     assert asked.location == f"{PREFIX}/sign-in?next={PREFIX}/files?job%3D1"
-    answer = enter(visitor, f"{PREFIX}/files?job=1")
+    answer = enter(behind, f"{PREFIX}/files?job=1")
     assert answer.location == f"{PREFIX}/files?job=1"
     cookies = answer.headers.getlist("Set-Cookie")
     assert len(cookies) == 2
     assert all(f"Path={PREFIX}/" in one and "Secure" in one for one in cookies), cookies
-    assert visitor.get(answer.location).status_code == 200
-    where = visitor.get(f"{PREFIX}/where")
+    assert behind.get(answer.location).status_code == 200
+    where = behind.get(f"{PREFIX}/where")
     assert where.get_data(as_text=True) == f"https://hpc.example.org{PREFIX}/sign-in/oidc/back"
 
 
