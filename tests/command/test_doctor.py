@@ -296,6 +296,13 @@ def test_an_element_whose_load_is_not_seen(examine, service):
     assert "The load of union/b1 is not seen (no rates: nvme0n1 has counted nothing)" in text
 
 
+def test_an_ost_the_monitor_never_saw(examine, service):
+    service.elements[0].update(backend="lustre", target="3", observation=None)
+    text = said(examine(), "data of elements")
+    assert "Lustre exporter" in text
+    assert "mount_point" not in text
+
+
 def test_many_elements_without_data_are_counted_not_listed(examine, service):
     service.elements = [element(f"b{number}", "/", f"/b{number}", None) for number in range(50)]
     found = [one for one in examine() if one["link"] == "data of elements"]

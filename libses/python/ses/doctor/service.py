@@ -172,7 +172,9 @@ def _stale(one: Element) -> Finding:
         return fault(
             DATA,
             f"{one.id} was never seen by the monitor{reason}.",
-            "Give it an [[element]] in smed.toml whose mount_point or device its exporter reports.",
+            "Give smed.toml a [[target]] for the Lustre exporter of its server: see docs/lustre.md."
+            if one.backend == "lustre"
+            else "Give it an [[element]] in smed.toml whose mount_point or device its exporter reports.",
         )
     age = "unknown" if seen.age_seconds is None else f"{seen.age_seconds:.0f} s"
     reason = f" ({seen.detail})" if seen.detail else ""
@@ -208,7 +210,7 @@ def check_exporters(elements: Sequence[Element]) -> list[Finding]:
 
 
 def _exporter(url: str) -> Finding:
-    mend = "Start prometheus-node-exporter there, or correct the target's url in smed.toml."
+    mend = "Start the exporter there, or correct the target's url in smed.toml."
     try:
         response = urllib3.request("GET", url, timeout=_LIMIT_SECONDS, retries=False, preload_content=False)
         status = response.status
