@@ -13,8 +13,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import lov_blobs as lov
 from layout_library import LayoutLibrary
-from lustre_mount import LustreMount, build_standin
+from lustre_mount import LOV, POOLS, REAL, REAL_NEEDS, LustreMount, build_standin, osts_of
 from placed_programs import LIST, PROBE, AgentDouble, Site
 
 OSTS = 6
@@ -28,30 +29,46 @@ def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def lustre(tmp_path: Path, standin: Path) -> Iterator[LustreMount]:
-    """A stand-in of six OSTs seen by two clients; pools fast (0-2), slow (3-4), small (5), empty."""
+def lustre(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LustreMount]:
+    """A stand-in of six OSTs seen by two clients, or a fresh directory on SES_TEST_LUSTRE; see POOLS."""
     if os.geteuid() != 0:
         pytest.skip("mounting a file system needs root")
     for parent in (tmp_path, *tmp_path.parents):  # other users must get through
         if parent == Path(tempfile.gettempdir()) or parent == parent.parent:
             break
         parent.chmod(parent.stat().st_mode | 0o011)
+    if REAL:
+        with tempfile.TemporaryDirectory(dir=REAL) as made:
+            Path(made).chmod(0o755)
+            yield LustreMount(Path(made), OSTS, None)
+        return
     store, path, other = tmp_path / "store", tmp_path / "lustre", tmp_path / "other"
     for directory in (path, other, store / "control/pools", *(store / f"ost{n:04x}" for n in range(OSTS))):
         directory.mkdir(parents=True)
+    standin = request.getfixturevalue("standin")
     subprocess.run([standin, store, path, other], check=True, timeout=60)
-    mount = LustreMount(path, other, store, OSTS)
+    mount = LustreMount(path, OSTS, (other, store))
     try:
-        mount.pool("fast", 0, 1, 2)
-        mount.pool("slow", 3, 4)
-        mount.pool("small", 5)
-        mount.pool("empty")
+        for name, members in POOLS.items():
+            mount.pool(name, *members)
         yield mount
     finally:
         mount.gate.open()
         for mounted in (path, other):
             if subprocess.run(["umount", mounted], check=False, capture_output=True, timeout=60).returncode:
                 subprocess.run(["umount", "-l", mounted], check=False, timeout=60)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def real_lustre() -> None:
+    """Say at once what SES_TEST_LUSTRE lacks."""
+    for name, members in POOLS.items() if REAL else ():
+        with tempfile.TemporaryDirectory(dir=REAL) as made:
+            os.setxattr(made, LOV, lov.plain(count=len(members), pool=name))
+            file = Path(made) / "file"
+            file.write_text("text")
+            if members and set(osts_of(file)) != set(members):
+                pytest.exit(REAL_NEEDS, 2)
 
 
 @pytest.fixture(scope="session")
@@ -77,7 +94,8 @@ def site(lustre: LustreMount, public_wrapper: Path, probe: Path, tmp_path: Path)
     try:
         yield site
     finally:
-        lustre.gate.open()
+        if lustre.behind:
+            lustre.gate.open()
         agent.close()
 
 

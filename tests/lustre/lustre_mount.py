@@ -1,4 +1,8 @@
-"""A mounted stand-in for Lustre: its OSTs, pools and defaults, as an administrator would set them up."""
+"""A mounted stand-in for Lustre: its OSTs, pools and defaults, as an administrator would set them up.
+
+With SES_TEST_LUSTRE=DIRECTORY the tests run in a directory of a real Lustre of six OSTs instead (REAL_NEEDS),
+and what only the stand-in can do is skipped.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import lov_blobs as lov
+import pytest
 
+REAL = os.environ.get("SES_TEST_LUSTRE")
+POOLS = {"fast": (0, 1, 2), "slow": (3, 4), "small": (5,), "empty": ()}
+REAL_NEEDS = f"SES_TEST_LUSTRE must be a directory on a Lustre of OSTs 0 to 5, with the pools {POOLS}"
 LOV = "lustre.lov"
 DELAY = os.O_NOCTTY | 0o20000  # O_ASYNC has no name in os
 PATIENCE_SECONDS = 60
@@ -26,18 +34,39 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
 
 @dataclass(frozen=True)
 class LustreMount:
-    """One client of the stand-in (or two), and what lies behind it."""
+    """One client of the stand-in (or two), and what lies behind it; or a directory on a real Lustre."""
 
     path: Path
-    other: Path  # the same file system as another client has it
-    store: Path
     osts: int
+    behind: tuple[Path, Path] | None  # of the stand-in
+
+    def _behind(self) -> tuple[Path, Path]:
+        if self.behind is None:
+            pytest.skip("only the stand-in can do this")
+        return self.behind
+
+    @property
+    def other(self) -> Path:
+        """The same file system as another client has it."""
+        return self._behind()[0]
+
+    @property
+    def store(self) -> Path:
+        return self._behind()[1]
+
+    @property
+    def root(self) -> Path:
+        """The file system's, whose default is changed and which an agent serves."""
+        self._behind()
+        return self.path
 
     def pool(self, name: str, *members: int) -> None:
         (self.store / "control/pools" / name).write_text(" ".join(map(str, members)))
 
     def members(self, name: str) -> tuple[int, ...]:
         """The OSTs of a pool; none of one that does not exist."""
+        if self.behind is None:
+            return POOLS.get(name, ())
         file = self.store / "control/pools" / name
         return tuple(int(word) for word in file.read_text().split()) if file.exists() else ()
 
@@ -56,6 +85,7 @@ class LustreMount:
 
     def all_requests(self) -> tuple[int, ...]:
         """The same, and OST_STATFS."""
+        self._behind()
         return tuple(int(word) for word in os.getxattr(self.path, "standin.requests").split())
 
     @property

@@ -222,7 +222,7 @@ def chain(
     running: list[tuple[Agent, ServiceDouble]] = []
 
     def start(targets: dict[str, str]) -> tuple[Agent, ServiceDouble]:
-        service = ServiceDouble(lustre.path, {name: Path(to) for name, to in targets.items()}, "lustre")
+        service = ServiceDouble(lustre.root, {name: Path(to) for name, to in targets.items()}, "lustre")
         agent = Agent(binary, tmp_path, service.url)
         running.append((agent, service))
         agent.wait_for("service found")

@@ -44,7 +44,7 @@ def chain(lustre: LustreMount, parameters: Path, tmp_path: Path) -> Iterator[Sta
     running: list[tuple[Agent, ServiceDouble]] = []
 
     def start(*targets: str, options: tuple[str, ...] = ()) -> tuple[Agent, ServiceDouble]:
-        service = ServiceDouble(lustre.path, {f"union/{to}": Path(to) for to in targets}, "lustre")
+        service = ServiceDouble(lustre.root, {f"union/{to}": Path(to) for to in targets}, "lustre")
         agent = Agent(binary, tmp_path, service.url, *options)
         running.append((agent, service))
         agent.wait_for("service found")

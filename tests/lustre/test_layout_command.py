@@ -195,7 +195,7 @@ def test_own_default_that_states_little_is_completed_by_the_root_before_and_afte
 ) -> None:
     directory = lustre.path / "directory"
     directory.mkdir()
-    os.setxattr(lustre.path, LOV, lov.plain(count=3, size=2 << 20))
+    os.setxattr(lustre.root, LOV, lov.plain(count=3, size=2 << 20))
     os.setxattr(directory, LOV, lov.plain(count=2))
     chosen("5", "fast")
     assert run("apply", directory).exit_code == 0

@@ -126,7 +126,7 @@ def test_partial_default_whose_root_cannot_be_reached_is_left_to_the_plain_call(
     site: Site, tmp_path: Path
 ) -> None:
     """A part of the file system is mounted elsewhere, as into a container."""
-    os.setxattr(site.lustre.path, LOV, lov.plain(count=3, size=2 << 20))
+    os.setxattr(site.lustre.root, LOV, lov.plain(count=3, size=2 << 20))
     directory = site.lustre.path / "part"
     directory.mkdir()
     os.setxattr(directory, LOV, lov.plain(count=2))

@@ -160,7 +160,7 @@ def test_default_comes_from_the_directory_or_the_root(lustre: LustreMount) -> No
     directory = lustre.path / "directory"
     directory.mkdir()
     assert layout_of(directory) is None
-    os.setxattr(lustre.path, LOV, lov.plain(pool="slow", count=1))
+    os.setxattr(lustre.root, LOV, lov.plain(pool="slow", count=1))
     assert layout_of(directory) == lov.plain(pool="slow", count=1)
     os.setxattr(directory, LOV, lov.plain(pool="small", count=1))
     (directory / "file").write_bytes(b"x")
@@ -183,7 +183,7 @@ def test_defaults_combine_field_by_field_as_measured(
 ) -> None:
     directory = lustre.path / "directory"
     directory.mkdir()
-    os.setxattr(lustre.path, LOV, lov.plain(count=3, size=2 << 20))
+    os.setxattr(lustre.root, LOV, lov.plain(count=3, size=2 << 20))
     os.setxattr(directory, LOV, own)
     assert layout_of(directory) == own  # a client sees the directory's own bytes alone
     (directory / "file").touch()
@@ -194,7 +194,7 @@ def test_defaults_combine_field_by_field_as_measured(
 def test_pool_and_offset_come_from_the_root_together(lustre: LustreMount) -> None:
     directory = lustre.path / "directory"
     directory.mkdir()
-    os.setxattr(lustre.path, LOV, lov.plain(count=1, pool="slow", offset=4))
+    os.setxattr(lustre.root, LOV, lov.plain(count=1, pool="slow", offset=4))
     os.setxattr(directory, LOV, lov.plain(count=0, size=65536))
     (directory / "file").touch()
     assert osts_of(directory / "file") == (4,)
