@@ -9,7 +9,7 @@ from pathlib import Path
 
 import lov_blobs as lov
 import pytest
-from lustre_mount import layout_of, osts_of
+from lustre_mount import LOV, layout_of, osts_of
 from placed_programs import LIST, LUSTRE, POOL, Site
 from ses_core.layout import Kind
 from table_double import CREATED, NOT_CREATED, ClaimsDouble, TableDouble
@@ -97,6 +97,45 @@ def test_pool_of_an_element_is_written(site: Site, table: TableDouble, claims: C
     assert lov.read_plain(layout).pool == "slow"
     (claim,) = claims.claims()
     assert (claim.rows, claim.outcome) == ((2,), CREATED)
+
+
+@pytest.mark.parametrize("form", [LIST, POOL])
+@pytest.mark.parametrize("osts", [1, 2, 4])
+def test_file_is_as_wide_as_its_directory_says(
+    site: Site, table: TableDouble, claims: ClaimsDouble, osts: int, form: int
+) -> None:
+    """The width is the site's, the OSTs are the chosen ones, which may each have a pool of their own."""
+    for row in range(OSTS):
+        table.place(row, f"lfs/OST{row:04x}", index=row, form=form, pool=f"only{row}", members=(row,))
+        site.lustre.pool(f"only{row}", row)
+    os.setxattr(site.lustre.path, LOV, lov.plain(count=osts))
+    site.create("file")
+    (claim,) = claims.claims()
+    assert (claim.outcome, len(claim.rows)) == (CREATED, osts)
+    assert osts_of(site.lustre.path / "file") == claim.rows
+
+
+def test_file_is_wider_than_its_directory_says_where_the_need_is(
+    site: Site, table: TableDouble, claims: ClaimsDouble
+) -> None:
+    os.setxattr(site.lustre.path, LOV, lov.plain(count=2))
+    claims.need(0, (Kind.CURRENT_WRITE, False, False, 2.5e8, 1.0))
+    site.create("file")
+    (claim,) = claims.claims()
+    assert (claim.outcome, len(claim.rows)) == (CREATED, 3)
+    assert osts_of(site.lustre.path / "file") == claim.rows
+
+
+@pytest.mark.parametrize(
+    "default", [lov.plain(count=lov.ALL), lov.plain(pattern=lov.RAID0 | lov.OVERSTRIPING, count=12)]
+)
+def test_file_that_is_to_lie_everywhere_is_left_to_the_site(
+    site: Site, table: TableDouble, claims: ClaimsDouble, default: bytes
+) -> None:
+    os.setxattr(site.lustre.path, LOV, default)
+    assert "written=4" in site.create("file")
+    assert set(osts_of(site.lustre.path / "file")) == set(range(OSTS))
+    assert (claims.claims(), site.agent.asks) == ([], [])
 
 
 def test_refused_list_of_a_choice_becomes_its_pool(

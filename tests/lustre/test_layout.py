@@ -93,6 +93,20 @@ def test_second_mirror_stays(library: LayoutLibrary) -> None:
     assert changed(MIRRORED, library.edit(MIRRORED, LIST, osts=[3, 4])) == [0]
 
 
+def test_pool_is_not_given_where_another_component_would_take_it_over(library: LayoutLibrary) -> None:
+    """Lustre fills in the pool of the component before, where there are several mirrors."""
+    parts = [
+        lov.Part(lov.plain(count=1), 0, 1 << 30),
+        lov.Part(lov.plain(count=lov.ALL), 1 << 30, lov.EOF),
+        lov.Part(lov.plain(count=1), 0, lov.EOF),
+    ]
+    mirrored, alone = lov.composite(parts, mirrors=2), lov.composite(parts[:2])
+    with pytest.raises(OSError, match="ENOTSUP"):
+        library.edit(mirrored, POOL, pool="flash")
+    assert changed(mirrored, library.edit(mirrored, LIST, osts=[3])) == [0]
+    assert changed(alone, library.edit(alone, POOL, pool="flash")) == [0]
+
+
 def test_component_with_objects_stays(library: LayoutLibrary) -> None:
     assert changed(INSTANTIATED, library.edit(INSTANTIATED, POOL, pool="flash")) == [1]
 

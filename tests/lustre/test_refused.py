@@ -42,6 +42,7 @@ def test_refused_list_becomes_the_pool(site: Site, trouble: str, error: int, fla
 def test_refused_list_without_a_pool_becomes_the_default(
     site: Site, trouble: str, error: int, flags: int
 ) -> None:
+    site.put(LIST, [4, 3])
     os.setxattr(site.lustre.path, LOV, lov.plain(pool="fast", count=2))
     site.lustre.trouble(4, trouble)
     assert "written=4" in site.create("file", flags)

@@ -44,7 +44,7 @@ def test_standin_counts_what_was_counted_on_lustre(lustre: LustreMount, director
     def plain(name: str) -> None:
         os.close(os.open(directory / name, EXCLUSIVE))
 
-    def by_hand(name: str, *, look: bool = False, read: bool = False) -> None:
+    def by_hand(name: str, *, look: bool = False, read: bool = False, again: bool = False) -> None:
         if look:
             directory.stat()
         fd = os.open(directory / name, EXCLUSIVE | DELAY)
@@ -52,6 +52,8 @@ def test_standin_counts_what_was_counted_on_lustre(lustre: LustreMount, director
         os.setxattr(fd, LOV, lov.plain(count=1))
         if read:
             os.getxattr(fd, LOV)
+        if again:
+            os.close(os.open(directory / name, os.O_PATH))
         os.close(fd)
 
     names = range(CREATES)
@@ -59,6 +61,7 @@ def test_standin_counts_what_was_counted_on_lustre(lustre: LustreMount, director
     assert cost(lustre, lambda: [by_hand(f"b{n}") for n in names]) == (200, 200)
     assert cost(lustre, lambda: [by_hand(f"c{n}", read=True) for n in names]) == (200, 200)
     assert cost(lustre, lambda: [by_hand(f"d{n}", look=True) for n in names]) == (300, 200)
+    assert cost(lustre, lambda: [by_hand(f"e{n}", again=True) for n in names]) == (300, 200)
     assert cost(lustre, lambda: [directory.stat() for _ in names]) == (1, 0)
 
 

@@ -12,6 +12,7 @@
 
 #include "agent/breaker.h"
 #include "backends/answer.h"
+#include "runtime/fd_path.h"
 #include "runtime/sys.h"
 #include "settings/settings.h"
 
@@ -73,9 +74,11 @@ static int move_up(int fd) {
   return moved;
 }
 
-int ses_ask_open_handle(int dirfd, const char *path) {
-  int fd = ses_sys_openat(dirfd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
-  return fd >= 0 && fd <= 2 ? move_up(fd) : fd;
+int ses_ask_open_handle(int fd) {
+  char path[SES_FD_PATH_MAX];
+  ses_fd_path(fd, path);
+  int handle = ses_sys_openat(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
+  return handle >= 0 && handle <= 2 ? move_up(handle) : handle;
 }
 
 static int peer_is_trusted(int fd) {

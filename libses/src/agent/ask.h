@@ -33,9 +33,10 @@ enum ses_place_status ses_ask_open(struct ses_conversation *conversation, struct
 enum ses_place_status ses_ask_wait(struct ses_conversation *conversation,
                                    struct ses_answer *answer);
 
-/* An O_PATH descriptor of the created file to send with the report: it gives no access, holds no
- * lock, and its close is no close of the file.  -errno when there is none to be had. */
-int ses_ask_open_handle(int dirfd, const char *path);
+/* An O_PATH descriptor of the created file FD to send with the report: it gives no access, holds no
+ * lock, and its close is no close of the file.  Opened through /proc, which asks the file system
+ * nothing.  -errno when there is none to be had. */
+int ses_ask_open_handle(int fd);
 
 /* Send REPORT (its header is filled in here), with HANDLE unless that is negative or cannot be
  * sent, and close both.  Never waits; a lost report costs the agent some knowledge, the program

@@ -45,6 +45,13 @@ bool ses_backend_suits_in_place(const char *name, int flags) {
   return true;
 }
 
+unsigned ses_backend_width_in_place(struct ses_creation *creation) {
+  for (size_t i = 0; i < ROWS; i++)
+    if (rows[i]->in_place && rows[i]->width)
+      return rows[i]->width(creation);
+  return 0;
+}
+
 int ses_backend_create(struct ses_creation *creation) {
   const struct ses_backend_row *row = row_of(creation->answer);
   return row ? row->create(creation) : -ENOSYS;

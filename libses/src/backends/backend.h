@@ -31,6 +31,8 @@ struct ses_creation {
   int strayed;
 };
 
+#define SES_WIDTH_ALL 0xffffu
+
 struct ses_backend_row {
   enum ses_backend backend;
   unsigned long file_system; /* f_type of statfs(): what such a mount looks like from outside */
@@ -41,6 +43,9 @@ struct ses_backend_row {
   bool (*accepts)(const struct ses_answer *answer);
   /* False: leave a file of this NAME, opened with FLAGS, to the original call.  NULL: all suit. */
   bool (*suits)(const char *name, int flags);
+  /* How many elements the directory's own rules spread a file over, SES_WIDTH_ALL: as many as there
+   * are; 0: they do not say.  NULL: one. */
+  unsigned (*width)(struct ses_creation *creation);
   /* Create and open.  A descriptor, or -errno of the step that failed; then everything is undone
    * and the original call has to be made. */
   int (*create)(struct ses_creation *creation);
@@ -58,6 +63,9 @@ bool ses_backend_is_in_place(const struct ses_answer *answer);
 
 /* True when a create in place of NAME with FLAGS is one for the back ends that work so. */
 bool ses_backend_suits_in_place(const char *name, int flags);
+
+/* As a row's width(), of a file that is made in place. */
+unsigned ses_backend_width_in_place(struct ses_creation *creation);
 
 /* Create as the accepted answer in CREATION says. */
 int ses_backend_create(struct ses_creation *creation);

@@ -32,6 +32,7 @@
 #include "lustre/layout.h"
 #include "request/need.h"
 #include "runtime/area.h"
+#include "runtime/fd_path.h"
 #include "runtime/large.h"
 #include "runtime/sys.h"
 
@@ -48,6 +49,8 @@ _Static_assert(SES_OSTS_MAX == SES_LOV_OSTS_MAX, "every list in an answer fits i
 _Static_assert(SES_LUSTRE_POOL == (int)SES_LOV_POOL && SES_LUSTRE_LIST == (int)SES_LOV_LIST &&
                    SES_LUSTRE_OFFSET == (int)SES_LOV_OFFSET,
                "forms have the same numbers in answers and in layouts");
+
+_Static_assert(SES_WIDTH_ALL == SES_LOV_ALL_OSTS, "widths are stripe counts");
 
 /* One create under way. */
 struct making {
@@ -263,12 +266,12 @@ static bool is_replaced(const struct making *making) {
 /* The file has no objects and our layouts were refused: the site's default, or nothing at all. */
 static __attribute__((noinline)) int fall_back(struct making *making) {
   char *name = making->area->path;
-  ses_lustre_name_fd(making->fd, name);
+  ses_fd_path(making->fd, name);
   int held = ses_sys_openat(AT_FDCWD, name, O_PATH | O_CLOEXEC, 0);
   const char *handle = held >= 0 ? name : NULL; /* no /proc, or no descriptor left */
   bool lent = !(making->mode & S_IWUSR);
   if (held >= 0)
-    ses_lustre_name_fd(held, name);
+    ses_fd_path(held, name);
   if (lent)
     ses_sys2(SYS_fchmod, making->fd, (long)(making->mode | S_IRUSR | S_IWUSR));
   int failed = open_plainly(making, handle);
@@ -353,11 +356,26 @@ static int create(struct ses_creation *creation) {
   return fd;
 }
 
+static unsigned width(struct ses_creation *creation) {
+  struct area *area = take_area();
+  if (!area)
+    return 0;
+  area->making = (struct making){.creation = creation, .area = area};
+  creation->stat = &area->stat;
+  unsigned stripes =
+      inherit(&area->making) == 0
+          ? ses_lov_width(area->inherited, (size_t)area->making.inherited, &area->work)
+          : 0;
+  ses_area_give_back(&area->owner);
+  return stripes;
+}
+
 const struct ses_backend_row ses_backend_lustre = {
     .backend = SES_BACKEND_LUSTRE,
     .file_system = LL_SUPER_MAGIC,
     .in_place = true,
     .accepts = accepts,
     .suits = suits,
+    .width = width,
     .create = create,
 };

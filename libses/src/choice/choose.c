@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/answer.h"
+#include "backends/backend.h"
 #include "choice/needs.h"
 #include "runtime/area.h"
 #include "runtime/cache.h"
@@ -70,32 +71,57 @@ static void count_claims(const struct ses_spot *spot, struct area *area, size_t 
   }
 }
 
-/* The rows, into area->rows: one, or on Lustre as many as there are stripes.  Where the first is of
- * a pool, the file system takes care of the rest. */
-static __attribute__((noinline)) unsigned
-choose_rows(const struct ses_spot *spot, const struct ses_core_query *query, struct area *area) {
+static unsigned members_of(const struct ses_table_place *place) {
+  unsigned members = 0;
+  for (unsigned i = 0; i < SES_MEMBER_WORDS; i++)
+    members += (unsigned)__builtin_popcountll(place->members[i]);
+  return members;
+}
+
+/* Is a choice of it one of a pool, of whose OSTs the file system chooses? */
+static bool is_shared_pool(const struct ses_table_place *place) {
+  return word(&place->lustre_form) == SES_LUSTRE_POOL && members_of(place) != 1;
+}
+
+static bool has_index(const struct ses_table_place *place) {
+  return word(&place->index) <= UINT16_MAX;
+}
+
+/* The rows, into area->rows: one, or on Lustre as many as there are stripes, and at least WIDTH.
+ * Where the first is of a pool of several OSTs, the file system takes care of the rest. */
+static __attribute__((noinline)) unsigned choose_rows(const struct ses_spot *spot,
+                                                      const struct ses_core_query *query,
+                                                      struct area *area, unsigned width) {
   const struct ses_table_system *system = system_of(spot);
   int first = ses_core_choose(query, area->verdicts);
   if (first < 0)
     return 0;
   area->rows[0] = (uint32_t)first;
-  if (word(&system->backend) != SES_BACKEND_LUSTRE ||
-      word(&system->places[first].lustre_form) == SES_LUSTRE_POOL)
+  if (word(&system->backend) != SES_BACKEND_LUSTRE || is_shared_pool(&system->places[first]))
     return 1;
+  if (width == SES_WIDTH_ALL)
+    return 0;
   enum ses_core_cause cause;
   size_t count =
       ses_core_stripe(query, area->verdicts, area->scratch, area->rows, SES_CLAIMS_STRIPES, &cause);
+  if (count > 0 && count < width) {
+    area->need.stripes = width;
+    count = ses_core_stripe(query, area->verdicts, area->scratch, area->rows, SES_CLAIMS_STRIPES,
+                            &cause);
+  }
   unsigned kept = 0;
-  for (size_t i = 0; i < count && i < SES_CLAIMS_STRIPES; i++)
-    if (word(&system->places[area->rows[i]].lustre_form) != SES_LUSTRE_POOL)
+  for (size_t i = 0; i < count && i < SES_CLAIMS_STRIPES; i++) {
+    const struct ses_table_place *place = &system->places[area->rows[i]];
+    if (!is_shared_pool(place) && (count == 1 || has_index(place)))
       area->rows[kept++] = area->rows[i];
+  }
   return kept;
 }
 
 enum outcome { CHOSEN, REFUSED, LOST };
 
 /* One choice out of the table as it is, not yet claimed. */
-static enum outcome look(const struct ses_spot *spot, struct area *area,
+static enum outcome look(const struct ses_spot *spot, struct area *area, unsigned width,
                          struct ses_choice *choice) {
   const struct ses_table_system *system = system_of(spot);
   const struct ses_rank *rank = &ses_settings()->rank;
@@ -125,7 +151,7 @@ static enum outcome look(const struct ses_spot *spot, struct area *area,
                                  .first = first,
                                  .few = few,
                                  .keeps_place = rank->ranks != 0};
-  choice->row_count = choose_rows(spot, &query, area);
+  choice->row_count = choose_rows(spot, &query, area, width);
   if (!ses_sequence_is_same(&system->sequence, choice->sequence))
     return LOST;
   if (choice->row_count == 0)
@@ -194,10 +220,10 @@ static void wake(const struct ses_table *table) {
     ses_sys3(SYS_futex, ses_address(&table->head.asleep), FUTEX_WAKE, INT32_MAX);
 }
 
-static bool choose_and_claim(const struct ses_spot *spot, struct area *area,
+static bool choose_and_claim(const struct ses_spot *spot, struct area *area, unsigned width,
                              struct ses_choice *choice) {
   for (unsigned tried = 1; tried <= CHOICES; tried++) {
-    enum outcome outcome = look(spot, area, choice);
+    enum outcome outcome = look(spot, area, width, choice);
     if (outcome == REFUSED)
       return false;
     if (outcome == CHOSEN && claim(spot, area, choice, tried == CHOICES)) {
@@ -232,7 +258,8 @@ bool ses_choose(const struct ses_spot *spot, const struct ses_stated *stated,
   memset(choice, 0, sizeof *choice);
   bool chosen = false;
   if (ses_slot_take(&spot->of, &choice->slot)) {
-    chosen = find_need(spot, stated, area, &choice->slot) && choose_and_claim(spot, area, choice);
+    chosen = find_need(spot, stated, area, &choice->slot) &&
+             choose_and_claim(spot, area, stated->width, choice);
     if (chosen)
       record(spot, area, choice);
     else
@@ -270,8 +297,11 @@ static bool write_lustre(const struct ses_table_system *system, const struct ses
                          const struct ses_choice *choice, struct ses_answer *answer) {
   const struct ses_table_place *first = &system->places[choice->rows[0]];
   answer->lustre_form = word(&first->lustre_form);
-  memcpy(answer->pool, first->pool, sizeof answer->pool);
-  bool pool = answer->lustre_form == SES_LUSTRE_POOL;
+  bool pool = answer->lustre_form == SES_LUSTRE_POOL && choice->row_count == 1;
+  if (pool || answer->lustre_form != SES_LUSTRE_POOL)
+    memcpy(answer->pool, first->pool, sizeof answer->pool);
+  else
+    answer->lustre_form = SES_LUSTRE_LIST; /* each OST has a pool of its own */
   answer->stripe_count = pool ? stated->stripe_count : choice->row_count;
   answer->ost_count = pool ? 0 : choice->row_count;
   for (unsigned i = 0; i < answer->ost_count; i++) {

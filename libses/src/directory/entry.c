@@ -202,14 +202,28 @@ enum ses_place_status ses_entry_look_at_name(const struct ses_entry *entry, bool
   return found == 0 ? SES_PLACE_EXISTS : SES_PLACE_UNSUITED;
 }
 
+/* Has the answer fewer elements than the directory's rules?  A pool of several is as wide as the
+ * metadata server finds right. */
+static __attribute__((noinline)) bool is_narrower(const struct ses_answer *answer, unsigned width) {
+  unsigned elements = answer->ost_count;
+  if (answer->lustre_form == SES_LUSTRE_POOL) {
+    elements = 0;
+    for (unsigned i = 0; i < SES_MEMBER_WORDS; i++)
+      elements += (unsigned)__builtin_popcountll(answer->members[i]);
+    width = elements == 1 ? width : 0;
+  }
+  return elements < width;
+}
+
 int ses_entry_create(struct ses_entry *entry, struct ses_work *work) {
   struct ses_creation *file = &entry->file;
   file->answer = &work->answer;
   file->strayed = 0;
   file->flags &= ~SES_PLACE_NODE;
   /* An answer for another kind of file system than this is? */
-  int result =
-      ses_backend_is_in_place(file->answer) == entry->in_place ? ses_backend_create(file) : -EXDEV;
+  int result = -EXDEV;
+  if (ses_backend_is_in_place(file->answer) == entry->in_place)
+    result = is_narrower(file->answer, entry->width) ? -EOPNOTSUPP : ses_backend_create(file);
   if (result == -EEXIST)
     atomic_store_explicit(&name_taken_ms, ses_clock_ms() + NAME_TAKEN_MS, memory_order_relaxed);
   return result;

@@ -18,7 +18,8 @@
 struct ses_entry {
   struct ses_creation file; /* all but answer, stat and strayed, which a step sets */
   unsigned path_length;
-  bool in_place; /* see struct ses_backend_row */
+  bool in_place;  /* see struct ses_backend_row */
+  unsigned width; /* likewise; 0 also where the program says how many stripes it needs */
 };
 
 /* The buffers of one step.  No two steps that have them lie on the stack together (2 KiB of it is

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "runtime/clock.h"
+#include "runtime/fd_path.h"
 #include "runtime/large.h"
 #include "runtime/sys.h"
 
@@ -60,27 +61,13 @@ static void remember(uint64_t device, uint64_t inode, const unsigned char *bytes
   atomic_store_explicit(&slot->sequence, before + 2, memory_order_release);
 }
 
-void ses_lustre_name_fd(int fd, char *into) {
-  static const char prefix[] = "/proc/self/fd/";
-  char digits[12];
-  unsigned count = 0;
-  do
-    digits[count++] = (char)('0' + fd % 10);
-  while ((fd /= 10) > 0);
-  memcpy(into, prefix, sizeof prefix - 1);
-  into += sizeof prefix - 1;
-  while (count > 0)
-    *into++ = digits[--count];
-  *into = '\0';
-}
-
 static long read_by_name(const char *name, unsigned char *into) {
   return ses_sys4(SYS_getxattr, ses_address(name), ses_address("lustre.lov"), ses_address(into),
                   SES_LUSTRE_DEFAULT_MAX);
 }
 
 static long read_by_fd(int fd, char *name, unsigned char *into) {
-  ses_lustre_name_fd(fd, name); /* unlike the descriptor this also serves one that is O_PATH */
+  ses_fd_path(fd, name); /* unlike the descriptor this also serves one that is O_PATH */
   return read_by_name(name, into);
 }
 

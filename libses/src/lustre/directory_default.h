@@ -26,7 +26,7 @@ struct ses_directory {
 
 /* What reading a default needs room for. */
 struct ses_default_work {
-  char *path;          /* LENGTH + 1 bytes of the directory, and at least 32 */
+  char *path;          /* LENGTH + 1 bytes of the directory, and at least SES_FD_PATH_MAX */
   unsigned char *root; /* SES_LUSTRE_DEFAULT_MAX bytes */
   struct ses_lov_work *lov;
   struct statx *stat;
@@ -39,8 +39,5 @@ struct ses_default_work {
  * not remembered, the directory's inode is read again: who asks may know an older one. */
 long ses_lustre_default(struct ses_directory *directory, const struct ses_default_work *work,
                         unsigned char *into);
-
-/* "/proc/self/fd/N": a name for the file behind descriptor FD.  32 bytes are enough. */
-void ses_lustre_name_fd(int fd, char *into);
 
 #endif /* SES_LUSTRE_DEFAULT_H */

@@ -294,6 +294,20 @@ static bool may_change(const struct ses_lov_component *component) {
   return ses_lov_holds_data_on_osts(component) && !(component->flags & SES_LOV_COMPONENT_INIT);
 }
 
+unsigned ses_lov_width(const void *bytes, size_t size, struct ses_lov_work *work) {
+  struct ses_lov_component *component = &work->component;
+  if (ses_lov_read(&work->lov, bytes, size) != 0)
+    return 0;
+  for (unsigned i = 0; ses_lov_component(&work->lov, i, component); i++) {
+    if (i > 0 && component->start == 0) /* the second mirror */
+      return 0;
+    if (may_change(component))
+      return component->pattern & SES_LOV_PATTERN_OVERSTRIPING ? SES_LOV_ALL_OSTS
+                                                               : component->stripe_count;
+  }
+  return 0;
+}
+
 /* May a component behind the first one be changed as well? */
 static bool is_open_to(const struct ses_lov_component *component,
                        const struct ses_lov_choice *choice) {
@@ -333,8 +347,14 @@ static long edit_composite(const struct ses_lov_choice *choice, unsigned char *i
       return -EINVAL; /* parts that lie on each other do not survive a change */
     if (!ses_lov_component(&work->lov, i, was) || (i > 0 && was->start == 0))
       return changed ? (long)size : -EOPNOTSUPP; /* the end, or the second mirror */
-    if (!may_change(was) || (changed && !is_open_to(was, choice)))
+    if (!may_change(was))
       continue;
+    if (changed && !is_open_to(was, choice)) {
+      /* Lustre gives a mirror's later component the pool of the one before it. */
+      if (choice->form == SES_LOV_POOL && work->lov.mirrors > 1 && !was->pool[0])
+        return -EOPNOTSUPP;
+      continue;
+    }
     struct change change = change_of(choice, was->stripe_count, !changed, false);
     long resized = resize(into, size, room, i, was, changed_size(&change));
     if (resized < 0)

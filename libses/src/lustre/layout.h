@@ -99,6 +99,11 @@ bool ses_lov_component(const struct ses_lov *lov, unsigned number,
 /* The OST of listed object NUMBER (from 0, below component->objects). */
 uint32_t ses_lov_ost(const struct ses_lov_component *component, unsigned number);
 
+/* How many OSTs a file of the layout BYTES begins with: the stripe count of the first component of
+ * the first mirror that ses_lov_edit() may change; SES_LOV_ALL_OSTS where that has more objects
+ * than OSTs (overstriping); 0: it does not say.  WORK need not be initialised. */
+unsigned ses_lov_width(const void *bytes, size_t size, struct ses_lov_work *work);
+
 /* Is it one of plain stripes on OSTs: not on the metadata target, no extension, nothing unknown? */
 bool ses_lov_holds_data_on_osts(const struct ses_lov_component *component);
 
@@ -134,7 +139,8 @@ size_t ses_lov_complete(void *into, size_t size, const void *root, size_t root_s
  *
  * Returns the size, at most ROOM, or
  *   -EINVAL      INHERITED is not a layout, or CHOICE not a choice
- *   -EOPNOTSUPP  it has no component that may be changed
+ *   -EOPNOTSUPP  it has no component that may be changed, or one of several mirrors that would take
+ *                over the pool of another one
  *   -ERANGE      ROOM is too small
  * INTO must not overlap INHERITED.  WORK need not be initialised.
  */

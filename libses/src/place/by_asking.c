@@ -12,6 +12,8 @@ static void fill_ask(const struct ses_order *order, struct ses_ask *ask) {
   ask->device_major = order->entry.file.parent_major;
   ask->device_minor = order->entry.file.parent_minor;
   ask->expected_bytes = -1;
+  if (order->entry.width < SES_WIDTH_ALL)
+    ask->stripe_count = order->entry.width;
   const char *application = ses_application_of(need);
   const struct ses_wire_requirement *requirements;
   ask->requirement_count = ses_requirements_of(need, &requirements);
@@ -19,7 +21,8 @@ static void fill_ask(const struct ses_order *order, struct ses_ask *ask) {
   if (need) {
     ask->expected_bytes = need->expected_bytes;
     ask->stripe_size = need->stripe_size;
-    ask->stripe_count = need->stripe_count;
+    if (need->stripe_count > 0)
+      ask->stripe_count = need->stripe_count;
     if (need->pool)
       memcpy(ask->pool, need->pool, strnlen(need->pool, sizeof ask->pool - 1));
   }
@@ -43,7 +46,7 @@ static void tell(const struct ses_order *order, struct ses_conversation *convers
   if (created) {
     report->device = order->entry.file.device;
     report->inode = order->entry.file.inode;
-    handle = ses_ask_open_handle(order->entry.file.dirfd, order->entry.file.path);
+    handle = ses_ask_open_handle(result);
   }
   ses_ask_report(conversation, report, handle);
 }

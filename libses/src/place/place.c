@@ -84,6 +84,13 @@ static bool is_decidable(const struct ses_need *need) {
 /* May the agent be asked, if it comes to that? */
 static bool may_ask(void) { return ses_settings()->sync_ms != 0 && ses_breaker_may_ask(); }
 
+/* A program that does not say how wide its file is to be gets the width of its directory. */
+static void find_width(struct ses_order *order) {
+  struct ses_entry *entry = &order->entry;
+  bool is_stated = order->need && order->need->stripe_count > 0;
+  entry->width = entry->in_place && !is_stated ? ses_backend_width_in_place(&entry->file) : 0;
+}
+
 static struct ses_stated stated_by(const struct ses_need *need) {
   struct ses_stated stated = {.expected_bytes = -1};
   stated.application =
@@ -118,20 +125,24 @@ static enum ses_place_status attempt(struct ses_order *order) {
   enum ses_place_status status = look(order);
   if (status != SES_PLACE_PLACED)
     return status;
+  struct ses_entry *entry = &order->entry;
   struct ses_stated stated = stated_by(order->need);
-  const struct ses_entry *entry = &order->entry;
   bool at_hand =
       is_decidable(order->need) &&
       ses_spot_find(&spot, stated.application, entry->file.parent_major, entry->file.parent_minor);
   status = ses_entry_look_at_name(entry, at_hand);
   if (status != SES_PLACE_PLACED)
     return status;
+  find_width(order);
+  stated.width = entry->width;
   status = SES_PLACE_NO_DECISION;
   uint64_t signals = hold_signals();
   busy_frame = (uintptr_t)__builtin_frame_address(0);
   atomic_signal_fence(memory_order_seq_cst);
-  if (at_hand)
+  if (at_hand && (entry->width <= SES_CLAIMS_STRIPES || entry->width == SES_WIDTH_ALL))
     status = ses_place_by_choice(order, &spot, &stated);
+  if (status == SES_PLACE_NO_DECISION && at_hand && entry->width == SES_WIDTH_ALL)
+    status = SES_PLACE_UNSUITED;
   if (status == SES_PLACE_NO_DECISION)
     status = may_ask() && ses_breaker_take() ? ses_place_by_asking(order) : SES_PLACE_NO_AGENT;
   atomic_signal_fence(memory_order_seq_cst);

@@ -406,6 +406,7 @@ void do_setxattr(fuse_req_t request, fuse_ino_t number, const char *name, const 
   struct layout layout;
   int failed = EOPNOTSUPP;
   requests_count(caller_of(request), inode, 1, S_ISREG(inode->stat.st_mode));
+  inode->looked_at[client_of(request)] = false;
   if (strcmp(name, LOV) == 0) {
     failed = -layout_parse(&layout, value, size);
     if (!failed && S_ISDIR(inode->stat.st_mode))

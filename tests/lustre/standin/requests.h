@@ -1,11 +1,12 @@
 /*
  * How many requests a Lustre client would send to the metadata server, counted from what FUSE is
  * asked.  By what was counted on a 2.17.0 (100 creates: 100 enqueues and closes; with the delay
- * flag and a layout set: 200 of each; with a look at the directory by its path before it: 300 and
- * 200):
+ * flag and a layout set: 200 of each; with a look at the directory by its path before it, or at the
+ * file by its path after it: 300 and 200):
  *
  *   - an enqueue: an open (of a directory, too), a create, a layout that is set; a look (stat) at a
- *     name, but for one whose lock this client has had since it last looked at it or opened it;
+ *     name, but for one whose lock this client has had since it last looked at it or opened it; it
+ *     loses the lock by setting the layout;
  *   - a close: of each of these but the look;
  *   - an OST_STATFS: IOC_OBD_STATFS;
  *   - nothing: a directory on the way to something else; a descriptor that is looked at; a file's
