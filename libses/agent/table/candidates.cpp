@@ -157,7 +157,8 @@ uint64_t Candidates::last_placed_of(double own, const ElementLoad &load, const D
 std::map<uint32_t, double> Candidates::server_deltas() const {
   std::map<uint32_t, double> streams;
   for (unsigned row = 0; row < size(); ++row) {
-    if (devices_[row] == row && deltas_[row].own != 0 && !std::isnan(facts_->rows[row].server_rate)) {
+    if (devices_[row] == row && deltas_[row].own != 0 &&
+        !std::isnan(facts_->rows[row].server_rate)) {
       streams[facts_->rows[row].server] += deltas_[row].own;
     }
   }

@@ -101,7 +101,7 @@ private:
   std::vector<std::optional<Time>> sampled_at_;
   std::vector<Delta> deltas_;
   std::vector<unsigned> devices_; // of each row the first on its device: these share load and room
-  Held held_;           // as it was asked for last
+  Held held_;                     // as it was asked for last
   uint64_t latest_ = 0; // milliseconds since the epoch, or somewhat more: no two are the same
 };
 
