@@ -75,8 +75,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 def test_an_empty_database_gets_the_tables_the_code_uses(url: str) -> None:
     database = Database(url)
-    assert database.upgrade() == (None, "0005")
-    assert database.upgrade() == ("0005", "0005")
+    assert database.upgrade() == (None, "0006")
+    assert database.upgrade() == ("0006", "0006")
     assert models.Account.__table__ in Base.metadata.tables.values()
     with database.engine.connect() as connection:
         differences = compare_metadata(MigrationContext.configure(connection), Base.metadata)
@@ -95,7 +95,7 @@ def test_an_earlier_database_keeps_its_accounts(url: str) -> None:
             ),
             {"hash": PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash("correct horse battery")},
         )
-    assert database.upgrade() == ("0001", "0005")
+    assert database.upgrade() == ("0001", "0006")
     accounts = AccountService(database, lambda: 1_800_000_000.5)
     person = accounts.sign_in("alice", "correct horse battery", "192.0.2.1")
     assert person is not None
@@ -103,7 +103,7 @@ def test_an_earlier_database_keeps_its_accounts(url: str) -> None:
     assert sessions.person(sessions.begin(person, "192.0.2.1")) == person
     with database.engine.begin() as connection:
         command.downgrade(_config(connection), "0001")
-    assert database.upgrade() == ("0001", "0005")
+    assert database.upgrade() == ("0001", "0006")
     database.close()
 
 

@@ -23,7 +23,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     members = base / "members.toml"
     people = [
         User(sub="carol", claims={"preferred_username": "carol", "groups": ["/materials"]}),
-        User(sub="eve", claims={"preferred_username": "not a name"}),
+        User(sub="eve", claims={"preferred_username": "no: name"}),
     ]
     with run_server_in_thread(user_claims=people) as provider:
         members.write_text(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
+from ses_client.names import USER, USER_FORM
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -19,7 +19,6 @@ from ses_webface.errors import WebfaceError
 
 MIN_PASSWORD = 10
 MAX_PASSWORD = 1000
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.@-]{0,63}")
 
 
 class AccountError(WebfaceError):
@@ -160,10 +159,9 @@ class AccountService:
 
 def check_name(name: str) -> None:
     """Raise AccountError for what is no name of a user on the nodes."""
-    if not _NAME.fullmatch(name):
+    if not USER.fullmatch(name):
         raise AccountError(
-            f"“{name}” cannot be an account's name: use the user's name on the nodes "
-            "(letters, digits, and . _ - @; at most 64)."
+            f"“{name}” cannot be an account's name: use the user's name on the nodes ({USER_FORM})."
         )
 
 

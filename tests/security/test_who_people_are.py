@@ -1,0 +1,70 @@
+"""Names of people: what one part takes all take, and what one refuses all refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import quote
+
+import pytest
+from flask.testing import FlaskClient
+from rdflib import Literal
+from ses_client.names import USER
+from ses_service.api.app import create_app
+from ses_service.knowledge.checks.validation import validate
+from ses_service.process.runtime import ServiceConfig
+from ses_webface.accounts.services import AccountError, check_name
+
+PEOPLE = [
+    "alice", "CORP\\alice", "12345678", "alice+x", "älice", "svc$",
+    "alice@example.org", "a.b-c_d", "日本", "a" * 128,
+]  # fmt: skip
+NOBODY = [
+    "-rf", "a:b", "a/b", " a", "a ", "a  b", "a\nb", "a\n", "a\tb", "a\x00b", "a$b", "a;b", "a*", "'a'", "%a",
+    "a\u202eb", "a b",
+]  # fmt: skip
+
+
+def _by_http(client: FlaskClient, path: str) -> bool:
+    status = client.get(f"/v1/requirements/{path}").status_code
+    assert status in (404, 422, 503), status
+    return status == 503  # there is no site, which is looked at after the name
+
+
+def _does(act: Callable[[], object], *errors: type[Exception]) -> bool:
+    try:
+        act()
+    except errors:
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def client() -> FlaskClient:
+    return create_app(ServiceConfig(trust_loopback=True)).test_client()
+
+
+@pytest.mark.parametrize("name", [*PEOPLE, *NOBODY])
+def test_a_name_is_a_users_in_every_part_or_in_none(client: FlaskClient, name: str) -> None:
+    ways = {
+        "rule": bool(USER.fullmatch(name)),
+        "set": _by_http(client, f"user/{quote(name, safe='')}"),
+        "set of a program": _by_http(client, f"application/{quote(name, safe='')}:dd"),
+        "profile": _by_http(client, f"profile/{quote(name, safe='')}:own"),
+        "account": _does(lambda: check_name(name), AccountError),
+    }
+    if name == "a:b":  # the program "b:dd" of "a"
+        ways["set of a program"] = False
+    if name == "%a":  # the VO "a"
+        ways["profile"] = False
+    assert ways == dict.fromkeys(ways, name in PEOPLE)
+
+
+@pytest.mark.parametrize("name", PEOPLE)
+def test_a_description_may_state_what_anybody_requires(name: str) -> None:
+    for level, subject in (("user", name), ("application", f"{name}:dd")):
+        text = f"""
+            @prefix qsm: <https://w3id.org/qstorman/ontology#> .
+            <urn:set> a qsm:RequirementSet ; qsm:level "{level}" ; qsm:subject {Literal(subject).n3()} ;
+                qsm:revision 1 .
+        """
+        assert [one.message for one in validate(text, "who.ttl")] == []
