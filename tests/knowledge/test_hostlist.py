@@ -59,6 +59,7 @@ def test_reading_a_list_and_folding_it_take_time_in_proportion_to_it() -> None:
         "a/b",
         "n[1-2],",
         "n[1-2/0]",
+        "n[1-2/000]",
         "n[3-1]",
         "n[a-b]",
         "@all",

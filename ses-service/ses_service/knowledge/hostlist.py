@@ -84,10 +84,10 @@ class _Names:
 def _range(text: str) -> tuple[int, range]:
     """Return the width numbers are padded to, 0 for none, and the numbers."""
     match = _RANGE.fullmatch(text)
-    first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-    if match is None or last < first or match[3] == "0":
+    first, last, step = (int(match[1]), int(match[2] or match[1]), int(match[3] or 1)) if match else (1, 0, 1)
+    if match is None or last < first or step == 0:
         raise HostlistError(f"[{text[:80]}] is not a range such as [0001-4096]")
-    return len(match[1]) if match[1][0] == "0" else 0, range(first, last + 1, int(match[3] or 1))
+    return len(match[1]) if match[1][0] == "0" else 0, range(first, last + 1, step)
 
 
 def _ranged(before: str, digits: list[str], after: str) -> Iterator[str]:
