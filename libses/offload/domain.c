@@ -159,8 +159,8 @@ void ses_offload_close(ses_offload_domain *domain) {
     pthread_mutex_unlock(&domain->lock);
     offload_end_part(&domain->part);
     offload_disconnect(domain->socket, domain->events);
-    if (domain->context)
-      zmq_ctx_term(domain->context);
+    while (domain->context && zmq_ctx_term(domain->context) != 0 && errno == EINTR)
+      ; /* a signal came */
   }
   pthread_mutex_destroy(&domain->lock);
   free(domain);

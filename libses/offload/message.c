@@ -43,7 +43,9 @@ void offload_write_reply(ses_offload_writer *to, const struct offload_reply *rep
 void offload_read_reply(ses_offload_reader *from, struct offload_reply *reply) {
   memset(reply, 0, sizeof *reply);
   reply->id = ses_offload_read_unsigned(from, UINT64_MAX);
-  reply->report.status = (int)ses_offload_read_unsigned(from, SES_OFFLOAD_FORKED);
+  reply->report.status = (int)ses_offload_read_unsigned(from, SES_OFFLOAD_CANCELLED);
+  if (reply->report.status == SES_OFFLOAD_LOST) /* as what is above, only this side finds that */
+    ses_offload_read_failed(from);
   reply->report.function_status = (int)ses_offload_read_integer(from, INT_MIN, INT_MAX);
   offload_read_text(from, reply->report.message, sizeof reply->report.message);
   reply->report.seconds = ses_offload_read_real(from);

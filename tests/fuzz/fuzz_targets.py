@@ -16,15 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LIBSES = ROOT / "libses"
 HERE = Path(__file__).parent
-AGENT = (
-    *("announcements/announcement", "announcements/quiet_answer", "announcements/unsent"),
-    *("claims/claim_ring", "lustre/health", "lustre/placement", "lustre/questions"),
-    *("lustre/targets", "processes/identity", "processes/jobs", "node/may_hang", "node/mountinfo"),
-    *("node/heartbeat", "node/own_file", "processes/proc_files"),
-    *("protocol/wire", "rates/process_io", "server/descriptors", "service/json", "service/json_text"),
-    *("service/messages", "service/needs", "systems/systems", "systems/union_reading"),
-    *("table/candidates", "table/choice", "table/saved_state", "table/table_answer"),
-)  # fmt: skip
+AGENT = tuple(sorted(path for path in (LIBSES / "agent").iterdir() if path.is_dir()))  # without main.cpp
 CORE = tuple(f"core/{name}.c" for name in ("judge", "predict", "rank", "stripe"))
 CHECKS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1", "-O1", "-pthread")
 
@@ -48,7 +40,16 @@ class Target:
 
 
 def agent(name: str) -> Target:
-    return Target(name, CORE, ("agent",), ("spdlog", "fmt", "stdc++"))
+    sources = (*CORE, "net/munge.c", "net/tcp.c", "segment/segment.c")
+    libraries = ("spdlog", "fmt", "cpp-httplib", "ssl", "crypto", "dl", "stdc++")
+    return Target(name, sources, ("agent",), libraries)
+
+
+def offload(name: str, *included: str) -> Target:
+    """All of the library but the files that the target includes."""
+    parts = sorted(path.name for path in (LIBSES / "offload").glob("*.c") if path.name not in included)
+    sources = (*(f"offload/{part}" for part in parts), "api/command.c")
+    return Target(name, sources, ("offload", "api"), ("zmq", "msgpackc"))
 
 
 TARGETS = (
@@ -63,12 +64,8 @@ TARGETS = (
         place=ROOT / "tests/lustre/fuzz",
         seeds=ROOT / "tests/lustre/corpus",
     ),
-    Target(
-        "offload",
-        (*sorted(f"offload/{path.name}" for path in (LIBSES / "offload").glob("*.c")), "api/command.c"),
-        ("offload", "api"),
-        ("zmq", "msgpackc"),
-    ),
+    offload("offload"),
+    offload("offload_client", "start.c"),
     Target(
         "share",
         (
@@ -97,11 +94,14 @@ def build(targets: tuple[Target, ...], place: Path) -> None:
     common = ["clang-14", *CHECKS, "-D_GNU_SOURCE", f"-I{LIBSES}", f"-I{LIBSES / 'include'}"]
     common += [f"-I{HERE / 'targets'}", "-fsanitize=fuzzer-no-link"]
     cplusplus = ["-std=c++20", f"-I{LIBSES / 'agent'}"]
-    cplusplus += ["-DSPDLOG_SHARED_LIB", "-DSPDLOG_COMPILED_LIB", "-DSPDLOG_FMT_EXTERNAL"]
+    cplusplus += [
+        '-DSES_AGENT_VERSION="fuzz"',
+        "-DSPDLOG_SHARED_LIB",
+        "-DSPDLOG_COMPILED_LIB",
+        "-DSPDLOG_FMT_EXTERNAL",
+    ]
     of_agent = any(target.name.startswith("agent") for target in targets)
-    sources = {
-        place / f"{name.replace('/', '-')}.o": LIBSES / f"agent/{name}.cpp" for name in AGENT if of_agent
-    }
+    sources = {place / f"agent-{one.name}.o": as_one(one, place) for one in AGENT if of_agent}
     objects = list(sources)
     sources |= {place / f"{one.name}.o": one.source for one in targets if one.source.suffix == ".cpp"}
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as compiling:
@@ -115,6 +115,13 @@ def build(targets: tuple[Target, ...], place: Path) -> None:
         command += [LIBSES / source for source in target.sources]
         command += ["-fsanitize=fuzzer", "-fsanitize-link-c++-runtime"]
         run([*command, *(f"-l{one}" for one in target.libraries)])
+
+
+def as_one(folder: Path, place: Path) -> Path:
+    """One file for all of a folder, as the agent is built: a header is read once a folder."""
+    unit = place / f"agent-{folder.name}.cpp"
+    unit.write_text("".join(f'#include "{one}"\n' for one in sorted(folder.glob("*.cpp"))))
+    return unit
 
 
 def run(command: list[str | Path]) -> None:
