@@ -18,6 +18,12 @@
  * left is the mean, however much was written, and one in twenty exceeds three times the mean. */
 #define STILL_TAKEN 0.3
 
+/* Sizes of earlier files say little of one that nobody has seen, so an element has room for it only
+ * with this part of the largest element free, or with what mergerfs itself keeps free unless it is
+ * told otherwise.  With less on all of them, the one with most room is taken, as by mfs. */
+#define AMPLE_PART 0.6
+#define AMPLE_BYTES (4.0 * (1 << 30))
+
 /* States in which an element takes nothing. */
 #define CLOSED ((uint32_t)SES_CORE_INACTIVE | SES_CORE_READ_ONLY | SES_CORE_DRAINING)
 
@@ -45,7 +51,7 @@ struct claimed {
 
 /* So many servers with claims are remembered; where there are more, or the query knows, each row
  * looks for its own. */
-#define MOST_CLAIMED 8u
+#define MOST_CLAIMED 6u
 
 /* What is the same for every row, found once per query. */
 struct asked {
@@ -57,6 +63,7 @@ struct asked {
   bool averages;
   double bytes;         /* of a file of known size; else 0 */
   double room;          /* that it needs without claims */
+  double ample;         /* of a file of unknown size: with less, room is tight */
   double tight_room;    /* of a file of unknown size: with less, and what others still take, room is
                            tight, as it is below */
   double room_fraction; /* this part of the element's size, where no file like it is known */
@@ -85,11 +92,20 @@ static uint32_t value_of(uint32_t kind) {
   }
 }
 
-static void ask_for_room(const struct ses_core_need *need, struct asked *asked) {
+double ses_core_ample(const struct ses_core_query *query) {
+  double largest = 0.0;
+  for (size_t row = 0; row < query->count; row++)
+    largest = larger(query->elements[row].size, largest);
+  return smaller(AMPLE_PART * largest, AMPLE_BYTES);
+}
+
+static void ask_for_room(const struct ses_core_query *query, struct asked *asked) {
+  const struct ses_core_need *need = query->need;
   bool sized = need->bytes >= 0;
   asked->bytes = sized ? need->bytes : 0.0;
   asked->room =
       sized ? larger(asked->policy->minimum_free, need->bytes) : asked->policy->minimum_free;
+  asked->ample = sized ? 0.0 : ses_core_ample(query);
   asked->tight_room = !sized && need->room >= 0 ? need->room : 0.0;
   asked->room_fraction = sized || need->room >= 0 ? 0.0 : asked->policy->room_fraction;
 }
@@ -105,7 +121,7 @@ static void ask(const struct ses_core_query *query, struct asked *asked) {
   asked->plenty = asks_for_rates(need) && asked->plenty_times > 0;
   asked->reads = asked->predict_reads = asked->averages = false;
   asked->count = 0;
-  ask_for_room(need, asked);
+  ask_for_room(query, asked);
   for (uint32_t i = 0; i < requirements_of(need); i++) {
     const struct ses_core_requirement *one = &need->requirements[i];
     if (is_rate_of_reading(one))
@@ -206,7 +222,8 @@ judge(const struct ses_core_element *element, const struct asked *asked, double 
   offer_of(element, claims, of_server, asked->policy, asked->predict_reads, asked->averages, offer);
   double streams = larger(0.0, element->own) + claims;
   double of_files = asked->tight_room * (streams * STILL_TAKEN + 1.0);
-  double tight = larger(of_files, larger(asked->room_fraction * element->size, 0.0));
+  double of_size = larger(asked->room_fraction * element->size, asked->ample);
+  double tight = larger(of_files, of_size);
   uint8_t refusal = refusal_of(excluded, element->state);
   uint8_t unmet = 0;
   if (offer->free < asked->room + claims * asked->bytes && refusal == SES_CORE_ACCEPTED)

@@ -80,7 +80,7 @@ def claims_by_server(table: Any, claims: Any) -> list[float]:
 
 
 def judge_row(
-    row: Any, claims: float, of_server: float, excluded: bool, need: Any, policy: Any
+    row: Any, claims: float, of_server: float, excluded: bool, need: Any, policy: Any, ample: float
 ) -> dict[str, Any]:
     offer = predict(row, claims, of_server, policy)
     requirements = need["requirements"][: need["count"]]
@@ -92,7 +92,7 @@ def judge_row(
     else:
         of_size = policy["room_fraction"] * row["size"] if need["room"] < 0 else 0.0
         of_files = need["room"] * (1 + 0.3 * (float(row["own"]) + claims))
-        tight = max((one for one in (of_size, of_files) if known(one) and one >= 0), default=0.0)
+        tight = max(one for one in (of_size, of_files, ample) if known(one) and one >= 0)
     if refusal == Refusal.ACCEPTED and known(free) and free < least:
         refusal = Refusal.NO_ROOM
     missing = [shortfall(one, offer[int(one["kind"])]) for one in requirements]
@@ -132,8 +132,9 @@ def judge_row(
 
 def judge(table: Any, claims: Any, excluded: list[bool], need: Any, policy: Any) -> list[dict[str, Any]]:
     of_servers = claims_by_server(table, claims)
+    ample = min(4.0 * 2**30, 0.6 * max((size for size in table["size"] if size > 0), default=0.0))
     found = [
-        judge_row(row, float(claims[place]), of_servers[place], excluded[place], need, policy)
+        judge_row(row, float(claims[place]), of_servers[place], excluded[place], need, policy, ample)
         for place, row in enumerate(table)
     ]
     takes = [place for place, one in enumerate(found) if one["refusal"] == Refusal.ACCEPTED]

@@ -477,10 +477,11 @@ Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t 
                              .few = choice.few,
                              .keeps_place = rank.ranks != 0};
   std::array<ses_core_verdict, SES_TABLE_ELEMENTS> verdicts{};
-  std::array<uint32_t, SES_TABLE_ELEMENTS> scratch{}, rows{};
+  std::array<uint32_t, SES_TABLE_ELEMENTS> spare{}, rows{};
   const int chosen = ses_core_choose(&query, verdicts.data());
-  if (chosen < 0) {
-    return choice;
+  if (chosen < 0 || (system.about.backend == SES_BACKEND_MERGERFS &&
+                     verdicts[static_cast<size_t>(chosen)].tight != 0)) {
+    return choice; // a union looks itself where room is tight
   }
   const bool is_pool =
       system.about.backend != SES_BACKEND_LUSTRE ||
@@ -489,9 +490,8 @@ Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t 
   size_t count = 1;
   rows[0] = static_cast<uint32_t>(chosen);
   if (!is_pool) {
-    ses_core_cause cause{};
-    count =
-        ses_core_stripe(&query, verdicts.data(), scratch.data(), rows.data(), SES_OSTS_MAX, &cause);
+    ses_core_cause why{};
+    count = ses_core_stripe(&query, verdicts.data(), spare.data(), rows.data(), SES_OSTS_MAX, &why);
   }
   choice.rows.assign(rows.begin(), rows.begin() + static_cast<long>(count));
   return choice;

@@ -222,8 +222,9 @@ enum ses_core_refusal {
  *
  * Room: a file of known size B needs max(B, minimum_free) + CLAIMS * B free beyond
  * what is reserved; one of unknown size minimum_free, and room is tight below
- * (1 + 0.3 (own + CLAIMS)) * ROOM or, where ROOM is not known, room_fraction * size.  What is not
- * known refuses nobody.
+ * (1 + 0.3 (own + CLAIMS)) * ROOM or, where ROOM is not known, room_fraction * size; in any case
+ * below 4 GiB or, if that is less, 0.6 of the largest element's size.  What is not known refuses
+ * nobody.
  *
  * The share is the rate that tells two elements of the same distance apart: that
  * of writing, since a file that is created is written first; where reading is
@@ -241,6 +242,11 @@ struct ses_core_verdict {
 };
 
 /* ------------------------------------------------------------------ the choice */
+
+struct ses_core_query;
+
+/* Bytes below which any element is tight for a file of unknown size, see above. */
+double ses_core_ample(const struct ses_core_query *query);
 
 /* A question about a table. */
 struct ses_core_query {

@@ -24,6 +24,7 @@ struct ses_creation {
   int dirfd;
   int flags; /* as in openat(); contains O_CREAT */
   unsigned mode;
+  uint64_t bytes; /* that have to be free there */
   /* After success: the created file as the program sees it, and 0, or why (errno) it lies elsewhere
    * than the answer said. */
   uint64_t device;

@@ -29,7 +29,7 @@
 #define FUSE_SUPER_MAGIC 0x65735546ul
 #define ANY_INODE 0
 #define NAME_LENGTH 17 /* '/' and 16 hexadecimal digits */
-#define LEAST_FREE (1u << 20)
+#define LEAST_FREE (1ull << 20)
 
 /* Is the component at AT, which ends before END, WORD? */
 static bool is_component(const char *at, const char *end, const char *word, size_t length) {
@@ -231,15 +231,18 @@ static int settle(const struct ses_creation *creation, const struct staged *stag
 }
 
 /*
- * Is the file system of FD full?  What the choice knew of it is a second or two old, and a file of
- * no size can be made where its first byte does not fit.  Not where it tells no size at all.
+ * Why the file system of FD has no room for a file of BYTES, or 0.  What the
+ * choice knew of it is a second or two old, and a file of no size can be made where its first byte
+ * does not fit: -ENOSPC.  With -EFBIG it takes other files; the union chooses, which looks itself.
+ * Not where it tells no size at all.
  */
-static __attribute__((noinline)) bool is_full(int fd) {
+static __attribute__((noinline)) int no_room(int fd, uint64_t bytes) {
   struct statfs found;
   if (ses_sys2(SYS_fstatfs, fd, ses_address(&found)) != 0 || found.f_blocks == 0)
-    return false;
+    return 0;
   uint64_t unit = (uint64_t)(found.f_frsize ? found.f_frsize : found.f_bsize);
-  return found.f_bavail * unit < LEAST_FREE;
+  uint64_t left = found.f_bavail * unit;
+  return left < LEAST_FREE ? -ENOSPC : left < bytes ? -EFBIG : 0;
 }
 
 /*
@@ -253,7 +256,9 @@ static int stage(const struct ses_creation *creation, struct staged *staged) {
   int fd = ses_sys_openat(AT_FDCWD, path, flags, creation->mode);
   if (fd < 0)
     return fd; /* also EEXIST: then it is not ours to remove */
-  int failed = is_full(fd) ? -ENOSPC : set_attributes(creation, fd, staged);
+  int failed = no_room(fd, creation->bytes);
+  if (!failed)
+    failed = set_attributes(creation, fd, staged);
   if (!failed)
     return fd;
   ses_sys_close(fd);

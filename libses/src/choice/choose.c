@@ -156,6 +156,9 @@ static enum outcome look(const struct ses_spot *spot, struct area *area, unsigne
     return LOST;
   if (choice->row_count == 0)
     return REFUSED;
+  double bytes = area->need.bytes >= 0 ? area->need.bytes : ses_core_ample(&query);
+  bool fits = !area->verdicts[area->rows[0]].tight && bytes < (double)INT64_MAX;
+  choice->bytes = fits ? (uint64_t)bytes : UINT64_MAX;
   choice->distance = area->verdicts[area->rows[0]].distance;
   for (unsigned i = 0; i < choice->row_count; i++)
     choice->rows[i] = (uint8_t)area->rows[i];

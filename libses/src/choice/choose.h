@@ -43,6 +43,7 @@ struct ses_choice {
   struct ses_slot slot;
   uint32_t sequence; /* of the system when it was chosen from */
   float distance;
+  uint64_t bytes; /* that have to be free there */
   unsigned row_count;
   uint8_t rows[SES_CLAIMS_STRIPES];
 };

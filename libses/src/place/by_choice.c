@@ -41,6 +41,7 @@ create_there(struct ses_order *order, const struct ses_spot *spot, const struct 
   ses_slot_describe(&choice->slot, entry->file.dirfd, entry->file.path, entry->path_length,
                     ses_application_of(order->need), holder ? holder : ses_self_pid());
   ses_entry_fill_where(order->where, &work.answer);
+  entry->file.bytes = choice->bytes;
   order->result = ses_entry_create(entry, &work);
   finish(order, &choice->slot);
   return ses_entry_outcome(entry, order->where, order->result);
