@@ -12,6 +12,7 @@ from ses_client.errors import UsageError
 
 from ses.commands.examples import examples
 from ses.commands.options import Existing, json_option
+from ses.doctor.mounts import check_undescribed
 from ses.output import console, line, print_json, say, table
 from ses.setup.contents import SERVICE_PORT, Answers
 from ses.setup.storage import storage_at
@@ -86,6 +87,8 @@ def init(
     _check(answers)
     for cause, step in (one for system in answers.storage for one in system.hidden):
         say(f"Warning: {cause} {step}", err=True)
+    for found in (one for system in answers.storage for one in check_undescribed(system.mount_point)):
+        say(f"Warning: {found.detail} {found.mend}", err=True)
     files, added = planned(answers), lacking(answers)
     if added:
         files = {answers.here / "site.ttl": "the storage, with what was not described"}

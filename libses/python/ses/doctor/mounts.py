@@ -18,6 +18,8 @@ from ses.doctor.finding import Finding, fault, ok, skipped, warning
 MOUNT, STAGE = "union mount", "staging"
 _BRANCHES = "user.mergerfs.branches"
 _FIRST_PERSON = 1000  # below are accounts of the system
+_WITHOUT_LINKS = frozenset({"exfat", "msdos", "vfat"})
+_AMPLE, _AMPLE_PART = 4 << 30, 0.6  # as in libses/core/judge.c
 
 
 def check_mounts(elements: Sequence[Element]) -> list[Finding]:
@@ -36,6 +38,18 @@ def check_mounts(elements: Sequence[Element]) -> list[Finding]:
         else:
             findings.extend((*_described(union, members), *check_choices(union)))
         findings.extend(_staging(members))
+    return findings
+
+
+def check_undescribed(mount: str) -> list[Finding]:
+    """Say what keeps files away from a union that no site describes yet; nothing where there is none."""
+    try:
+        union = read_union(mount)
+    except (SesError, OSError):
+        return []
+    findings = [*_copies_links(union), *check_choices(union)]
+    for one in union.branches:
+        findings.extend((*_branch("", one, "ses init again"), *_swappable(one.path)))
     return findings
 
 
@@ -66,8 +80,7 @@ def _described(union: Union, members: Sequence[Element]) -> list[Finding]:
     """Compare the branches of a union with those that the site describes."""
     mount, findings = union.mount_point, []
     branches = {one.path: one for one in union.branches}
-    control = quote(f"{mount}/.mergerfs")
-    add = f"setfattr -n {_BRANCHES} -v '+>PATH' {control}"
+    add = f"setfattr -n {_BRANCHES} -v '+>PATH' {quote(f'{mount}/.mergerfs')}"
     again = f"ses discover --mergerfs {quote(mount)} --turtle FILE; ses kb import --discovered FILE"
     missing = sorted(one.target for one in members if one.target.rstrip("/") not in branches)
     if missing:
@@ -79,19 +92,11 @@ def _described(union: Union, members: Sequence[Element]) -> list[Finding]:
                 f"Add it ({add}), or describe it as the union names it: {', '.join(sorted(branches))}.",
             )
         )
-    if union.options.get("link-cow") == "true":
-        findings.append(
-            fault(
-                MOUNT,
-                f"The union on {mount} has link_cow=true, which copies a file at its first open: "
-                "nothing is placed.",
-                f"Mount it without, or now: setfattr -n user.mergerfs.link-cow -v false {control}",
-            )
-        )
+    findings.extend(_copies_links(union))
     for one in members:
         branch = branches.get(one.target.rstrip("/"))
         if branch is not None:
-            findings.extend(_branch(one, branch, again))
+            findings.extend(_branch(one.file_system, branch, again))
     unsaid = sum(not one.file_system for one in members)
     if unsaid:
         findings.append(
@@ -116,18 +121,32 @@ def _described(union: Union, members: Sequence[Element]) -> list[Finding]:
     return findings if missing else [ok(MOUNT, total), *findings]
 
 
-def _branch(element: Element, branch: UnionBranch, again: str) -> list[Finding]:
-    """Say what keeps files away from a branch."""
+def _copies_links(union: Union) -> list[Finding]:
+    if union.options.get("link-cow") != "true":
+        return []
+    control = quote(f"{union.mount_point}/.mergerfs")
+    return [
+        fault(
+            MOUNT,
+            f"The union on {union.mount_point} has link_cow=true, which copies a file at its first open: "
+            "nothing is placed.",
+            f"Mount it without, or now: setfattr -n user.mergerfs.link-cow -v false {control}",
+        )
+    ]
+
+
+def _branch(described: str, branch: UnionBranch, again: str) -> list[Finding]:
+    """Say what keeps files away from a branch, which is DESCRIBED as this file system, if as any."""
     path, word = branch.path, quote(branch.path)
     try:
         seen, space = file_system_at(path), os.statvfs(path)
     except OSError as error:
         return [fault(MOUNT, f"{path} cannot be looked at ({error.strerror}).", f"See findmnt -T {word}")]
-    if is_another(element.file_system, seen):
+    if is_another(described, seen):
         return [
             fault(
                 MOUNT,
-                f"{path} is not the file system that was described ({seen}, not {element.file_system}): "
+                f"{path} is not the file system that was described ({seen}, not {described}): "
                 "no file is placed there.",
                 f"See findmnt -T {word} and mount its disk (mount); if it was replaced: {again}",
             )
@@ -138,6 +157,15 @@ def _branch(element: Element, branch: UnionBranch, again: str) -> list[Finding]:
                 MOUNT,
                 f"{path} has the mode {branch.mode} in its union: no file is placed there.",
                 f"If it is not being retired, give it {path}=RW in user.mergerfs.branches.",
+            )
+        ]
+    kind = seen.split(" ")[0]
+    if kind in _WITHOUT_LINKS:
+        return [
+            fault(
+                MOUNT,
+                f"{path} is {kind}, which has no hard links: no file is placed there.",
+                "Take it out of the description (qsm:state qsm:Inactive), or give it another file system.",
             )
         ]
     if space.f_flag & os.ST_RDONLY:
@@ -151,6 +179,14 @@ def _branch(element: Element, branch: UnionBranch, again: str) -> list[Finding]:
                 f"On {path} less is free than minfreespace keeps ({branch.min_free / 1e9:.1f} GB): "
                 "no file is placed there.",
                 "Remove files, or lower the union's minfreespace or the branch's own.",
+            )
+        ]
+    if space.f_bavail < min(_AMPLE_PART * space.f_blocks, _AMPLE / space.f_frsize):
+        return [
+            warning(
+                MOUNT,
+                f"{path} is nearly full: files whose size nobody knows are left to the union's own choice.",
+                "Remove files, or keep more free by minfreespace.",
             )
         ]
     return []
