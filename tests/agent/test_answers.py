@@ -41,7 +41,7 @@ def test_program_is_sent_to_an_element_of_the_system(
 def test_stage_belongs_to_the_caller_alone(agent: Agent, device: int, branches: dict[str, Path]) -> None:
     with agent.ask(device) as conversation:
         stage = conversation.answer.stage
-    for path, mode in ((stage.parent, 0o711), (stage, 0o700)):
+    for path, mode in ((stage.parent, 0o755), (stage, 0o744)):
         status = path.lstat()
         assert stat.S_ISDIR(status.st_mode)
         assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (os.getuid(), mode)
@@ -54,7 +54,7 @@ def test_stage_of_another_user_belongs_to_that_user(
     told = as_nobody(agent, device)
     assert told["status"] == str(side.PLACE)
     status = os.lstat(told["stage"])
-    assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (NOBODY, 0o700)
+    assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (NOBODY, 0o744)
     assert told["stage"].endswith(f"/.ses/{NOBODY}")
     assert any(pwd.getpwuid(NOBODY).pw_name in one.body["users"] for one in service.announcements())
 

@@ -294,8 +294,8 @@ def test_wrong_modes_of_staging_directories_are_put_right(
     agent = later()
     with agent.ask(device) as conversation:
         assert conversation.answer.status == side.PLACE
-    assert stat.S_IMODE((trap / ".ses").stat().st_mode) == 0o711
-    assert stat.S_IMODE((trap / ".ses" / str(os.getuid())).stat().st_mode) == 0o700
+    assert stat.S_IMODE((trap / ".ses").stat().st_mode) == 0o755
+    assert stat.S_IMODE((trap / ".ses" / str(os.getuid())).stat().st_mode) == 0o744
 
 
 def test_a_directory_that_was_renamed_to_the_staging_directory_is_left_alone(
@@ -344,7 +344,7 @@ def test_leftovers_are_removed_and_nothing_else(
 ) -> None:
     stage = trap / ".ses" / str(os.getuid())
     stage.mkdir(parents=True)
-    (trap / ".ses").chmod(0o711)
+    (trap / ".ses").chmod(0o755)
     (trap / ".ses" / "not-a-uid").mkdir()
     (stage / "directory").mkdir()
     kept = [stage / "directory" / "file", trap / ".ses" / "not-a-uid" / "file", trap / "precious"]
@@ -369,7 +369,7 @@ def test_create_under_way_is_not_taken_for_a_leftover(
 ) -> None:
     stage = trap / ".ses" / str(os.getuid())
     stage.mkdir(parents=True)
-    (trap / ".ses").chmod(0o711)
+    (trap / ".ses").chmod(0o755)
     (stage / "under-way").touch()
     agent = later()
     agent.ask(device).close()

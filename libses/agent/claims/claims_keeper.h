@@ -60,8 +60,10 @@ public:
   [[nodiscard]] std::shared_ptr<const UserNeeds> site_needs() const { return site_needs_; }
   // Rows of SYSTEM on which files of UID cannot be staged now.  IS_FINAL: nobody tries just now.
   [[nodiscard]] uint64_t not_staged(uid_t uid, unsigned system, bool &is_final) const;
-  // A create in the staging directory of UID on TARGET failed.
-  void stage_again(uid_t uid, const std::string &target, Time now);
+  // A create of UID on TARGET failed.  What only passes with time (no space, quota, rights, no hard
+  // links) leaves the branch out for this user for a while, and for nobody else: a program may say
+  // anything.  After other errors its staging directory is looked at.
+  void failed(uid_t uid, const std::string &target, int error, Time now);
   // The staging directories of all users on TARGET are not where they were.
   void stage_again(const std::string &target, Time now);
 
@@ -94,6 +96,7 @@ private:
   void take_survey(Time now);
   void stage(uid_t uid, User &user, Time now);
   void show_staged(User &user);
+  void stage_again(uid_t uid, const std::string &target, Time now);
   // Looks at the claims of all users; true when there were some.
   bool look(Time now);
   size_t read(User &user, Time now);

@@ -51,10 +51,16 @@ struct Report {
   int fd = -1;
 };
 
-// Is ERROR, which ended a create, the element's?  Not that somebody else had the name first, or
-// that the program has no descriptor left.
+// Is ERROR, which ended a create, the element's?  Not that somebody else had the name first, that
+// the program has no descriptor left, or that a file of this size is better off elsewhere (EFBIG).
 [[nodiscard]] constexpr bool is_of_element(int error) {
-  return error != 0 && error != EEXIST && error != EMFILE && error != ENFILE;
+  return error != 0 && error != EEXIST && error != EMFILE && error != ENFILE && error != EFBIG;
+}
+
+// Is it one that the next create there meets as well?
+[[nodiscard]] constexpr bool is_of_branch(int error) {
+  return error == ENOSPC || error == EDQUOT || error == EPERM || error == EMLINK ||
+         error == EOPNOTSUPP || error == EROFS || error == EIO;
 }
 
 struct Choice; // table/choice.h

@@ -399,7 +399,7 @@ void SocketServer::on_report(Id id, const Report &report, UniqueFd handle) {
     } else {
       parts_.table.end(placement.id, false);
       if (is_of_element(report.error)) {
-        parts_.claims.stage_again(connection.peer.uid, placement.target, Clock::now());
+        parts_.claims.failed(connection.peer.uid, placement.target, report.error, Clock::now());
       }
     }
   } else {

@@ -19,8 +19,8 @@
 namespace ses::agent {
 namespace {
 
-constexpr mode_t kTopMode = 0711;
-constexpr mode_t kUserMode = 0700;
+constexpr mode_t kTopMode = 0755;
+constexpr mode_t kUserMode = 0744; // others may list it, and reach nothing in it
 constexpr unsigned kMostSwept = 10000;
 constexpr uid_t kFirstPerson = 1000; // below are accounts of the system, which people do not have
 
@@ -184,6 +184,17 @@ std::string prepare_stage(const std::string &target, dev_t device, uid_t uid, Un
   const UniqueFd mine =
       ensure(top.get(), {name.c_str(), uid, kUserMode}, top_path + "/" + name, why);
   return why;
+}
+
+void remove_stage(const std::string &target, dev_t device, uid_t uid) {
+  const UniqueFd branch(open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd top = branch ? open_below(branch.get(), SES_STAGE_DIRECTORY) : UniqueFd();
+  struct stat status {};
+  if (top && fstat(top.get(), &status) == 0 && status.st_dev == device &&
+      (status.st_uid == 0 || status.st_uid == geteuid()) &&
+      unlinkat(top.get(), std::to_string(uid).c_str(), AT_REMOVEDIR) == 0) {
+    unlinkat(branch.get(), SES_STAGE_DIRECTORY, AT_REMOVEDIR); // fails while others have one in it
+  }
 }
 
 unsigned sweep_stage(const std::string &target, std::chrono::seconds age) {

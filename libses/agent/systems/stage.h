@@ -30,7 +30,8 @@ namespace ses::agent {
 [[nodiscard]] std::string swappable_by(const struct stat &status, const std::string &target,
                                        uid_t uid);
 
-// Makes sure of TARGET/.ses (owner the agent, 0711) and TARGET/.ses/UID (owner UID, 0700),
+// Makes sure of TARGET/.ses (owner the agent, 0755) and TARGET/.ses/UID (owner UID, 0744: whoever
+// walks the tree can list it, and nobody else reaches a file in it),
 // both without set-group-id and default ACL, which files created there would inherit.  Makes
 // nothing where TARGET is not on DEVICE, as it was when the union was looked at.
 // Returns an empty string, or why the directory cannot be used, naming the path.  TOP is
@@ -40,6 +41,9 @@ namespace ses::agent {
 
 // "TARGET/.ses/UID".
 [[nodiscard]] std::string stage_path(const std::string &target, uid_t uid);
+
+// Removes TARGET/.ses/UID where nothing is in it, and then TARGET/.ses where it was the last.
+void remove_stage(const std::string &target, dev_t device, uid_t uid);
 
 // Removes regular files in TARGET/.ses/UID, of that user, whose last change is older than AGE:
 // creates that were cut off half-way.  Only where owners and mode are as the agent made them. Looks

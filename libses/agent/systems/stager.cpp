@@ -24,6 +24,13 @@ std::pair<std::string, UniqueFd> prepare(const std::string &target, dev_t device
   return prepared ? std::move(*prepared) : std::pair(std::string("does not answer"), UniqueFd());
 }
 
+void remove(const std::string &target, dev_t device, uid_t uid) {
+  (void)ask_storage(device, [target, device, uid] {
+    remove_stage(target, device, uid);
+    return true;
+  });
+}
+
 } // namespace
 
 Stager::Stager(const UnionHealth &unions, std::function<void(const std::string &)> in_use)
@@ -44,13 +51,15 @@ void Stager::stop() {
 }
 
 void Stager::request(uid_t uid, const Branch &branch, bool first) {
+  add({uid, branch, false}, first);
+}
+
+void Stager::remove(uid_t uid, const Branch &branch) { add({uid, branch, true}, false); }
+
+void Stager::add(const Request &request, bool first) {
   {
     const std::lock_guard lock(mutex_);
-    if (first) {
-      waiting_.emplace_front(uid, branch);
-    } else {
-      waiting_.emplace_back(uid, branch);
-    }
+    waiting_.insert(first ? waiting_.begin() : waiting_.end(), request);
   }
   wake_.notify_one();
 }
@@ -70,13 +79,20 @@ void Stager::work() {
       return;
     }
     const Turn turn(Duty::kStager);
-    const auto [uid, branch] = std::move(waiting_.front());
+    const auto [uid, branch, removes] = std::move(waiting_.front());
     const std::string &target = branch.target;
     waiting_.pop_front();
     lock.unlock();
     const Union seen = unions_.seen(branch.mount_point);
     std::string why = trouble_of(seen, branch.mount_point, {target, branch.file_system});
     UniqueFd top;
+    if (removes) {
+      if (why.empty()) {
+        agent::remove(target, seen.branches.at(target).device, uid);
+      }
+      lock.lock();
+      continue;
+    }
     if (why.empty()) {
       std::tie(why, top) = prepare(target, seen.branches.at(target).device, uid);
     }

@@ -40,6 +40,8 @@ public:
 
   // Makes sure of the directory of UID on BRANCH, soon.  FIRST: before what waits.
   void request(uid_t uid, const Branch &branch, bool first);
+  // Removes it, after what was requested before: UID has no program here.
+  void remove(uid_t uid, const Branch &branch);
   // Readable when there are results.
   [[nodiscard]] int ready_descriptor() const { return ready_.get(); }
   [[nodiscard]] std::vector<Result> take();
@@ -48,7 +50,14 @@ public:
   void stop();
 
 private:
+  struct Request {
+    uid_t uid = 0;
+    Branch branch;
+    bool removes = false;
+  };
+
   void work();
+  void add(const Request &request, bool first);
 
   const UnionHealth &unions_;
   const std::function<void(const std::string &)> in_use_;
@@ -57,7 +66,7 @@ private:
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
-  std::deque<std::pair<uid_t, Branch>> waiting_;
+  std::deque<Request> waiting_;
   std::vector<Result> results_;
   std::set<std::string> in_trouble_; // branches, of the thread only
   std::thread thread_;

@@ -1,0 +1,157 @@
+"""Programs on a union with the agent have the results that they have on the union alone."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import program_side as side
+import pytest
+from mounts import small_disk
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+pytestmark = pytest.mark.root
+
+NOBODY, ALICE = 65534, 4242
+MIB = 1 << 20
+
+
+def environment(agent: Agent, library: Path) -> dict[str, str]:
+    return {
+        **{"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C", "LD_PRELOAD": str(library)},
+        **{"SES_AGENT_SOCKET": str(agent.socket), "SES_SYNC_MS": "20000"},
+    }
+
+
+SWEEPS = ("find .", "du -a .", "grep -r x .", "tar cf - .", "ls -R .")
+
+
+def test_a_sweep_by_another_user_meets_nothing_that_it_may_not_read(
+    agent: Agent, device: int, open_way: Path, branches: dict[str, Path], public_wrapper: Path
+) -> None:
+    agent.ask(device).close()
+    where = [open_way, *branches.values()]
+    for directory in where:
+        directory.chmod(0o1777)
+    for uid in (0, ALICE):
+        script = f"for n in 1 2 3 4; do echo x > {uid}-$n; done"
+        subprocess.run(
+            ["sh", "-c", script], cwd=open_way, env=environment(agent, public_wrapper), user=uid, check=True
+        )
+    assert all((branch / ".ses" / str(ALICE)).is_dir() for branch in branches.values())
+    for directory in where:
+        for sweep in SWEEPS:
+            done = subprocess.run(
+                ["sh", "-c", f"{sweep} > /dev/null"], cwd=directory, user=NOBODY, group=NOBODY,
+                extra_groups=[], capture_output=True, text=True, timeout=60, check=False,
+            )  # fmt: skip
+            assert (done.returncode, done.stderr) == (0, ""), (directory, sweep)
+
+
+def on_of(agent: Agent, device: int) -> str:
+    with agent.ask(device) as conversation:
+        return str(conversation.answer.element)
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EDQUOT, errno.EPERM])
+def test_a_branch_that_refused_a_file_is_left_out_for_its_user(
+    agent: Agent, device: int, branches: dict[str, Path], error: int
+) -> None:
+    """For nobody else: whatever a program says, it misleads its own user alone."""
+    with agent.ask(device) as conversation:
+        refused = conversation.answer.element
+        conversation.report(side.NOT_CREATED, error=error)
+    agent.wait_for(f"branch {branches[refused]} is not used for uid {os.getuid()} for 30 s")
+    assert agent.says(os.strerror(error))
+    assert {on_of(agent, device) for _ in range(4)} == set(branches) - {refused}
+
+
+class Disks:
+    """Branches that are file systems of their own, of which the service hears a little late."""
+
+    def __init__(self, service: ServiceDouble, paths: dict[str, Path]) -> None:
+        self._service, self._paths = service, paths
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._tell, daemon=True)
+        for element, path in paths.items():
+            found = os.statvfs(path)
+            service.facts[element] = {"size": float(found.f_blocks * found.f_frsize)}
+        self._look()
+        self._thread.start()
+
+    def free(self) -> dict[str, int]:
+        looked_at = {element: os.statvfs(path) for element, path in self._paths.items()}
+        return {element: found.f_bavail * found.f_frsize for element, found in looked_at.items()}
+
+    def _look(self) -> None:
+        for element, free in self.free().items():
+            self._service.loads[element] = {"free": float(free)}
+
+    def _tell(self) -> None:
+        while not self._over.wait(0.5):
+            self._look()
+
+    def close(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+@pytest.fixture
+def sizes() -> tuple[int, ...]:
+    return (48, 64, 96)
+
+
+class TestRoom:
+    @pytest.fixture
+    def branches(self, base: Path, sizes: tuple[int, ...]) -> Iterator[dict[str, Path]]:
+        with ExitStack() as mounts:
+            yield {
+                f"union/b{number}": mounts.enter_context(small_disk(base / f"b{number}", size))
+                for number, size in enumerate(sizes, 1)
+            }
+
+    @pytest.fixture
+    def union_options(self) -> str:
+        return "use_ino,category.create=mfs"
+
+    @pytest.mark.parametrize("files", [15, pytest.param(300, marks=pytest.mark.long)])
+    def test_no_file_of_unknown_size_finds_less_room_than_on_the_union_alone(
+        self, start: Callable[..., Agent], service: ServiceDouble, device: int, union: Path,
+        branches: dict[str, Path], sizes: tuple[int, ...], public_wrapper: Path, files: int,
+    ) -> None:  # fmt: skip
+        """After many small ones; on branches as full as chance has it."""
+        dice = random.Random(36)
+        small = {"application": None, "requirements": [], "room_bytes": 100e3, "expected_from": "history"}
+        service.needs["root"] = ("g1", [small])
+        service.pace = 0.2
+        disks = Disks(service, branches)
+        agent = start(service.url)
+        agent.wait_for("storage system union is mounted")
+        agent.ask(device).close()
+        placed = 0
+        try:
+            for number in range(files):
+                for branch, size in zip(branches.values(), sizes, strict=True):
+                    with (branch / "fill").open("wb") as fill:
+                        os.posix_fallocate(fill.fileno(), 0, int(dice.random() ** 2 * 0.95 * size * MIB) + 1)
+                most = max(disks.free().values()) - MIB
+                length = min(int(10 ** dice.uniform(3, 8)), int(0.6 * max(sizes) * MIB))
+                done = subprocess.run(
+                    ["fallocate", "-l", str(length), f"f{number}"], cwd=union,
+                    env=environment(agent, public_wrapper), capture_output=True, text=True, check=False,
+                )  # fmt: skip
+                assert done.returncode == 0 or length > most, (number, length, disks.free(), done.stderr)
+                (union / f"f{number}").unlink(missing_ok=True)
+            wait_until(lambda: files == 15 or len(service.placements) > 0, "some were placed")
+        finally:
+            disks.close()
+        placed = len(service.placements)
+        print(f"{placed} of {files} placed")
