@@ -70,7 +70,7 @@ struct asked {
   uint32_t count;
   uint32_t claimed_count; /* more than MOST_CLAIMED: there is no room for all */
   struct claimed claimed[MOST_CLAIMED];
-  struct part parts[SES_CORE_REQUIREMENTS];
+  struct part parts[SES_REQUIREMENTS_MAX];
 };
 
 static uint32_t value_of(uint32_t kind) {

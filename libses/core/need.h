@@ -8,7 +8,7 @@
 
 /* A need that says it has more than there is space for has so many. */
 static inline uint32_t requirements_of(const struct ses_core_need *need) {
-  return need->count < SES_CORE_REQUIREMENTS ? need->count : SES_CORE_REQUIREMENTS;
+  return need->count < SES_REQUIREMENTS_MAX ? need->count : SES_REQUIREMENTS_MAX;
 }
 
 static inline bool is_rate(const struct ses_core_requirement *one) {

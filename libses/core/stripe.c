@@ -96,7 +96,7 @@ static void take_round_robin(const struct ses_core_query *query, uint32_t *scrat
 static size_t rows_for_rates(const struct ses_core_query *query, const uint32_t *rows,
                              size_t count) {
   const struct ses_core_need *need = query->need;
-  double sums[SES_CORE_REQUIREMENTS] = {0};
+  double sums[SES_REQUIREMENTS_MAX] = {0};
   for (size_t taken = 1; taken <= count; taken++) {
     size_t row = rows[taken - 1];
     double stripes = 0.0; /* there already */

@@ -125,7 +125,8 @@ bool take(Options &options, int which) {
   switch (which) {
   case kApplication:
     options.application = optarg;
-    return !options.application.empty() || wrong("--application needs a name");
+    return (!options.application.empty() && options.application.size() < SES_APPLICATION_MAX) ||
+           wrong("--application needs a name of at most 63 bytes");
   case kRequire:
     options.require = optarg;
     return is_understood(options.require);

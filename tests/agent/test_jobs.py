@@ -75,7 +75,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Jobs:
         (f"{SCOPE}/job_9 9", "none"),
         (f"{SCOPE}/job_9\\0129", "none"),
         (f"{SCOPE}/job_-9", "none"),
-        (f"{SCOPE}/job_{'9' * 65}", "none"),
+        (f"{SCOPE}/job_{'9' * 64}", "none"),
         ("/lsf/c/job.", "none"),
         ("/pbspro/", "none"),
         ("/", "none"),

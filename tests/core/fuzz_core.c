@@ -76,7 +76,7 @@ static void ask(void) {
   if (number() % 2)
     ses_core_defaults(&policy);
   if (number() % 2)
-    need.count %= SES_CORE_REQUIREMENTS + 1;
+    need.count %= SES_REQUIREMENTS_MAX + 1;
   for (size_t i = 0; i < count && number() % 4; i++)
     elements[i].state &= SES_CORE_DEGRADED | SES_CORE_SCARCE;
   struct ses_core_query query = {.need = &need,

@@ -25,7 +25,7 @@ def test_names_and_ranges_are_read_in_order_and_folded_again() -> None:
     "text",
     [
         "[1]" * 9,
-        "n" * 256,
+        "n" * 257,
         "n" * 250 + "[1-99999]",
         ",".join(f"n{one}[1-9][1-9][1-9]" for one in range(1000)),
         "[" * 60_000,

@@ -16,7 +16,7 @@ CREATE = "import sys\nfor path in sys.argv[1:]:\n    open(path, 'w').close()\n"
 
 
 def create(union: Union, *paths: str | Path, **extra: str) -> None:
-    done = union.run(sys.executable, "-c", CREATE, *paths, SES_APPLICATION="app", **extra)
+    done = union.run(sys.executable, "-c", CREATE, *paths, **{"SES_APPLICATION": "app", **extra})
     assert (done.stdout, done.stderr) == ("", "")
 
 
@@ -55,6 +55,14 @@ def test_line_names_program_and_process_and_each_can_have_a_file(union: Union, t
         match = LINE.fullmatch(log.read_text().strip())
         assert match
         assert (match[1], f"log-{match[2]}-%d") == ("app", log.name)
+
+
+def test_names_that_are_too_long_are_left_out_whole(union: Union, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    create(union, "a", SES_LOG=str(log), SES_APPLICATION="é" * 32, SLURM_JOB_ID="1" * 64)
+    text = log.read_text()
+    assert f"SES_APPLICATION is ignored, longer than 63 bytes: {'é' * 32}\n" in text
+    assert f"files count for no job, its name is longer than 63 bytes: {'1' * 64}\n" in text
 
 
 def test_program_sees_no_descriptor_of_it(union: Union, probes: Path, tmp_path: Path) -> None:

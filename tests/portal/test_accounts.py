@@ -136,7 +136,7 @@ def test_a_removed_account_is_out_at_once(app, alice) -> None:
     assert alice.get("/requirements").status_code == 303
 
 
-@pytest.mark.parametrize("name", ["", "a b", "alice:dd", "x" * 130, "a\nb", "-rf"])
+@pytest.mark.parametrize("name", ["", "a b", "alice:dd", "x" * 257, "a\nb", "-rf"])
 def test_names_that_cannot_be_users_are_refused(app, name: str) -> None:
     with pytest.raises(AccountError, match="cannot be an account's name"):
         _flask(app).accounts.add(name, "a long enough one")

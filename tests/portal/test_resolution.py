@@ -74,5 +74,5 @@ def test_only_administrators_look_at_others(alice, site, signed_in) -> None:
 def test_names_that_cannot_be_are_said_and_kept(signed_in, query: str) -> None:
     answer = signed_in("root").get(f"/requirements/applied?{query}")
     assert answer.status_code == 422
-    assert "Write a short name without a slash or a colon" in answer.text
+    assert "Write a name of at most 63 bytes without a slash or a colon" in answer.text
     assert f'value="{query.partition("=")[2]}"' in answer.text

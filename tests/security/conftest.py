@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from ses.api import library as binding
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1] / "service"))
 sys.path.append(str(Path(__file__).parents[1] / "portal"))
+sys.path.append(str(Path(__file__).parents[1] / "agent"))
 
+from agent_sources import LIBSES, link
 from service_process import SITE, Running
+
+BUILD = LIBSES.parent / os.environ.get("SES_BUILD_DIR", "build/libses")
 
 
 @pytest.fixture
@@ -50,3 +56,39 @@ def stranger() -> int:
     if os.getuid() != 0:
         pytest.skip("only root can act as another user")
     return 65534
+
+
+@pytest.fixture(scope="session")
+def limits_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the ways into C and C++."""
+    return link(
+        tmp_path_factory.mktemp("limits") / "limits",
+        Path(__file__).parent / "probes/limits.cpp",
+        *("-I", LIBSES / "src", "-I", LIBSES / "slurm"),
+        BUILD / "slurm/CMakeFiles/ses_slurm.dir/request.c.o",
+        BUILD / "src/libses_place.a",
+        *("-L", BUILD, "-lses", f"-Wl,-rpath,{BUILD}"),
+    )
+
+
+@pytest.fixture(scope="session")
+def limits_probe(limits_program: Path) -> Callable[[list[str]], list[str]]:
+    """Return what the ways into C and C++ say of lines."""
+
+    def answers(lines: list[str]) -> list[str]:
+        text = "".join(f"{line}\n" for line in lines)
+        done = subprocess.run(
+            [limits_program], input=text, capture_output=True, text=True, timeout=60, check=True
+        )
+        return done.stdout.splitlines()
+
+    return answers
+
+
+@pytest.fixture
+def python_api(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Load the library that was built."""
+    monkeypatch.setenv("SES_LIBRARY", str(BUILD / "libses.so.0"))
+    binding.library.cache_clear()
+    yield
+    binding.library.cache_clear()

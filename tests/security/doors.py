@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -87,3 +87,12 @@ def knock(user: int, door: Door, requests: list[tuple[str, str, str]]) -> list[t
         cwd="/",
     )
     return [(status, text) for status, text in json.loads(done.stdout)]
+
+
+def does(act: Callable[[], object], *errors: type[Exception]) -> bool:
+    """Return whether it is done without one of these errors."""
+    try:
+        act()
+    except errors:
+        return False
+    return True

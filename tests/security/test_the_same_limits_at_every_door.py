@@ -1,4 +1,4 @@
-"""What one way in takes of a requirement's numbers, all take; what one refuses, all refuse."""
+"""What one way in takes of numbers, names and counts, all take; what one refuses, all refuse."""
 
 from __future__ import annotations
 
@@ -7,40 +7,43 @@ import math
 import os
 import re
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import ses_client.limits
+import ses_core
+from doors import does
 from flask import Flask
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from rdflib import SH, Graph, URIRef
 from ses.api import StoragePolicy
-from ses.api import library as binding
 from ses.quantities import requirement
 from ses_client.answers.vocabulary import Kind as ClientKind
 from ses_client.errors import UsageError
-from ses_service.api.schemas.nodes import AnnouncementIn
-from ses_service.api.schemas.requests import RequirementSetIn, SelectionRequest, SubjectIn
+from ses_service.api.problems import InvalidProblem
+from ses_service.api.routes.requirements import _check_name
+from ses_service.api.schemas import requests
+from ses_service.api.schemas.members import AccountIn
+from ses_service.api.schemas.nodes import AnnouncementIn, NeedRequirement
 from ses_service.knowledge.checks.validation import refused, validate
 from ses_service.knowledge.terms import ODRL, QSM
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model import limits
+from ses_service.model.entities import Level
+from ses_webface.files.forms import FilesForm
 from ses_webface.requirements.forms import field_of, form_for
-
-sys.path.append(str(Path(__file__).parents[1] / "agent"))
-
-from agent_sources import link
+from ses_webface.requirements.services import is_name
 
 ROOT = Path(__file__).parents[2]
 LIBSES = ROOT / "libses"
 HEADER = (LIBSES / "include/ses/limits.h").read_text()
-IN_C = {name: float(value) for name, value in re.findall(r"#define SES_(\w+_MAX) (\S+)", HEADER)}
+IN_C = {name: float(value) for name, value in re.findall(r"#define SES_(\w+_MAX) ([0-9.e]+)", HEADER)}
 CODES = {"current-write-rate": 3, "free-capacity": 5}
 WORDS = {"write": "current-write-rate", "free": "free-capacity"}
 TERMS = {"current-write-rate": "qsm:CurrentWriteRate", "free-capacity": "qsm:FreeCapacity"}
 
+Probe = Callable[[list[str]], list[str]]
 MAX, HEAVIEST = limits.MAX_BOUND, limits.MAX_WEIGHT
 NUMBERS = [  # bound in base units, weight, and whether they are taken
     (0.0, 1.0, True),
@@ -83,53 +86,14 @@ TEXTS = {  # amount and weight: whether they are taken
 }
 
 
-@pytest.fixture(scope="module")
-def probe(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[str]], list[str]]:
-    """Return what the ways into C and C++ say of lines."""
-    build = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses")
-    program = link(
-        tmp_path_factory.mktemp("limits") / "limits",
-        Path(__file__).parent / "probes/limits.cpp",
-        *("-I", LIBSES / "src", "-I", LIBSES / "slurm"),
-        build / "slurm/CMakeFiles/ses_slurm.dir/request.c.o",
-        build / "src/libses_place.a",
-        *("-L", build, "-lses", f"-Wl,-rpath,{build}"),
-    )
-
-    def answers(lines: list[str]) -> list[str]:
-        text = "".join(f"{line}\n" for line in lines)
-        done = subprocess.run([program], input=text, capture_output=True, text=True, timeout=60, check=True)
-        return done.stdout.splitlines()
-
-    return answers
-
-
-@pytest.fixture
-def python_api(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Load the library that was built."""
-    build = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses")
-    monkeypatch.setenv("SES_LIBRARY", str(build / "libses.so.0"))
-    binding.library.cache_clear()
-    yield
-    binding.library.cache_clear()
-
-
-def _does(act: Callable[[], object], *errors: type[Exception]) -> bool:
-    try:
-        act()
-    except errors:
-        return False
-    return True
-
-
 def _put(one: dict[str, object]) -> bool:
     text = json.dumps({"requirements": [one]})
-    return _does(lambda: RequirementSetIn.model_validate_json(text), ValidationError)
+    return does(lambda: requests.RequirementSetIn.model_validate_json(text), ValidationError)
 
 
 def _selects(one: dict[str, object]) -> bool:
     text = json.dumps({"subject": {"user": "alice"}, "requirements": [one]})
-    return _does(lambda: SelectionRequest.model_validate_json(text), ValidationError)
+    return does(lambda: requests.SelectionRequest.model_validate_json(text), ValidationError)
 
 
 def _announces(kind: str, bound: float, weight: float) -> bool:
@@ -168,10 +132,8 @@ def _turtle(number: float) -> str:
 
 
 @pytest.mark.parametrize("kind", CODES)
-def test_a_number_is_taken_at_every_door_or_at_none(
-    kind: str, probe: Callable[[list[str]], list[str]], python_api: None
-) -> None:
-    answers = probe([f"= {CODES[kind]} {bound!r} {weight!r}" for bound, weight, _ in NUMBERS])
+def test_a_number_is_taken_at_every_door_or_at_none(kind: str, limits_probe: Probe, python_api: None) -> None:
+    answers = limits_probe([f"= {CODES[kind]} {bound!r} {weight!r}" for bound, weight, _ in NUMBERS])
     unit = "B" if kind == "free-capacity" else "B/s"
     for (bound, weight, is_taken), answer in zip(NUMBERS, answers, strict=True):
         one = {"kind": kind, "minimum": bound, "unit": unit, "weight": weight}
@@ -185,12 +147,97 @@ def test_a_number_is_taken_at_every_door_or_at_none(
         assert found == dict.fromkeys(found, is_taken), (bound, weight)
 
 
+def _names(limit: int, size: Callable[[str], int]) -> list[tuple[str, bool]]:
+    """Return names just below a limit, at it and just above, of characters of one to four bytes."""
+    found = []
+    for letter in "xé日😀":
+        for length in (limit - 1, limit, limit + 1):
+            letters, rest = divmod(length, size(letter))
+            found.append((letter * letters + "x" * rest, length <= limit))
+    return found
+
+
+def _bytes(name: str) -> int:
+    return len(name.encode())
+
+
+def _is_set(level: Level, name: str) -> bool:
+    with Flask(__name__).test_request_context():
+        return does(lambda: _check_name(level, name), InvalidProblem)
+
+
+def _has_set(level: str, name: str, count: int = 0) -> bool:
+    text = f"""
+        @prefix odrl: <http://www.w3.org/ns/odrl/2/> .
+        @prefix qsm: <https://w3id.org/qstorman/ontology#> .
+        <urn:set> a qsm:RequirementSet ; qsm:level "{level}" ; qsm:revision 1 ;
+            qsm:subject {json.dumps(name, ensure_ascii=False)} .
+        {"<urn:set> qsm:requires [ a qsm:Requirement ] ." * count}
+    """
+    wrong = [one.message for one in validate(text, "limits") if "requirements" in one.message or not count]
+    return not wrong
+
+
+def _is_valid(kind: object, value: object) -> bool:
+    return does(lambda: TypeAdapter(kind).validate_python(value), ValidationError)
+
+
+def _filters(field: str, value: str) -> bool:
+    application = Flask(__name__)
+    with application.test_request_context(method="POST", data={field: value}):
+        form = FilesForm()
+        form.validate()
+        return not form.errors.get(field)
+
+
+def _in_environment(probe: Path, application: str, job: str) -> list[str]:
+    environment = {"SES_APPLICATION": application, "SLURM_JOB_ID": job, "LC_ALL": "C.UTF-8"}
+    done = subprocess.run([probe, "settings"], env=environment, capture_output=True, timeout=60, check=True)
+    return done.stdout.decode().splitlines()
+
+
+def test_the_name_of_an_application_is_taken_at_every_door_or_at_none(
+    limits_probe: Probe, limits_program: Path, python_api: None
+) -> None:
+    names = _names(limits.MAX_APPLICATION, _bytes)
+    for (name, is_taken), answer in zip(names, limits_probe([f"@ {name}" for name, _ in names]), strict=True):
+        counts, ignored, _, _ = _in_environment(limits_program, name, "1")
+        assert (counts, ignored) == ((name, "") if is_taken else ("limits", name))
+        run = [ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "run/ses-run", "--application", name]
+        found = {
+            **{door: door in answer.split() for door in ("policy", "socket", "claim")},
+            "python": does(lambda name=name: StoragePolicy().set_application(name), ValueError),
+            "ses-run": subprocess.run([*run, "true"], capture_output=True, timeout=60).returncode == 0,
+            "selection": _is_valid(requests.SubjectIn, {"user": "alice", "application": name}),
+            "effective": _is_valid(requests.EffectiveQuery, {"user": "alice", "application": name}),
+            "set": _is_set(Level.APPLICATION, f"alice:{name}"),
+            "turtle": _has_set("application", f"alice:{name}"),
+            "portal": is_name("application", f"alice:{name}"),
+        }
+        assert found == dict.fromkeys(found, is_taken), name
+
+
+def test_the_name_of_a_job_is_taken_at_every_door_or_at_none(
+    limits_probe: Probe, limits_program: Path
+) -> None:
+    for letters, is_taken in _names(limits.MAX_JOB, _bytes)[:3]:
+        name = letters.replace("x", "1")
+        _, _, counts, ignored = _in_environment(limits_program, "a", name)
+        assert (counts, ignored) == ((name, "") if is_taken else ("", name))
+        found = {
+            **{door: door in limits_probe([f"@ {name}"])[0].split() for door in ("job", "group")},
+            "selection": _is_valid(requests.SubjectIn, {"user": "alice", "job": name}),
+            "portal": _filters("job", name),
+        }
+        assert found == dict.fromkeys(found, is_taken), name
+
+
 @pytest.mark.parametrize(
     ("name", "is_taken"),
-    [("a", True), ("a b", True), ("x" * 256, True), ("x" * 257, False), ("a\n", False), ("a\x01b", False)],
+    [("a", True), ("a b", True), *_names(limits.MAX_NAME, len), ("a\n", False), ("a\x01b", False)],
 )
-def test_a_name_is_taken_over_http_and_in_turtle_or_in_neither(name: str, is_taken: bool) -> None:
-    written = json.dumps(name)
+def test_a_name_is_taken_at_every_door_or_at_none(name: str, is_taken: bool, limits_probe: Probe) -> None:
+    written = json.dumps(name, ensure_ascii=False)
     described = f"""
         @prefix qsm: <https://w3id.org/qstorman/ontology#> .
         <urn:user> a qsm:User ; qsm:name {written} .
@@ -199,8 +246,52 @@ def test_a_name_is_taken_over_http_and_in_turtle_or_in_neither(name: str, is_tak
     """
     wrong = {one.node for one in validate(described, "limits") if one.severity == "error"}
     assert len(wrong) == (0 if is_taken else 3), wrong
-    subject = {"user": name, "vo": name}
-    assert _does(lambda: SubjectIn.model_validate(subject), ValidationError) == is_taken
+    found = {
+        "subject": _is_valid(requests.SubjectIn, {"user": name, "vo": name}),
+        "portal": is_name("user", name) and is_name("vo", name),
+    }
+    if "\n" not in name:
+        found["jobs"] = "user" in limits_probe([f"@ {name}"])[0].split()
+    if set(name) <= {"x"}:
+        found["account"] = _is_valid(AccountIn, {"user": name, "vo": name})
+    if name.isalpha():
+        found["set"] = _is_set(Level.USER, name)
+        found["sets"] = _is_set(Level.VO, name)
+        found["filter"] = _filters("user", name)
+    assert found == dict.fromkeys(found, is_taken), name
+
+
+@pytest.mark.parametrize(
+    ("level", "name", "is_taken"),
+    [
+        ("application", "é" * 256 + ":" + "x" * 63, True),
+        ("application", "é" * 257 + ":" + "x" * 62, False),
+        ("application", "é" * 256 + ":" + "x" * 64, False),
+        ("profile", "%" + "x" * 256 + ":" + "x" * 63, True),
+        ("profile", "%" + "x" * 257 + ":" + "x" * 63, False),
+        ("profile", "%" + "x" * 256 + ":" + "x" * 64, False),
+    ],
+)
+def test_a_name_of_two_parts_is_as_long_as_both_may_be(level: str, name: str, is_taken: bool) -> None:
+    assert _is_set(Level(level), name) == is_taken
+    if is_taken:
+        assert _has_set(level, name)
+        draft = {"level": "application", "name": name, "requirements": [], "profile": name}
+        assert _is_valid(requests.DraftIn, draft)
+        kind = {"kind": "x" * limits.MAX_KIND, "unit": "B", "size": 1, "bound": 1}
+        said = {**kind, "level": "application", "level_name": name, "profile": name}
+        assert _is_valid(NeedRequirement, said)
+
+
+@pytest.mark.parametrize("count", [limits.MAX_REQUIREMENTS + more for more in (-1, 0, 1)])
+def test_so_many_requirements_are_taken_at_every_door_or_at_none(count: int, limits_probe: Probe) -> None:
+    one = {"kind": "free-capacity", "minimum": 1, "unit": "B"}
+    found = {
+        **{door: door in limits_probe([f"# {count}"])[0].split() for door in ("socket", "claim")},
+        "set": _is_valid(requests.Requirements, [one] * count),
+        "turtle": _has_set("user", "alice", count),
+    }
+    assert found == dict.fromkeys(found, count <= limits.MAX_REQUIREMENTS)
 
 
 def _typed(kind: str, amount: str, unit: str, weight: str) -> bool:
@@ -233,16 +324,14 @@ def _in_python(kind: str, amount: str, weight: str) -> bool:
         (policy.set_capacity if kind == "free-capacity" else policy.set_current_write_rate)(amount)
         policy.set_weight(CODES[kind], float(weight))
 
-    return _does(states, ValueError)
+    return does(states, ValueError)
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_text_is_taken_at_every_door_or_at_none(
-    word: str, probe: Callable[[list[str]], list[str]], python_api: None
-) -> None:
+def test_a_text_is_taken_at_every_door_or_at_none(word: str, limits_probe: Probe, python_api: None) -> None:
     kind, per = WORDS[word], "" if word == "free" else "/s"
     texts = [f"{word}>={amount}{per},weight={weight}" for amount, weight in TEXTS]
-    for (amount, weight), text, answer in zip(TEXTS, texts, probe(texts), strict=True):
+    for (amount, weight), text, answer in zip(TEXTS, texts, limits_probe(texts), strict=True):
         number, unit = re.fullmatch(r"(.*?)([A-Za-z]+)", amount).groups()  # type: ignore[union-attr]
         found = {
             "environment and --storage": answer == "taken",
@@ -272,15 +361,15 @@ def test_a_text_is_taken_at_every_door_or_at_none(
     ],
 )  # fmt: skip
 def test_a_refusal_names_the_value_the_limit_and_what_to_write(
-    text: str, says: str, probe: Callable[[list[str]], list[str]]
+    text: str, says: str, limits_probe: Probe
 ) -> None:
-    assert probe([text]) == [says]
+    assert limits_probe([text]) == [says]
 
 
 def test_the_service_says_what_to_write_in_the_unit_that_was_used() -> None:
     one = {"kind": "current-write-rate", "minimum": 1e13, "unit": "MB/s"}
     with pytest.raises(ValidationError, match="more than can be: write at most 1000000000000 MB/s"):
-        RequirementSetIn.model_validate({"requirements": [one]})
+        requests.RequirementSetIn.model_validate({"requirements": [one]})
 
 
 def _in_shapes(path: URIRef, limit: URIRef) -> set[float]:
@@ -288,15 +377,24 @@ def _in_shapes(path: URIRef, limit: URIRef) -> set[float]:
     return {float(str(one)) for node in shapes.subjects(SH.path, path) for one in shapes.objects(node, limit)}
 
 
-def test_the_limits_are_the_same_numbers_in_every_language() -> None:
-    assert (IN_C["BOUND_MAX"], IN_C["WEIGHT_MAX"]) == (limits.MAX_BOUND, limits.MAX_WEIGHT)
-    assert (IN_C["RATE_MAX"] * 1e6, IN_C["CAPACITY_MAX"] * 1e9) == (limits.MAX_BOUND, limits.MAX_BOUND)
-    assert IN_C["SIZE_MAX"] == limits.MAX_BYTES
-    assert ses_client.limits.MAX_BOUND == limits.MAX_BOUND
-    assert ses_client.limits.MAX_WEIGHT == limits.MAX_WEIGHT
+def test_the_limits_are_the_same_in_every_language() -> None:
+    in_python = {name[4:]: value for name, value in vars(limits).items() if name.startswith("MAX_")}
+    of_client = {
+        name[4:]: value for name, value in vars(ses_client.limits).items() if name.startswith("MAX_")
+    }
+    assert of_client.items() <= in_python.items()
+    in_c = {name.removesuffix("_MAX"): value for name, value in IN_C.items()}
+    for name in ("APPLICATION", "JOB", "ELEMENT"):
+        in_c[name] -= 1  # the NUL
+    of_c = {in_c.pop("RATE") * 1e6, in_c.pop("CAPACITY") * 1e9}
+    assert of_c == {limits.MAX_BOUND}
+    del in_c["POOL"], in_python["KIND"], in_python["SET_NAME"], in_python["PATH"]  # of one part
+    assert in_c == in_python
     assert _in_shapes(ODRL.rightOperand, SH.maxInclusive) == {limits.MAX_BOUND}
     assert _in_shapes(QSM.weight, SH.maxInclusive) == {limits.MAX_WEIGHT}
     assert _in_shapes(QSM.defaultWeight, SH.maxInclusive) == {limits.MAX_WEIGHT}
-    assert _in_shapes(QSM.bytesWritten, SH.maxInclusive) == {limits.MAX_BYTES}
+    assert _in_shapes(QSM.bytesWritten, SH.maxInclusive) == {limits.MAX_SIZE}
     assert _in_shapes(QSM.requires, SH.maxCount) == {limits.MAX_REQUIREMENTS}
-    assert _in_shapes(QSM.subject, SH.maxLength) == {limits.MAX_NAME}
+    assert _in_shapes(QSM.subject, SH.maxLength) == {limits.MAX_SET_NAME}
+    assert _in_shapes(QSM.name, SH.maxLength) == {limits.MAX_NAME}
+    assert ses_core.NEED["requirements"].shape[0] == limits.MAX_REQUIREMENTS

@@ -73,7 +73,7 @@ def test_what_cannot_be_right_is_refused_and_changes_nothing(service: Any, accou
 
 
 def test_one_account_that_is_refused_keeps_no_other_from_its_vo(service: Any) -> None:
-    odd = [{"user": "al ice", "vo": "a"}, {"user": "a\nb", "vo": "a"}, {"user": "bob", "vo": "x" * 200}, 7]
+    odd = [{"user": "al ice", "vo": "a"}, {"user": "a\nb", "vo": "a"}, {"user": "bob", "vo": "x" * 257}, 7]
     answer = service.put(PATH, {"accounts": [*odd, *ALICE["accounts"]]})
     assert (answer.status_code, answer.get_json()) == (200, {"accounts": 1, "refused": 4})
 

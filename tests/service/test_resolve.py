@@ -6,6 +6,7 @@ import itertools
 from dataclasses import replace
 
 import pytest
+from ses_service.api import render
 from ses_service.decision.resolve import index_sets, passed_over, resolve, sets_for_user
 from ses_service.model.entities import (
     Kind,
@@ -13,9 +14,11 @@ from ses_service.model.entities import (
     Profile,
     Requirement,
     RequirementSet,
+    Strictness,
     Subject,
     with_home_vo,
 )
+from ses_service.model.limits import MAX_REQUIREMENTS
 
 ALICE = Subject("alice", application="dd", vo="materials")
 NAMES = {
@@ -175,3 +178,16 @@ def test_a_profile_counts_only_in_its_time_and_after_what_more_particular_levels
         200.0: 1.0,
     }
     assert found[100.0].profile == "daily"
+
+
+def test_of_more_requirements_than_a_file_can_have_hard_ones_count_and_the_others_are_named() -> None:
+    kinds = [Kind(f"k{number}", "s", 1.0) for number in range(MAX_REQUIREMENTS + 1)]
+    stated = [Requirement(kind, 1.0) for kind in kinds]
+    stated[-1] = replace(stated[-1], strictness=Strictness.HARD)
+    sets = index_sets([RequirementSet(Level.USER, "alice", tuple(stated))])
+    counting = [one.requirement for one in resolve(Subject("alice"), (), sets, 0.0)]
+    assert counting == [*stated[:-2], stated[-1]]
+    named = render.passed_over(passed_over(Subject("alice"), sets, 0.0), 0.0)
+    assert [(one["kind"], one["reason"]) for one in named] == [
+        ("k7", "more than the 8 kinds a file can have, of which hard ones go first")
+    ]

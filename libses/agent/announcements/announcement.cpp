@@ -20,9 +20,8 @@ using nlohmann::json;
 constexpr double kShortestPace = 0.02, kLongestPace = 300; // seconds
 constexpr double kLongestTelling = 5, kLongestReturn = 600;
 constexpr size_t kMostInReply = 100000;
-constexpr size_t kUsualFile = 600;     // bytes
-constexpr size_t kMaxWhy = 500;        // bytes; the contract takes 1,000 characters
-constexpr size_t kMostDecisions = 500; // the contract's
+constexpr size_t kUsualFile = 600; // bytes
+constexpr size_t kMaxWhy = 500;    // bytes; the contract takes 1,000 characters
 
 void put_list(JsonText &text, const char *name, const std::vector<std::string> &values) {
   text.open(name, '[');
@@ -75,7 +74,7 @@ Decisions decisions_of(const std::vector<Announcement::Opened> &files) {
       return share_decision(*groups[group].first->file->choice, *choice);
     });
     const size_t group = found == candidates.end() ? groups.size() : *found;
-    if (found == candidates.end() && groups.size() >= kMostDecisions) {
+    if (found == candidates.end() && groups.size() >= SES_ANNOUNCED_DECISIONS_MAX) {
       decisions.of_file.emplace_back(0, 0);
       continue;
     }

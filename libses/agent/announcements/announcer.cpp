@@ -9,14 +9,13 @@
 #include "protocol/wire.h"
 #include "service/json.h"
 #include "service/messages.h"
+#include "ses/limits.h"
 
 namespace ses::agent {
 namespace {
 
-constexpr size_t kLargestBatch = 2000; // the contract's, as the next
 // A message is one piece of the service's work, for which a file created meanwhile waits.
 constexpr size_t kUsualBatch = 500;
-constexpr size_t kMostUsers = 1000;
 constexpr size_t kMaxBody = 1000000; // bytes; the service takes 1 MiB
 constexpr int kTooLarge = 413;       // its answer to more
 constexpr size_t kUnsentBatch = 40;  // not too large with the longest paths, either
@@ -60,7 +59,7 @@ bool is_refused(const Reply &reply) {
 Announcer::Announcer(Service service)
     : service_(service), client_(service.services, service.token, service.trust),
       refusals_(service.health), incarnation_(random_digits()), unsent_(service.saved.directory()),
-      batch_limit_(kLargestBatch) {
+      batch_limit_(SES_ANNOUNCED_FILES_MAX) {
   for (const auto &[uid, needs] : service.saved.needs().users) {
     generation_of_[uid] = needs->generation;
   }
@@ -260,7 +259,7 @@ void Announcer::send(Lock &lock, Batch batch) {
       users.push_back((user++)->first);
     }
   }
-  users.resize(std::min(users.size(), kMostUsers));
+  users.resize(std::min<size_t>(users.size(), SES_ANNOUNCED_USERS_MAX));
   sent_at_ = now;
   sent_files_ = batch.size();
   const bool in_use = now - used_at_ < kUsedFor;
@@ -398,7 +397,7 @@ void Announcer::settle(Lock &lock, Batch batch, AnnouncementReply reply,
                   backlog_.waiting(), backlog_.open(), reply.unknown.size());
   }
   attempts_ = 0;
-  batch_limit_ = std::min(kLargestBatch, batch_limit_ * 2);
+  batch_limit_ = std::min<size_t>(SES_ANNOUNCED_FILES_MAX, batch_limit_ * 2);
   pace_ = reply.next_within;
   tell_within_ = reply.tell_within;
   // Not all of it, so that agents started together drift apart.

@@ -17,6 +17,12 @@ constexpr pid_t kLargestPid = 1 << 22;
 
 uint64_t load(uint64_t &at) { return std::atomic_ref(at).load(std::memory_order_acquire); }
 
+// Empty for what does not end in there: a part of a name is another name.
+template <size_t N> std::string text_in(const char (&array)[N]) {
+  const size_t length = strnlen(array, N);
+  return {array, length < N ? length : 0};
+}
+
 double size_of(double shared) { return shared >= 0 && shared <= SES_SIZE_MAX ? shared : -1; }
 
 // What a program's own choice went by is its own business, as long as it can be worked with.
@@ -24,7 +30,7 @@ bool read_need(const ses_core_need &shared, ses_core_need &need) {
   need.bytes = size_of(shared.bytes);
   need.room = size_of(shared.room);
   need.stripes = shared.stripes;
-  if (shared.count > SES_CORE_REQUIREMENTS) {
+  if (shared.count > SES_REQUIREMENTS_MAX) {
     return false;
   }
   for (; need.count < shared.count; ++need.count) {
@@ -80,9 +86,8 @@ std::optional<Claim> parse_claim(const ses_claim &shared, unsigned slot) {
   claim.fd = shared.fd;
   claim.dirfd = shared.dirfd;
   claim.pid = shared.pid > 0 && shared.pid <= kLargestPid ? shared.pid : 0;
-  claim.application = printable(
-      std::string(shared.application, strnlen(shared.application, sizeof shared.application)));
-  claim.job = sensible_job(std::string(shared.job, strnlen(shared.job, sizeof shared.job)));
+  claim.application = printable(text_in(shared.application));
+  claim.job = sensible_job(text_in(shared.job));
   claim.path.assign(shared.path, strnlen(shared.path, shared.path_length));
   return claim;
 }

@@ -103,9 +103,4 @@ double wall_clock() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::string program_name(pid_t pid) {
-  const std::string name = read_proc("/proc/" + std::to_string(pid) + "/comm");
-  return printable(name.substr(0, name.find('\n')));
-}
-
 } // namespace ses::agent

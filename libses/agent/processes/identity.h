@@ -48,9 +48,6 @@ private:
 // long something lasts is counted by Clock.
 [[nodiscard]] double wall_clock();
 
-// The short name the kernel has for process PID; empty when it is gone.  Never waits.
-[[nodiscard]] std::string program_name(pid_t pid);
-
 } // namespace ses::agent
 
 #endif // SES_AGENT_IDENTITY_H

@@ -17,17 +17,18 @@
 #include "processes/identity.h"
 #include "processes/proc_files.h"
 #include "protocol/wire.h"
+#include "ses/limits.h"
 
 namespace ses::agent {
 namespace {
 
 constexpr size_t kLongestFile = 4096;
-constexpr size_t kLongestName = 256;
 constexpr size_t kMostJobUsers = 4096;
-constexpr size_t kLongestJob = 64;
 
-bool is_word(const std::string &text, size_t longest) {
-  return !text.empty() && text.size() <= longest && printable(text) == text;
+bool is_name(const std::string &text) {
+  const auto is_first = [](unsigned char c) { return (c & 0xc0) != 0x80; }; // of a character
+  return !text.empty() && std::ranges::count_if(text, is_first) <= SES_NAME_MAX &&
+         printable(text) == text;
 }
 
 bool is_number(std::string_view text) {
@@ -129,7 +130,7 @@ std::optional<std::string> parse_job(const std::string &text) {
       return std::nullopt;
     }
     const std::string name = line.substr(0, equals), value = line.substr(equals + 1);
-    if (name == "user" && user.empty() && is_word(value, kLongestName)) {
+    if (name == "user" && user.empty() && is_name(value)) {
       user = value;
     } else if (name != "application" && name != "job") {
       return std::nullopt;
@@ -139,7 +140,7 @@ std::optional<std::string> parse_job(const std::string &text) {
 }
 
 std::string sensible_job(const std::string &text) {
-  const bool sensible = !text.empty() && text.size() <= kLongestJob &&
+  const bool sensible = !text.empty() && text.size() < SES_JOB_MAX &&
                         std::all_of(text.begin(), text.end(), [](unsigned char c) {
                           return std::isalnum(c) != 0 || std::strchr("._-[]", c) != nullptr;
                         });

@@ -17,7 +17,6 @@ struct Achieved {
   // Below these there is too little to tell a rate from.
   static constexpr uint64_t kFewBytes = 1 << 20;
   static constexpr double kFewSeconds = 0.5;
-  static constexpr size_t kMostSamples = 32; // the contract's
 
   uint64_t written = 0, read = 0;    // bytes, by the process that created the file
   double writing_seconds = 0;        // in which bytes moved, or a call for that had not ended

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "ses/limits.h"
+
 namespace ses::agent {
 namespace {
 
@@ -44,12 +46,12 @@ void Movement::sample(double at) {
   if (!samples.empty() && at - samples.back().at < sample_every_) {
     return;
   }
-  if (samples.size() >= Achieved::kMostSamples - 1) {
+  if (samples.size() >= SES_ANNOUNCED_SAMPLES_MAX - 1) {
     for (size_t i = 1; 2 * i < samples.size(); ++i) {
       samples[i] = samples[2 * i];
     }
     samples.resize((samples.size() + 1) / 2);
-    sample_every_ = 2 * at / static_cast<double>(Achieved::kMostSamples);
+    sample_every_ = 2 * at / SES_ANNOUNCED_SAMPLES_MAX;
   }
   samples.push_back({at, achieved_.written, achieved_.read});
 }

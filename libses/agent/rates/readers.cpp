@@ -5,6 +5,7 @@
 
 #include "node/heartbeat.h"
 #include "node/processor_time.h"
+#include "ses/limits.h"
 
 namespace ses::agent {
 namespace {
@@ -17,7 +18,6 @@ constexpr std::chrono::milliseconds kNamePatience{200};
 constexpr size_t kMostAskedAtOnce = 64; // processes
 constexpr size_t kMostLooks = 256;      // the same
 constexpr size_t kMostReaderDescriptors = 2048;
-constexpr size_t kMostRows = 500; // the contract's
 constexpr double kSame = 0.25;
 
 } // namespace
@@ -175,7 +175,7 @@ std::vector<Reading> Readers::reading() const {
   }
   std::vector<Reading> reading;
   for (auto &[key, row] : rows) {
-    if (reading.size() < kMostRows) {
+    if (reading.size() < SES_ANNOUNCED_READERS_MAX) {
       reading.push_back(std::move(row));
     }
   }

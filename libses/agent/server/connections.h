@@ -25,7 +25,6 @@ struct Connection {
   State state = State::kAwaitAsk;
   std::chrono::steady_clock::time_point deadline{};
   Ask ask;
-  std::string application;        // as asked, else the program's name
   std::optional<Placement> given; // from the answer to the report
 };
 

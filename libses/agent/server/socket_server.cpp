@@ -228,8 +228,6 @@ void SocketServer::on_message(Id id, std::span<const std::byte> message, UniqueF
 void SocketServer::on_ask(Id id, Ask ask) {
   Connection &connection = *connections_.find(id);
   connection.ask = std::move(ask);
-  connection.application = connection.ask.application.empty() ? program_name(connection.peer.pid)
-                                                              : connection.ask.application;
   connection.state = State::kAwaitChoice;
   connections_.set_deadline(id, Clock::now() + parts_.answer_limit);
   place(id, false);
@@ -308,7 +306,7 @@ std::optional<Placement> SocketServer::choose(const Connection &connection,
   const Ask &ask = connection.ask;
   auto needs = parts_.claims.needs_of(uid);
   needs = needs ? needs : parts_.claims.site_needs();
-  const Need *need = needs ? needs->of(connection.application) : nullptr;
+  const Need *need = needs ? needs->of(connection.ask.application) : nullptr;
   bool is_final = true;
   auto choice = std::make_shared<Choice>(parts_.table.choose(
       *number, merge(need, ask.requirements, ask.expected_bytes, ask.stripe_count),
@@ -320,7 +318,7 @@ std::optional<Placement> SocketServer::choose(const Connection &connection,
   choice->stated = static_cast<uint32_t>(ask.requirements.size());
   choice->digest = need != nullptr ? need->digest : 0;
   choice->offline = !parts_.health.available();
-  choice->application = connection.application;
+  choice->application = connection.ask.application;
   Placement placement;
   placement.id = std::max<uint64_t>(random_(), 1);
   placement.backend = system.backend;
@@ -421,7 +419,7 @@ void SocketServer::created(const Connection &connection, const Placement &placem
     file.pid = -report.fd;
   }
   file.id = FileId{static_cast<dev_t>(report.device), report.inode};
-  file.application = connection.application;
+  file.application = connection.ask.application;
   file.origin = placement.origin;
   file.choice = placement.choice;
   if (file.id.device != connection.ask.device) {

@@ -14,6 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr double kMegabyte = 1e6, kGigabyte = 1e9;
+constexpr uint32_t kNotStated = SES_CORE_STATED_FIRST + SES_CORE_STATED; // the core knows no value
 
 const char *kind_name(uint32_t kind) {
   switch (kind) {
@@ -32,7 +33,7 @@ const char *kind_name(uint32_t kind) {
 
 bool is_kind(uint32_t code) {
   return (code >= SES_CORE_CURRENT_READ && code <= SES_CORE_FREE) ||
-         (code >= SES_CORE_STATED_FIRST && code < SES_CORE_STATED_FIRST + SES_CORE_STATED);
+         (code >= SES_CORE_STATED_FIRST && code <= kNotStated);
 }
 
 ses_core_requirement requirement_of(const json &object) {
@@ -57,7 +58,7 @@ Need need_of(const json &object) {
   need.core.room = number_field(object, "room_bytes").value_or(-1);
   for (const json &one : object.at("requirements")) {
     const ses_core_requirement requirement = requirement_of(one);
-    if (need.core.count < SES_CORE_REQUIREMENTS && is_sensible(requirement)) {
+    if (need.core.count < SES_REQUIREMENTS_MAX && is_sensible(requirement)) {
       need.core.requirements[need.core.count++] = requirement;
       need.requirements.push_back(text_of(one));
     }
@@ -109,7 +110,7 @@ ses_core_need merge(const Need *need, const std::vector<Requirement> &stated,
                     std::optional<int64_t> expected_bytes, uint32_t stripes) {
   ses_core_need merged{};
   for (const Requirement &one : stated) {
-    if (merged.count < SES_CORE_REQUIREMENTS) {
+    if (merged.count < SES_REQUIREMENTS_MAX) {
       const double unit = one.kind == SES_KIND_FREE_CAPACITY ? kGigabyte : kMegabyte;
       merged.requirements[merged.count++] = {one.kind, static_cast<uint16_t>(one.hard ? 1 : 0), 0,
                                              one.minimum * unit, one.weight};
@@ -121,7 +122,7 @@ ses_core_need merge(const Need *need, const std::vector<Requirement> &stated,
     const bool is_stated =
         std::any_of(merged.requirements, merged.requirements + own,
                     [&](const ses_core_requirement &other) { return other.kind == one.kind; });
-    if (!is_stated && merged.count < SES_CORE_REQUIREMENTS) {
+    if (!is_stated && merged.count < SES_REQUIREMENTS_MAX) {
       merged.requirements[merged.count++] = one;
     }
   }

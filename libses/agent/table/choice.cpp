@@ -10,8 +10,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostTold = 10;
-
 // Which process of its job the program is, and where that made it begin; null: none.
 json rank_json(const Choice &choice) {
   const ses_rank &rank = choice.rank;
@@ -171,13 +169,13 @@ json decision_json(const Choice &choice) {
   json candidates = json::array(), refused = json::array();
   std::vector<uint8_t> by(order.size());
   ses_core_ordered_by(&query, verdicts.data(), order.data(), order.size(), by.data());
-  for (size_t i = 0; i < std::min(order.size(), kMostTold); ++i) {
+  for (size_t i = 0; i < std::min<size_t>(order.size(), SES_ANNOUNCED_ELEMENTS_MAX); ++i) {
     candidates.push_back(candidate_json(choice, order[i], verdicts[order[i]].distance, by[i]));
   }
   size_t refused_total = 0;
   for (unsigned row = 0; row < count; ++row) {
     const ses_core_verdict &verdict = verdicts[row];
-    if (verdict.refusal != SES_CORE_ACCEPTED && ++refused_total <= kMostTold) {
+    if (verdict.refusal != SES_CORE_ACCEPTED && ++refused_total <= SES_ANNOUNCED_ELEMENTS_MAX) {
       const bool unmet = verdict.refusal == SES_CORE_REFUSED_REQUIREMENT;
       refused.push_back({{"element", epoch.facts->rows[row].element},
                          {"reason", reason_name(verdict.refusal)},
@@ -186,7 +184,7 @@ json decision_json(const Choice &choice) {
   }
   const Need *need = choice.needs ? choice.needs->with(choice.digest) : nullptr;
   json requirements = json::array();
-  for (uint32_t i = 0; i < std::min<uint32_t>(choice.need.count, SES_CORE_REQUIREMENTS); ++i) {
+  for (uint32_t i = 0; i < std::min<uint32_t>(choice.need.count, SES_REQUIREMENTS_MAX); ++i) {
     const bool is_stated = i < choice.stated;
     requirements.push_back(
         requirement_json(choice.need.requirements[i], is_stated ? nullptr : need));

@@ -1,4 +1,8 @@
-"""The largest numbers of a requirement: ``libses/include/ses/limits.h`` says why, and a test compares."""
+"""The largest values that every part takes: ``libses/include/ses/limits.h`` says why, and a test compares."""
 
 MAX_BOUND = 1e18  # base units
 MAX_WEIGHT = 1e6
+MAX_APPLICATION = 63  # bytes of UTF-8
+MAX_JOB = 63  # the same
+MAX_ELEMENT = 95  # the same, as SYSTEM/ELEMENT
+MAX_NAME = 256  # characters of a user, a VO

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
-MAX_USER = 128  # characters
-USER = re.compile(rf"(?!-)[\w.@+\\-]{{1,{MAX_USER}}}\$?")
-USER_FORM = f"letters and digits of any script, . _ - @ + \\, a $ at its end; at most {MAX_USER}"
+from ses_client.limits import MAX_NAME
+
+USER = re.compile(rf"(?!-)(?=.{{1,{MAX_NAME}}}\Z)[\w.@+\\-]+\$?")
+USER_FORM = f"letters and digits of any script, . _ - @ + \\, a $ at its end; at most {MAX_NAME}"

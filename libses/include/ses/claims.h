@@ -32,7 +32,6 @@
 #define SES_CLAIMS_NEEDS 64     /* applications of one user with needs of their own */
 #define SES_CLAIMS_SLOTS 2048   /* a power of two */
 #define SES_CLAIMS_PATH_MAX 368 /* bytes, with the NUL */
-#define SES_JOB_MAX 64          /* bytes of a job's name, with the NUL */
 #define SES_CLAIMS_STRIPES 14   /* elements of one file */
 
 /*

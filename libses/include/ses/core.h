@@ -29,13 +29,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ses/limits.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define SES_CORE_VERSION 1u
-#define SES_CORE_STATED 4u       /* kinds that are not predicted, at a time */
-#define SES_CORE_REQUIREMENTS 8u /* requirements of one file */
+#define SES_CORE_STATED 4u /* kinds that are not predicted, at a time */
 
 /* ------------------------------------------------------------------ elements */
 
@@ -138,7 +139,7 @@ struct ses_core_need {
                    sizes of files like it; negative: no file like it is known */
   uint32_t count;
   uint32_t stripes; /* the number a program asks for; 0: none */
-  struct ses_core_requirement requirements[SES_CORE_REQUIREMENTS];
+  struct ses_core_requirement requirements[SES_REQUIREMENTS_MAX];
 };
 
 /* ------------------------------------------------------------------ prediction */

@@ -45,12 +45,8 @@
  * it, one directory per uid (owner that uid, mode 0700), made by the agent. */
 #define SES_STAGE_DIRECTORY ".ses"
 
-#define SES_REQUIREMENTS_MAX 8 /* requirements in one question */
-#define SES_APPLICATION_MAX 64 /* bytes, with the NUL */
-#define SES_ELEMENT_MAX 96     /* bytes, with the NUL */
-#define SES_STAGE_MAX 320      /* bytes, with the NUL */
-#define SES_POOL_MAX 16        /* bytes, with the NUL (a Lustre pool name has at most 15) */
-#define SES_OSTS_MAX 14        /* OSTs of one file on Lustre */
+#define SES_STAGE_MAX 320 /* bytes, with the NUL */
+#define SES_OSTS_MAX 14   /* OSTs of one file on Lustre */
 #define SES_MEMBER_WORDS                                                                           \
   48 /* of the set of a Lustre pool's OSTs; bit i % 64 of word i / 64: OST i */
 #define SES_MEMBERS_MAX (64 * SES_MEMBER_WORDS) /* above all indexes in such a set */

@@ -48,7 +48,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "ses/limits.h" /* SES_RATE_MAX, SES_CAPACITY_MAX, SES_WEIGHT_MAX */
+#include "ses/limits.h" /* SES_RATE_MAX, SES_STRIPE_COUNT_MAX and others */
 
 #if defined(__GNUC__)
 #define SES_API __attribute__((visibility("default")))
@@ -98,7 +98,6 @@ typedef enum ses_status {
   SES_CREATE_FAILED = 40 /* open(2) failed: see ses_result.create_errno */
 } ses_status;
 
-#define SES_STRIPE_COUNT_MAX 2000u      /* what Lustre allows */
 #define SES_STRIPE_SIZE_STEP 65536u     /* bytes; what Lustre requires */
 #define SES_STRIPE_SIZE_MAX 4294901760u /* bytes; the largest multiple of the step below 4 GiB */
 

@@ -160,8 +160,8 @@ bool Creator::create(Slot &slot) const {
   const bool is_named = ses_settings()->is_named;
   const std::string name = is_named ? "" : place.caller.short_name();
   ses_need need = {};
-  need.application = is_named ? nullptr : name.c_str();
-  need.program = need.application;
+  need.program = is_named ? nullptr : name.c_str();
+  need.application = is_named || name.size() < SES_APPLICATION_MAX ? need.program : "";
   need.whole = place.whole.c_str();
   need.expected_bytes = -1;
   need.holder = place.status.process;

@@ -83,7 +83,7 @@ static bool is_sensible(const struct ses_core_requirement *one) {
 }
 
 static void add(struct ses_core_need *need, const struct ses_core_requirement *one) {
-  if (need->count < SES_CORE_REQUIREMENTS && is_sensible(one))
+  if (need->count < SES_REQUIREMENTS_MAX && is_sensible(one))
     need->requirements[need->count++] = *one;
 }
 
@@ -110,7 +110,7 @@ uint32_t ses_needs_merge(struct ses_core_need *need, const struct ses_core_need 
                                              .weight = stated[i].weight});
   }
   uint32_t own = need->count;
-  for (unsigned i = 0; i < entry->count && i < SES_CORE_REQUIREMENTS; i++)
+  for (unsigned i = 0; i < entry->count && i < SES_REQUIREMENTS_MAX; i++)
     if (!states(stated, count, entry->requirements[i].kind))
       add(need, &entry->requirements[i]);
   return own;

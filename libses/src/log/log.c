@@ -169,11 +169,19 @@ void ses_log_note(const char *sentence, const char *what) {
   write_line(&line);
 }
 
+_Static_assert(SES_APPLICATION_MAX == 64 && SES_JOB_MAX == 64, "as the sentences below say");
+
 /* After the settings are read (by constructor 101) and before the program runs. */
 __attribute__((constructor(102))) static void note_settings(void) {
   if (ses_settings()->require_wrong)
     ses_log_note("SES_REQUIRE is ignored, not understood or too large from here on: ",
                  ses_settings()->require_wrong);
+  if (ses_settings()->application_wrong)
+    ses_log_note("SES_APPLICATION is ignored, longer than 63 bytes: ",
+                 ses_settings()->application_wrong);
+  if (ses_settings()->job_wrong)
+    ses_log_note("files count for no job, its name is longer than 63 bytes: ",
+                 ses_settings()->job_wrong);
 }
 
 static const char *reason(enum ses_place_status status) {

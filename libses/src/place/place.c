@@ -49,9 +49,7 @@ unsigned ses_requirements_of(const struct ses_need *need,
   return count < SES_REQUIREMENTS_MAX ? count : SES_REQUIREMENTS_MAX;
 }
 
-static bool is_named(const struct ses_need *need) {
-  return need && need->application && *need->application;
-}
+static bool is_named(const struct ses_need *need) { return need && need->application; }
 
 const char *ses_application_of(const struct ses_need *need) {
   return is_named(need) ? need->application : ses_settings()->application;

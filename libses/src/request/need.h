@@ -9,7 +9,7 @@
 /* What the caller needs; all zero (with expected_bytes -1) means "as the portal says".  Without
  * requirements those of SES_REQUIRE hold. */
 struct ses_need {
-  const char *application; /* NULL: SES_APPLICATION, else the program's short name */
+  const char *application; /* empty: none; NULL: as the settings have it */
   const char *pool;        /* NULL: any */
   int holder;              /* the process the file is made for; 0: this one */
   const char *program;     /* its short name, for rules; NULL: this one's */

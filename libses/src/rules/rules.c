@@ -110,7 +110,7 @@ bool ses_rules_allow(const struct ses_need *need, int dirfd, const char *path, s
   const struct ses_rules *site = ses_rules_segment();
   if (!site && !settings->exclude && !settings->include)
     return true;
-  const char *program = need && need->program ? need->program : settings->application;
+  const char *program = need && need->program ? need->program : settings->program;
   if (site && !settings->is_named && ses_pattern_fits(site->programs, "", program))
     return false;
   const char *exclude = or_nothing(settings->exclude);

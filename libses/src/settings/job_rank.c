@@ -115,18 +115,12 @@ struct ses_rank ses_job_rank(char *const *environment) {
   return (struct ses_rank){inner, SES_RANKS_NOT_KNOWN, inner, job_of(values)};
 }
 
-void ses_job_name(char *const *environment, char *job, size_t size) {
+const char *ses_job_name(char *const *environment) {
   static const enum variable names[] = {SLURM_JOB, PBS_JOB, LSF_JOB};
   const char *values[VARIABLES] = {NULL};
   read_environment(environment, values);
-  memset(job, 0, size);
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    const char *value = values[names[i]];
-    if (!value || !*value)
-      continue;
-    size_t length = strnlen(value, size);
-    if (length < size)
-      memcpy(job, value, length);
-    return;
-  }
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (values[names[i]] && *values[names[i]])
+      return values[names[i]];
+  return NULL;
 }

@@ -9,16 +9,13 @@
 #ifndef SES_JOB_RANK_H
 #define SES_JOB_RANK_H
 
-#include <stddef.h>
-
 #include "ses/protocol.h"
 
 /* No rank where the environment states none, or one of a single process, or what is no number.
  * Allocates nothing, makes no system call. */
 struct ses_rank ses_job_rank(char *const *environment);
 
-/* SLURM_JOB_ID, PBS_JOBID or LSB_JOBID into JOB of SIZE bytes; empty where there is none, or a
- * longer one. */
-void ses_job_name(char *const *environment, char *job, size_t size);
+/* SLURM_JOB_ID, PBS_JOBID or LSB_JOBID, in the environment; NULL where there is none. */
+const char *ses_job_name(char *const *environment);
 
 #endif /* SES_JOB_RANK_H */

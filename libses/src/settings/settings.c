@@ -81,6 +81,14 @@ static void copy_truncated(char *into, size_t size, const char *text) {
   into[length] = '\0';
 }
 
+/* A part of a name is another name: what does not fit is left out. */
+static bool copy_whole(char *into, size_t size, const char *text) {
+  size_t length = strnlen(text, size);
+  if (length < size)
+    memcpy(into, text, length);
+  return length < size;
+}
+
 /* "-bash" becomes "bash". */
 static const char *short_name(void) {
   const char *name = program_invocation_short_name;
@@ -148,11 +156,16 @@ __attribute__((constructor(101))) static void read_settings(void) {
   if (strlen(path) < sizeof settings.agent.sun_path)
     copy_truncated(settings.agent.sun_path, sizeof settings.agent.sun_path, path);
 
-  copy_truncated(settings.application, sizeof settings.application,
-                 settings.is_named ? application : short_name());
+  copy_truncated(settings.program, sizeof settings.program, short_name());
+  if (settings.is_named && !copy_whole(settings.application, SES_APPLICATION_MAX, application))
+    settings.application_wrong = application;
+  if (!*settings.application)
+    copy_whole(settings.application, SES_APPLICATION_MAX, settings.program);
   settings.application_hash = ses_segment_hash(settings.application);
   settings.rank = ses_job_rank(environ && !settings.secure ? environ : nothing);
-  ses_job_name(environ && !settings.secure ? environ : nothing, settings.job, sizeof settings.job);
+  const char *job = ses_job_name(environ && !settings.secure ? environ : nothing);
+  if (job && !copy_whole(settings.job, sizeof settings.job, job))
+    settings.job_wrong = job;
   settings.stack_top = (uintptr_t)getauxval(AT_RANDOM); /* the kernel put it there */
   settings.valgrind = ses_is_under_valgrind();
   keep_texts(values);

@@ -25,17 +25,21 @@ struct ses_settings {
   bool valgrind;            /* this process is simulated by it */
   unsigned sync_ms;         /* SES_SYNC_MS: longest wait for the agent; 0: never ask */
   struct sockaddr_un agent; /* SES_AGENT_SOCKET; an empty path: one that does not fit */
-  char application[SES_APPLICATION_MAX]; /* SES_APPLICATION, else the program's short name */
+  char program[256];        /* its short name, which the kernel lets be no longer */
+  char application[SES_APPLICATION_MAX]; /* SES_APPLICATION, else the short name; empty: neither
+                                          * fits */
   uint64_t application_hash;             /* ses_segment_hash() of it */
   struct ses_rank rank;                  /* of this process in its job */
-  char job[SES_JOB_MAX];                 /* what the batch system calls it; empty: none */
-  uintptr_t stack_top;       /* an address above every frame of the first thread; 0: not known */
-  const char *log;           /* SES_LOG: an absolute path; NULL: none */
-  const char *include;       /* SES_INCLUDE; NULL: not given */
-  const char *exclude;       /* SES_EXCLUDE; NULL: not given */
-  unsigned require_count;    /* SES_REQUIRE; 0: not given or not understood */
-  const char *require_wrong; /* from where on it was not understood, or NULL; in the environment, so
-                              * to be read by constructors alone */
+  char job[SES_JOB_MAX];  /* what the batch system calls it; empty: none, or it does not fit */
+  uintptr_t stack_top;    /* an address above every frame of the first thread; 0: not known */
+  const char *log;        /* SES_LOG: an absolute path; NULL: none */
+  const char *include;    /* SES_INCLUDE; NULL: not given */
+  const char *exclude;    /* SES_EXCLUDE; NULL: not given */
+  unsigned require_count; /* SES_REQUIRE; 0: not given or not understood */
+  /* What was set aside, or NULL; in the environment, so to be read by constructors alone. */
+  const char *require_wrong;     /* from where on it was not understood */
+  const char *application_wrong; /* SES_APPLICATION, which is too long */
+  const char *job_wrong;         /* the same of the job */
   struct ses_wire_requirement require[SES_REQUIRE_KINDS];
 };
 

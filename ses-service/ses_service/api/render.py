@@ -35,6 +35,7 @@ from ses_service.model.entities import (
     Subject,
 )
 from ses_service.model.kinds import KindDescription
+from ses_service.model.limits import MAX_REQUIREMENTS
 
 Json: TypeAlias = dict[str, Any]
 
@@ -139,6 +140,8 @@ def passed_over(many: Iterable[PassedOver], now: float) -> list[Json]:
             itself = by.level is one.stated.level
             place = "the set itself" if itself else f"{by.level.value} {by.level_name}"
             reason = f"hidden by the requirement of {place}"
+        elif one.stated.requirement.applies(now):
+            reason = f"more than the {MAX_REQUIREMENTS} kinds a file can have, of which hard ones go first"
         elif one.stated.requirement.valid_from is not None and now < one.stated.requirement.valid_from:
             reason = "not valid yet"
         else:

@@ -29,7 +29,6 @@ from ses_service.model.entities import (
     with_home_vo,
 )
 
-MOST_REQUIREMENTS = int(ses_core.NEED["requirements"].shape[0])
 MOST_APPLICATIONS = 63  # of a user; a node has room for one more, the user's default
 
 _HOLDS = 1.0  # seconds for which what was read of the sizes of a user's files holds
@@ -81,7 +80,7 @@ def need_of(
                 one.bound,
                 one.weight,
             )
-            for one in requirements[:MOST_REQUIREMENTS]
+            for one in requirements
         ],
         size=-1.0 if size is None else size,
         room=-1.0 if room is None else room,
@@ -137,7 +136,7 @@ class Needs:
         entries, needs = [], []
         for application in [None, *named[:MOST_APPLICATIONS]]:
             subject = with_home_vo(Subject(user, application), self._home_vo)
-            resolved = resolve(subject, (), self._sets, now)[:MOST_REQUIREMENTS]
+            resolved = resolve(subject, (), self._sets, now)
             room = max(rooms.values(), default=None) if application is None else rooms.get(application)
             needs.append(need_of([one.requirement for one in resolved], self._stated, room=room))
             entries.append(

@@ -19,9 +19,11 @@ from ses_service.model.entities import (
     Requirement,
     RequirementSet,
     ResolvedRequirement,
+    Strictness,
     Subject,
 )
 from ses_service.model.kinds import in_order
+from ses_service.model.limits import MAX_REQUIREMENTS
 
 SITE_NAME = "default"
 EXPLICIT_NAME = "request"
@@ -60,6 +62,7 @@ def resolve(
 ) -> tuple[ResolvedRequirement, ...]:
     """Return one requirement per kind that anyone stated and that applies ``now``, kinds in their order.
 
+    Of more than a file can have, hard ones go before soft ones.
     ``profile`` is one the request itself names.  ``subject.vo`` must have been filled by
     :func:`ses_service.model.entities.with_home_vo`.
     """
@@ -71,7 +74,11 @@ def resolve(
         _take(found, one.requirements, now, one.level, one.name)
         if one.profile is not None:
             _take(found, one.profile.requirements, now, one.level, one.name, one.profile.name)
-    return tuple([found[kind] for kind in in_order(found)])
+    kinds = in_order(found)
+    if len(kinds) > MAX_REQUIREMENTS:
+        kinds.sort(key=lambda kind: found[kind].requirement.strictness is not Strictness.HARD)
+        kinds = in_order({kind: found[kind] for kind in kinds[:MAX_REQUIREMENTS]})
+    return tuple([found[kind] for kind in kinds])
 
 
 def _take(
@@ -90,7 +97,7 @@ def _take(
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A requirement that is stated and does not count: of another time, or ``hidden_by`` another."""
+    """One that is stated and does not count: of another time, ``hidden_by`` another, or too many."""
 
     stated: ResolvedRequirement
     hidden_by: ResolvedRequirement | None = None
@@ -107,8 +114,8 @@ def passed_over(subject: Subject, sets: SetIndex, now: float) -> tuple[PassedOve
         kind = stated.requirement.kind
         if not stated.requirement.applies(now):
             found.append(PassedOver(stated))
-        elif stated != counting[kind]:
-            found.append(PassedOver(stated, counting[kind]))
+        elif stated != counting.get(kind):
+            found.append(PassedOver(stated, counting.get(kind)))
     return tuple(found)
 
 

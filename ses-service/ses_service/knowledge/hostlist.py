@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from math import prod
 
+from ses_service.model.limits import MAX_NAME
+
 MAX_NODES = 100_000
 """Nodes in one text: a slip of the pen in a range must not take the memory of the service."""
 MAX_BRACKETS = 8
 """Pairs of brackets in one name."""
-MAX_NAME = 255
-"""Characters of one name."""
 
 _TEXT = re.compile(r"[A-Za-z0-9._,\[\]/-]+")
 _PART = re.compile(r"(?:[^,\[\]/]|\[[^\[\]]*\])+")

@@ -6,7 +6,6 @@ that the issuer withdrew counts until it expires.  Tokens of symmetric or no sig
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,11 +13,11 @@ import jwt
 
 from ses_service.members.issuer import Keys
 from ses_service.members.members_file import ClaimRule, Issuer
+from ses_service.model import names
 
 _LARGEST = 16 * 1024
 _LEEWAY = 60
 _VALUES = 10_000
-_USER = re.compile(r"(?!-)[\w.@+\\-]{1,128}\$?")
 
 
 class TokenError(Exception):
@@ -48,7 +47,7 @@ class Tokens:
         """Return whose token this is.  Raises TokenError."""
         claims = self._claims(token)
         user = _at(claims, self._settings.user_claim)
-        if not isinstance(user, str) or not _USER.fullmatch(user):
+        if not isinstance(user, str) or not names.USER.fullmatch(user):
             raise TokenError(f"its claim {self._settings.user_claim} is no user's name")
         now = self._clock()
         said = [

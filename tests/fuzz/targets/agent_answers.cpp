@@ -61,7 +61,7 @@ void use(const TableAnswer &table) {
 
 void use(const UserNeeds &needs) {
   for (const Need &need : needs.needs) {
-    MUST(need.core.count <= SES_CORE_REQUIREMENTS && need.digest != 0);
+    MUST(need.core.count <= SES_REQUIREMENTS_MAX && need.digest != 0);
     MUST(need.core.count == need.requirements.size());
     for (uint32_t i = 0; i < need.core.count; ++i) {
       const ses_core_requirement &one = need.core.requirements[i];
@@ -71,7 +71,7 @@ void use(const UserNeeds &needs) {
   }
   (void)needs.of("tar");
   const Requirement stated{SES_KIND_CURRENT_WRITE_RATE, true, 10, 1};
-  MUST(merge(needs.of(""), {stated}, 5, 2).count <= SES_CORE_REQUIREMENTS);
+  MUST(merge(needs.of(""), {stated}, 5, 2).count <= SES_REQUIREMENTS_MAX);
 }
 
 void read_reply(const std::string &text) {

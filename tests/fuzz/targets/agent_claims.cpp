@@ -23,7 +23,7 @@ void check(const Claim &claim) {
     MUST(row < SES_TABLE_ELEMENTS);
   }
   MUST(claim.rank.ranks == 0 || claim.rank.rank < claim.rank.ranks);
-  MUST(claim.need.count <= SES_CORE_REQUIREMENTS);
+  MUST(claim.need.count <= SES_REQUIREMENTS_MAX);
   for (uint32_t i = 0; i < claim.need.count; ++i) {
     const ses_core_requirement &one = claim.need.requirements[i];
     MUST(one.bound >= 0 && one.bound <= SES_BOUND_MAX); // a NaN is neither

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import structlog
 from ses_client.client import ServiceClient
 from ses_client.errors import SesError
+from ses_client.limits import MAX_NAME
 from sqlalchemy.exc import SQLAlchemyError
 
 from ses_webface.accounts.revocations import RevocationService
@@ -23,7 +24,7 @@ _log = structlog.get_logger("ses_webface")
 
 _PAUSE = 30.0
 _AGAIN = 300.0
-_VO = re.compile(r"[A-Za-z0-9_.@+:=-]{1,128}")
+_VO = re.compile(rf"[A-Za-z0-9_.@+:=-]{{1,{MAX_NAME}}}")
 
 
 class AccountSync:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]
+from ses_client.limits import MAX_NAME
 from wtforms import (  # type: ignore[import-untyped]
     Form,
     HiddenField,
@@ -85,7 +86,10 @@ class PersonForm(FlaskForm):  # type: ignore[misc]
     name = StringField("User name", [InputRequired("Enter the user's name on the nodes.")])
     vo = StringField(
         "Virtual organisation",
-        [Regexp(r"([A-Za-z0-9_.@+:=-]{1,128})?\Z", message="Use letters, digits and . _ @ + : = - only.")],
+        [
+            Length(max=MAX_NAME),
+            Regexp(r"[A-Za-z0-9_.@+:=-]*\Z", message="Use letters, digits and . _ @ + : = - only."),
+        ],
     )
     role = SelectField("Role", choices=[SelectChoice(*one) for one in ROLES], default="")
 

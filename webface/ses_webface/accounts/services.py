@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
+from ses_client.limits import MAX_NAME
 from ses_client.names import USER, USER_FORM
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -135,7 +136,7 @@ class AccountService:
         attempt = guessing.Attempt(name, address[:64], browser, self._clock())
         with self._database.session() as session:
             guessing.begin(session, attempt)
-            account = _find(session, name) if len(name) <= 64 else None
+            account = _find(session, name) if len(name) <= MAX_NAME else None
             person = person_of(account) if account else None
             stored = account.password_hash if account else self._decoy
         if not self._verify(stored, password) or person is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo
 
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]
+from ses_client.limits import MAX_APPLICATION, MAX_ELEMENT, MAX_JOB, MAX_NAME
 from wtforms import SelectChoice, SelectField, StringField, ValidationError  # type: ignore[import-untyped]
 from wtforms.validators import Length  # type: ignore[import-untyped]
 from wtforms.widgets import DateTimeLocalInput  # type: ignore[import-untyped]
@@ -50,15 +51,15 @@ class FilesForm(FlaskForm):  # type: ignore[misc]
         csrf = False
 
     path = StringField("Path contains", [Length(max=4096)])
-    application = StringField("Application", [Length(max=128)])
-    job = StringField("Job", [Length(max=128)])
-    element = StringField("Element", [Length(max=200)])
+    application = StringField("Application", [Length(max=MAX_APPLICATION)])
+    job = StringField("Job", [Length(max=MAX_JOB)])
+    element = StringField("Element", [Length(max=MAX_ELEMENT)])
     state = _select("State", STATES)
     verdict = _select("Verdict", VERDICTS)
     since = StringField("Ended from", [_readable], widget=DateTimeLocalInput())
     until = StringField("Ended until", [_readable], widget=DateTimeLocalInput())
     whose = SelectField("Whose", validate_choice=False)
-    user = StringField("User", [Length(max=64)])
+    user = StringField("User", [Length(max=MAX_NAME)])
 
     def offer(self, person: Person) -> None:
         """Offer whose files this person may see; the first is meant where nothing was chosen."""

@@ -12,12 +12,12 @@ from ses_client.answers.selections import Candidate, Prediction, Selection
 from ses_client.answers.vocabulary import Vocabulary
 from ses_client.client import ServiceClient
 from ses_client.errors import ConflictError
+from ses_client.limits import MAX_APPLICATION, MAX_NAME
 
 from ses_webface.accounts.people import Person
 from ses_webface.moments import applies, to_field
 from ses_webface.requirements.resolution import Explanation, explain
 
-_MAX_NAME = 128
 _NOBODY = "nobody-in-particular"  # a subject without sets of its own, for previews of VO and site
 
 
@@ -71,15 +71,15 @@ class Resolution:
 
 def is_name(level: str, name: str) -> bool:
     """Tell whether a level can have a set of this name."""
-    printable = name.isprintable() and name == name.strip() and 0 < len(name) <= _MAX_NAME
+    printable = name.isprintable() and name == name.strip() and "/" not in name
     if level == "application":
-        user, colon, application = name.partition(":")
-        return (
-            printable and bool(user and colon and application) and "/" not in name and ":" not in application
-        )
+        user, _, application = name.partition(":")
+        fits = 0 < len(user) <= MAX_NAME and printable and 0 < len(application.encode()) <= MAX_APPLICATION
+        return fits and ":" not in application
     if level == "site":
         return name == "default"
-    return level in LEVELS and printable and "/" not in name and (level == "vo" or ":" not in name)
+    fits = printable and 0 < len(name) <= MAX_NAME
+    return level in LEVELS and fits and (level == "vo" or ":" not in name)
 
 
 def may_edit(person: Person, level: str, name: str) -> bool:

@@ -10,6 +10,7 @@ from flask import Blueprint, abort, flash, redirect, render_template, request, u
 from ses_client.answers.requirements import LEVELS, Requirement, RequirementSet, Subject
 from ses_client.answers.vocabulary import Expansion, Profile
 from ses_client.errors import ConflictError, RefusedError, SesError
+from ses_client.limits import MAX_APPLICATION
 from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response
 
@@ -27,7 +28,7 @@ blueprint = Blueprint("requirements", __name__, url_prefix="/requirements")
 log = structlog.get_logger(__name__)
 Page = str | tuple[str, int] | Response
 
-_NO_NAME = "Write a short name without a slash or a colon, for example dd."
+_NO_NAME = f"Write a name of at most {MAX_APPLICATION} bytes without a slash or a colon, for example dd."
 
 
 @blueprint.get("")

@@ -35,6 +35,7 @@ from ses_service.decision.resolve import SITE_NAME, ordered, passed_over, resolv
 from ses_service.knowledge import InvalidDescriptionError
 from ses_service.knowledge.profiles import owner_of
 from ses_service.members.homes import home_of
+from ses_service.model import names
 from ses_service.model.entities import Level, MeasuredRun, RequirementSet, Subject, with_home_vo
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import Principal, Role
@@ -42,10 +43,7 @@ from ses_service.security.tokens import Principal, Role
 blueprint = APIBlueprint("requirements", __name__, tag="requirements")
 
 _ETAG = re.compile(r'(?:W/)?"(\d{1,18})"')
-_PERSON = re.compile(r"(?!-)[\w.@+\\-]{1,128}\$?")
-_APPLICATION = re.compile(r"(?! )[^\x00-\x1f\x7f/]{1,256}(?<! )")
-_PROFILE = re.compile(r"[a-z][a-z0-9-]{0,62}")
-_VO = re.compile(r"(?!-)[\w.@+:=-]{1,128}")
+_APPLICATION = re.compile(r"(?! )[^\x00-\x1f\x7f/]+(?<! )")
 
 
 @blueprint.get("/v1/requirements")
@@ -172,21 +170,22 @@ def _check_name(level: Level, name: str) -> None:
     match level:
         case Level.APPLICATION:
             person, colon, application = name.partition(":")
-            fits = bool(colon and _PERSON.fullmatch(person) and _APPLICATION.fullmatch(application))
+            fits = bool(colon and names.USER.fullmatch(person) and _APPLICATION.fullmatch(application))
             form = "USER:APPLICATION"
         case Level.USER:
-            fits, form = bool(_PERSON.fullmatch(name)), "a user's name"
+            fits, form = bool(names.USER.fullmatch(name)), "a user's name"
         case Level.VO:
-            fits, form = bool(_VO.fullmatch(name)), "the name of a virtual organisation"
+            fits, form = bool(names.VO.fullmatch(name)), "the name of a virtual organisation"
         case Level.PROFILE:
             owner, own = owner_of(name), name.rpartition(":")[2]
-            owned = _VO.fullmatch(owner[1:]) if owner.startswith("%") else _PERSON.fullmatch(owner)
-            fits = bool((owned or own == name) and _PROFILE.fullmatch(own))
+            owned = names.VO.fullmatch(owner[1:]) if owner.startswith("%") else names.USER.fullmatch(owner)
+            fits = bool((owned or own == name) and names.PROFILE.fullmatch(own))
             form = "NAME, USER:NAME or %VO:NAME, where NAME is of small letters, digits and '-'"
         case _:
             fits, form = name == SITE_NAME, f"{SITE_NAME!r}, the only set of the site"
-    if not fits:
-        message = f"at level {level} the name must be {form}"
+    long = names.too_long(level, name)
+    if long or not fits:
+        message = long or f"at level {level} the name must be {form}"
         raise InvalidProblem([{"location": "path.name", "message": message}])
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ses_service.api.schemas.answers import Answer
-from ses_service.api.schemas.requests import ElementId, Query, Text
+from ses_service.api.schemas.requests import ElementId, Path, Query, Text
 
 VerdictName = Literal["met", "nearly", "missed", "cannot-say"]
 CauseName = Literal["program", "slow-element", "others", "foreseen", "client-or-network"]
@@ -28,7 +28,7 @@ class FilesQuery(Query):
     node: Text | None = None
     element: ElementId | None = None
     verdict: VerdictName | None = None
-    path: Annotated[str, Field(min_length=1, max_length=8192)] | None = None
+    path: Path | None = None
     since: Time | None = None
     until: Time | None = None
     state: Literal["open", "ended"] | None = None

@@ -9,10 +9,7 @@ from pydantic import ConfigDict, Field
 from ses_service.api.schemas.requests import Body, Bytes, Text
 from ses_service.ledger.achieved import Achieved, Doubt
 from ses_service.ledger.readers import Reading
-from ses_service.model.limits import MAX_BOUND
-
-MOST_SAMPLES = 32
-MOST_READING = 500
+from ses_service.model.limits import MAX_ANNOUNCED_SAMPLES, MAX_BOUND
 
 Number = Annotated[float, Field(ge=0, le=MAX_BOUND)]
 Seconds = Annotated[float, Field(ge=0, le=1e11)]
@@ -47,7 +44,7 @@ class AchievedIn(Said):
     open_seconds: Seconds
     bytes_on_device: Bytes | None = None
     doubts: Annotated[list[Annotated[str, Field(max_length=32)]], Field(max_length=16, default_factory=list)]
-    samples: Annotated[list[Sample], Field(max_length=MOST_SAMPLES, default_factory=list)]
+    samples: Annotated[list[Sample], Field(max_length=MAX_ANNOUNCED_SAMPLES, default_factory=list)]
 
     def to_model(self) -> Achieved:
         """Return it as the core knows it."""

@@ -9,9 +9,10 @@ from pydantic import Field
 from ses_service.api.schemas.answers import Answer
 from ses_service.api.schemas.items import Itemised
 from ses_service.api.schemas.requests import Body
+from ses_service.model.limits import MAX_NAME
 
-UserName = Annotated[str, Field(max_length=129, pattern=r"^[A-Za-z0-9_.@+\\-]{1,128}\$?$")]
-VoName = Annotated[str, Field(max_length=128, pattern=r"^[A-Za-z0-9_.@+:=-]{1,128}$")]
+UserName = Annotated[str, Field(max_length=MAX_NAME, pattern=r"^[A-Za-z0-9_.@+\\-]+\$?$")]
+VoName = Annotated[str, Field(max_length=MAX_NAME, pattern=r"^[A-Za-z0-9_.@+:=-]+$")]
 
 
 class AccountIn(Body):

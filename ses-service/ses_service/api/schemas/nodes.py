@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from ses_service.api.schemas.answers import Answer, LevelName
-from ses_service.api.schemas.followed import MOST_READING, AchievedIn, Number, ReadingSaid, Said, StalledSaid
+from ses_service.api.schemas.followed import AchievedIn, Number, ReadingSaid, Said, StalledSaid
 from ses_service.api.schemas.items import PLACEMENT_ID, Itemised
-from ses_service.api.schemas.requests import Bound, Bytes, Device, ElementId, Inode, Text, Weight
+from ses_service.api.schemas.requests import Bound, Bytes, Device, ElementId, Inode, SetName, Text, Weight
 from ses_service.decision.node_tables import TableAsked
 from ses_service.ledger import node_decisions
 from ses_service.ledger.announcement import Announcement, Ended, Opened, Origin
@@ -17,33 +17,33 @@ from ses_service.ledger.ledger import Opening
 from ses_service.ledger.node_decisions import NodeDecisions
 from ses_service.ledger.pace import Use
 from ses_service.ledger.placement import EndReason
+from ses_service.model import limits
 from ses_service.model.entities import Level, Requirement, ResolvedRequirement, Strictness
 from ses_service.model.kinds import PREDICTED, Kind
-from ses_service.model.limits import MAX_BOUND
 
-MOST_FILES = 2000
-MOST_USERS = 1000
-MOST_DECISIONS = 500
 MOST_TABLES = 16
-MOST_LISTED = 10
 
 Id = Annotated[str, Field(pattern=PLACEMENT_ID)]
-Path = Annotated[str, Field(min_length=1, max_length=8192)]
+Path = Annotated[str, Field(min_length=1, max_length=limits.MAX_PATH)]
 Time = Annotated[float, Field(ge=0, le=1e11)]
 Digest = Annotated[str, Field(max_length=64)]
 Note = Annotated[str, Field(max_length=500)]
+
+
+def _listed(most: int, kind: type = list) -> Any:
+    return Field(max_length=most, default_factory=kind)
 
 
 class Restore(Said):
     """How a placement came about.  Either `element`, or `elements` in the order of stripes."""
 
     element: ElementId | None = None
-    elements: Annotated[list[ElementId], Field(max_length=2000, default_factory=list)]
+    elements: Annotated[list[ElementId], _listed(limits.MAX_STRIPE_COUNT)]
     booked_at: Time
     expected_bytes: Bytes | None = None
     distance: Annotated[float, Field(ge=0, le=1e9)] = 0.0
     decided_by: Literal["service", "agent", "program"] = "service"
-    notes: Annotated[list[Note], Field(max_length=20, default_factory=list)]
+    notes: Annotated[list[Note], _listed(20)]
 
     @model_validator(mode="after")
     def _one_or_many(self) -> Restore:
@@ -110,17 +110,17 @@ class RefusedHere(Said):
 class NeedRequirement(Said):
     """A requirement as needs tell it; `bound` is in base units, of which a `unit` has `size`."""
 
-    kind: Annotated[str, Field(min_length=1, max_length=64)]
+    kind: Annotated[str, Field(min_length=1, max_length=limits.MAX_KIND)]
     code: int = 0
     bound: Bound
     weight: Weight = 1.0
     hard: bool = False
     at_most: bool = False
     unit: Annotated[str, Field(max_length=16)]
-    size: Annotated[float, Field(gt=0, le=MAX_BOUND)]
+    size: Annotated[float, Field(gt=0, le=limits.MAX_BOUND)]
     level: Literal["explicit", "application", "user", "vo", "site"]
-    level_name: Text
-    profile: Text | None = None
+    level_name: SetName
+    profile: SetName | None = None
 
     def to_model(self) -> ResolvedRequirement:
         """Return it as the core knows it."""
@@ -161,11 +161,11 @@ class DecisionMade(Said):
     job_rank: JobRankSaid | None = None
     compared: Annotated[int, Field(ge=1, lt=2**31)] | None = None
     user_needs: Annotated[str, Field(max_length=64)] = ""
-    requirements: Annotated[list[NeedRequirement], Field(max_length=16, default_factory=list)]
+    requirements: Annotated[list[NeedRequirement], _listed(limits.MAX_REQUIREMENTS)]
     expected_bytes: Bytes | None = None
     expected_from: Literal["request", "history"] | None = None
-    candidates: Annotated[list[Considered], Field(max_length=MOST_LISTED, default_factory=list)]
-    refused: Annotated[list[RefusedHere], Field(max_length=MOST_LISTED, default_factory=list)]
+    candidates: Annotated[list[Considered], _listed(limits.MAX_ANNOUNCED_ELEMENTS)]
+    refused: Annotated[list[RefusedHere], _listed(limits.MAX_ANNOUNCED_ELEMENTS)]
     refused_total: Annotated[int, Field(ge=0, lt=2**31)] = 0
 
     def to_model(self) -> node_decisions.NodeDecision:
@@ -309,22 +309,22 @@ class AnnouncementIn(Itemised, Said):
 
     incarnation: Id
     number: Annotated[int, Field(ge=0, lt=2**53)] = 0
-    opened: Annotated[list[FileOpened], Field(max_length=MOST_FILES, default_factory=list)]
-    ended: Annotated[list[FileEnded], Field(max_length=MOST_FILES, default_factory=list)]
+    opened: Annotated[list[FileOpened], _listed(limits.MAX_ANNOUNCED_FILES)]
+    ended: Annotated[list[FileEnded], _listed(limits.MAX_ANNOUNCED_FILES)]
     complete: bool = False
-    users: Annotated[list[Text], Field(max_length=MOST_USERS, default_factory=list)]
-    decisions: Annotated[list[DecisionMade], Field(max_length=MOST_DECISIONS, default_factory=list)]
-    generations: Annotated[dict[Text, Digest], Field(max_length=MOST_USERS, default_factory=dict)]
-    tables: Annotated[list[TableWanted], Field(max_length=MOST_TABLES, default_factory=list)]
+    users: Annotated[list[Text], _listed(limits.MAX_ANNOUNCED_USERS)]
+    decisions: Annotated[list[DecisionMade], _listed(limits.MAX_ANNOUNCED_DECISIONS)]
+    generations: Annotated[dict[Text, Digest], _listed(limits.MAX_ANNOUNCED_USERS, dict)]
+    tables: Annotated[list[TableWanted], _listed(MOST_TABLES)]
     busy: bool = False
     in_use: bool = False
-    reading: Annotated[list[ReadingSaid], Field(max_length=MOST_READING)] | None = None
-    stalled: Annotated[list[StalledSaid], Field(max_length=64, default_factory=list)]
+    reading: Annotated[list[ReadingSaid], Field(max_length=limits.MAX_ANNOUNCED_READERS)] | None = None
+    stalled: Annotated[list[StalledSaid], _listed(64)]
 
     @model_validator(mode="after")
     def _not_too_many(self) -> AnnouncementIn:
-        if len(self.opened) + len(self.ended) > MOST_FILES:
-            raise ValueError(f"more than {MOST_FILES} opened and ended together")
+        if len(self.opened) + len(self.ended) > limits.MAX_ANNOUNCED_FILES:
+            raise ValueError(f"more than {limits.MAX_ANNOUNCED_FILES} opened and ended together")
         return self
 
     def to_model(self, node: str) -> Announcement:

@@ -18,7 +18,21 @@ from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model import entities
 from ses_service.model.entities import Level, Strictness, Subject
 from ses_service.model.kinds import UnknownUnitError
-from ses_service.model.limits import MAX_BOUND, MAX_BYTES, MAX_NAME, MAX_REQUIREMENTS, MAX_WEIGHT
+from ses_service.model.limits import (
+    MAX_APPLICATION,
+    MAX_BOUND,
+    MAX_ELEMENT,
+    MAX_JOB,
+    MAX_KIND,
+    MAX_NAME,
+    MAX_PATH,
+    MAX_REQUIREMENTS,
+    MAX_SET_NAME,
+    MAX_SIZE,
+    MAX_STRIPE_COUNT,
+    MAX_WEIGHT,
+)
+from ses_service.model.names import is_application
 
 
 def _is_moment(text: str) -> str:
@@ -26,29 +40,40 @@ def _is_moment(text: str) -> str:
     return text
 
 
+def _fits(name: str) -> str:
+    if not is_application(name):
+        raise ValueError(f"longer than {MAX_APPLICATION} bytes of UTF-8")
+    return name
+
+
 def _kind_of(name: str) -> str:
     """Return the name of a kind that may be spelled in another way."""
     return vocabulary().metric(name).described.kind.value
 
 
-KindName = Annotated[str, Field(max_length=63, json_schema_extra=kind_names)]
+KindName = Annotated[str, Field(max_length=MAX_KIND, json_schema_extra=kind_names)]
 KindSpelling = Annotated[
-    str, Field(max_length=63, json_schema_extra=kind_spellings), AfterValidator(_kind_of)
+    str, Field(max_length=MAX_KIND, json_schema_extra=kind_spellings), AfterValidator(_kind_of)
 ]
 Weight = Annotated[float, Field(gt=0, le=MAX_WEIGHT)]
 UnitName = Annotated[str, Field(max_length=16, json_schema_extra=unit_names)]
 ProfileName = Annotated[
-    str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$", examples=["checkpoint", "alice:simulate"])
+    str,
+    Field(max_length=MAX_SET_NAME, pattern=r"^[^\x00-\x1f\x7f]+$", examples=["checkpoint", "alice:simulate"]),
 ]
 Moment = Annotated[
     str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(_is_moment)
 ]
 StrictnessName = Literal["soft", "hard"]
 Text = Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=r"^[^\x00-\x1f\x7f]+$")]
-ElementId = Annotated[str, Field(min_length=3, max_length=512, pattern=r"^[^\x00-\x1f\x7f]+$")]
+SetName = Annotated[str, Field(min_length=1, max_length=MAX_SET_NAME, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Application = Annotated[Text, Field(max_length=MAX_APPLICATION), AfterValidator(_fits)]
+Job = Annotated[Text, Field(max_length=MAX_JOB)]
+Path = Annotated[str, Field(min_length=1, max_length=MAX_PATH)]
+ElementId = Annotated[str, Field(min_length=3, max_length=MAX_ELEMENT, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Device = Annotated[int, Field(ge=0, lt=2**64)]
 Inode = Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]
-Bytes = Annotated[float, Field(ge=0, le=MAX_BYTES)]
+Bytes = Annotated[float, Field(ge=0, le=MAX_SIZE)]
 Bound = Annotated[float, Field(ge=0, le=MAX_BOUND, examples=[20.0])]
 
 # A list that is not stated; pydantic takes longer to copy a default than to make a list.
@@ -141,10 +166,10 @@ class SubjectIn(Body):
     """Who asks.  Without ``vo`` the user's home VO applies."""
 
     user: Text
-    application: Text | None = None
+    application: Application | None = None
     vo: Text | None = None
     node: Text | None = None
-    job: Text | None = None
+    job: Job | None = None
 
     def to_model(self) -> Subject:
         """Return the subject as the core knows it."""
@@ -155,7 +180,7 @@ class DraftIn(Body):
     """A requirement set that is not saved."""
 
     level: Literal["application", "user", "vo", "site"]
-    name: Text
+    name: SetName
     requirements: Requirements = []
     profile: ProfileName | None = None
 
@@ -181,8 +206,8 @@ class SelectionRequest(Body):
     expected_bytes: Bytes | None = None
     exclude: Annotated[list[ElementId], Field(max_length=1000)] = _NONE
     limit: Annotated[int, Field(ge=0, le=100_000)] = 10
-    stripe_count: Annotated[int, Field(ge=1, le=2000)] | None = None
-    path: Annotated[str, Field(min_length=1, max_length=8192)] | None = None
+    stripe_count: Annotated[int, Field(ge=1, le=MAX_STRIPE_COUNT)] | None = None
+    path: Path | None = None
 
     @model_validator(mode="after")
     def _kinds_once(self) -> SelectionRequest:
@@ -220,7 +245,7 @@ class RequirementSetIn(Body):
 class PlacementQuery(Query):
     """Which placements to list.  ``device`` and ``inode`` name a file, so they come together."""
 
-    path: Annotated[str, Field(max_length=8192)] | None = None
+    path: Annotated[str, Field(max_length=MAX_PATH)] | None = None
     device: Device | None = None
     inode: Inode | None = None
     user: Text | None = None
@@ -252,7 +277,7 @@ class EffectiveQuery(Query):
     """Whose effective requirements to give."""
 
     user: Text
-    application: Annotated[str, Field(max_length=MAX_NAME)] | None = None
+    application: Annotated[str, Field(max_length=MAX_APPLICATION), AfterValidator(_fits)] | None = None
     vo: Annotated[str, Field(max_length=MAX_NAME)] | None = None
 
 

@@ -18,6 +18,7 @@ from ses_service.knowledge.hostlist import MAX_NODES, HostlistError, expanded
 from ses_service.knowledge.terms import ODRL, QSM, QUDT
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.limits import MAX_BOUND
+from ses_service.model.names import too_long
 
 _MAX_HINTS = 20  # unknown terms: a near one takes a millisecond to find
 _MAX_SHARING = 5  # named
@@ -37,6 +38,7 @@ def faults(description: Graph) -> Iterator[Fault]:
     """Yield the faults of a description, in no order."""
     yield from _unknown_terms(description)
     yield from _shared_names(description)
+    yield from _long_names(description)
     yield from _misfit_requirements(description)
     yield from _repeated_kinds(description)
     yield from _misfit_metrics(description)
@@ -82,6 +84,12 @@ def _shared_names(description: Graph) -> Iterator[Fault]:
         where = "; each storage system needs its own" if within is None else " in one storage system"
         for one in set(sharing) if len(set(sharing)) > 1 else ():
             yield Fault(one, f"{all_of_them} share the name {shared!r}{where}", QSM.name)
+
+
+def _long_names(description: Graph) -> Iterator[Fault]:
+    for owner, name in description.subject_objects(QSM.subject):
+        if fault := too_long(str(description.value(owner, QSM.level)), str(name)):
+            yield Fault(owner, fault, QSM.subject, name)
 
 
 def _misfit_requirements(description: Graph) -> Iterator[Fault]:
