@@ -31,13 +31,14 @@ def members(tmp_path: Path) -> Path:
 
 
 def test_a_members_file_names_the_provider(members: Path, tmp_path: Path) -> None:
-    members.write_text(GOOD + 'user_claim = "uid"\nca_file = "ca.pem"\n')
+    members.write_text(GOOD + 'user_claim = "uid"\nuser_domain = "a.org"\nca_file = "ca.pem"\n')
     secret = tmp_path / "secret"
     secret.touch(0o600)
     secret.write_text("s3cret\n")
     found = provider_of(members, secret)
     assert (found.issuer, found.client_id) == ("https://idp.example.org/realm", "portal")
-    assert (found.user_claim, found.ca_file, found.secret) == ("uid", tmp_path / "ca.pem", "s3cret")
+    assert (found.user_claim, found.user_domain) == ("uid", "a.org")
+    assert (found.ca_file, found.secret) == (tmp_path / "ca.pem", "s3cret")
     assert found.host == "idp.example.org"
     secret.chmod(0o644)
     with pytest.raises(StartError, match="can be read by others"):

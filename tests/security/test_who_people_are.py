@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from flask.testing import FlaskClient
 from rdflib import Literal
-from ses_client.names import USER
+from ses_client.names import USER, user_of
 from ses_service.api.app import create_app
 from ses_service.knowledge.checks.validation import validate
 from ses_service.process.runtime import ServiceConfig
@@ -68,3 +68,24 @@ def test_a_description_may_state_what_anybody_requires(name: str) -> None:
                 qsm:revision 1 .
         """
         assert [one.message for one in validate(text, "who.ttl")] == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "domain", "user"),
+    [
+        ("alice", None, "alice"),
+        ("alice@example.org", None, "alice@example.org"),  # so SSSD may have it
+        ("Alice@Example.org", "example.org", "alice"),
+        ("alice@other.org", "example.org", None),
+        ("alice", "example.org", None),
+        ("root@example.org@other.org", "example.org", None),
+        ("@example.org", "example.org", None),
+        ("a b;c", None, None),
+        (["alice"], None, None),
+        (None, "example.org", None),
+    ],
+)
+def test_a_provider_names_users_of_its_domain_only(
+    claim: object, domain: str | None, user: str | None
+) -> None:
+    assert user_of(claim, domain) == user

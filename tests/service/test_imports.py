@@ -39,6 +39,7 @@ ALLOWED = {
     "orjson",
     "operator",
     "re",
+    "ses_client.names",
     "ses_core",
     "typing",
 }

@@ -160,6 +160,15 @@ def test_a_token_that_is_not_for_us_is_refused(
     assert signing.vo("alice") is None
 
 
+def test_with_a_domain_only_its_users_are_ours(tmp_path: Path, issuer: IssuerStandIn, clock: Any) -> None:
+    clock.time = time.time()
+    signing = Signing(written(tmp_path, issuer.url, 'user_domain = "example.org"'), clock)
+    assert signing.tokens.user(issuer.token(preferred_username="Alice@Example.org")) == "alice"
+    for name in ("alice", "alice@other.org"):
+        with pytest.raises(TokenError, match=r"is no user's name of example\.org"):
+            signing.tokens.user(issuer.token(preferred_username=name))
+
+
 def forged(issuer: IssuerStandIn) -> dict[str, str]:
     """Tokens that somebody made who does not have the issuer's key."""
     good = issuer.token(groups="/materials")

@@ -80,7 +80,8 @@ class Directory:
 class Issuer:
     """Who signs tokens, and what their claims stand for.  Times are seconds.
 
-    ``keep`` is how long a membership counts after a token last showed it.
+    ``keep`` is how long a membership counts after a token last showed it.  With a ``user_domain`` the claim
+    is NAME@DOMAIN, and the user NAME.
     """
 
     issuer: str
@@ -88,6 +89,7 @@ class Issuer:
     rules: tuple[ClaimRule, ...]
     jwks_uri: str | None = None
     user_claim: str = "preferred_username"
+    user_domain: str | None = None
     algorithms: tuple[str, ...] = ("RS256", "ES256")
     ca_file: Path | None = None
     timeout: float = 5.0
@@ -201,6 +203,7 @@ def _issuer(table: Table) -> Issuer:
         rules=rules,
         jwks_uri=table.text("jwks_uri"),
         user_claim=table.text("user_claim") or "preferred_username",
+        user_domain=table.text("user_domain"),
         algorithms=table.texts("algorithms", ("RS256", "ES256")),
         ca_file=table.path("ca_file"),
         timeout=table.seconds("timeout", 5.0, 0.1),

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import jwt
+from ses_client.names import user_of
 
 from ses_service.members.issuer import Keys
 from ses_service.members.members_file import ClaimRule, Issuer
-from ses_service.model import names
 
 _LARGEST = 16 * 1024
 _LEEWAY = 60
@@ -46,9 +46,10 @@ class Tokens:
     def user(self, token: str) -> str:
         """Return whose token this is.  Raises TokenError."""
         claims = self._claims(token)
-        user = _at(claims, self._settings.user_claim)
-        if not isinstance(user, str) or not names.USER.fullmatch(user):
-            raise TokenError(f"its claim {self._settings.user_claim} is no user's name")
+        user = user_of(_at(claims, self._settings.user_claim), self._settings.user_domain)
+        if user is None:
+            of = f" of {self._settings.user_domain}" if self._settings.user_domain else ""
+            raise TokenError(f"its claim {self._settings.user_claim} is no user's name{of}")
         now = self._clock()
         said = [
             (place, rule, values_of(claims, rule.claim)) for place, rule in enumerate(self._settings.rules)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from ses_client.names import USER as USER
+
 from ses_service.model.limits import MAX_APPLICATION, MAX_KIND, MAX_NAME
 
-USER = re.compile(rf"(?!-)(?=.{{1,{MAX_NAME}}}\Z)[\w.@+\\-]+\$?")
 VO = re.compile(rf"(?!-)[\w.@+:=-]{{1,{MAX_NAME}}}")
 PROFILE = re.compile(rf"[a-z][a-z0-9-]{{0,{MAX_KIND - 1}}}")
 

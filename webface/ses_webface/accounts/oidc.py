@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from flask import Flask, url_for
 from ses_client.errors import SesError
+from ses_client.names import user_of
 from ses_client.text_files import read_toml
 
 from ses_webface.errors import StartError, WebfaceError
@@ -36,12 +37,15 @@ class ProviderError(WebfaceError):
 class Provider:
     """Who signs people in; ``user_claim`` has the user's name on the nodes, for a new account only.
 
+    With a ``user_domain`` it has NAME@DOMAIN.
+
     Without a ``secret`` the portal is a public client.
     """
 
     issuer: str
     client_id: str
     user_claim: str
+    user_domain: str | None = None
     ca_file: Path | None = None
     secret: str | None = None
 
@@ -73,6 +77,7 @@ def provider_of(members: Path, secret_file: Path | None) -> Provider:
     )
     return Provider(
         issuer.rstrip("/"), audience, str(table.get("user_claim") or "preferred_username"),
+        str(table["user_domain"]) if table.get("user_domain") else None,
         members.parent / str(ca_file) if ca_file else None, secret,
     )  # fmt: skip
 
@@ -118,14 +123,16 @@ class OidcSignIn:
             self._check_issuer()
             token = self._client.authorize_access_token()
             claims = token["userinfo"]
-            name, subject = claims.get(self.provider.user_claim), claims.get("sub")
+            name = user_of(claims.get(self.provider.user_claim), self.provider.user_domain)
+            subject = claims.get("sub")
         except ProviderError:
             raise
         except Exception as error:  # also of joserfc: whatever is wrong with it, it is not believed
             raise ProviderError(f"{self.provider.host} did not sign you in. Try again.") from error
-        if not isinstance(name, str) or not name:
+        if name is None:
+            of = f", a user of {self.provider.user_domain}" if self.provider.user_domain else ""
             raise ProviderError(
-                f"{self.provider.host} does not say who you are here (claim {self.provider.user_claim})."
+                f"{self.provider.host} does not say who you are here (claim {self.provider.user_claim}{of})."
             )
         if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT:
             raise ProviderError(f"{self.provider.host} does not say who you are there (claim sub).")
