@@ -26,7 +26,7 @@ def _compiler() -> str:
 
 def declarations() -> str:
     """Return what ses/core.h declares, without what it includes, as cffi reads it."""
-    command = [_compiler(), "-std=gnu11", "-E", str(_HEADER)]
+    command = [_compiler(), "-std=gnu11", "-E", "-I", str(_HEADER.parent.parent), str(_HEADER)]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     kept = []
     ours = False
