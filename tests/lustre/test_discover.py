@@ -157,7 +157,7 @@ def test_command_lists_targets_and_writes_a_valid_description(tmp_path: Path) ->
     assert done.exit_code == 0, done.output
     assert "DISCONN" in done.output
     assert "take" in done.output
-    graph = parse(written.read_text(), str(written))
+    graph, _ = parse({str(written): written.read_text()}, str(written))
     assert violations(graph) == []
     text = written.read_text()
     assert text.count("a qsm:ObjectStorageTarget") == 6

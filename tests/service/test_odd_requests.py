@@ -72,7 +72,7 @@ def test_a_body_that_is_no_object_changes_nothing(service: Any, path: str, metho
     [
         ("/v1/members/accounts", "PUT", "accounts", 20_000, {"user": "a", "vo": "b"}),
         ("/v1/selections", "POST", "exclude", 1000, "a/b"),
-        ("/v1/selections", "POST", "requirements", 32, {"kind": "latency", "maximum": 1, "unit": "ms"}),
+        ("/v1/selections", "POST", "requirements", 8, {"kind": "latency", "maximum": 1, "unit": "ms"}),
     ],
 )
 def test_a_list_with_one_member_too_many_is_refused_by_its_length(

@@ -64,6 +64,6 @@ def test_a_service_does_not_start_with_a_wrong_file(tmp_path: Path, text: str, s
         main, ["serve", "--trust-loopback", "--state-dir", str(state), "--policies", str(file)]
     )
     assert done.exit_code == 1
-    assert f"--policies {file}: " in done.output
+    assert str(file) in done.output
     assert said in done.output
     assert not (state / "ledger.db").exists()

@@ -18,8 +18,8 @@
 struct ses_entry {
   struct ses_creation file; /* all but answer, stat and strayed, which a step sets */
   unsigned path_length;
-  bool in_place;  /* see struct ses_backend_row */
-  unsigned width; /* likewise; 0 also where the program says how many stripes it needs */
+  uint16_t width; /* see struct ses_backend_row; 0 also where the program states its stripes */
+  bool in_place;  /* likewise */
 };
 
 /* The buffers of one step.  No two steps that have them lie on the stack together (2 KiB of it is

@@ -86,7 +86,9 @@ static bool may_ask(void) { return ses_settings()->sync_ms != 0 && ses_breaker_m
 static void find_width(struct ses_order *order) {
   struct ses_entry *entry = &order->entry;
   bool is_stated = order->need && order->need->stripe_count > 0;
-  entry->width = entry->in_place && !is_stated ? ses_backend_width_in_place(&entry->file) : 0;
+  entry->width = 0;
+  if (entry->in_place && !is_stated)
+    entry->width = (uint16_t)ses_backend_width_in_place(&entry->file);
 }
 
 static struct ses_stated stated_by(const struct ses_need *need) {

@@ -123,7 +123,8 @@ class OidcSignIn:
             self._check_issuer()
             token = self._client.authorize_access_token()
             claims = token["userinfo"]
-            name = user_of(claims.get(self.provider.user_claim), self.provider.user_domain)
+            claim = claims.get(self.provider.user_claim)
+            name = user_of(claim, self.provider.user_domain)
             subject = claims.get("sub")
         except ProviderError:
             raise
@@ -131,9 +132,10 @@ class OidcSignIn:
             raise ProviderError(f"{self.provider.host} did not sign you in. Try again.") from error
         if name is None:
             of = f", a user of {self.provider.user_domain}" if self.provider.user_domain else ""
-            raise ProviderError(
-                f"{self.provider.host} does not say who you are here (claim {self.provider.user_claim}{of})."
-            )
+            says = "does not say who you are"
+            if claim:
+                says = f"says you are “{str(claim)[:80]}”, which cannot be an account's name"
+            raise ProviderError(f"{self.provider.host} {says} here (claim {self.provider.user_claim}{of}).")
         if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT:
             raise ProviderError(f"{self.provider.host} does not say who you are there (claim sub).")
         return subject, name, str(token["id_token"])
