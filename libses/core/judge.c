@@ -20,7 +20,7 @@
 
 /* Sizes of earlier files say little of one that nobody has seen, so an element has room for it only
  * with this part of the largest element free, or with what mergerfs itself keeps free unless it is
- * told otherwise.  With less on all of them, the one with most room is taken, as by mfs. */
+ * configured otherwise.  With less on all of them, the one with most room is taken, as by mfs. */
 #define AMPLE_PART 0.6
 #define AMPLE_BYTES (4.0 * (1 << 30))
 

@@ -11,7 +11,7 @@
 // created once: when one is reported under the device and inode of another, that one is gone and
 // its number was given out again.
 //
-// An open file in which nothing moves for a while is told to be idle (processes/idle_files.h),
+// An open file in which nothing moves for a while is reported as idle (processes/idle_files.h),
 // unless it has to be looked for in its process.  At its end it is told at which rates it was
 // written and read (rates/open_rates.h).
 //

@@ -42,7 +42,7 @@ struct Places {
 void log_changes(const TableFacts &facts, const Places &places,
                  std::map<std::string, std::string> &logged);
 
-// Those excluded, as the service is told of them; null: the system was not looked at.
+// Those excluded, as announced to the service; null: the system was not looked at.
 [[nodiscard]] std::shared_ptr<const Exclusions> exclusions_of(const TableFacts &facts,
                                                               const Places &places);
 

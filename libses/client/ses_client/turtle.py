@@ -1,6 +1,6 @@
 """Turtle and TriG read so that every statement can be found again in its text; needs rdflib and pyoxigraph.
 
-rdflib tells no lines; its parser counts them, for its own messages. Here each predicate carries the line it
+rdflib reports no lines; its parser counts them, for its own messages. Here each predicate carries the line it
 stands on from where it is parsed to where its statement is stored. Does not check what the statements say.
 As rdflib takes long over some texts that are no Turtle, and reads others as if they were, it gets those only
 that ``pyoxigraph`` has read.

@@ -234,7 +234,7 @@ static int settle(const struct ses_creation *creation, const struct staged *stag
  * Why the file system of FD has no room for a file of BYTES, or 0.  What the
  * choice knew of it is a second or two old, and a file of no size can be made where its first byte
  * does not fit: -ENOSPC.  With -EFBIG it takes other files; the union chooses, which looks itself.
- * Not where it tells no size at all.
+ * Not where it reports no size at all.
  */
 static __attribute__((noinline)) int no_room(int fd, uint64_t bytes) {
   struct statfs found;

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
-NAMES = (
-    "first",
+OrderName = Literal[
     "room",
     "distance",
     "compared",
@@ -17,7 +17,8 @@ NAMES = (
     "plenty",
     "last-placed",
     "table",
-)  # by the numbers of ``enum ses_core_order``
+]
+NAMES = ("first", *get_args(OrderName))  # by the numbers of ``enum ses_core_order``
 
 _MB, _GB = 1e6, 1e9
 
@@ -26,7 +27,7 @@ _MB, _GB = 1e6, 1e9
 class Compared:
     """What the order compares of a candidate: bytes per second, bytes, streams; ``None``: unknown.
 
-    ``share`` is the rate that tells elements of the same distance apart, ``write`` what it gives at best.
+    ``share`` is the rate by which elements of the same distance differ, ``write`` what it gives at best.
     """
 
     distance: float

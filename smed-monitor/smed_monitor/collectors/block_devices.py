@@ -1,4 +1,4 @@
-"""What the counters of a block device say of the elements on it, whoever has read them.
+"""What the counters of a block device say of the elements on it, by whatever way they were read.
 
 Devices that count what their file systems do (partitions, md, LVM, device mapper, bcache) stand for
 themselves.  An NVMe namespace with several paths may leave the counting to these, which are devices of their

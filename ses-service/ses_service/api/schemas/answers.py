@@ -12,23 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ses_service.api.schemas.kinds import shown_units, without_defaults
 from ses_service.api.schemas.requests import KindName, Moment, StrictnessName
+from ses_service.ledger.ordered_by import OrderName
 
 ShownUnit = Annotated[str, Field(json_schema_extra=shown_units)]
 LevelName = Literal["explicit", "application", "user", "vo", "site", "profile"]
 ExpectedFrom = Literal["request", "history"]
 StateName = Literal["active", "degraded", "draining", "read-only", "inactive"]
-OrderName = Literal[
-    "room",
-    "distance",
-    "compared",
-    "scarce",
-    "share",
-    "ours",
-    "others",
-    "plenty",
-    "last-placed",
-    "table",
-]
 ReasonName = Literal[
     "wrong-system",
     "unreachable",
