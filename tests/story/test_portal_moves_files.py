@@ -43,7 +43,7 @@ def test_a_requirement_saved_in_the_portal_moves_the_next_file(site: Site, page:
     page.get_by_role("heading", level=1, name="Requirements").wait_for()
     page.goto(f"{site.chain.portal_url}/requirements/application/root:dd")
     # more free space than the two fastest branches have, and no branch with less
-    page.locator("#kind_free_capacity-bound").fill("240")
+    page.locator("#kind_free_capacity-bound").fill("287")
     page.locator("#kind_free_capacity-unit").select_option("MB")
     page.locator("#kind_free_capacity-strictness").select_option("hard")
     ranked = page.locator("#ranking .candidates .element")

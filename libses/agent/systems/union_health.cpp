@@ -8,6 +8,10 @@
 namespace ses::agent {
 namespace {
 
+// mergerfs answers nothing while all its threads write to slow devices: for seconds, on a union
+// that works.
+constexpr Patience kOfUnions{std::chrono::milliseconds(5000), std::chrono::milliseconds(1000)};
+
 constexpr std::chrono::seconds kLookAtUnionsEvery{1};
 
 } // namespace
@@ -31,7 +35,7 @@ std::chrono::nanoseconds UnionHealth::look() {
     reads.emplace_back(Subject{"the union at " + system.mount_point},
                        [at = system.mount_point] { return read_union(at); });
   }
-  auto read = all_that_may_hang(std::move(reads), kOfStorage);
+  auto read = all_that_may_hang(std::move(reads), kOfUnions);
   std::map<std::string, Union> seen;
   for (size_t i = 0; i < unions.size(); ++i) {
     seen[unions[i].mount_point] = std::move(read[i]).value_or(Union{"does not answer", {}});

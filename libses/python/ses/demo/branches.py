@@ -30,10 +30,10 @@ class BranchPlan:
 
 
 PLANS = (
-    BranchPlan("b1", 120, 90, free=220),
-    BranchPlan("b2", 120, 90, free=220),
-    BranchPlan("b3", 80, 60, free=250),
-    BranchPlan("b4", 80, 60, free=250),
+    BranchPlan("b1", 120, 90, free=285),
+    BranchPlan("b2", 120, 90, free=285),
+    BranchPlan("b3", 80, 60, free=290),
+    BranchPlan("b4", 80, 60, free=290),
     BranchPlan("b5", 40, 30, free=300),
     BranchPlan("b6", 40, 30, free=300),
     BranchPlan("b7", 20, 15, free=300),

@@ -39,7 +39,7 @@ class Plan:
 
 PLANS = (
     Plan("checkpoint", "write>=40MB/s", 2),
-    Plan("archive", "write>=10MB/s free>=240MB", 4),
+    Plan("archive", "write>=10MB/s free>=287MB", 4),
     Plan("too much", "write>=50GB/s!", 0),
 )
 
