@@ -15,6 +15,14 @@ RATE = 500e6
 SMALL = 0.25  # the space of every other element where space is short, as a part of that of the rest
 
 
+def rate_of(scenario: Scenario, element: int) -> float:
+    """Return what an element of full speed gives, bytes per second."""
+    if scenario.rates is None:
+        return RATE
+    lowest, highest = scenario.rates
+    return lowest + (highest - lowest) * element / (scenario.elements - 1)
+
+
 def devices_of(scenario: Scenario, world: World, written: float) -> list[Device]:
     """Return the elements; ``written`` is how many bytes all files have together."""
     rng = world.random("rates")
@@ -27,11 +35,12 @@ def devices_of(scenario: Scenario, world: World, written: float) -> list[Device]
         is_slow = (element * slow) // scenario.elements != ((element + 1) * slow) // scenario.elements
         now_slow = is_slow and not scenario.slow_from
         speed = scenario.slow_speed if now_slow else 1.0
-        rate = RATE * (speed if scenario.slow_known else 1.0)
+        full = rate_of(scenario, element)
+        rate = full * (speed if scenario.slow_known else 1.0)
         health = 1.0 if scenario.slow_known else speed
         if scenario.wrong:
             factor = 1.0 + scenario.wrong * rng.uniform(-1.0, 1.0)
-            rate, health = RATE * factor, 1.0 / factor
+            rate, health = full * factor, 1.0 / factor
         space = parts[element] * unit if unit else 1e14
         free = space * (1.0 - scenario.full) if element % 8 else space
         group = element // scenario.machine

@@ -1,8 +1,8 @@
 """Scenarios that tell placement rules apart: old samples, bursts, strangers, slow elements, many nodes.
 
-Elements of 500 MB/s, with nothing on them at first.  A file is written from its creation to its end by
-one writer that takes all it gets.  What is measured is slowdown: how long a file took, over how long
-it takes alone on an idle element of full speed.
+Elements of 500 MB/s unless said, with nothing on them at first.  A file is written from its creation to its
+end by one writer that takes all it gets.  What is measured is slowdown: how long a file took, over how long
+it takes alone on the fastest element, idle and of full speed; and attainment, where files ask for a rate.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from ses_simulate.attainment import Attained, Attainment
 from ses_simulate.cases.scenario import Scenario
 from ses_simulate.elements import RATE, devices_of, disturb
 from ses_simulate.engine import Engine, Happening
@@ -55,6 +56,7 @@ class Slowdowns:
     last: float = math.nan
     crowd: float = math.nan
     no_room: float = 0.0
+    attained: Attainment = field(default_factory=Attainment)
 
     def judged(self, by: str) -> float:
         """Return what a scenario is judged by."""
@@ -105,7 +107,7 @@ class _Stage:
         )  # fmt: skip
         world = replace(
             plain, devices=devices, servers=self._servers, sampling=sampling, nodes=scenario.nodes,
-            pace=scenario.pace, close_poll=scenario.close_poll, writes=scenario.writes or None,
+            pace=scenario.pace, close_poll=scenario.close_poll,
         )  # fmt: skip
         self._policy = make(policy, world)
         self._others = make("random", replace(world, role="others", nodes=1))
@@ -120,6 +122,8 @@ class _Stage:
         self._lasts: list[float] = []
         self._crowds: list[int] = []
         self._no_room = 0
+        self._full = max(scenario.rates or (RATE,))
+        self._attained = Attained()
 
     def play(self) -> Slowdowns:
         """Let it run to the end."""
@@ -136,6 +140,7 @@ class _Stage:
             last=math.fsum(self._lasts) / len(self._lasts) if self._lasts else math.nan,
             crowd=sum(self._crowds) / len(self._crowds) if self._crowds else math.nan,
             no_room=1000.0 * self._no_room / self._done,
+            attained=self._attained.result(),
         )
 
     def _finish(self, slowdowns: Sequence[float]) -> None:
@@ -151,7 +156,7 @@ class _Stage:
         burst = None
         if scenario.burst > 1:
             last = now + scenario.spaced * (count - 1)
-            burst = _Burst(now, count, last - now + max(file.size for file in files) / RATE)
+            burst = _Burst(now, count, last - now + max(file.size for file in files) / self._full)
         for number, file in enumerate(files):
             begin = partial(self._begin, file, managed, burst)
             if scenario.spaced:
@@ -165,12 +170,15 @@ class _Stage:
     def _file(self, first: int, number: int) -> File:
         scenario = self._scenario
         node = (first + number // scenario.ranks) % scenario.nodes
-        user = f"user{number % scenario.users}" if scenario.users else f"user{first}"
+        turn = first
+        if scenario.users:
+            turn = number % scenario.users if scenario.burst > 1 else self._chances.randrange(scenario.users)
         rank = number if scenario.burst > 1 and not scenario.users else None
         size = self._sizes[self._numbered]
         self._numbered += 1
         elsewhere = 0 if scenario.nodes == 1 else number - number % scenario.ranks
-        return File(self._numbered, size, user, node, rank, elsewhere)
+        writes = scenario.needs[turn % len(scenario.needs)] if scenario.needs else None
+        return File(self._numbered, size, f"user{turn}", node, rank, elsewhere, writes)
 
     def _begin(self, file: File, managed: bool, burst: _Burst | None, now: float) -> None:
         policy = self._policy if managed else self._others
@@ -197,7 +205,7 @@ class _Stage:
         self._numbered += 1
 
         def written(then: float) -> None:
-            self._slowdowns.append((then - now) * RATE / file.size)
+            self._slowdowns.append((then - now) * self._full / file.size)
             self._done += 1
             self._policy.written(then, file, element)
             self._policy.closed(then, file, element)
@@ -208,7 +216,8 @@ class _Stage:
     def _written(
         self, policy: Policy, file: File, element: int, created: float, burst: _Burst | None, now: float
     ) -> None:
-        slowdown = (now - created) * RATE / file.size
+        slowdown = (now - created) * self._full / file.size
+        self._attained.note(file.user, file.writes or 0.0, file.size, now - created)
         self._slowdowns.append(slowdown)
         if policy is self._policy:
             self._managed.append(slowdown)

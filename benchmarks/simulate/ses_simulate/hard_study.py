@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import fields
+from operator import attrgetter
 
+from ses_simulate.attainment import Attainment
 from ses_simulate.hard import Run, Slowdowns, simulate
 from ses_simulate.processes import Progress, run_all
 from ses_simulate.rows import Row, gain, ratio
@@ -13,6 +16,7 @@ from ses_simulate.statistics import interval
 from ses_simulate.table1_study import BASELINES, REFERENCE
 
 HARD_BASELINES = (*BASELINES, "least-open")
+ATTAINED = tuple(one.name for one in fields(Attainment))
 
 
 def hard(
@@ -48,7 +52,7 @@ def hard(
         return [one.judged("mean" if by == "room" else by) for one in found(scenario, policy)]
 
     def mean(scenario: str, policy: str, name: str) -> float | None:
-        value = interval([getattr(one, name) for one in found(scenario, policy)]).mean
+        value = interval([attrgetter(name)(one) for one in found(scenario, policy)]).mean
         return value if math.isfinite(value) else None
 
     return [
@@ -69,6 +73,7 @@ def hard(
             last_slowdown=mean(scenario, policy, "last"),
             crowd=mean(scenario, policy, "crowd"),
             no_room=mean(scenario, policy, "no_room"),
+            **{name: mean(scenario, policy, f"attained.{name}") for name in ATTAINED},
         )
         for scenario in scenarios
         for policy in policies

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -34,6 +35,7 @@ AFTER_THAT = ("plot.py", "hard_study.py", "table1_study.py", "rows.py", "measure
 
 OURS, BASELINES, REFERENCE = "ours", ("roundrobin", "least-open"), "clairvoyant"
 Simulated = tuple[str, str, int]  # family, rule, seed
+Found = tuple[float, float]  # what a family is judged by; the part of requirements met, nan without any
 
 HEAD = """# What the rule is worth
 
@@ -41,7 +43,7 @@ Written by `python -m ses_simulate.measured`; do not change it by hand. [The rul
 terms are, `ses simulate hard --help` lists the families. {seeds} seeds; means of the differences, seed by
 seed, in percent, with 95 % intervals. Measured is the mean slowdown of a file; of checkpoints, `collision`
 and `workflows` the time until the last file; of `room` files of 1,000 that found no room though another
-element had it.
+element had it. Where files ask for a rate, the part that got it on average over its time is measured as well.
 """
 
 
@@ -54,22 +56,29 @@ def digest() -> str:
     return found.hexdigest()[:16]
 
 
-def simulate(run: Simulated) -> float:
-    """Return what a family is judged by, in one run."""
+def simulate(run: Simulated) -> Found:
+    """Return what a family is judged by, and the part of its requirements that were met, in one run."""
     family, rule, seed = run
     if family in HALVES:
         half = HALVES[family]
         made = table1.Run(half.scenario, half.users, OURS, rule, half.users // 2, seed)
         times = table1.simulate(made)
-        return times.supported / times.others
+        return times.supported / times.others, math.nan
     one = FAMILIES[family]
     if one.users:
         site = replace(table1.PAPER, duplex=one.duplex)
         made = table1.Run(
             one.scenario, one.users, rule, "random", one.users, seed, site=site, nodes=one.nodes
         )
-        return table1.simulate(made).supported / table1.LONE_SECONDS
-    return hard.simulate(hard.Run(one.scenario, rule, seed, one.files)).judged(_judged(one))
+        return table1.simulate(made).supported / table1.LONE_SECONDS, math.nan
+    found = hard.simulate(hard.Run(one.scenario, rule, seed, one.files))
+    return found.judged(_judged(one)), found.attained.met
+
+
+def _asks(name: str) -> bool:
+    """Whether the files of a family ask for a rate."""
+    one = FAMILIES[name]
+    return not one.users and bool(SCENARIOS[one.scenario].needs)
 
 
 def _judged(family: Family) -> str:
@@ -84,30 +93,40 @@ def needed(seeds: int) -> list[Simulated]:
     return [(family, rule, seed) for family, rule in rules for seed in range(seeds)]
 
 
-def measure(seeds: int, jobs: int, keep: Path) -> dict[Simulated, float]:
+def measure(seeds: int, jobs: int, keep: Path) -> dict[Simulated, Found]:
     """Run what is not yet in the file ``keep``, and return everything."""
-    done: dict[Simulated, float] = {}
+    done: dict[Simulated, Found] = {}
     if keep.exists():
         for line in keep.read_text("utf-8").splitlines():
-            family, rule, seed, value = json.loads(line)
-            done[family, rule, seed] = value
+            family, rule, seed, *values = json.loads(line)
+            done[family, rule, seed] = values[0], values[1]
     wanted = needed(seeds)
     todo = [run for run in wanted if run not in done]
     with keep.open("a", encoding="utf-8") as kept:
         for start in range(0, len(todo), 4 * jobs):
             part = run_all(simulate, todo[start : start + 4 * jobs], jobs, lambda _done, _of: None)
             done |= part
-            kept.writelines(json.dumps([*run, value]) + "\n" for run, value in part.items())
+            kept.writelines(json.dumps([*run, *values]) + "\n" for run, values in part.items())
             kept.flush()
             print(f"\r{start + len(part)} of {len(todo)} runs", end="", file=sys.stderr)
     return {run: done[run] for run in wanted}
 
 
-def page(found: dict[Simulated, float], seeds: int) -> str:
+def page(found: dict[Simulated, Found], seeds: int) -> str:
     """Return the page."""
 
     def values(family: str, rule: str) -> list[float]:
-        return [found[family, rule, seed] for seed in range(seeds)]
+        return [found[family, rule, seed][0] for seed in range(seeds)]
+
+    def met(family: str, rule: str) -> list[float]:
+        return [100 * found[family, rule, seed][1] for seed in range(seeds)]
+
+    def fewer(family: str, rule: str) -> str:
+        """Return by how much fewer requirements are met with a term changed, where the family has any."""
+        if not _asks(family):
+            return ""
+        lost = [one - other for one, other in zip(met(family, OURS), met(family, rule), strict=True)]
+        return f", {_told(interval(lost))} points fewer met"
 
     def more(family: str, rule: str, than: str) -> Interval:
         return interval([
@@ -117,6 +136,11 @@ def page(found: dict[Simulated, float], seeds: int) -> str:
 
     lines = [HEAD.format(seeds=seeds), f"Digest of what decides: `{digest()}`.", "", "## By family", ""]
     lines += list(_families(values, more))
+    lines += ["", "## Requirements met", "", "Percent of the files that asked for a rate.", ""]
+    lines += ["| family | the rule | round robin | least-open |", "|---|---|---|---|"]
+    for name in filter(_asks, FAMILIES):
+        parts = (interval(met(name, rule)) for rule in (OURS, *BASELINES))
+        lines.append(f"| `{name}` | " + " | ".join(_told(one, sign="") for one in parts) + " |")
     lines += ["", "## Half supported", ""]
     lines += ["Table 1: how much less time supported users take than the others of the same run.", ""]
     lines += ["| background, users | others at random, % | others in turn, % |", "|---|---|---|"]
@@ -132,7 +156,7 @@ def page(found: dict[Simulated, float], seeds: int) -> str:
         told = (
             f"{_mean(values(family, variant)):.1f} of 1,000 files"
             if _judged(FAMILIES[family]) == "room"
-            else _told(more(family, variant, OURS))
+            else _told(more(family, variant, OURS)) + fewer(family, variant)
             for family in families
         )
         named = "; ".join(f"`{family}` {one}" for family, one in zip(families, told, strict=True))
@@ -160,8 +184,8 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _told(one: Interval) -> str:
-    return f"{one.mean:+.1f} ({one.low:+.1f} to {one.high:+.1f})"
+def _told(one: Interval, sign: str = "+") -> str:
+    return f"{one.mean:{sign}.1f} ({one.low:{sign}.1f} to {one.high:{sign}.1f})"
 
 
 def is_current() -> bool:

@@ -23,7 +23,8 @@ class Row:
     where it is ``room``, slowdowns are about the mean.  ``p95_slowdown`` and ``p99_slowdown`` are about
     files, ``last_slowdown`` about bursts and workflows, ``crowd`` is how many files of a burst the element
     has that has most, ``no_room`` counts files of a thousand that found no room though another element had
-    it; ``None``: not measured.
+    it; ``met``, ``nearly``, ``worst_user`` and ``worst_vo`` are what
+    :class:`~ses_simulate.attainment.Attainment` says; ``None``: not measured.
     """
 
     scenario: str
@@ -44,6 +45,10 @@ class Row:
     last_slowdown: float | None = None
     crowd: float | None = None
     no_room: float | None = None
+    met: float | None = None
+    nearly: float | None = None
+    worst_user: float | None = None
+    worst_vo: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the row as JSON knows it, with the ends of the 95 % intervals beside their means.

@@ -18,11 +18,13 @@ class Scenario:
         or at ``regular`` moments, ``files`` in all.  ``managed`` of the arrivals
         are placed by the rule, the others at random.  A part ``idle`` of the files stay open for
         ``idle_seconds`` after the last byte.  A part ``behind`` of each file is written after its close, out
-        of the cache of its node.  With ``writes`` each asks for that rate of writing.
+        of the cache of its node.  Each asks for the rate of writing in ``needs`` that is its user's turn: of
+        ``users`` drawn at random where files come singly.
     Nodes
         Files are created on ``nodes``, ``ranks`` of a burst on each; agents speak with the service every
         ``pace`` (0: as the service sets it) and see a close up to ``close_poll`` late.
     Elements
+        Their rates lie evenly between the two of ``rates``; 500 MB/s if there are none.
         A part ``slow`` of the ``elements`` run at ``slow_speed``, described so or not, and from the moment
         ``slow_from`` on.  Each further writer costs an element ``loss`` of its speed.  Rates are described
         wrongly by a factor between ``1 - wrong`` and ``1 + wrong``.  A part ``flapping`` run at
@@ -56,6 +58,7 @@ class Scenario:
     depth: bool = False
     away: float = 1.0
     elements: int = 64
+    rates: tuple[float, float] | None = None
     burst: int = 1
     regular: bool = False
     files: int = 12_000
@@ -76,7 +79,7 @@ class Scenario:
     capacity: float = 0.0
     full: float = 0.0
     behind: float = 0.0
-    writes: float = 0.0
+    needs: tuple[float, ...] = ()
     idle: float = 0.0
     idle_seconds: float = 60.0
     nodes: int = 1

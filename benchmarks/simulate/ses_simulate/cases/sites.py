@@ -44,7 +44,7 @@ CASES = (
         nodes=32,
         mean=2 * GB,
         wrong=0.02,
-        writes=20 * MB,
+        needs=(20 * MB,),
         files=3_000,
     ),
     _Product("nodes-64", "64 nodes, 0.8 GB, load 0.8", rho=0.8, mean=0.8 * GB),

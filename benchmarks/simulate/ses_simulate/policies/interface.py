@@ -55,7 +55,7 @@ class File:
     """A file about to be created: a number no other file has, its bytes, its user and node.
 
     ``rank`` is that of its process in its job, where it has one; so many of those before it are
-    ``elsewhere``, on other nodes.
+    ``elsewhere``, on other nodes.  ``writes`` is the minimum rate asked for it, where it is not the world's.
     """
 
     number: int
@@ -64,6 +64,7 @@ class File:
     node: int = 0
     rank: int | None = None
     elsewhere: int = 0
+    writes: float | None = None
 
 
 class Policy:

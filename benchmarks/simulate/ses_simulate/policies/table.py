@@ -88,8 +88,9 @@ class Tables:
         self._orders = self._orders_of(world.nodes)
         self._places = [{int(row): place for place, row in enumerate(order)} for order in self._orders]
         asked = ((Kind.CURRENT_READ, world.reads), (Kind.CURRENT_WRITE, world.writes))
-        self._need = need(*((kind, False, False, bound, 1.0) for kind, bound in asked if bound is not None))
-        self._query = Query(self._node, self._need, self.policy)
+        self._asked = {kind: bound for kind, bound in asked if bound is not None}
+        self._needs: dict[float | None, Records] = {}
+        self._query = Query(self._node, self._need(None), self.policy)
         self._samples = np.zeros(size, SAMPLE)
         self._top = np.ones(size)
         self._last_placed = LastPlaced(world.nodes, self._count)
@@ -124,12 +125,21 @@ class Tables:
         query.few = self._few(file, now)
         query.first = self._first(file)
         query.keeps_place = self._terms.ranks and file.rank is not None
-        self._need["room"] = room
+        needed = self._need(file.writes)
+        needed["room"] = room
+        query.ask(needed)
         place = query.choose()
         if place < 0:
             return -1
         self._last_placed.placed(now, file, place)
         return int(self._orders[node][place])
+
+    def _need(self, writes: float | None) -> Records:
+        """Return what a file needs that asks for that rate of writing; ``None``: what all do."""
+        if writes not in self._needs:
+            asked = self._asked | ({} if writes is None else {Kind.CURRENT_WRITE: writes})
+            self._needs[writes] = need(*((kind, False, False, bound, 1.0) for kind, bound in asked.items()))
+        return self._needs[writes]
 
     def _limit(self, file: File, now: float) -> None:
         """Count the streams on each server whose rate the site states, as the node knows them."""

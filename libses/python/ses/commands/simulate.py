@@ -246,10 +246,13 @@ def _finish(rows: Sequence[Row], as_json: bool, picture: Path | None) -> None:
             ">saved, %",
             ">slowdown",
             ">of clairvoyant",
+            ">met, %",
         ]
         table(out, headers, [_line(row) for row in rows])
         line(
-            out, "saved: time against the baseline; of clairvoyant: time over that of the rule that sees all."
+            out,
+            "saved: time against the baseline; of clairvoyant: time over that of the rule that sees all; "
+            "met: files that got the rate asked for.",
         )
     if picture is not None:
         from ses_simulate.plot import plot
@@ -273,4 +276,5 @@ def _line(row: Row) -> list[str]:
         f"{100 * saved.mean:+.1f} +- {100 * (saved.high - saved.mean):.1f}",
         number(row.mean_slowdown, 2),
         f"{slower.mean:.3f} +- {slower.high - slower.mean:.3f}",
+        "-" if row.met is None else number(100 * row.met, 1),
     ]
