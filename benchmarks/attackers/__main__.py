@@ -3,7 +3,9 @@
 Builds a union of four branches in memory, service, monitor, portal and agent (root is needed).  Honest
 programs create files under the preload library, alone, then beside the attackers (attack.py), then alone
 again; further programs create theirs without it.  Reported: how long a create took, how soon the service
-knew of a file, files that it never heard of, and parts that are not the processes they were.
+knew of a file, files that it never heard of, and parts that are not the processes they were.  Attackers
+keep the union and the caches busy as well: how much slower creates without the library become says how
+much, and what is left of the slowdown of placed ones is what the parts cost for attackers.
 Service, monitor and portal, and who attacks them, have one processor, as they have a machine of their own;
 union, agent and programs have another.  Attackers run with SCHED_IDLE: how a busy machine divides its
 processors is the scheduler's affair, and only what the parts do for attackers counts.
@@ -39,7 +41,7 @@ from ses_client.address import ServiceAddress  # noqa: E402
 from ses_client.client import ServiceClient  # noqa: E402
 from ses_client.errors import SesError  # noqa: E402
 
-WRITERS, CONTROLS, FIRST_HONEST, FIRST_ATTACKER = 8, 2, 21_001, 22_001
+WRITERS, CONTROLS, FIRST_HONEST, FIRST_ATTACKER = 8, 4, 21_001, 22_001
 SERVERS, NODE = {0}, {1}  # processors
 OPEN_FOR = 4.0  # seconds: files of honest programs
 EVERY = 0.25  # seconds between two files of one program
@@ -297,6 +299,17 @@ def figures(files: list[Created], known: dict[str, float], since: float, to: flo
     }
 
 
+def slowdown(phases: dict[str, dict[str, object]]) -> dict[str, float]:
+    """Return how many times as long creates took beside attackers, by medians; the last: of one by other."""
+
+    def times(kind: str) -> float:
+        alone = statistics.mean(phases[name][kind]["p50"] for name in ("alone", "alone_again"))  # type: ignore[index]
+        return phases["beside_attackers"][kind]["p50"] / alone  # type: ignore[index,no-any-return]
+
+    placed, plain = times("create_us"), times("create_without_library_us")
+    return {"placed": round(placed, 3), "without_library": round(plain, 3), "ratio": round(placed / plain, 3)}
+
+
 def main() -> None:
     """Run, print the outcome as JSON, and fail where honest users lost something."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -352,7 +365,8 @@ def main() -> None:
         }
         restarted = sorted(name for name, pid in before.items() if after.get(name) != pid)
         outcome = {
-            "attackers": len(attackers), "seconds": asked.seconds, **phases, "failed_creates": wrong,
+            "attackers": len(attackers), "seconds": asked.seconds, **phases,
+            "slowdown": slowdown(phases), "failed_creates": wrong,
             "restarted": restarted, "attackers_that_ended": gave_up,
             "slowest_answer_s": round(known.slowest_answer, 2), "logs": str(work),
         }  # fmt: skip

@@ -32,7 +32,7 @@ bool ClosedFiles::add(AnnouncementBacklog::Ending &ending, int handle, const Cho
   const WritingOut::Seconds seconds = writing_out_.lasts(choice, bytes, open_for.count());
   File file;
   file.followed = handle >= 0 && seconds.reading >= kWorthFollowing && files_.size() < kMost &&
-                  uses_.add(handle, id) && reads_.add(handle, id);
+                  uses_.add({{id, handle}}).empty() && reads_.add({{id, handle}}).empty();
   if (!file.followed && seconds.writing <= 0) {
     uses_.remove(id);
     return false;

@@ -222,6 +222,7 @@ void Watcher::take_over() {
   for (PlacedFile &file : arrived) {
     begin(std::move(file), looks);
   }
+  watch_begun();
   if (to_compare) {
     compare_now(*to_compare);
   }
@@ -257,6 +258,7 @@ void Watcher::compare_now(const std::vector<LedgerFile> &files) {
     begin(std::move(file), looks);
     ++kept;
   }
+  watch_begun();
   spdlog::info("of {} placed files that were open, {} still are", files.size(), kept);
   tell(Clock::now());
   announcer_.compared();
@@ -299,32 +301,40 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
     file.handle.reset(); // looked for in its process instead
   }
   ++files_of_[file.uid];
-  const pid_t pid = file.pid;
-  const bool added = !crowded && closes_.add(file.handle.get(), id);
-  const int error = added || crowded ? 0 : errno;
-  bool polled = !added;
-  if (error == ENOSPC || error == ENOMEM) {
-    if (!std::exchange(said_no_room_, true)) {
-      spdlog::warn("inotify has no room ({}); looking at open files twice a second instead; "
-                   "raise fs.inotify.max_user_watches",
-                   std::strerror(error));
-    }
-  } else if (error != 0) { // mostly removed meanwhile
-    spdlog::debug("placement {} is looked at twice a second: {}", format_id(id),
-                  std::strerror(error));
-  }
-  processes_[pid].placements.insert(id);
-  polled = !follow_process(pid) || polled;
+  processes_[file.pid].placements.insert(id);
+  const bool polled = !follow_process(file.pid) || crowded;
   if (polled) {
     polled_.insert(id);
-  }
-  if (!polled) {
-    idle_.add(id, file.handle.get(), Clock::now());
-    follow(file);
+  } else {
+    begun_.push_back({id, file.handle.get()});
   }
   placement_of_.try_emplace(file.id, id);
   files_.emplace(id, Watched{std::move(file), polled, false, false});
   unchecked_.insert(id); // it may have been closed before the watch was there
+}
+
+void Watcher::watch_begun() {
+  std::erase_if(begun_, [&](const auto &one) { return !files_.contains(one.placement); });
+  const auto failed = closes_.add(begun_);
+  for (const auto &[id, handle] : std::exchange(begun_, {})) {
+    Watched &watched = files_.at(id);
+    const auto error = failed.find(id);
+    if (error == failed.end()) {
+      idle_.add(id, handle, Clock::now());
+      follow(watched.file);
+      continue;
+    }
+    watched.polled = true;
+    polled_.insert(id);
+    if (error->second != ENOSPC && error->second != ENOMEM) { // mostly removed meanwhile
+      spdlog::debug("placement {} is looked at twice a second: {}", format_id(id),
+                    std::strerror(error->second));
+    } else if (!std::exchange(said_no_room_, true)) {
+      spdlog::warn("inotify has no room ({}); looking at open files twice a second instead; "
+                   "raise fs.inotify.max_user_watches",
+                   std::strerror(error->second));
+    }
+  }
 }
 
 void Watcher::follow(const PlacedFile &file) {

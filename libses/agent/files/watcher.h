@@ -120,6 +120,7 @@ private:
   void forget_processes();
   void look_around();
   void end(Files::iterator it, EndReason reason);
+  void watch_begun();
   void follow(const PlacedFile &file);
   void was_closed(const PlacedFile &file, EndReason reason, std::string path);
   void tell_end(uid_t uid, uint64_t id, EndReason reason,
@@ -133,7 +134,8 @@ private:
   const size_t most_watched_;
   const int highest_handle_;
   const UniqueFd epoll_;
-  FileEvents closes_; // of the thread only, as the next
+  FileEvents closes_;                     // of the thread only, as the next
+  std::vector<FileEvents::Wanted> begun_; // not watched yet
   IdleFiles idle_;
   OpenRates rates_;
   ClosedFiles closed_;

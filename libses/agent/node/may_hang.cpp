@@ -44,7 +44,9 @@ struct Worker {
       call();
       lock.lock();
       call = nullptr;
+      lock.unlock(); // before the other thread is woken, which would wait for it
       change.notify_all();
+      lock.lock();
     }
   }
 
@@ -133,8 +135,10 @@ public:
     std::vector<Begun> begun;
     for (size_t at = 0; at < calls.size(); ++at) {
       if (auto worker = lost().bars(calls[at].subject) ? nullptr : worker_to_use()) {
-        const std::lock_guard lock(worker->mutex);
-        worker->call = std::move(calls[at].call);
+        {
+          const std::lock_guard lock(worker->mutex);
+          worker->call = std::move(calls[at].call);
+        }
         worker->change.notify_all();
         begun.push_back({at, worker, {}});
       }

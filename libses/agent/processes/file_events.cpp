@@ -2,40 +2,72 @@
 
 #include <sys/inotify.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 
 #include "processes/proc_files.h"
 
 namespace ses::agent {
+namespace {
+
+constexpr size_t kMaxAtOnce = 256; // descriptors more, while its file system is asked
+
+} // namespace
 
 FileEvents::FileEvents(uint32_t kinds)
     : kinds_(kinds),
       inotify_(std::make_shared<const UniqueFd>(inotify_init1(IN_CLOEXEC | IN_NONBLOCK))) {}
 
-bool FileEvents::add(int handle, uint64_t placement) {
-  const auto facts = facts_of(handle);
-  if (!facts) {
-    errno = EBADF;
-    return false;
+// One question to each file system, however many files: a thread to ask with has its price.
+std::map<uint64_t, int> FileEvents::add(const std::vector<Wanted> &wanted) {
+  std::map<uint64_t, int> failed;
+  std::map<dev_t, std::vector<Wanted>> of_device;
+  for (const Wanted &one : wanted) {
+    if (const auto facts = facts_of(one.handle)) {
+      of_device[facts->id.device].push_back(one);
+    } else {
+      failed.emplace(one.placement, EBADF);
+    }
+  }
+  for (const auto &[device, all] : of_device) {
+    for (size_t from = 0; from < all.size(); from += kMaxAtOnce) {
+      add_some(device, std::span(all).subspan(from, std::min(kMaxAtOnce, all.size() - from)),
+               failed);
+    }
+  }
+  return failed;
+}
+
+void FileEvents::add_some(dev_t device, std::span<const Wanted> wanted,
+                          std::map<uint64_t, int> &failed) {
+  std::vector<std::shared_ptr<const UniqueFd>> files; // outlive this call where it is not answered
+  for (const Wanted &one : wanted) {
+    files.push_back(copy_of(one.handle));
   }
   struct Added {
     int watch, error;
   };
   const auto added =
-      ask_storage(facts->id.device, [inotify = inotify_, copy = copy_of(handle), kinds = kinds_] {
-        const std::string file = "/proc/self/fd/" + std::to_string(copy->get());
-        const int watch = inotify_add_watch(inotify->get(), file.c_str(), kinds);
-        return Added{watch, errno};
+      ask_storage(device, [inotify = inotify_, files = std::move(files), kinds = kinds_] {
+        std::vector<Added> answers;
+        for (const auto &file : files) {
+          const std::string path = "/proc/self/fd/" + std::to_string(file->get());
+          const int watch = inotify_add_watch(inotify->get(), path.c_str(), kinds);
+          answers.push_back({watch, errno});
+        }
+        return answers;
       });
-  const auto [watch, error] = added.value_or(Added{-1, ETIMEDOUT});
-  if (watch < 0) {
-    errno = error;
-    return false;
+  for (size_t at = 0; at < wanted.size(); ++at) {
+    const uint64_t placement = wanted[at].placement;
+    const auto [watch, error] = added ? (*added)[at] : Added{-1, ETIMEDOUT};
+    if (watch < 0) {
+      failed.emplace(placement, error);
+    } else {
+      watch_of_[placement] = watch;
+      placements_of_.emplace(watch, placement);
+    }
   }
-  watch_of_[placement] = watch;
-  placements_of_.emplace(watch, placement);
-  return true;
 }
 
 void FileEvents::remove(uint64_t placement) {

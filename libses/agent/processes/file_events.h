@@ -4,11 +4,15 @@
 #ifndef SES_AGENT_FILE_EVENTS_H
 #define SES_AGENT_FILE_EVENTS_H
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
+#include <vector>
 
 #include "node/unique_fd.h"
 
@@ -21,9 +25,13 @@ public:
 
   // Readable when there are events; -1 where inotify cannot be used at all.
   [[nodiscard]] int descriptor() const { return inotify_->get(); }
-  // Watches the file of HANDLE (O_PATH will do) for PLACEMENT.  False when there is no room, with
-  // the reason in errno; ETIMEDOUT: its file system, which may have to be asked, does not answer.
-  [[nodiscard]] bool add(int handle, uint64_t placement);
+  struct Wanted {
+    uint64_t placement;
+    int handle; // to its file; O_PATH will do
+  };
+  // Watches the files of WANTED.  Those it cannot, with the errno of each; ETIMEDOUT: the file
+  // system, which may have to be asked, does not answer.
+  [[nodiscard]] std::map<uint64_t, int> add(const std::vector<Wanted> &wanted);
   void remove(uint64_t placement);
 
   [[nodiscard]] bool watches(uint64_t placement) const { return watch_of_.contains(placement); }
@@ -39,6 +47,7 @@ public:
   bool read_each(const std::function<void(uint64_t placement, uint32_t kinds)> &visit);
 
 private:
+  void add_some(dev_t device, std::span<const Wanted> wanted, std::map<uint64_t, int> &failed);
   void forget(int watch);
 
   const uint32_t kinds_;

@@ -62,36 +62,52 @@ std::vector<IdleFiles::Changed> IdleFiles::look(Time now) {
       moves(id, file);
     }
   }
+  std::vector<uint64_t> still;
+  std::vector<FileEvents::Wanted> unwatched;
   while (!looks_.empty() && looks_.front().first <= now + kTogether) {
     const uint64_t id = looks_.front().second;
     looks_.pop_front();
-    look_at(id, now, changed);
+    const auto found = files_.find(id);
+    if (found == files_.end()) {
+      continue;
+    }
+    if (has_grown(found->second, now)) {
+      looks_.emplace_back(now + kLookEvery, id);
+      continue;
+    }
+    still.push_back(id);
+    if (!moves_.watches(id)) {
+      unwatched.push_back({id, found->second.handle});
+    }
+  }
+  const auto failed = moves_.add(unwatched);
+  for (const uint64_t id : still) {
+    File &file = files_.at(id);
+    if (failed.contains(id)) {
+      file.moved_at = now; // nobody would say when it moves again
+    }
+    if (now - file.moved_at >= kIdleAfter) {
+      file.idle = true;
+      changed.push_back({id, true});
+    } else {
+      looks_.emplace_back(now + kLookEvery, id);
+    }
   }
   return changed;
 }
 
-void IdleFiles::look_at(uint64_t placement, Time now, std::vector<Changed> &changed) {
-  const auto found = files_.find(placement);
-  if (found == files_.end()) {
-    return;
-  }
-  File &file = found->second;
+// Since its last look.
+bool IdleFiles::has_grown(File &file, Time now) {
   if (now - file.grew_at < kLookEvery) {
-    looks_.emplace_back(now + kLookEvery, placement);
-    return;
+    return true;
   }
   const auto facts = facts_of(file.handle);
-  if (facts && facts->size != file.size) {
-    file.size = facts->size;
-    file.moved_at = now;
-  } else if (!moves_.watches(placement) && !moves_.add(file.handle, placement)) {
-    file.moved_at = now; // nobody would say when it moves again
-  } else if (now - file.moved_at >= kIdleAfter) {
-    file.idle = true;
-    changed.push_back({placement, true});
-    return;
+  if (!facts || facts->size == file.size) {
+    return false;
   }
-  looks_.emplace_back(now + kLookEvery, placement);
+  file.size = facts->size;
+  file.moved_at = now;
+  return true;
 }
 
 } // namespace ses::agent

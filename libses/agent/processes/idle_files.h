@@ -51,7 +51,7 @@ private:
     bool idle = false;
   };
 
-  void look_at(uint64_t placement, Time now, std::vector<Changed> &changed);
+  [[nodiscard]] static bool has_grown(File &file, Time now);
 
   FileEvents moves_;
   std::unordered_map<uint64_t, File> files_;

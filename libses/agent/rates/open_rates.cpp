@@ -318,15 +318,18 @@ void OpenRates::see_unfinished(pid_t pid, const ProcessBytes &counted, const Pro
 // and then.
 void OpenRates::watch_unexplained(const Files &files, const std::vector<SeenFile> &seen,
                                   bool writes, bool reads) {
+  std::vector<FileEvents::Wanted> modified, accessed;
   for (size_t i = 0; i < files.size(); ++i) {
     const auto &[placement, followed] = files[i];
     if (writes && seen[i].can_write && seen[i].written_on == 0 && !modifies_.watches(placement)) {
-      (void)modifies_.add(followed->file.handle, placement);
+      modified.push_back({placement, followed->file.handle});
     }
     if (reads && seen[i].can_read && seen[i].read_on == 0 && !accesses_.watches(placement)) {
-      (void)accesses_.add(followed->file.handle, placement);
+      accessed.push_back({placement, followed->file.handle});
     }
   }
+  (void)modifies_.add(modified);
+  (void)accesses_.add(accessed);
 }
 
 void OpenRates::enter(pid_t pid, const Files &files, const std::vector<MovedBytes> &moved,
