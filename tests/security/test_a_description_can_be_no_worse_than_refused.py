@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +14,11 @@ import pytest
 from service_process import Running
 from ses_listen.deadline import Deadline, RequestEndedError, of_this_thread
 from ses_service.knowledge.errors import InvalidDescriptionError, TooManyStatementsError
-from ses_service.knowledge.exchange.incoming import Incoming, check
-from ses_service.knowledge.statements import bounded
+from ses_service.knowledge.exchange.exchange import Exchange
+from ses_service.knowledge.exchange.incoming import Incoming, Mode, check
+from ses_service.knowledge.statements import bounded, fast_turtle
 from ses_service.knowledge.vocabulary import read_vocabulary
+from store_in_memory import StoreInMemory
 
 HEAD = "@prefix : <urn:a:> .\n"
 DEEP = 15_000
@@ -71,6 +74,26 @@ def test_a_description_of_too_many_statements_is_refused_however_it_is_read(
     for quick in (False, True):
         with pytest.raises(TooManyStatementsError, match="more than 40 statements: import it in parts"):
             Incoming.read(site_of(count), "site.ttl", trig=trig, quick=quick)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (":x :p " + "[]," * 300, "it has more than 100 blank nodes: import it in parts"),
+        ("[] :p 1 ." * 300, "300 blank nodes have no place of their own"),
+    ],
+)
+def test_a_description_of_too_many_blank_nodes_is_refused_at_its_first_reading(
+    monkeypatch: pytest.MonkeyPatch, text: str, sentence: str
+) -> None:
+    monkeypatch.setattr(bounded, "MAX_BLANK_NODES", 100)
+    with pytest.raises(TooManyStatementsError, match=sentence):
+        Incoming.read(f"{HEAD}{text}", "a.ttl")
+    monkeypatch.setattr(fast_turtle, "SHORT", 0)
+    monkeypatch.delattr("ses_service.knowledge.exchange.incoming.parse_turtle")
+    exchange = Exchange(StoreInMemory(), threading.Lock())
+    with pytest.raises(TooManyStatementsError, match=sentence):
+        exchange.plan_import(f"{HEAD}{text}", "a.ttl", Mode.MERGE, author="alice", now=1.0)
 
 
 SITE = site_of(3) + "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"

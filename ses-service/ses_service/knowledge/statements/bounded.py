@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 import pyoxigraph
-from rdflib import RDF, XSD, Graph
+from rdflib import RDF, XSD, BNode, Graph
 from rdflib.plugins.stores.memory import Memory
 from ses_client.turtle import Lines, is_trig, parse_into
 from ses_listen import deadline
@@ -21,6 +21,9 @@ MAX_STATEMENTS = 400_000
 
 MAX_LIST_ITEMS = 1_000
 """Items of all lists, ( ... ), of one text: no term of the vocabulary takes any, and a byte can be one."""
+
+MAX_BLANK_NODES = 100_000
+"""Values of one text that are blank nodes: three bytes can be one, and a requirement is one."""
 
 MAX_VALUE = 1_000
 """Characters of a value that is no text, as a number: rdflib takes it apart."""
@@ -35,10 +38,13 @@ class StatementCount:
     """Counts the statements of one text, and ends with the request."""
 
     def __init__(self) -> None:
-        self._count = self._items = 0
+        self._count = self._items = self._blank = 0
 
-    def add(self, *, item: bool) -> None:
-        """Count one; ``item``: its predicate is ``ITEM``.  Raises TooManyStatementsError."""
+    def add(self, *, item: bool, blank: bool) -> None:
+        """Count one; ``item``: its predicate is ``ITEM``, ``blank``: its object is a blank node.
+
+        Raises TooManyStatementsError.
+        """
         deadline.check()
         self._count += 1
         if self._count > MAX_STATEMENTS:
@@ -47,6 +53,10 @@ class StatementCount:
             self._items += 1
             if self._items > MAX_LIST_ITEMS:
                 raise _too_many(f"lists of more than {MAX_LIST_ITEMS} items: state the values without ( )")
+        if blank:
+            self._blank += 1
+            if self._blank > MAX_BLANK_NODES:
+                raise _too_many(f"more than {MAX_BLANK_NODES} blank nodes: import it in parts")
 
 
 def check_value(text: str, datatype: str) -> None:
@@ -86,7 +96,7 @@ def _parse(graph: Graph, text: str, lines: Lines, trig: bool) -> None:
     count = StatementCount()
 
     def check(quad: pyoxigraph.Quad) -> None:
-        count.add(item=quad.predicate == _ITEM)
+        count.add(item=quad.predicate == _ITEM, blank=isinstance(quad.object, pyoxigraph.BlankNode))
         if isinstance(quad.object, pyoxigraph.Literal):
             check_value(quad.object.value, quad.object.datatype.value)
 
@@ -102,7 +112,7 @@ class BoundedStore(Memory):
 
     def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
         """Add a statement."""
-        self._count.add(item=triple[1] == ITEM)
+        self._count.add(item=triple[1] == ITEM, blank=isinstance(triple[2], BNode))
         super().add(triple, context, quoted)
 
     def triples(self, triple_pattern: Any, context: Any = None) -> Generator[Any, None, None]:

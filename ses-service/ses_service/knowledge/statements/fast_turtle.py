@@ -41,7 +41,7 @@ def read_quickly(*texts: str) -> Graph | None:
                 predicate = terms.of(quad.predicate)
                 if isinstance(subject, Literal) or not isinstance(predicate, URIRef):
                     return None
-                count.add(item=predicate == ITEM)
+                count.add(item=predicate == ITEM, blank=isinstance(value, BNode))
                 found.append((subject, predicate, value))
     except (SyntaxError, ValueError) as error:
         _log.info("a description is read the slow way", detail=str(error)[:200])

@@ -23,7 +23,7 @@ from rdflib.term import Node
 from ses_client.turtle import BASE
 from ses_listen import deadline
 
-from ses_service.knowledge.errors import InvalidDescriptionError
+from ses_service.knowledge.errors import InvalidDescriptionError, TooManyStatementsError
 from ses_service.knowledge.queries import Statement
 from ses_service.knowledge.terms import QSM
 
@@ -218,7 +218,7 @@ def _odd(said: _Said, inside: set[Node]) -> set[BNode]:
 
 def _named(graph: Graph, said: _Said, inside: set[Node], odd: set[BNode]) -> Graph:
     if len(odd) > _MAX_NAMED:
-        raise InvalidDescriptionError(
+        raise TooManyStatementsError(
             "the description",
             [
                 f"{len(odd)} blank nodes have no place of their own or lie deeper than {DEEPEST} in others;"
