@@ -58,7 +58,7 @@ def conforms(shapes: Graph, description: Graph) -> bool:
 
 
 def test_the_shapes_of_the_ontology_are_screened() -> None:
-    Screen(validation.shapes())
+    assert validation._screen() is not None
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

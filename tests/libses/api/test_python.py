@@ -203,7 +203,7 @@ def test_a_copy_is_of_its_own() -> None:
     other = policy.copy()
     del policy
     other.set_weight(Kind.FREE_CAPACITY, 2)
-    other.clear(Kind.FREE_CAPACITY)
+    assert repr(other) == "StoragePolicy(capacity=5.0, FREE_CAPACITY.weight=2.0)"
 
 
 def test_a_policy_shows_what_was_said() -> None:
