@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from patience import PATIENCE
+from patience import PATIENCE, wait_until
 from program_side import LUSTRE, indexes_in
 
 ALIVE, RETIRED = 1, 2
@@ -243,10 +243,7 @@ class Claims(_Segment):
 
     def __init__(self, socket: Path, uid: int = 0) -> None:
         self.table = Table(socket)
-        end = time.monotonic() + PATIENCE
-        while uid not in self.table.users():
-            assert time.monotonic() < end, f"no claims of uid {uid} appeared"
-            time.sleep(0.01)
+        wait_until(lambda: uid in self.table.users(), f"no claims of uid {uid} appeared")
         id, self.instance = self.table.users()[uid]
         super().__init__(id)
 

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from patience import wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,10 +50,7 @@ def test_what_a_program_started_is_gone_when_the_benchmark_has_ended(
         "unwind_when_ended(); run_to_the_end(['sh', '-c', sys.argv[2]], {'PATH': '/usr/bin:/bin'})\n"
     )
     running = subprocess.Popen([sys.executable, "-c", program, ROOT / "benchmarks", started])
-    until = time.monotonic() + 60
-    while not locked.exists():
-        assert time.monotonic() < until, "it never ran its program"
-        time.sleep(0.01)
+    wait_until(locked.exists, "it never ran its program")
     running.send_signal(number)
     assert running.wait(60) == 128 + number
     with lock.open() as file:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from bare_cluster import NODES, ROOT, Cluster
+from patience import wait_until
 
 pytestmark = [pytest.mark.root, pytest.mark.long]
 
@@ -59,13 +58,6 @@ def play(cluster: Cluster) -> dict[str, dict[str, int]]:
     }
 
 
-def until(condition: Callable[[], bool], what: Callable[[], str]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, what()
-        time.sleep(0.2)
-
-
 def opened(cluster: Cluster) -> dict[str, str]:
     """Return the node of each file below the union that the ledger has open."""
     asked = cluster.services.output("/opt/qstorman/venv/bin/ses", "files", "--state", "open", "--json")
@@ -102,16 +94,16 @@ def test_a_job_on_all_nodes_has_its_files_placed_and_an_upgrade_lets_it_be(
             "squeue", "--noheader", f"--jobs={job}", "--states=all", "--format=%T %r"
         )
 
-    until(lambda: opened(cluster) == expected, lambda: f"{opened(cluster)} {state()}")
+    wait_until(lambda: opened(cluster) == expected, lambda: f"{opened(cluster)} {state()}", PATIENCE)
     # Upgrades: agents before the service on one half, and after it on the other.
     for machines in (cluster.nodes[: NODES // 2], (cluster.services,), cluster.nodes[NODES // 2 :]):
         for one in machines:
             one.output("systemctl", "restart", "ses-service" if one is cluster.services else "ses-agent")
-    until(lambda: opened(cluster) == expected, lambda: f"{opened(cluster)} {state()}")
+    wait_until(lambda: opened(cluster) == expected, lambda: f"{opened(cluster)} {state()}", PATIENCE)
     assert state().split()[0] == "RUNNING"
     (directory / "go").touch()
-    until(lambda: opened(cluster) == {}, lambda: str(opened(cluster)))
-    until(lambda: state().split()[:1] == ["COMPLETED"], state)
+    wait_until(lambda: opened(cluster) == {}, lambda: str(opened(cluster)), PATIENCE)
+    wait_until(lambda: state().split()[:1] == ["COMPLETED"], state, PATIENCE)
     comment = cluster.services.output("scontrol", "show", "job", job)
     assert re.search(rf"AdminComment=.*{NODES} files", comment), comment
 
@@ -121,14 +113,15 @@ def test_after_a_network_cut_the_ledger_is_again_what_is_open(
 ) -> None:
     directory = cluster.union / "cut"
     _, expected = submit(cluster, directory)
-    until(lambda: opened(cluster) == expected, lambda: str(opened(cluster)))
+    wait_until(lambda: opened(cluster) == expected, lambda: str(opened(cluster)), PATIENCE)
     cluster.services.output("ip", "link", "set", "bridge", "down")
-    until(lambda: opened(cluster) == {}, lambda: str(opened(cluster)))  # lost, after half a minute
+    # Lost, after half a minute.
+    wait_until(lambda: opened(cluster) == {}, lambda: str(opened(cluster)), PATIENCE)
     cluster.services.output("ip", "link", "set", "bridge", "up")
-    until(lambda: opened(cluster) == expected, lambda: str(opened(cluster)))
+    wait_until(lambda: opened(cluster) == expected, lambda: str(opened(cluster)), PATIENCE)
     assert "database failed" not in cluster.services.output("cat", "/run/units/ses-service.log")
     (directory / "go").touch()
-    until(lambda: opened(cluster) == {}, lambda: str(opened(cluster)))
+    wait_until(lambda: opened(cluster) == {}, lambda: str(opened(cluster)), PATIENCE)
 
 
 def test_a_second_run_changes_nothing(cluster: Cluster, played: dict[str, dict[str, int]]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from mergerfs_union import Union
 from mounts import unmount
+from patience import wait_until
 
 Copy = Callable[..., dict[str, Any]]
 WAYS = ("copy_file_range", "direct", "splice", "read-write")
@@ -155,10 +156,7 @@ def test_an_interrupted_copy_goes_on_where_it_was(
     command = [built / "ses-copy", "--way", "read-write", "--jobs", "1", source, target]
     running = subprocess.Popen([*held, *command], stderr=subprocess.PIPE, text=True)
     partial = elsewhere / ".ses-partial.to"
-    until = time.monotonic() + 60
-    while not (partial.exists() and partial.stat().st_size >= 129 * MIB):
-        assert time.monotonic() < until, "the copy never got so far"
-        time.sleep(0.02)
+    wait_until(lambda: partial.exists() and partial.stat().st_size >= 129 * MIB, "the copy never got so far")
     children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
     os.kill(int(children[0]), killed_by)
     _, said = running.communicate(timeout=60)

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from held_program import Held, until
+from held_program import Held
 from mergerfs_union import NOBODY, Union
+from patience import wait_until
 
 Migrate = Callable[..., dict[str, Any]]
 
@@ -74,7 +75,7 @@ def test_a_file_that_is_opened_or_changed_meanwhile_stays(built: Path, union: Un
 
     for mode, said in (("ab", "changed while it was copied"), ("rb", "is in use")):
         running = Held("fsync", built / "ses-migrate", lying, env=union.environment(library=False))
-        until(is_copied, "nothing is copied")
+        wait_until(is_copied, "nothing is copied")
         with lying.open(mode) as file:
             if mode == "ab":
                 file.write(b"more")
@@ -93,7 +94,7 @@ def test_a_program_that_opens_a_file_during_the_swap_keeps_it(built: Path, union
     before, inode = lying.read_bytes(), lying.stat().st_ino
     environment = union.environment(library=False)
     running = Held("linkat", built / "ses-migrate", lying, env=environment, when=2)  # the first one places
-    until(lambda: list(union.path.glob(".ses-replaced.*")), "nothing is replaced")
+    wait_until(lambda: list(union.path.glob(".ses-replaced.*")), "nothing is replaced")
 
     def write() -> None:
         with lying.open("r+b") as file:
@@ -105,7 +106,7 @@ def test_a_program_that_opens_a_file_during_the_swap_keeps_it(built: Path, union
 
     program = threading.Thread(target=write)
     program.start()
-    until(is_waited_for, "the program that opens does not wait")
+    wait_until(is_waited_for, "the program that opens does not wait")
     status, told = running.go_on()
     program.join()
     assert status == 1

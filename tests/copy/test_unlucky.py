@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from held_program import Held, until
+from held_program import Held
 from mergerfs_union import Union
 from mounts import unmount
+from patience import wait_until
 
 Copy = Callable[..., dict[str, Any]]
 MIB = 1 << 20
@@ -119,7 +120,7 @@ def test_a_source_that_changes_meanwhile_gives_no_copy(
     source.write_bytes(os.urandom(3 * MIB))
     command = (built / "ses-copy", "--way", "read-write", "--jobs", "1", source, tmp_path / "to")
     running = Held("pwrite64", *command)
-    until(lambda: partial.exists() and partial.stat().st_size == MIB, "nothing is copied")
+    wait_until(lambda: partial.exists() and partial.stat().st_size == MIB, "nothing is copied")
     os.truncate(source, 3 * MIB + change)
     status, told = running.go_on()
     assert status == 1
@@ -193,7 +194,7 @@ def test_of_two_copies_to_one_target_the_second_is_refused(
     command = (built / "ses-copy", "--way", "read-write", "--jobs", "1", "first", "to")
     running = Held("pwrite64", *command, cwd=tmp_path)
     partial = tmp_path / ".ses-partial.to"
-    until(lambda: partial.exists() and partial.stat().st_size == MIB, "nothing is copied")
+    wait_until(lambda: partial.exists() and partial.stat().st_size == MIB, "nothing is copied")
     try:
         report = copy(*options, "second", "to", status=1)
         assert "to: is the target of another copy that is running" in report["failures"]

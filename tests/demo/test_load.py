@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from patience import wait_until
 from ses.demo import load as load_module
 
 
@@ -57,11 +58,6 @@ def test_it_ends_when_its_parent_is_gone(tmp_path):
         [sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as starter:
         child = int(starter.stdout.readline())
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "load").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: (tmp_path / "load").exists())
         starter.kill()
-    while running(child):
-        assert time.monotonic() < deadline, "the writer outlives its parent"
-        time.sleep(0.05)
+    wait_until(lambda: not running(child), "its parent is gone, and so is the writer")

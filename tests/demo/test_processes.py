@@ -3,11 +3,11 @@
 import os
 import socket
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
 import pytest
+from patience import wait_until
 from ses.demo import processes as module
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
@@ -82,10 +82,7 @@ def test_children_of_one_that_died_are_not_left(processes, tmp_path):
     with pytest.raises(DemoError, match="parent ended"):
         processes.wait_ready()
     processes.stop_all()
-    deadline = time.monotonic() + 60
-    while running(int(pid.read_text())):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: not running(int(pid.read_text())))
 
 
 def running(pid):

@@ -7,12 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import mounts
 import pytest
+from patience import wait_until
 from ses_service.knowledge import EmbeddedStore, KnowledgeBase, KnowledgeBaseError, StoreUnavailableError
 from ses_service.knowledge.store import embedded as module
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
@@ -25,14 +25,6 @@ def is_running(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
-
-
-def wait_for(condition: object, seconds: float = 120.0) -> None:
-    """Wait until a callable is true."""
-    deadline = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def store_requirement(knowledge: KnowledgeBase) -> None:
@@ -113,7 +105,7 @@ def test_a_killed_server_is_started_again_with_its_data(tmp_path: Path) -> None:
             except StoreUnavailableError:
                 return False
 
-        wait_for(answers)
+        wait_until(answers)
     finally:
         store.stop()
     assert store.pid
@@ -146,7 +138,7 @@ def test_a_server_that_hangs_is_killed_and_started_again(tmp_path: Path) -> None
         hung = store.pid
         assert hung
         os.kill(hung, signal.SIGSTOP)
-        wait_for(lambda: store.pid not in (None, hung))
+        wait_until(lambda: store.pid not in (None, hung))
 
         def answers() -> bool:
             try:
@@ -154,7 +146,7 @@ def test_a_server_that_hangs_is_killed_and_started_again(tmp_path: Path) -> None
             except StoreUnavailableError:
                 return False
 
-        wait_for(answers)
+        wait_until(answers)
         assert not is_running(hung)
     finally:
         store.stop()
@@ -172,7 +164,7 @@ def test_a_server_that_takes_long_to_start_again_is_given_its_time(
         killed = store.pid
         assert killed
         os.kill(killed, signal.SIGKILL)
-        wait_for(lambda: store.pid not in (None, killed))
+        wait_until(lambda: store.pid not in (None, killed))
         started = store.pid
 
         def answers() -> bool:
@@ -181,7 +173,7 @@ def test_a_server_that_takes_long_to_start_again_is_given_its_time(
             except StoreUnavailableError:
                 return False
 
-        wait_for(answers)
+        wait_until(answers)
         assert store.pid == started
     finally:
         store.stop()
@@ -214,7 +206,7 @@ def test_a_full_disk_refuses_changes_until_there_is_room_and_no_longer(small_dis
         assert not changes(full)
         assert int(client.select(everything)[0]["n"]) >= full, "what is there is read all the same"
         ballast.unlink()
-        wait_for(lambda: changes(full), 60.0)
+        wait_until(lambda: changes(full), 60.0)
         assert client.select(everything) == [{"n": str(full + 1)}]
     finally:
         store.stop()
@@ -243,7 +235,7 @@ def test_one_that_does_not_start_says_why_and_comes_up_when_it_can(tmp_path: Pat
             except StoreUnavailableError:
                 return False
 
-        wait_for(answers)
+        wait_until(answers)
     finally:
         store.stop()
 
@@ -283,4 +275,4 @@ def test_the_server_does_not_outlive_a_killed_owner(tmp_path: Path) -> None:
     owner.kill()
     owner.wait()
     owner.stdout.close()
-    wait_for(lambda: not is_running(server))
+    wait_until(lambda: not is_running(server))

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from patience import wait_until
 from ses_service.knowledge import EmbeddedStore, KnowledgeBaseError, StoreUnavailableError
 
 NUMBERS = f"INSERT DATA {{ GRAPH <a:g> {{ {' . '.join(f'<a:{n}> <a:p> {n}' for n in range(1000))} }} }}"
@@ -39,11 +40,11 @@ def test_the_embedded_store_gets_rid_of_what_runs_on(tmp_path: Path, kind: str) 
         ask = store.select if kind == "query" else store.update
         with pytest.raises(StoreUnavailableError):
             ask(HEADS[kind] + PATTERN, patience=0.1)
-        deadline = time.monotonic() + PATIENCE
-        while embedded.pid == first or Path(f"/proc/{first}").exists():
-            assert time.monotonic() < deadline, "the server still works on it"
-            time.sleep(0.1)
-        found = None
+        wait_until(
+            lambda: embedded.pid != first and not Path(f"/proc/{first}").exists(),
+            "the server still works on it",
+        )
+        found, deadline = None, time.monotonic() + PATIENCE
         while found is None:
             assert time.monotonic() < deadline, "no server came after it"
             try:

@@ -3,7 +3,6 @@
 import errno
 import os
 import subprocess
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from agent_double import NOT_CREATED, Ask
 from mergerfs_union import NOBODY, Union
 from mounts import unmount
+from patience import wait_until
 
 EEXIST, ENOSPC, EACCES, EXDEV = 17, 28, 13, 18
 WRITE = str(os.O_CREAT | os.O_WRONLY)
@@ -81,10 +81,7 @@ def test_of_racing_creators_exactly_one_wins_and_one_copy_exists(
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
     running = [start(ours, library=True)]
-    deadline = time.monotonic() + 60
-    while not any(report.outcome == 1 for report in union.agent.reports):
-        assert time.monotonic() < deadline, "nothing was placed"
-        time.sleep(0.001)
+    wait_until(lambda: any(report.outcome == 1 for report in union.agent.reports), "nothing was placed")
     if others:
         running.append(start(others, library=False))
     lines = []

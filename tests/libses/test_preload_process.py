@@ -5,12 +5,12 @@ import os
 import re
 import shutil
 import signal
-import time
 from pathlib import Path
 
 import pytest
 from agent_double import Ask
 from mergerfs_union import Union
+from patience import wait_until
 from stack_use import StackUse
 from table_double import table_of
 
@@ -65,10 +65,7 @@ def test_handlers_that_create_files_do_not_disturb(union: Union, probes: Path, n
 def test_handler_that_interrupts_a_question_asks_none(union: Union, probes: Path) -> None:
     def interrupt(ask: Ask, number: int) -> bytes:
         os.kill(ask.pid, signal.SIGTERM)
-        deadline = time.monotonic() + 60
-        while not (union.path / "handler-0").exists():
-            assert time.monotonic() < deadline, "the handler created nothing"
-            time.sleep(0.001)
+        wait_until(lambda: (union.path / "handler-0").exists(), "the handler created nothing")
         return union.agent.place(ask, number)
 
     union.agent.reply = interrupt

@@ -5,14 +5,14 @@ import os
 import signal
 import struct
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from mergerfs_union import NOBODY, Union
+from patience import wait_until
 from segments import RETIRED, key_of, now_ms
 from table_double import (
     CLAIM_SIZE,
@@ -322,14 +322,14 @@ def test_table_that_is_being_written_is_not_chosen_from(
 def test_retired_table_is_left_and_the_next_one_found(union: Union, table: TableDouble, probes: Path) -> None:
     first = table.users[0]
     creating = start_creating(union)
-    wait_for(lambda: first.total() > 0)
+    wait_until(lambda: first.total() > 0)
     table.remove()
     used = first.total()
-    wait_for(lambda: goes_on(first, used))
+    wait_until(lambda: goes_on(first, used))
     second = table_of(union)
     try:
         table.put32(STATE_AT, RETIRED)
-        wait_for(lambda: second.users[0].total() > 0)
+        wait_until(lambda: second.users[0].total() > 0)
         stop_creating(creating)
     finally:
         second.close()
@@ -340,15 +340,15 @@ def test_claims_that_the_table_no_longer_names_are_left(
 ) -> None:
     """As after a restart that found the segment gone: programs go over to the next one."""
     creating = start_creating(union)
-    wait_for(lambda: claims.total() > 0)
+    wait_until(lambda: claims.total() > 0)
     second = ClaimsDouble(0)
     try:
         second.need(0)
         table.name(second, 0)
-        wait_for(lambda: second.total() > 0)
+        wait_until(lambda: second.total() > 0)
         used = claims.total()
         further = second.total()
-        wait_for(lambda: goes_on(second, further))
+        wait_until(lambda: goes_on(second, further))
         assert claims.total() == used
         stop_creating(creating)
     finally:
@@ -362,7 +362,7 @@ def test_program_killed_while_it_creates_harms_no_other(
     for _ in range(20):
         before = claims.total()
         creating = start_creating(union)
-        wait_for(lambda before=before: claims.total() > before)  # type: ignore[misc]
+        wait_until(lambda before=before: claims.total() > before)  # type: ignore[misc]
         creating.send_signal(signal.SIGKILL)
         creating.wait(60)
         done += len(claims.take())
@@ -407,13 +407,6 @@ def goes_on(claims: ClaimsDouble, used: int) -> bool:
     """Is more claimed than was?  Nothing is without free slots, which a fast program soon has used up."""
     claims.take()
     return claims.total() > used
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.001)
 
 
 def test_place_changed_by_nobody_but_the_agent_leads_nowhere_else(

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import lov_blobs as lov
 import pytest
+from patience import wait_until
 
 REAL = os.environ.get("SES_TEST_LUSTRE")
 POOLS = {"fast": (0, 1, 2), "slow": (3, 4), "small": (5,), "empty": ()}
@@ -22,14 +21,6 @@ REAL_NEEDS = f"SES_TEST_LUSTRE must be a directory on a Lustre of OSTs 0 to 5, w
 LOV = "lustre.lov"
 DELAY = os.O_NOCTTY | 0o20000  # O_ASYNC has no name in os
 PATIENCE_SECONDS = 60
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """Poll until the condition holds; fail with `what` when it never does."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"not in time: {what}"
-        time.sleep(0.002)
 
 
 @dataclass(frozen=True)
@@ -105,7 +96,7 @@ class Gate:
         self._shut.touch()
 
     def wait_reached(self) -> None:
-        wait_for(self._reached.exists, "nobody asks for a layout")
+        wait_until(self._reached.exists, "nobody asks for a layout")
 
     def open(self) -> None:
         self._shut.unlink(missing_ok=True)

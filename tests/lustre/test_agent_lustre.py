@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from lustre_mount import LustreMount, osts_of, wait_for
+from lustre_mount import LustreMount, osts_of
 from mounts import served, stopped
 from parameter_tree import DEBUG, PROC, SYS, client, lose_server, set_parameter, write_tree
+from patience import wait_until
 from placed_programs import LIST, POOL
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
@@ -196,15 +197,17 @@ def test_server_that_hangs_leaves_only_its_own_targets_unknown(
     (root / "hang-1").touch()
     (root / "answer-2").write_text("full")
     health.ask("use 0 1 2")
-    wait_for(lambda: health.ask("list 1") == "OST 1: its server does not answer (fast)", "OST 1 is withdrawn")
-    wait_for(lambda: health.ask("list 2") == "OST 2: full (fast)", "OST 2 was asked about")
+    wait_until(
+        lambda: health.ask("list 1") == "OST 1: its server does not answer (fast)", "OST 1 is withdrawn"
+    )
+    wait_until(lambda: health.ask("list 2") == "OST 2: full (fast)", "OST 2 was asked about")
     look_often(root, health)
     assert asked(root).count(1) == 1, "no second question to a server that hangs"
     # An answer that this machine holds back for longer than the probe's limit is late, until it comes.
-    wait_for(lambda: health.ask("list 0") == "usable (fast)", "OST 0 is as it was")
-    wait_for(lambda: asked(root).count(0) > 2, "the others are still asked about")
+    wait_until(lambda: health.ask("list 0") == "usable (fast)", "OST 0 is as it was")
+    wait_until(lambda: asked(root).count(0) > 2, "the others are still asked about")
     (root / "hang-1").unlink()
-    wait_for(lambda: health.ask("list 1") == "usable (fast)", "it is back")
+    wait_until(lambda: health.ask("list 1") == "usable (fast)", "it is back")
 
 
 def test_six_questions_a_minute_are_the_most_that_a_node_asks(health_probe: Path) -> None:
@@ -246,7 +249,7 @@ def test_program_s_file_lies_on_the_target_the_service_named(
         ["bash", "-c", "echo text > file"], cwd=lustre.path, env=environment, check=True, timeout=60
     )
     assert osts_of(lustre.path / "file") == (4,)
-    wait_for(lambda: bool(service.placements), "the service hears of the file")
+    wait_until(lambda: bool(service.placements), "the service hears of the file")
     (placement,) = service.placements
     assert service.opened(placement)[0]["path"] == str(lustre.path / "file")
 

@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from lustre_mount import LustreMount, osts_of, wait_for
+from lustre_mount import LustreMount, osts_of
 from parameter_tree import DEBUG, SYS, client, lose_server, set_parameter, write_tree
+from patience import wait_until
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
 
@@ -75,7 +76,7 @@ def test_unmodified_program_s_file_lies_where_it_chose(
 
     create("first")
     claims = Claims(agent.socket, SELF)
-    wait_for(lambda: bool(claims.needs()), "the user's needs are there")
+    wait_until(lambda: bool(claims.needs()), "the user's needs are there")
     before, asked = claims.get64(Claims.NEXT), agent.log.read_text().count(f"uid {SELF} pid")
     create("second")
     assert claims.get64(Claims.NEXT) > before
@@ -84,7 +85,7 @@ def test_unmodified_program_s_file_lies_where_it_chose(
     def told() -> set[str]:
         return {file["path"] for id in list(service.opened_as) for file in service.opened(id)}
 
-    wait_for(lambda: str(lustre.path / "second") in told(), "the service hears of the file")
+    wait_until(lambda: str(lustre.path / "second") in told(), "the service hears of the file")
 
 
 def test_lost_server_is_excluded_and_comes_back(chain: Start, lustre: LustreMount, parameters: Path) -> None:
@@ -96,7 +97,7 @@ def test_lost_server_is_excluded_and_comes_back(chain: Start, lustre: LustreMoun
     assert [row.excluded for row in table.rows()] == [False, False]
     lose_server(parameters, 1)
     agent.wait_for("OST 1 of union is not used: its server is not connected: DISCONN")
-    wait_for(lambda: [row.excluded for row in table.rows()] == [True, False], "nobody chooses it")
+    wait_until(lambda: [row.excluded for row in table.rows()] == [True, False], "nobody chooses it")
     for _ in range(20):
         with agent.ask(device) as conversation:
             assert conversation.answer.element == "union/4"
@@ -129,7 +130,7 @@ def look_often(agent: Agent, parameters: Path, times: int = 1) -> None:
         for value, text in (("0", "not used"), ("1", "used again")):
             before = said(text)
             set_parameter(parameters / SYS, "osc", client(5), "active", f"{value}\n")
-            wait_for(partial(lambda text, before: said(text) > before, text, before), "the agent looks")
+            wait_until(partial(lambda text, before: said(text) > before, text, before), "the agent looks")
 
 
 def test_agent_of_an_idle_node_sends_no_request(chain: Start, lustre: LustreMount, parameters: Path) -> None:
@@ -153,7 +154,7 @@ def test_agent_that_cannot_read_the_state_asks_of_what_is_in_use_and_seldom(
     before = lustre.all_requests()
     with agent.ask(lustre.path.stat().st_dev) as conversation:
         assert conversation.answer.status == PLACE
-    wait_for(lambda: lustre.all_requests()[2] > before[2], "the server of OST 4 is asked")
+    wait_until(lambda: lustre.all_requests()[2] > before[2], "the server of OST 4 is asked")
     look_often(agent, parameters)
     opened, closed, asked = (now - then for now, then in zip(lustre.all_requests(), before, strict=True))
     assert opened <= 1 + (time.monotonic() - begun) / 10

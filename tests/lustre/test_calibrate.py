@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from lustre_mount import LustreMount, wait_for
+from lustre_mount import LustreMount
+from patience import wait_until
 from ses.cli import main
 from ses_client.answers.elements import Element, Inventory, Observation, Source
 from ses_client.client import ServiceClient
@@ -65,7 +66,7 @@ def test_the_bytes_go_to_the_element_and_nowhere_else(
     assert found["written_bytes"] == 8 * MIB
     assert written_to
     assert set.union(*written_to) == osts
-    wait_for(lambda: everything(lustre) == [], "file and objects are gone")
+    wait_until(lambda: everything(lustre) == [], "file and objects are gone")
 
 
 @pytest.mark.parametrize("word", ["full", "inactive", "nocreate"])
@@ -77,7 +78,7 @@ def test_an_ost_that_takes_no_file_is_left_alone(
     assert result.exit_code == 1
     assert "refused" in json.loads(result.output)["elements"][0]
     assert written_to == []
-    wait_for(lambda: everything(lustre) == [], "nothing stays")
+    wait_until(lambda: everything(lustre) == [], "nothing stays")
 
 
 def test_the_space_of_the_ost_counts_not_that_of_the_whole_file_system(

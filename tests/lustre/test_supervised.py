@@ -7,7 +7,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from lustre_mount import osts_of, wait_for
+from lustre_mount import osts_of
+from patience import wait_until
 from placed_programs import Site
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +45,7 @@ def test_static_program_gets_the_layout_that_the_agent_says(
     site: Site, ses_run: Path, command: tuple[str, ...]
 ) -> None:
     site.run(ses_run, "--supervise", *command, library=False)
-    wait_for(lambda: not workers(site), "the supervisor ends")
+    wait_until(lambda: not workers(site), "the supervisor ends")
     assert osts_of(site.lustre.path / "file") == (4,)
     assert site.lustre.objects(4) == [b"text\n"]
     report = site.report()
@@ -55,7 +56,7 @@ def test_files_that_exist_keep_their_layout(site: Site, ses_run: Path) -> None:
     site.run("busybox", "sh", "-c", "echo text > file", library=False)
     before = osts_of(site.lustre.path / "file")
     site.run(ses_run, "--supervise", "busybox", "sh", "-c", "echo more > file", library=False)
-    wait_for(lambda: not workers(site), "the supervisor ends")
+    wait_until(lambda: not workers(site), "the supervisor ends")
     assert osts_of(site.lustre.path / "file") == before
     assert (site.lustre.path / "file").read_text() == "more\n"
     assert site.agent.reports == []
@@ -69,5 +70,5 @@ def test_worker_killed_before_the_layout_leaves_a_file_that_can_be_written(site:
         os.kill(worker, signal.SIGKILL)
         site.lustre.gate.open()
         assert process.wait(60) == 0
-    wait_for(lambda: not workers(site), "the supervisor ends")
+    wait_until(lambda: not workers(site), "the supervisor ends")
     assert (site.lustre.path / "file").read_text() == "text\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,19 +24,6 @@ def page() -> Callable[[str], bytes]:
     """A page captured from Debian 12's node_exporter 1.5.0 by fixtures/capture.sh."""
     folder = Path(__file__).parent / "fixtures"
     return lambda name: (folder / f"{CAPTURED}-{name}.prom").read_bytes()
-
-
-@pytest.fixture
-def eventually() -> Callable[[Callable[[], object], str], None]:
-    """Poll until a condition holds; fail with its description after a minute."""
-
-    def poll(condition: Callable[[], object], what: str) -> None:
-        deadline = time.monotonic() + 60
-        while not condition():
-            assert time.monotonic() < deadline, f"never happened: {what}"
-            time.sleep(0.02)
-
-    return poll
 
 
 class FakeExporter:

@@ -15,6 +15,7 @@ import schemathesis
 import yaml
 from apiflask import APIFlask
 from hypothesis import HealthCheck, settings
+from patience import wait_until
 from prometheus_client.parser import text_string_to_metric_families
 from smed_monitor.config.settings import ElementSettings, Settings, Target
 from smed_monitor.core.model import ONE_SIDED, PULL, Outcome, RatePair, now
@@ -137,7 +138,7 @@ def test_every_element_is_answered_in_the_order_of_the_settings_as_the_contract_
         monitor.table.publish(good(monitor))
 
 
-def test_a_wait_is_answered_when_a_sample_comes(eventually: Any) -> None:
+def test_a_wait_is_answered_when_a_sample_comes() -> None:
     monitor = monitor_of()
     client = create_app(monitor).test_client()
     answers: list[Any] = []
@@ -153,7 +154,7 @@ def test_a_wait_is_answered_when_a_sample_comes(eventually: Any) -> None:
     assert answers[0]["observations"][0]["state"] == "ok"
 
 
-def test_too_many_waits_are_refused_and_plain_questions_still_answered(eventually: Any) -> None:
+def test_too_many_waits_are_refused_and_plain_questions_still_answered() -> None:
     monitor = monitor_of()
     app = create_app(monitor, most_waiting=1)
 
@@ -164,7 +165,7 @@ def test_too_many_waits_are_refused_and_plain_questions_still_answered(eventuall
 
     thread = threading.Thread(target=wait, daemon=True)
     thread.start()
-    eventually(lambda: app.test_client().get("/v1/observations?wait=0.01").status_code == 503, "one too many")
+    wait_until(lambda: app.test_client().get("/v1/observations?wait=0.01").status_code == 503, "one too many")
     refused = app.test_client().get("/v1/observations?wait=0.01")
     assert refused.headers["Retry-After"] == "1"
     assert Problem.model_validate_json(refused.data).type == "urn:qstorman:problem:too-many-waiting"
@@ -269,7 +270,7 @@ def test_metrics_of_a_stale_element_show_state_and_age_but_no_frozen_figures() -
 
 
 def test_readiness_needs_a_running_scheduler_and_an_answering_target(
-    exporter: Any, answer_whole: Any, page: Callable[[str], bytes], eventually: Any
+    exporter: Any, answer_whole: Any, page: Callable[[str], bytes]
 ) -> None:
     exporter.answer = answer_whole(page("before"))
     monitor = Monitor(
@@ -290,9 +291,9 @@ def test_readiness_needs_a_running_scheduler_and_an_answering_target(
     assert not asked().ready
     monitor.start()
     try:
-        eventually(lambda: asked().ready, "ready")
+        wait_until(lambda: asked().ready, "ready")
         exporter.close()
-        eventually(lambda: "Connection refused" in asked().checks[1].detail, "its only target is missed")
+        wait_until(lambda: "Connection refused" in asked().checks[1].detail, "its only target is missed")
         answer = asked()
         assert not answer.ready
         assert [(c.name, c.ok) for c in answer.checks] == [("scheduler", True), ("target n1", False)]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import pytest
+from patience import wait_until
 from smed_monitor.collectors.base import Arrival
 from smed_monitor.collectors.http import HttpSource
 from smed_monitor.config.settings import Target
@@ -221,28 +222,26 @@ def watch() -> Iterator[Callable[[list[Asked]], Watch]]:
         one.scheduler.stop()
 
 
-def test_targets_that_do_not_answer_hold_up_nobody(watch: Any, eventually: Eventually) -> None:
+def test_targets_that_do_not_answer_hold_up_nobody(watch: Any) -> None:
     silent = [Asked(f"silent{number}", hangs=True) for number in range(40)]
     seen = watch([*silent, Asked("a"), Asked("b")])
-    eventually(lambda: min(seen.outcomes["a"], seen.outcomes["b"]) >= 100, "100 scrapes beside them")
-    eventually(lambda: all(seen.failures[one.target.name] for one in silent), "each is said to be late")
+    wait_until(lambda: min(seen.outcomes["a"], seen.outcomes["b"]) >= 100, "100 scrapes beside them")
+    wait_until(lambda: all(seen.failures[one.target.name] for one in silent), "each is said to be late")
     assert not seen.failures["a"]
 
 
-def test_more_silent_targets_than_are_waited_for_leave_half_of_the_pool_to_the_others(
-    watch: Any, eventually: Eventually
-) -> None:
+def test_more_silent_targets_than_are_waited_for_leave_half_of_the_pool_to_the_others(watch: Any) -> None:
     silent = [Asked(f"silent{number}", hangs=True) for number in range(MOST_ASKED + 10)]
     seen = watch([*silent, Asked("a"), Asked("b")])
-    eventually(lambda: all(seen.failures[one.target.name] for one in silent), "each is said to be late")
+    wait_until(lambda: all(seen.failures[one.target.name] for one in silent), "each is said to be late")
     before = seen.outcomes["a"]
-    eventually(lambda: seen.outcomes["a"] >= before + 20, "20 more scrapes beside them")
+    wait_until(lambda: seen.outcomes["a"] >= before + 20, "20 more scrapes beside them")
 
 
-def test_a_target_that_answers_again_is_taken_up_again(watch: Any, eventually: Eventually) -> None:
+def test_a_target_that_answers_again_is_taken_up_again(watch: Any) -> None:
     silent = Asked("silent", hangs=True)
     seen = watch([silent, Asked("a")])
-    eventually(lambda: seen.failures["silent"] >= 2, "late, and late again")
+    wait_until(lambda: seen.failures["silent"] >= 2, "late, and late again")
     silent.hangs = False
     before = seen.outcomes["silent"]
-    eventually(lambda: seen.outcomes["silent"] >= before + 5, "it is scraped again")
+    wait_until(lambda: seen.outcomes["silent"] >= before + 5, "it is scraped again")

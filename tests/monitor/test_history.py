@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from patience import wait_until
 from smed_monitor.config.settings import ElementSettings, HistorySettings, Settings, Target
 from smed_monitor.core.capability import Best, better
 from smed_monitor.core.model import Outcome, RatePair, Record, now
@@ -190,7 +191,7 @@ def test_a_look_sees_nothing_of_an_element_that_is_not_ok() -> None:
     assert np.isnan(look(table_of(seen(missing=True)))[1]).all()
 
 
-def test_the_recorder_fills_the_ring_and_saves_it(tmp_path: Path, eventually: Eventually) -> None:
+def test_the_recorder_fills_the_ring_and_saves_it(tmp_path: Path) -> None:
     ring = Ring(100)
     recorder = Recorder(
         table_of(seen()),
@@ -202,8 +203,8 @@ def test_the_recorder_fills_the_ring_and_saves_it(tmp_path: Path, eventually: Ev
         save_seconds=0.1,
     )
     recorder.start()
-    eventually(lambda: len(ring.points("u/a", 0, 1e10, 0.1)) >= 1, "a point is recorded")
-    eventually((tmp_path / NAME).exists, "it is saved while running")
+    wait_until(lambda: len(ring.points("u/a", 0, 1e10, 0.1)) >= 1, "a point is recorded")
+    wait_until((tmp_path / NAME).exists, "it is saved while running")
     recorder.stop()
     state = load(tmp_path / NAME)
     assert state is not None
@@ -212,9 +213,7 @@ def test_the_recorder_fills_the_ring_and_saves_it(tmp_path: Path, eventually: Ev
     assert state.history.values[0][-1][0] == 1e6
 
 
-def test_a_fault_nobody_foresaw_leaves_a_gap_and_is_told_once(
-    eventually: Eventually, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_nobody_foresaw_leaves_a_gap_and_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr(
         recorder_module.log, "error", lambda event, **_facts: told.append(event), raising=False
@@ -229,7 +228,7 @@ def test_a_fault_nobody_foresaw_leaves_a_gap_and_is_told_once(
 
     recorder = Recorder(table_of(seen()), Failing(100), period_seconds=0.02, look_seconds=0.02, learned=dict)
     recorder.start()
-    eventually(lambda: len(ring.points("u/a", 0, 1e10, 0.1)) >= 1, "it goes on after three faults")
+    wait_until(lambda: len(ring.points("u/a", 0, 1e10, 0.1)) >= 1, "it goes on after three faults")
     recorder.stop()
     assert told == ["history-not-recorded"]
 

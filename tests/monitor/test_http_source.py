@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from patience import wait_until
 from smed_monitor.collectors.http import HttpSource
 from smed_monitor.config.settings import Target
 from smed_monitor.core.errors import DeadlineError, ReplyError, UnreachableError
@@ -128,9 +129,7 @@ def test_the_size_limit_holds_for_all_chunks_together(exporter: Any, chunks: int
             source(exporter.url).read()
 
 
-def test_after_a_cut_the_next_question_starts_afresh(
-    exporter: Any, answer_whole: Any, eventually: Any
-) -> None:
+def test_after_a_cut_the_next_question_starts_afresh(exporter: Any, answer_whole: Any) -> None:
     exporter.answer = drip(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", b"", 0.01)
     asked = source(exporter.url, timeout_seconds=0.3)
     with pytest.raises(DeadlineError):
@@ -143,7 +142,7 @@ def test_after_a_cut_the_next_question_starts_afresh(
             bodies.append(asked.read().body)
         return bool(bodies)
 
-    eventually(answered, "it is answered")
+    wait_until(answered, "it is answered")
     assert bodies == [b"page"]
 
 
@@ -182,12 +181,12 @@ def test_an_unknown_host_says_so() -> None:
         source("http://no-such-host.invalid:9100/metrics", timeout_seconds=30).read()
 
 
-def test_no_thread_is_left_behind(exporter: Any, answer_whole: Any, eventually: Any) -> None:
+def test_no_thread_is_left_behind(exporter: Any, answer_whole: Any) -> None:
     exporter.answer = answer_whole(b"page")
     asked = source(exporter.url)
     for _ in range(5):
         asked.read()
-    eventually(
+    wait_until(
         lambda: not [t for t in threading.enumerate() if isinstance(t, threading.Timer)],
         "the timers of finished questions end",
     )

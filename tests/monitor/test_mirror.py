@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from patience import wait_until
 from ports import free_port
 from smed_monitor.collectors.registry import COLLECTORS
 from smed_monitor.collectors.sampler import HEAD, RECORD, TableSource
@@ -31,8 +32,8 @@ Eventually = Callable[[Callable[[], object], str], None]
 class Node:
     """A sampler and a mirror of it, both on this machine."""
 
-    def __init__(self, folder: Path, eventually: Eventually) -> None:
-        self.folder, self.eventually = folder, eventually
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.key, self.local, self.mirrored = folder / "key", folder / "local", folder / "oss1"
         self.said = folder / "said"
         self.key.write_text("a key of enough letters\n")
@@ -50,9 +51,7 @@ class Node:
             told, "smed-sampler", "--table", self.local, "--period-ms", "1", "--key-file", self.key,
             "--listen", f"127.0.0.1:{self.port}", *options, f"{self.folder}/stat{self.mounted}",
         )  # fmt: skip
-        self.eventually(
-            lambda: f"listens at 127.0.0.1:{self.port}" in told.read_text(), "the sampler listens"
-        )
+        wait_until(lambda: f"listens at 127.0.0.1:{self.port}" in told.read_text(), "the sampler listens")
         return sampler
 
     def mirror(self, *options: str, key: Path | None = None) -> subprocess.Popen[bytes]:
@@ -90,8 +89,8 @@ class Node:
 
 
 @pytest.fixture
-def node(tmp_path: Path, eventually: Eventually) -> Iterator[Node]:
-    node = Node(tmp_path, eventually)
+def node(tmp_path: Path) -> Iterator[Node]:
+    node = Node(tmp_path)
     yield node
     for program in node.started:
         program.kill()
@@ -114,9 +113,9 @@ def test_a_mirrored_table_is_the_local_one_at_this_nodes_time(
 ) -> None:
     node.sample(*sampler)
     node.mirror(*mirror, "--always")
-    node.eventually(lambda: node.way() == way, f"it answers by {way}")
+    wait_until(lambda: node.way() == way, f"it answers by {way}")
     (node.folder / "stat").write_text(STAT.replace("24", "48"))
-    node.eventually(lambda: record(node.mirrored)[1][2] == 48 * 512, "the change is mirrored")
+    wait_until(lambda: record(node.mirrored)[1][2] == 48 * 512, "the change is mirrored")
     name, words = record(node.mirrored)
     assert (name, words[1:10]) == (record(node.local)[0], record(node.local)[1][1:10])
     # Both have one clock here: what was mirrored is told younger than it is, never older than now.
@@ -130,10 +129,10 @@ def test_a_mirrored_table_tells_the_space_too(
     node.mounted = "=/dev/shm"
     node.sample(*sampler)
     node.mirror(*mirror, "--always")
-    node.eventually(lambda: node.way() == way, f"it answers by {way}")
+    wait_until(lambda: node.way() == way, f"it answers by {way}")
     space = os.statvfs("/dev/shm")
     size = space.f_blocks * space.f_frsize
-    node.eventually(lambda: record(node.mirrored)[1][7] == size, "the size is mirrored")
+    wait_until(lambda: record(node.mirrored)[1][7] == size, "the size is mirrored")
     assert 0 <= record(node.mirrored)[1][8] <= size
 
 
@@ -143,7 +142,7 @@ def test_a_sampler_that_died_is_told_and_found_again(
 ) -> None:
     first = node.sample(*sampler)
     node.mirror(*mirror)
-    node.eventually(lambda: node.way() == way, f"it answers by {way}")
+    wait_until(lambda: node.way() == way, f"it answers by {way}")
     first.kill()
     first.wait()
 
@@ -157,15 +156,15 @@ def test_a_sampler_that_died_is_told_and_found_again(
             source.close()
         return False
 
-    node.eventually(refuses, "the monitor is told")
+    wait_until(refuses, "the monitor is told")
     node.sample(*sampler)
-    node.eventually(lambda: node.way() == way, "it is back")
+    wait_until(lambda: node.way() == way, "it is back")
 
 
 def test_without_a_provider_the_table_is_pulled_and_that_is_said(node: Node) -> None:
     node.sample("--fabric", "nosuch")
     node.mirror("--one-sided")
-    node.eventually(lambda: node.way() == PULL, "it is pulled")
+    wait_until(lambda: node.way() == PULL, "it is pulled")
     assert "oss1 is asked over TCP: it offers no one-sided reads" in node.said.read_text()
 
 
@@ -176,13 +175,13 @@ def test_without_libfabric_the_table_is_pulled(node: Node, monkeypatch: pytest.M
     node.sample("--fabric", "tcp")
     assert "no one-sided reads by tcp: there is no libfabric.so.1" in node.told.read_text()
     node.mirror("--one-sided")
-    node.eventually(lambda: node.way() == PULL, "it is pulled")
+    wait_until(lambda: node.way() == PULL, "it is pulled")
 
 
 def test_the_monitor_sees_an_element_of_another_node_and_how_it_is_read(node: Node) -> None:
     node.sample("--fabric", "tcp")
     node.mirror("--one-sided")
-    node.eventually(node.mirrored.exists, "the table is kept")
+    wait_until(node.mirrored.exists, "the table is kept")
     target = Target.model_validate({"name": "oss1", "collector": "sampler", "table": str(node.mirrored)})
     device = str(node.folder / "stat")[:35]
     element = ElementSettings.model_validate({"id": "union/b1", "target": "oss1", "device": device})
@@ -195,7 +194,7 @@ def test_the_monitor_sees_an_element_of_another_node_and_how_it_is_read(node: No
             seen = 'smed_element_state{element="union/b1",state="ok"} 1.0' in page
             return seen and 'smed_target_one_sided{target="oss1"} 1.0' in page
 
-        node.eventually(is_seen, "the element has rates, read one-sidedly")
+        wait_until(is_seen, "the element has rates, read one-sidedly")
     finally:
         monitor.stop()
 
@@ -203,9 +202,9 @@ def test_the_monitor_sees_an_element_of_another_node_and_how_it_is_read(node: No
 def test_memory_that_stops_changing_is_not_taken_for_new(node: Node) -> None:
     sampler = node.sample("--fabric", "shm")
     node.mirror("--one-sided")
-    node.eventually(lambda: node.way() == ONE_SIDED, "it is read")
+    wait_until(lambda: node.way() == ONE_SIDED, "it is read")
     sampler.send_signal(signal.SIGSTOP)
-    node.eventually(lambda: node.way() == "", "it is too old")
+    wait_until(lambda: node.way() == "", "it is too old")
 
 
 @pytest.mark.parametrize("provider", ["tcp", "shm"])
@@ -261,7 +260,7 @@ def test_only_who_has_the_key_is_answered(node: Node) -> None:
     other.chmod(0o600)
     node.sample()
     node.mirror(key=other)
-    node.eventually(lambda: "does not have the same key" in node.said.read_text(), "it is refused")
+    wait_until(lambda: "does not have the same key" in node.said.read_text(), "it is refused")
     assert not node.mirrored.exists()
     with socket.create_connection(("127.0.0.1", node.port)) as plain:
         plain.settimeout(60)
@@ -274,7 +273,7 @@ def test_one_that_connects_and_is_silent_holds_up_nobody(node: Node) -> None:
     node.sample()
     with socket.create_connection(("127.0.0.1", node.port)):
         node.mirror()
-        node.eventually(lambda: node.way() == PULL, "another is answered")
+        wait_until(lambda: node.way() == PULL, "another is answered")
 
 
 def test_who_does_not_show_the_key_keeps_nobody_out(node: Node) -> None:
@@ -340,7 +339,7 @@ def test_a_core_of_its_own_is_polled_and_kept_to(node: Node) -> None:
     core = max(os.sched_getaffinity(0))
     node.sample("--fabric", "shm")
     mirror = node.mirror("--one-sided", "--always", "--core", str(core))
-    node.eventually(lambda: node.way() == ONE_SIDED, "it is read")
+    wait_until(lambda: node.way() == ONE_SIDED, "it is read")
     threads = [int(one.name) for one in Path(f"/proc/{mirror.pid}/task").iterdir()]
     assert len(threads) >= 2
     assert {frozenset(os.sched_getaffinity(one)) for one in threads} == {frozenset({core})}
@@ -351,7 +350,7 @@ def test_a_core_of_its_own_may_be_slept_on(node: Node) -> None:
     node.sample("--fabric", "shm")
     core = str(max(os.sched_getaffinity(0)))
     mirror = node.mirror("--one-sided", "--always", "--core", core, "--sleep")
-    node.eventually(lambda: node.way() == ONE_SIDED, "it is read")
+    wait_until(lambda: node.way() == ONE_SIDED, "it is read")
     assert slept_times(node, mirror.pid) >= 50
 
 
@@ -368,5 +367,5 @@ def slept_times(node: Node, process: int) -> int:
         return int(found[1])
 
     first, before = sequence(), sleeps()
-    node.eventually(lambda: sequence() >= first + 200, "more samples")
+    wait_until(lambda: sequence() >= first + 200, "more samples")
     return sleeps() - before

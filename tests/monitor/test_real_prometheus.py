@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import wait_until
 from ports import free_port
 from smed_monitor.collectors.prometheus import Prometheus
 from smed_monitor.config.settings import ElementSettings, HistorySettings, Target
@@ -63,9 +64,7 @@ def prometheus(tmp_path: Path, exporter: Any) -> Iterator[str]:
 
 
 @needs_prometheus
-def test_an_ost_is_read_out_of_prometheus(
-    prometheus: str, exporter: Any, answer_whole: Any, eventually: Eventually
-) -> None:
+def test_an_ost_is_read_out_of_prometheus(prometheus: str, exporter: Any, answer_whole: Any) -> None:
     exporter.answer = answer_whole(PAGE, headers=TEXT)
     collector = Prometheus()
     source = collector.open(Target(name="p", collector="prometheus", url=prometheus, timeout_seconds=5))
@@ -78,7 +77,7 @@ def test_an_ost_is_read_out_of_prometheus(
             return False
         return list(collector.found(samples[-1])) == ["fs-OST0000"]
 
-    eventually(scraped, "Prometheus knows the OST")
+    wait_until(scraped, "Prometheus knows the OST")
     found = collector.reading(samples[-1], ElementSettings(id="fs/o", target="p", ost="fs-OST0000"))
     assert (found.read_bytes, found.written_bytes) == (100, 200)
     assert (found.free_bytes, found.size_bytes, found.degraded) == (10240, 20480, True)
@@ -86,7 +85,7 @@ def test_an_ost_is_read_out_of_prometheus(
     source.close()
 
 
-def history(record: Record, prometheus: str, eventually: Eventually) -> list[Point]:
+def history(record: Record, prometheus: str) -> list[Point]:
     """The first two known steps of a record's element, once Prometheus has them."""
     begun = time.time() - 5
     settings = HistorySettings(prometheus=prometheus if record.source != "prometheus" else None)
@@ -97,13 +96,13 @@ def history(record: Record, prometheus: str, eventually: Eventually) -> list[Poi
         answers.append(element_history(record, Ring(2), settings, begun, time.time(), 5.0))
         return answers[-1].source == "prometheus" and len(answers[-1].points) >= 2
 
-    eventually(answered, "Prometheus has two steps")
+    wait_until(answered, "Prometheus has two steps")
     return answers[-1].points
 
 
 @needs_prometheus
 def test_the_history_of_an_element_comes_from_the_prometheus_that_scrapes_the_monitor(
-    prometheus: str, exporter: Any, answer_whole: Any, eventually: Eventually
+    prometheus: str, exporter: Any, answer_whole: Any
 ) -> None:
     page = (
         b'smed_element_read_bytes_per_second{element="u/a",window="current"} 3e6\n'
@@ -113,16 +112,16 @@ def test_the_history_of_an_element_comes_from_the_prometheus_that_scrapes_the_mo
         b'smed_element_queue_depth{element="u/a"} 2\n'
     )
     exporter.answer = answer_whole(page, headers=TEXT)
-    points = history(Record(element="u/a", source="statvfs", target="n1"), prometheus, eventually)
+    points = history(Record(element="u/a", source="statvfs", target="n1"), prometheus)
     assert {(point.read, point.write, point.queue_depth) for point in points} == {(3e6, 5e6, 2)}
     assert all(point.at % 5 == 0 for point in points)
 
 
 @needs_prometheus
 def test_the_history_of_an_ost_that_is_read_out_of_prometheus_comes_from_its_counters(
-    prometheus: str, exporter: Any, answer_whole: Any, eventually: Eventually
+    prometheus: str, exporter: Any, answer_whole: Any
 ) -> None:
     exporter.answer = answer_whole(PAGE, headers=TEXT)
     record = Record(element="fs/o", source="prometheus", target=prometheus, device="fs-OST0000")
-    points = history(record, prometheus, eventually)
+    points = history(record, prometheus)
     assert {(point.read, point.write, point.queue_depth) for point in points} == {(0, 0, None)}

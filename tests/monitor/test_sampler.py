@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from patience import wait_until
 from smed_monitor.collectors.sampler import ASKED_OFFSET, HEAD, RECORD, Counters, read_record
 
 BUILT = Path(__file__).parents[2] / "build" / "libses" / "smed-monitor"
@@ -45,12 +46,12 @@ def ready(table: Path) -> bool:
 
 
 def test_no_read_is_torn_while_writers_are_killed_and_replaced(
-    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], eventually: Eventually
+    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:
     table = tmp_path / "table"
     for _ in range(20):
         started.append(subprocess.Popen([built / "table-probe", table, "4"]))
-        eventually(lambda: ready(table) and sampled(table)[0] > 100, "the writer writes every record")
+        wait_until(lambda: ready(table) and sampled(table)[0] > 100, "the writer writes every record")
         with table.open("rb") as file:
             found = [read_record(file.fileno(), number % 4) for number in range(1000)]
             started[-1].kill()
@@ -63,18 +64,18 @@ def test_no_read_is_torn_while_writers_are_killed_and_replaced(
 
 
 def test_the_sampler_publishes_the_counters_of_a_device(
-    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], eventually: Eventually
+    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:
     stat, table = tmp_path / "stat", tmp_path / "table"
     stat.write_text(STAT)
     started.append(
         subprocess.Popen([built / "smed-sampler", "--table", table, "--period-ms", "1", "--always", stat])
     )
-    eventually(lambda: ready(table) and sampled(table)[0] >= 2, "a sample is published")
+    wait_until(lambda: ready(table) and sampled(table)[0] >= 2, "a sample is published")
     words = sampled(table)[1:]
     assert words[1:7] == (16 * 512, 24 * 512, 18, 10, 30, 3)
     stat.write_text(STAT.replace("24", "48"))
-    eventually(lambda: sampled(table)[3] == 48 * 512, "the change is published")
+    wait_until(lambda: sampled(table)[3] == 48 * 512, "the change is published")
 
 
 @as_root
@@ -91,7 +92,7 @@ def test_a_full_file_system_is_said(built: Path, tmp_path: Path) -> None:
 
 @as_root
 def test_a_file_that_another_user_made_there_is_replaced(
-    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], eventually: Eventually
+    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:
     """Who owns it could write what is not so, or cut it short under the sampler."""
     stat, table = tmp_path / "stat", tmp_path / "table"
@@ -100,15 +101,15 @@ def test_a_file_that_another_user_made_there_is_replaced(
     os.chown(table, 65534, 65534)
     with table.open("r+b") as theirs:
         started.append(subprocess.Popen([built / "smed-sampler", "--table", table, "--always", stat]))
-        eventually(lambda: table.stat().st_uid == 0 and ready(table), "it has a file of its own")
+        wait_until(lambda: table.stat().st_uid == 0 and ready(table), "it has a file of its own")
         theirs.truncate(0)
         first = sampled(table)[0]
-        eventually(lambda: sampled(table)[0] > first, "it goes on")
+        wait_until(lambda: sampled(table)[0] > first, "it goes on")
 
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_counters_of_real_devices_are_those_of_their_stat_files(
-    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], eventually: Eventually, whole: bool
+    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], whole: bool
 ) -> None:
     names = [line.split()[2] for line in Path("/proc/diskstats").read_text().splitlines()]
     if not names:
@@ -116,7 +117,7 @@ def test_counters_of_real_devices_are_those_of_their_stat_files(
     watched = names if whole else names[:1]  # all at once from diskstats; few, each from its own file
     table = tmp_path / "table"
     started.append(subprocess.Popen([built / "smed-sampler", "--table", table, "--always", *watched]))
-    eventually(lambda: ready(table) and sampled(table)[0] >= 2, "a sample is published")
+    wait_until(lambda: ready(table) and sampled(table)[0] >= 2, "a sample is published")
 
     def record(place: int) -> tuple[str, Counters]:
         """Name and counters; never of two samples, whatever the writer is at."""
@@ -127,7 +128,7 @@ def test_counters_of_real_devices_are_those_of_their_stat_files(
                 found.append(read_record(file.fileno(), place))
             return found[-1] is not None
 
-        eventually(is_whole, f"record {place} is whole")
+        wait_until(is_whole, f"record {place} is whole")
         assert found[-1]
         return found[-1]
 
@@ -148,7 +149,7 @@ def test_counters_of_real_devices_are_those_of_their_stat_files(
             # Somebody may take the device away.
             return record(place)[1].monotonic_ns > now or not stat.exists()
 
-        eventually(is_newer, f"{name} is sampled")
+        wait_until(is_newer, f"{name} is sampled")
         (named, found), after = record(place), counters(stat)
         if not before or not after:
             continue
@@ -160,12 +161,12 @@ def test_counters_of_real_devices_are_those_of_their_stat_files(
 
 
 def test_the_sampler_sleeps_until_a_reader_asks(
-    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], eventually: Eventually
+    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:
     stat, table = tmp_path / "stat", tmp_path / "table"
     stat.write_text(STAT)
     started.append(subprocess.Popen([built / "smed-sampler", "--table", table, "--period-ms", "1", stat]))
-    eventually(lambda: ready(table), "the table is made")
+    wait_until(lambda: ready(table), "the table is made")
     assert sampled(table)[0] == 0
     with table.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
 
@@ -174,12 +175,12 @@ def test_the_sampler_sleeps_until_a_reader_asks(
             struct.pack_into("=Q", memory, ASKED_OFFSET, time.monotonic_ns())
             return sampled(table)[0] >= 2
 
-        eventually(wakes, "it wakes up")
+        wait_until(wakes, "it wakes up")
 
 
 @pytest.mark.parametrize("polls", [True, False])
 def test_one_core_is_kept_to_and_polled_unless_it_may_sleep(
-    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], eventually: Eventually, polls: bool
+    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], polls: bool
 ) -> None:
     stat, table = tmp_path / "stat", tmp_path / "table"
     stat.write_text(STAT)
@@ -188,10 +189,10 @@ def test_one_core_is_kept_to_and_polled_unless_it_may_sleep(
     started.append(
         subprocess.Popen([built / "smed-sampler", *options, *([] if polls else ["--sleep"]), stat])
     )
-    eventually(lambda: os.sched_getaffinity(started[-1].pid) == {core}, "it binds itself")
-    eventually(lambda: ready(table) and sampled(table)[0] >= 2, "a sample is published")
+    wait_until(lambda: os.sched_getaffinity(started[-1].pid) == {core}, "it binds itself")
+    wait_until(lambda: ready(table) and sampled(table)[0] >= 2, "a sample is published")
     first, slept = sampled(table)[0], sleeps(started[-1].pid)
-    eventually(lambda: sampled(table)[0] >= first + 200, "a hundred more are")
+    wait_until(lambda: sampled(table)[0] >= first + 200, "a hundred more are")
     slept = sleeps(started[-1].pid) - slept
     assert slept < 20 if polls else slept >= 50
 

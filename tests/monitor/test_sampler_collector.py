@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from patience import wait_until
 from smed_monitor.collectors.registry import COLLECTORS
 from smed_monitor.collectors.sampler import HEAD, RECORD, Counters, Sampler
 from smed_monitor.config.settings import ElementSettings, Target, load
@@ -50,7 +51,7 @@ def stat(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def watched(tmp_path: Path, eventually: Eventually) -> Iterator[Callable[..., Path]]:
+def watched(tmp_path: Path) -> Iterator[Callable[..., Path]]:
     """Start a sampler; the table's path."""
     started: list[subprocess.Popen[bytes]] = []
 
@@ -58,8 +59,8 @@ def watched(tmp_path: Path, eventually: Eventually) -> Iterator[Callable[..., Pa
         table = tmp_path / "table"
         with (tmp_path / "said").open("w") as said:
             started.append(subprocess.Popen([SAMPLER, "--table", table, *arguments], stderr=said))
-        eventually(lambda: table.exists() and table.stat().st_size >= HEAD.size + RECORD.size, "a table")
-        eventually(lambda: table.read_bytes()[:4] == b"SMED", "it is ready")
+        wait_until(lambda: table.exists() and table.stat().st_size >= HEAD.size + RECORD.size, "a table")
+        wait_until(lambda: table.read_bytes()[:4] == b"SMED", "it is ready")
         return table
 
     yield start
@@ -118,13 +119,11 @@ def test_space_comes_from_the_paths(sampled: Callable[..., Path], stat: Path, tm
     source.close()
 
 
-def test_space_of_what_is_mounted_comes_from_the_table(
-    stat: Path, watched: Callable[..., Path], eventually: Eventually
-) -> None:
+def test_space_of_what_is_mounted_comes_from_the_table(stat: Path, watched: Callable[..., Path]) -> None:
     collector = Sampler()
     source = collector.open(target(watched("--always", f"{stat}=/dev/shm")))
     read = lambda: collector.reading(collector.parse(source.read().body), on(str(stat)))  # noqa: E731
-    eventually(lambda: read().size_bytes is not None, "the space is known")
+    wait_until(lambda: read().size_bytes is not None, "the space is known")
     found, space = read(), os.statvfs("/dev/shm")
     assert found.size_bytes == space.f_blocks * space.f_frsize
     assert found.free_bytes is not None
@@ -135,13 +134,13 @@ def test_space_of_what_is_mounted_comes_from_the_table(
 
 
 def test_a_directory_on_which_nothing_is_mounted_has_no_space(
-    tmp_path: Path, stat: Path, watched: Callable[..., Path], eventually: Eventually
+    tmp_path: Path, stat: Path, watched: Callable[..., Path]
 ) -> None:
     (empty := tmp_path / "empty").mkdir()
     collector = Sampler()
     source = collector.open(target(watched("--always", f"{stat}={empty}")))
     said = tmp_path / "said"
-    eventually(lambda: f"{empty} is not known: nothing is mounted there" in said.read_text(), "it is said")
+    wait_until(lambda: f"{empty} is not known: nothing is mounted there" in said.read_text(), "it is said")
     found = collector.reading(collector.parse(source.read().body), on(str(stat)))
     assert (found.size_bytes, found.free_bytes) == (None, None)
     source.close()
@@ -165,7 +164,6 @@ def test_a_file_system_that_hangs_holds_up_neither_samples_nor_the_space_of_othe
     tmp_path: Path,
     stat: Path,
     watched: Callable[..., Path],
-    eventually: Eventually,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     hangs = tmp_path / "hangs.so"
@@ -182,10 +180,10 @@ def test_a_file_system_that_hangs_holds_up_neither_samples_nor_the_space_of_othe
         )
         return Counters(*words)
 
-    eventually(lambda: record(1).size_bytes > 0, "the space of the other is known")
+    wait_until(lambda: record(1).size_bytes > 0, "the space of the other is known")
     before = record(0)
     assert (before.size_bytes, before.operations) == (0, 18)
-    eventually(lambda: record(0).monotonic_ns > before.monotonic_ns, "its samples go on")
+    wait_until(lambda: record(0).monotonic_ns > before.monotonic_ns, "its samples go on")
 
 
 def test_a_device_nobody_watches_is_missing_with_what_is_watched(
@@ -211,7 +209,7 @@ def test_a_table_that_is_cut_short_is_a_fault_and_kills_nobody(sampled: Callable
     source.close()
 
 
-def test_a_sampler_that_died_is_not_an_idle_disk(tmp_path: Path, stat: Path, eventually: Eventually) -> None:
+def test_a_sampler_that_died_is_not_an_idle_disk(tmp_path: Path, stat: Path) -> None:
     table = tmp_path / "table"
     process = subprocess.Popen([SAMPLER, "--table", table, "--always", stat])
     source = Sampler().open(target(table))
@@ -223,7 +221,7 @@ def test_a_sampler_that_died_is_not_an_idle_disk(tmp_path: Path, stat: Path, eve
             return False
         return True
 
-    eventually(answers, "it answers")
+    wait_until(answers, "it answers")
     process.kill()
     process.wait()
     source.close()
@@ -235,7 +233,7 @@ def test_a_sampler_that_died_is_not_an_idle_disk(tmp_path: Path, stat: Path, eve
             return "is smed-sampler running" in str(error)
         return False
 
-    eventually(refuses, "its last sample is too old")
+    wait_until(refuses, "its last sample is too old")
 
 
 def a_table(*, magic: bytes = b"SMED", count: int = 1, sequence: int = 2, check: int | None = None) -> bytes:

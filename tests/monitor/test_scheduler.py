@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import pytest
+from patience import wait_until
 from smed_monitor.config.settings import Target
 from smed_monitor.core.model import Outcome
 from smed_monitor.scraping.scheduler import Scheduler, first_due, next_due
@@ -94,52 +95,48 @@ def test_targets_are_spread_evenly_over_the_interval() -> None:
     assert first_due(100.0, 2.0, 4) == [100.0, 100.5, 101.0, 101.5]
 
 
-def test_every_target_is_scraped_again_and_again(harness: Harness, eventually: Eventually) -> None:
+def test_every_target_is_scraped_again_and_again(harness: Harness) -> None:
     harness.start(*(FakeScraper(name) for name in "abc"))
-    eventually(lambda: all(harness.outcomes[name] >= 5 for name in "abc"), "five scrapes of each")
+    wait_until(lambda: all(harness.outcomes[name] >= 5 for name in "abc"), "five scrapes of each")
 
 
-def test_a_hanging_target_does_not_hold_up_the_others(harness: Harness, eventually: Eventually) -> None:
+def test_a_hanging_target_does_not_hold_up_the_others(harness: Harness) -> None:
     stuck = FakeScraper("stuck", hangs=True)
     harness.start(stuck, FakeScraper("a"), FakeScraper("b"))
-    eventually(lambda: min(harness.outcomes["a"], harness.outcomes["b"]) >= 20, "20 scrapes beside it")
+    wait_until(lambda: min(harness.outcomes["a"], harness.outcomes["b"]) >= 20, "20 scrapes beside it")
     assert harness.outcomes["stuck"] == 0
     assert stuck.most_under_way == 1
     assert harness.skipped["stuck"] > 0
 
 
-def test_however_many_targets_time_out_the_others_keep_half_of_the_pool(
-    harness: Harness, eventually: Eventually
-) -> None:
+def test_however_many_targets_time_out_the_others_keep_half_of_the_pool(harness: Harness) -> None:
     stuck = [FakeScraper(f"stuck{number}") for number in range(12)]
     for scraper in stuck:
         scraper.reason = "timeout"
     harness.start(*stuck, FakeScraper("a"), FakeScraper("b"), concurrent=4)
-    eventually(lambda: all(harness.outcomes[s.target.name] for s in stuck), "all have timed out once")
+    wait_until(lambda: all(harness.outcomes[s.target.name] for s in stuck), "all have timed out once")
     for scraper in stuck:
         scraper.go_on.clear()
-    eventually(lambda: sum(s.under_way for s in stuck) == 2, "they hold their half")
+    wait_until(lambda: sum(s.under_way for s in stuck) == 2, "they hold their half")
     before = harness.outcomes["a"]
-    eventually(lambda: harness.outcomes["a"] >= before + 20, "20 more scrapes beside them")
+    wait_until(lambda: harness.outcomes["a"] >= before + 20, "20 more scrapes beside them")
     assert sum(s.under_way for s in stuck) == 2
 
 
-def test_a_target_that_hung_is_scraped_as_before_once_it_answers(
-    harness: Harness, eventually: Eventually
-) -> None:
+def test_a_target_that_hung_is_scraped_as_before_once_it_answers(harness: Harness) -> None:
     stuck = FakeScraper("stuck", hangs=True)
     stuck.reason = "timeout"
     harness.start(stuck, FakeScraper("a"))
-    eventually(lambda: harness.skipped["stuck"] > 2, "turns are skipped")
+    wait_until(lambda: harness.skipped["stuck"] > 2, "turns are skipped")
     stuck.reason = ""
     stuck.go_on.set()
-    eventually(lambda: harness.outcomes["stuck"] >= 10, "it is scraped again")
+    wait_until(lambda: harness.outcomes["stuck"] >= 10, "it is scraped again")
 
 
-def test_stopping_ends_the_threads(harness: Harness, eventually: Eventually) -> None:
+def test_stopping_ends_the_threads(harness: Harness) -> None:
     harness.start(FakeScraper("a"))
     scheduler = cast("Any", harness.scheduler)
-    eventually(lambda: harness.outcomes["a"] > 2, "it runs")
+    wait_until(lambda: harness.outcomes["a"] > 2, "it runs")
     assert scheduler.running
     harness.stop()
     assert not scheduler.running
@@ -148,11 +145,9 @@ def test_stopping_ends_the_threads(harness: Harness, eventually: Eventually) -> 
     assert harness.outcomes["a"] == count
 
 
-def test_an_outcome_nobody_could_take_does_not_end_the_scraping(
-    harness: Harness, eventually: Eventually
-) -> None:
+def test_an_outcome_nobody_could_take_does_not_end_the_scraping(harness: Harness) -> None:
     harness.refuses = "a"
     harness.start(FakeScraper("a"), FakeScraper("b"), concurrent=2)
-    eventually(lambda: harness.outcomes["a"] >= 5, "more refusals than there are threads")
+    wait_until(lambda: harness.outcomes["a"] >= 5, "more refusals than there are threads")
     before = harness.outcomes["b"]
-    eventually(lambda: harness.outcomes["b"] >= before + 5, "the other is scraped on")
+    wait_until(lambda: harness.outcomes["b"] >= before + 5, "the other is scraped on")

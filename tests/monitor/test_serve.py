@@ -21,6 +21,7 @@ import pytest
 import urllib3
 from click.testing import CliRunner
 from mounts import unmount
+from patience import wait_until
 from ports import free_port
 from ses.demo.exporter import exporter_options
 from smed_monitor.cli import main
@@ -62,7 +63,7 @@ class Served:
 
 
 @pytest.fixture
-def serve(tmp_path: Path, eventually: Eventually) -> Iterator[Callable[..., Served]]:
+def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """Start a monitor of the given element -> mount point at one exporter."""
     started: list[Served] = []
 
@@ -78,7 +79,7 @@ def serve(tmp_path: Path, eventually: Eventually) -> Iterator[Callable[..., Serv
         )
         served = Served(config, tmp_path / "serve.log")
         started.append(served)
-        eventually(served.listening, "the monitor listens")
+        wait_until(served.listening, "the monitor listens")
         return served
 
     yield start
@@ -88,7 +89,7 @@ def serve(tmp_path: Path, eventually: Eventually) -> Iterator[Callable[..., Serv
 
 
 @pytest.fixture
-def node_exporter(eventually: Eventually, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def node_exporter(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Start Debian's node_exporter on a port; the caller may kill and start it again."""
     if NODE_EXPORTER is None:
         pytest.skip("prometheus-node-exporter is not installed")
@@ -97,7 +98,7 @@ def node_exporter(eventually: Eventually, tmp_path: Path) -> Iterator[Callable[.
     def start(port: int) -> subprocess.Popen[bytes]:
         command = [str(NODE_EXPORTER), f"--web.listen-address=127.0.0.1:{port}", *exporter_options(tmp_path)]
         started.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
-        eventually(lambda: answers(port), "node_exporter answers")
+        wait_until(lambda: answers(port), "node_exporter answers")
         return started[-1]
 
     yield start
@@ -145,11 +146,11 @@ def write(directory: Path, mebibytes: int) -> None:
 
 @pytest.mark.root
 def test_writing_to_a_loop_device_moves_its_write_rate_and_free_space(
-    serve: Any, node_exporter: Any, port: int, branch: Path, eventually: Eventually
+    serve: Any, node_exporter: Any, port: int, branch: Path
 ) -> None:
     node_exporter(port)
     monitor = serve(f"http://127.0.0.1:{port}/metrics", b1=branch)
-    eventually(lambda: monitor.element("b1")["write_bytes_per_second"]["current"] is not None, "two samples")
+    wait_until(lambda: monitor.element("b1")["write_bytes_per_second"]["current"] is not None, "two samples")
     before = monitor.element("b1")
     assert before["state"] == "ok"
     assert 50e6 < before["size_bytes"] < 64 * 2**20
@@ -162,66 +163,66 @@ def test_writing_to_a_loop_device_moves_its_write_rate_and_free_space(
     def written() -> float:
         return float(before["free_bytes"] - monitor.element("b1")["free_bytes"])
 
-    eventually(lambda: written() >= 16 * 2**20, "the write shows in the free space")
+    wait_until(lambda: written() >= 16 * 2**20, "the write shows in the free space")
     assert written() < 17 * 2**20
 
     def moves() -> bool:
         write(branch, 16)  # again: two seconds may pass unseen
         return rate() > 1e6
 
-    eventually(moves, "the write shows in the current rate")
+    wait_until(moves, "the write shows in the current rate")
     assert monitor.element("b1")["write_bytes_per_second"]["average"] > 0
-    eventually(lambda: rate() < 1e5, "an idle element's current rate falls")
+    wait_until(lambda: rate() < 1e5, "an idle element's current rate falls")
     assert monitor.element("b1")["state"] == "ok"
 
 
 @pytest.mark.root
 def test_an_unmounted_element_is_missing_and_comes_back(
-    serve: Any, node_exporter: Any, port: int, branch: Path, eventually: Eventually
+    serve: Any, node_exporter: Any, port: int, branch: Path
 ) -> None:
     node_exporter(port)
     monitor = serve(f"http://127.0.0.1:{port}/metrics", b1=branch)
-    eventually(lambda: monitor.element("b1")["state"] == "ok", "it is seen")
+    wait_until(lambda: monitor.element("b1")["state"] == "ok", "it is seen")
     unmount(branch)
-    eventually(lambda: monitor.element("b1")["state"] == "missing", "it is missed")
+    wait_until(lambda: monitor.element("b1")["state"] == "missing", "it is missed")
     assert "reports no file system at" in monitor.element("b1")["detail"]
     assert monitor.element("b1")["free_bytes"] is None
     subprocess.run(["mount", "-o", "loop", branch.with_suffix(".img"), branch], check=True)
-    eventually(lambda: monitor.element("b1")["state"] == "ok", "it is back")
+    wait_until(lambda: monitor.element("b1")["state"] == "ok", "it is back")
 
 
 @pytest.mark.root
 def test_a_dead_exporter_makes_elements_stale_and_a_restarted_one_makes_them_ok(
-    serve: Any, node_exporter: Any, port: int, branch: Path, eventually: Eventually
+    serve: Any, node_exporter: Any, port: int, branch: Path
 ) -> None:
     exporter = node_exporter(port)
     monitor = serve(f"http://127.0.0.1:{port}/metrics", stale_after=1.0, b1=branch)
-    eventually(lambda: monitor.element("b1")["state"] == "ok", "the file system is seen")
+    wait_until(lambda: monitor.element("b1")["state"] == "ok", "the file system is seen")
     kept = monitor.element("b1")["size_bytes"]
     exporter.kill()
     exporter.wait()
-    eventually(lambda: monitor.element("b1")["state"] == "stale", "it goes stale")
+    wait_until(lambda: monitor.element("b1")["state"] == "stale", "it goes stale")
     stale = monitor.element("b1")
     assert stale["age_seconds"] > 1.0
     assert stale["size_bytes"] == kept
-    eventually(lambda: "Connection refused" in monitor.element("b1")["detail"], "it says why")
+    wait_until(lambda: "Connection refused" in monitor.element("b1")["detail"], "it says why")
     stale = monitor.element("b1")
     node_exporter(port)
-    eventually(lambda: monitor.element("b1")["state"] == "ok", "it recovers")
+    wait_until(lambda: monitor.element("b1")["state"] == "ok", "it recovers")
 
     def said() -> list[str]:
         return [event["event"] for event in monitor.events()]
 
-    eventually(lambda: "target-recovered" in said(), "it is said")
+    wait_until(lambda: "target-recovered" in said(), "it is said")
     assert said().index("target-failed") < said().index("target-recovered")
 
 
 def test_long_waits_do_not_hold_up_other_questions_and_end_when_it_stops(
-    serve: Any, exporter: Any, answer_whole: Any, page: Any, eventually: Eventually
+    serve: Any, exporter: Any, answer_whole: Any, page: Any
 ) -> None:
     exporter.answer = answer_whole(page("before"))
     monitor = serve(exporter.url, interval=3600, b1="/srv/qstorman/b1")
-    eventually(lambda: monitor.element("b1")["state"] == "ok", "the only scrape for an hour")
+    wait_until(lambda: monitor.element("b1")["state"] == "ok", "the only scrape for an hour")
     sequence = monitor.get("/v1/observations")["sequence"]
     ended: list[Any] = []
 
@@ -253,9 +254,7 @@ def test_long_waits_do_not_hold_up_other_questions_and_end_when_it_stops(
     assert monitor.events()[-1]["event"] == "stopped"
 
 
-def test_history_survives_a_restart(
-    tmp_path: Path, exporter: Any, answer_whole: Any, page: Any, eventually: Eventually
-) -> None:
+def test_history_survives_a_restart(tmp_path: Path, exporter: Any, answer_whole: Any, page: Any) -> None:
     exporter.answer = answer_whole(page("before"))
     config, state = tmp_path / "smed.toml", tmp_path / "state"
     state.mkdir()
@@ -269,7 +268,7 @@ def test_history_survives_a_restart(
 
     def run(name: str) -> Served:
         served = Served(config, tmp_path / name, "--state-dir", str(state))
-        eventually(served.listening, "the monitor listens")
+        wait_until(served.listening, "the monitor listens")
         return served
 
     def times(served: Served) -> list[float]:
@@ -278,7 +277,7 @@ def test_history_survives_a_restart(
         return [point["at"] for point in answer["points"]]
 
     first = run("first.log")
-    eventually(lambda: len(times(first)) >= 2, "two points are recorded")
+    wait_until(lambda: len(times(first)) >= 2, "two points are recorded")
     before = times(first)
     assert first.stop() == 0
     second = run("second.log")
@@ -286,7 +285,7 @@ def test_history_survives_a_restart(
         assert times(second)[:2] == before[:2]
         assert "state-taken-up" in [event["event"] for event in second.events()]
         (state / "monitor.state").write_bytes(b"torn")
-        eventually(lambda: len(times(second)) > len(before), "it goes on")
+        wait_until(lambda: len(times(second)) > len(before), "it goes on")
     finally:
         assert second.stop() == 0
     assert (state / "monitor.state").stat().st_size > 100

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from patience import wait_until
 from ses.near.execution import connection, frames, runner
 from ses.near.execution.connection import Connection, LostError, NotStartedError
 from ses.near.execution.conversation import Conversation
@@ -205,17 +206,10 @@ def test_a_node_that_talks_before_the_runner_is_shown():
 
 def test_a_connection_that_ends_ends_the_program(anywhere):
     conversation, thread, _ = waiting_run(anywhere([*SH, "echo ready; exec sleep 611"]), b"ready")
-    until(sleeping)  # the shell becomes it a moment after it was ready
+    wait_until(sleeping)  # the shell becomes it a moment after it was ready
     conversation.end()
     thread.join(60)
-    until(lambda: not sleeping())
-
-
-def until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not sleeping())
 
 
 def sleeping():
@@ -235,7 +229,7 @@ def test_a_runner_that_is_told_to_end_ends_its_program(there, tmp_path):
     os.kill(runner, signal.SIGTERM)
     thread.join(60)
     assert [type(one) for one in said] == [LostError]
-    until(lambda: not Path(f"/proc/{program}").exists())
+    wait_until(lambda: not Path(f"/proc/{program}").exists())
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 3, 7, 64, 5000])
@@ -323,7 +317,7 @@ def test_what_does_not_answer_is_ended_with_all_it_started(there, tmp_path):
 
     thread = threading.Thread(target=hold)
     thread.start()
-    until((tmp_path / "waits").exists)
+    wait_until((tmp_path / "waits").exists)
     conversation.end()
     thread.join(60)
     assert ended == [True]

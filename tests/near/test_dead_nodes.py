@@ -9,10 +9,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from patience import wait_until
 from ses.commands.near.signals import interruptible
 from ses.near.execution import watch
 from ses.near.execution.connection import Connection
@@ -24,13 +25,6 @@ from sshd import Sshd
 SES = Path(sys.executable).parent / "ses"
 RATES = ("--disk-rate", "500MB/s", "--link-rate", "1kB/s")
 PATIENCE = 60.0
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def parent(pid: int) -> int:
@@ -141,7 +135,7 @@ def test_signal_ends_a_trial_on_a_dead_node(node, capsys):
 def test_signal_ends_map_near_on_a_dead_node(node):
     way = ("--held", "*=endpoint", "--executor", "ssh", "--rsh", node.rsh, *RATES, "--no-sample")
     running = start(node.file.parent, "map-near", *way, node.file, "--", "sh", "-c", node.script, "{}")
-    until(lambda: any(node.file.parent.glob("ses-map-near-*/*")))
+    wait_until(lambda: any(node.file.parent.glob("ses-map-near-*/*")))
     node.die()
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=PATIENCE)
@@ -161,7 +155,7 @@ def test_second_interrupt_ends_it_at_once_and_the_program_too_where_its_node_liv
     _, said = running.communicate(timeout=PATIENCE)
     assert said == f"run-near: It was interrupted again. sh may still run on endpoint (process {program}).\n"
     assert running.returncode == 130
-    until(lambda: not Path(f"/proc/{program}").exists())
+    wait_until(lambda: not Path(f"/proc/{program}").exists())
 
 
 def test_program_that_takes_its_time_after_a_signal_is_waited_for(tmp_path):
@@ -194,7 +188,7 @@ def test_reader_that_takes_its_time_is_no_dead_node(impatient):
             one.asked(signal.SIGINT)
             time.sleep(impatient)
             assert one.given_up is None
-        until(lambda: one.given_up == signal.SIGINT)
+        wait_until(lambda: one.given_up == signal.SIGINT)
 
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])

@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from patience import wait_until
 from ses.cli import main
 from ses.near.history import Seen, recall, remember
 from ses.near.map_near import run_all
@@ -284,13 +284,13 @@ def test_a_signal_ends_it_all_and_leaves_nothing(data, tmp_path, number, when):
     argv = [SES, "map-near", *options, f"{data}/e*/*.txt", "--", "sh", "-c", program, "{}"]
     environment = {**os.environ, "SES_SERVICE_URL": "http://127.0.0.1:1", "TMPDIR": str(tmp_path)}
     running = subprocess.Popen(argv, env=environment, stderr=subprocess.PIPE)
-    until((tmp_path / "begun").exists)
+    wait_until((tmp_path / "begun").exists)
     running.send_signal(number)
     _, said = running.communicate(timeout=120)
     assert running.returncode == 128 + number, said.decode()
     assert b"Traceback" not in said
     assert list(tmp_path.glob("ses-map-near-*")) == []
-    until(lambda: subprocess.run(["pgrep", "-fx", sleep], capture_output=True).returncode == 1)
+    wait_until(lambda: subprocess.run(["pgrep", "-fx", sleep], capture_output=True).returncode == 1)
 
 
 def test_a_signal_while_its_threads_begin_ends_what_they_started(tmp_path, monkeypatch):
@@ -303,17 +303,10 @@ def test_a_signal_while_its_threads_begin_ends_what_they_started(tmp_path, monke
     def interrupted(self):
         start(self)
         if self.name == "n":
-            until(lambda: (tmp_path / "begun").exists() and (tmp_path / "begun").read_text())
+            wait_until(lambda: (tmp_path / "begun").exists() and (tmp_path / "begun").read_text())
             raise SystemExit(130)
 
     monkeypatch.setattr(threading.Thread, "start", interrupted)
     with pytest.raises(SystemExit):
         run_all(wanted, [task], {"n": 1, HERE: 1}, 0, print, print, lambda _: None)
-    until(lambda: not Path(f"/proc/{(tmp_path / 'begun').read_text().strip()}").exists())
-
-
-def until(condition):
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not Path(f"/proc/{(tmp_path / 'begun').read_text().strip()}").exists())

@@ -5,12 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from patience import wait_until
 from ses.cli import main
 from ses.near import run_near
 from ses.near.history import Seen, recall, remember
@@ -125,7 +125,7 @@ def test_a_signal_reaches_the_program(text, tmp_path, where):
     script = f"trap 'echo caught; exit 3' TERM; : >{tmp_path}/ready; while :; do sleep 0.1; done"
     argv = [SES, "run-near", *PAYS, "--no-sample", "--where", where, text, "--", "sh", "-c", script, "{}"]
     running = subprocess.Popen(argv, stdout=subprocess.PIPE)
-    until((tmp_path / "ready").exists)
+    wait_until((tmp_path / "ready").exists)
     running.send_signal(signal.SIGTERM)
     assert running.communicate(timeout=60)[0] == b"caught\n"
     assert running.returncode == 3
@@ -141,7 +141,7 @@ def unanswered(text, tmp_path):
         argv = [SES, "run-near", *PAYS[:4], "--rsh", waits, *PAYS[6:], "--where", "near", sample, text]
         pipe = subprocess.PIPE
         running = subprocess.Popen([*argv, "--", "cat", "{}"], stdout=pipe, stderr=pipe, env=environment)
-        until((tmp_path / "waits").exists)
+        wait_until((tmp_path / "waits").exists)
         return running
 
     return start
@@ -175,18 +175,11 @@ def test_a_signal_that_is_ignored_stays_so(text, tmp_path, where):
     script = f": >{tmp_path}/ready; until test -e {tmp_path}/go; do sleep 0.05; done; echo done"
     argv = [SES, "run-near", *PAYS, "--no-sample", "--where", where, text, "--", "sh", "-c", script, "{}"]
     running = subprocess.Popen(["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *argv], stdout=subprocess.PIPE)
-    until((tmp_path / "ready").exists)
+    wait_until((tmp_path / "ready").exists)
     running.send_signal(signal.SIGHUP)
     (tmp_path / "go").touch()
     assert running.communicate(timeout=60)[0] == b"done\n"
     assert running.returncode == 0
-
-
-def until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("where", ["near", "here"])

@@ -9,12 +9,12 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from offload_programs import PATIENCE, PLAIN, answers, client, part_of, run
+from patience import wait_until
 from postgresql_server import PostgresServer
 from sshd import Sshd
 
@@ -72,10 +72,11 @@ def test_a_part_ends_with_its_client(prefix: Path) -> None:
     with client(prefix, "stay", "env") as one:
         part = part_of(one)
         one.kill()
-    until = time.monotonic() + PATIENCE
-    while Path(f"/proc/{part}").exists() and "Z" not in Path(f"/proc/{part}/stat").read_text():
-        assert time.monotonic() < until, "the storage part outlives its client"
-        time.sleep(0.01)
+    process = Path(f"/proc/{part}")
+    wait_until(
+        lambda: not process.exists() or "Z" in (process / "stat").read_text(),
+        "the storage part outlives its client",
+    )
 
 
 def test_a_greeting_that_is_not_understood_is_refused(prefix: Path) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from patience import wait_until
 from ports import free_port
 
 SITE = Path(__file__).parents[2] / "ontology" / "examples" / "union-site.ttl"
@@ -183,10 +184,7 @@ class Stack:
     def sampled(self, times: int) -> None:
         """Wait until the service has heard so many more samples of every element."""
         enough = self.monitor.given + times + 1  # who asks for one has heard those before
-        deadline = time.monotonic() + 60
-        while self.monitor.given < enough:
-            assert time.monotonic() < deadline, "the service asks the monitor no more"
-            time.sleep(0.05)
+        wait_until(lambda: self.monitor.given >= enough, "the service asks the monitor no more")
 
     def ended(self, made: dict[str, Any], rate: float) -> None:
         """Announce that a file was closed whose program wrote 1 s at a rate, in bytes per second."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from mergerfs_union import Union
+from patience import wait_until
 
 MOST_SECONDS = 60
 
@@ -58,13 +58,6 @@ def wait_for_all(union: Union, spare: int = 0) -> dict[str, list[int]]:
         assert time.monotonic() < deadline, found
         time.sleep(0.001)
     return found
-
-
-def wait_until(holds: Callable[[], bool], complaint: str) -> None:
-    deadline = time.monotonic() + MOST_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, complaint
-        time.sleep(0.001)
 
 
 def is_gone(pid: int) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 
 from mergerfs_union import Union
+from patience import wait_until
 from preloaded_supervisor import with_preloaded
 from program_ways import Programs
 from supervisors import MOST_SECONDS, wait_for_end
@@ -30,10 +30,9 @@ def test_the_next_call_in_the_same_place_stays_the_worker_s(
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        deadline = time.monotonic() + MOST_SECONDS
-        while not (markers / "answered").exists() and process.poll() is None:
-            assert time.monotonic() < deadline, "it never came to it"
-            time.sleep(0.01)
+        wait_until(
+            lambda: (markers / "answered").exists() or process.poll() is not None, "it never came to it"
+        )
         out, err = process.communicate("end\n", timeout=MOST_SECONDS)
     wait_for_end(union)
     assert (process.returncode, err) == (0, ""), out

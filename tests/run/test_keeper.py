@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from agent_double import CREATED
 from mergerfs_union import Union
+from patience import wait_until
 from preloaded_supervisor import with_preloaded
 from program_ways import Programs
 from supervisors import (
@@ -22,7 +23,6 @@ from supervisors import (
     supervisors,
     wait_for_all,
     wait_for_end,
-    wait_until,
     wait_until_gone,
 )
 

@@ -20,13 +20,13 @@ from pathlib import Path
 import pytest
 from agent_double import CREATED, NOT_MANAGED, UNAVAILABLE, answer
 from mergerfs_union import NOBODY, Union
+from patience import wait_until
 from program_ways import Programs
 from supervisors import (
     MOST_SECONDS,
     has_stopped,
     wait_for_all,
     wait_for_end,
-    wait_until,
     wait_until_gone,
 )
 

@@ -26,8 +26,9 @@ import pytest
 import urllib3
 from click.testing import CliRunner
 from cryptography import x509
+from patience import wait_until
 from ports import free_port
-from service_process import PATIENCE, SITE, until
+from service_process import PATIENCE, SITE
 from ses.cli import main as ses_command
 from ses_listen.tls import FollowedTls, TlsFiles
 from ses_service.commands.main import main as service_command
@@ -147,7 +148,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Parts]:
 
     try:
         for part, process in zip(commands, running, strict=True):
-            until(lambda part=part, process=process: up(part, process))
+            wait_until(lambda part=part, process=process: up(part, process))
         yield made
     finally:
         for process in running:
@@ -181,8 +182,8 @@ def test_the_parts_prove_themselves_to_each_other(parts: Parts) -> None:
     def checks() -> dict[str, bool]:
         return {one["name"]: one["ok"] for one in parts.get("service", "/readyz")["checks"]}
 
-    until(lambda: checks()["monitor"])
-    until(lambda: parts.get("portal", "/readyz")["ready"])
+    wait_until(lambda: checks()["monitor"])
+    wait_until(lambda: parts.get("portal", "/readyz")["ready"])
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -19,12 +19,13 @@ from typing import Any
 
 import pytest
 import urllib3
+from patience import wait_until
 
 sys.path.insert(1, str(Path(__file__).parents[1] / "service"))
 
 from files_opened import announcement, new_ids
 from munged import Munged, running_munged
-from service_process import PATIENCE, SITE, Running, until
+from service_process import PATIENCE, SITE, Running
 from ses_service.security.munge import Munge
 from ses_service.security.sessions import LIFETIME, SessionError, Sessions
 
@@ -192,13 +193,13 @@ def test_a_real_agent_is_believed_also_after_the_service_started_again(site: Sit
     with log.open("wb") as out:
         agent = subprocess.Popen(command, stderr=out)
     try:
-        until(lambda: "service found" in log.read_text())
+        wait_until(lambda: "service found" in log.read_text())
         key = tmp_path / "state" / "session-key"
         assert key.stat().st_mode & 0o777 == 0o600
         key.unlink()  # no session is known by the next
         service.end(signal.SIGKILL)
         service = Running(tmp_path, *options, port=service.port).wait_ready()
-        until(lambda: "service found again" in log.read_text())
+        wait_until(lambda: "service found again" in log.read_text())
     finally:
         service.end()
         agent.terminate()
@@ -214,7 +215,7 @@ def test_an_agent_without_munged_says_what_is_wrong(tmp_path: Path) -> None:
     with log.open("wb") as out:
         agent = subprocess.Popen(command, stderr=out)
     try:
-        until(lambda: "munged of this node makes no credential" in log.read_text())
+        wait_until(lambda: "munged of this node makes no credential" in log.read_text())
     finally:
         agent.terminate()
         agent.wait(PATIENCE)

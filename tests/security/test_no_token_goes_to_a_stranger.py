@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import pytest
 import urllib3
 from click.testing import CliRunner
-from service_process import PATIENCE, SITE, Running, until
+from patience import wait_until
+from service_process import PATIENCE, SITE, Running
 from ses.cli import main as ses_command
 from ses_client import proven
 from ses_client.address import ServiceAddress
@@ -93,7 +94,7 @@ class Agent:
             self.process = subprocess.Popen(command, stderr=log)
 
     def wait_for(self, text: str) -> None:
-        until(lambda: text in self.log.read_text("utf-8") or self.process.poll() is not None)
+        wait_until(lambda: text in self.log.read_text("utf-8") or self.process.poll() is not None)
         assert text in self.log.read_text("utf-8")
 
     def end(self) -> None:
@@ -166,7 +167,7 @@ def test_an_agent_speaks_to_the_user_it_is_told_is_the_service(
 ) -> None:
     url = f"http://127.0.0.1:{thief.where}"
     agents("--service", url, "--token-file", str(token_file(tmp_path)), "--service-user", "65534")
-    until(lambda: SECRET in thief.heard())
+    wait_until(lambda: SECRET in thief.heard())
 
 
 @pytest.mark.parametrize("kind", ["port", "socket"])

@@ -13,11 +13,12 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from patience import wait_until
 from ports import free_port
 
 SECONDS = 60.0
@@ -71,13 +72,6 @@ class Served:
         return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
-def _wait(condition: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
-
-
 @pytest.fixture(scope="module", params=["service", "portal", "monitor"])
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One server that all attacks of this file meet, one after the other."""
@@ -100,7 +94,9 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         )  # fmt: skip
         one = Served(request.param, port, process, folder / "log")
         try:
-            _wait(lambda: process.poll() is not None or one.answers(), "it does not answer", START_SECONDS)
+            wait_until(
+                lambda: process.poll() is not None or one.answers(), "it does not answer", START_SECONDS
+            )
             assert process.poll() is None, one.log.read_text()
             while "READY=1" not in one.told or "WATCHDOG=1" not in one.told:
                 one.told += notices.recv(4096).decode() + "\n"
@@ -216,7 +212,7 @@ def test_clients_that_hang_up_leave_no_traceback(served: Served) -> None:
         connection = served.connect()
         connection.sendall(whole[:length])
         _hang_up(connection, reset=length % 2 == 0)
-    _wait(served.answers, "it answers no more")
+    wait_until(served.answers, "it answers no more")
     text = served.log.read_text()
     assert "Traceback" not in text
     assert "Error handling request" not in text
@@ -237,7 +233,7 @@ def test_it_ends_on_sigterm_while_requests_run_without_end(served: Served) -> No
     try:
         for connection in asking:
             connection.sendall(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
-        _wait(lambda: "a request without end" in served.log.read_text(), "no request began")
+        wait_until(lambda: "a request without end" in served.log.read_text(), "no request began")
         served.process.terminate()
         assert served.process.wait(SECONDS) == 0
     finally:

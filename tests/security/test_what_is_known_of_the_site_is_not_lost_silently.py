@@ -11,7 +11,8 @@ import pytest
 import urllib3
 from click.testing import CliRunner
 from doors import doors, family, knock
-from service_process import SITE, Running, until
+from patience import wait_until
+from service_process import SITE, Running
 from ses_service.commands.main import main
 
 SELECTION = {"subject": {"user": "alice"}}
@@ -52,7 +53,7 @@ def test_an_emptied_store_takes_no_element_away_before_an_administrator_says_so(
     service = start().wait_ready()
     assert service.call("PUT", "/v1/requirements/user/alice", NEED)[0] == 200
     update(service, harm)
-    until(lambda: "0 elements where 8 were known" in degraded(service))
+    wait_until(lambda: "0 elements where 8 were known" in degraded(service))
     assert elements(service) == 8
     assert metric(service) == "0.0"
     answer = service.call("POST", "/v1/selections", SELECTION)[1]
@@ -64,8 +65,8 @@ def test_an_emptied_store_takes_no_element_away_before_an_administrator_says_so(
     assert "0 elements where 8 were known" in degraded(again)
     done = CliRunner().invoke(main, ["accept-smaller-site", f"--state-dir={open_folder / 'state'}"])
     assert done.exit_code == 0, done.output
-    until(lambda: elements(again) == 0)
-    until(lambda: not degraded(again))
+    wait_until(lambda: elements(again) == 0)
+    wait_until(lambda: not degraded(again))
     assert not (open_folder / "state/smaller-site-accepted").exists()
 
 
@@ -73,11 +74,11 @@ def test_requirements_that_are_gone_stay_in_use(start: Callable[..., Running]) -
     service = start().wait_ready()
     for user in ("alice", "bob"):
         assert service.call("PUT", f"/v1/requirements/user/{user}", NEED)[0] == 200
-    until(lambda: not degraded(service))
+    wait_until(lambda: not degraded(service))
     service.end()
     service = start().wait_ready()
     update(service, "CLEAR GRAPH <https://w3id.org/qstorman/graph/requirements>")
-    until(lambda: "0 requirement sets where 2 were known" in degraded(service))
+    wait_until(lambda: "0 requirement sets where 2 were known" in degraded(service))
     assert service.call("POST", "/v1/selections", SELECTION)[1]["requirements"][0]["level"] == "user"
 
 
@@ -102,7 +103,7 @@ def test_a_service_whose_store_does_not_start_serves_what_it_read_last_and_goes_
 ) -> None:
     service = start().wait_ready()
     assert service.call("PUT", "/v1/requirements/user/alice", NEED)[0] == 200
-    until(lambda: service.call("GET", "/v1/requirements/user/alice")[1]["revision"] == 1)
+    wait_until(lambda: service.call("GET", "/v1/requirements/user/alice")[1]["revision"] == 1)
     service.end()
     start().wait_ready().end()  # reads the requirement, which is kept then
     data, whole = open_folder / "state/knowledge/data", open_folder / "whole"
@@ -123,5 +124,5 @@ def test_a_service_whose_store_does_not_start_serves_what_it_read_last_and_goes_
     else:
         shutil.rmtree(data)
     shutil.copytree(whole, data)
-    until(lambda: not degraded(again))
+    wait_until(lambda: not degraded(again))
     assert again.call("PUT", "/v1/requirements/user/alice", NEED)[0] == 200

@@ -8,7 +8,8 @@ from typing import Any
 
 import urllib3
 from files_opened import opened as file_opened
-from service_process import SITE, Running, until
+from patience import wait_until
+from service_process import SITE, Running
 
 
 def options(*more: str) -> tuple[str, ...]:
@@ -79,7 +80,7 @@ class Node:
             self._say(service, [], [])
             return not any(opened or ended for _, opened, ended in self._kept)
 
-        until(is_stored)
+        wait_until(is_stored)
 
     def storm(self, service: Running) -> None:
         """Go on until the service is gone; with nothing new after a while: no more than can be listed."""

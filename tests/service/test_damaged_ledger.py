@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from patience import wait_until
 from prometheus_client.parser import text_string_to_metric_families
-from service_process import SITE, Running, until
+from service_process import SITE, Running
 from ses_service.commands.main import main
 from ses_service.ledger.achieved import Achieved, Judgement, Verdict
 from ses_service.ledger.files import Wanted
@@ -144,7 +145,7 @@ def test_the_service_serves_with_a_new_ledger_and_keeps_the_damaged_one(
     content = file.read_bytes()
     with capture_logs() as logs:
         service = begun(file)
-        until(lambda: metric(service, "ses_database_up") == {"": 1.0})
+        wait_until(lambda: metric(service, "ses_database_up") == {"": 1.0})
     (kept,) = damaged_files(file)
     assert kept.read_bytes() == content
     assert metric(service, "ses_damaged_ledgers") == {"": 1.0}
@@ -158,7 +159,7 @@ def test_the_service_serves_with_a_new_ledger_and_keeps_the_damaged_one(
     (line,) = [one for one in logs if one.get("kept") == str(kept)]
     assert line["log_level"] == "error"
     (new,) = service.open()
-    until(lambda: new in stored(file))
+    wait_until(lambda: new in stored(file))
 
 
 def stored(file: Path) -> dict[str, str]:
@@ -173,7 +174,7 @@ def test_one_that_is_damaged_while_it_is_used_is_written_anew_from_memory(tmp_pa
     file = tmp_path / "ledger.db"
     service = begun(file)
     ids = service.open(20)
-    until(lambda: stored(file).keys() == set(ids))
+    wait_until(lambda: stored(file).keys() == set(ids))
     service.runtime.journal._store.database.close()
     database = Database(sqlite_url(file))
     with database.transaction(reading=True) as connection:
@@ -182,9 +183,9 @@ def test_one_that_is_damaged_while_it_is_used_is_written_anew_from_memory(tmp_pa
     assert pages > 4
     overwritten(file, PAGE, (pages - 1) * PAGE)
     ids += service.open(20)
-    until(lambda: bool(damaged_files(file)))
-    until(lambda: metric(service, "ses_database_up") == {"": 1.0})
-    until(lambda: stored(file).keys() == set(ids))
+    wait_until(lambda: bool(damaged_files(file)))
+    wait_until(lambda: metric(service, "ses_database_up") == {"": 1.0})
+    wait_until(lambda: stored(file).keys() == set(ids))
 
 
 def test_an_empty_file_is_a_ledger_that_was_never_written(tmp_path: Path, begun: Any) -> None:
@@ -227,7 +228,7 @@ def test_a_disk_that_damages_every_file_is_not_filled_with_them(tmp_path: Path, 
         Path(f"{file}-damaged-2026010{number}T000000Z").touch()
     file.write_bytes(b"no database" * PAGE)
     service = begun(file)
-    until(lambda: "look at the disk" in service.runtime.journal.status.detail)
+    wait_until(lambda: "look at the disk" in service.runtime.journal.status.detail)
     assert file.read_bytes() == b"no database" * PAGE
     assert len(damaged_files(file)) == MOST
     assert service.open(), "the ledger goes on in memory"
@@ -320,7 +321,7 @@ def test_at_three_in_the_morning(tmp_path: Path) -> None:
     options = ("--trust-loopback", f"--site={SITE}")
     service = Running(tmp_path, *options).wait_ready()
     try:
-        until(
+        wait_until(
             lambda: any(
                 one["name"] == "damaged-ledger" for one in service.call("GET", "/readyz")[1]["checks"]
             )
@@ -335,7 +336,7 @@ def test_at_three_in_the_morning(tmp_path: Path) -> None:
     service = Running(tmp_path, *options).wait_ready()
     try:
         (one, *_) = PLACED
-        until(lambda: service.call("GET", f"/v1/placements/{one}")[0] == 200)
+        wait_until(lambda: service.call("GET", f"/v1/placements/{one}")[0] == 200)
         answer = service.call("GET", "/readyz")[1]
         assert not [one for one in answer["checks"] if one["name"] == "damaged-ledger"]
     finally:

@@ -12,7 +12,8 @@ from typing import Any
 import mounts
 import pytest
 from announcing_node import AT_ONCE, Node, carried, check_of, options, placements
-from service_process import Running, until
+from patience import wait_until
+from service_process import Running
 from ses_service.store.database import Database, sqlite_url
 from written_here import stored_in
 
@@ -33,7 +34,7 @@ def test_killed_in_a_storm_nothing_acknowledged_is_lost_and_nothing_counts_twice
 
     def begun() -> Running:
         service = Running(tmp_path, *options(*own)).wait_ready()
-        until(lambda: check_of(service, "database")["ok"])
+        wait_until(lambda: check_of(service, "database")["ok"])
         return service
 
     nodes = [Node("n1"), Node("n2")]
@@ -43,7 +44,7 @@ def test_killed_in_a_storm_nothing_acknowledged_is_lost_and_nothing_counts_twice
         for storm in storms:
             storm.start()
         try:
-            until(lambda wanted=wanted: all(node.answers >= wanted for node in nodes))
+            wait_until(lambda wanted=wanted: all(node.answers >= wanted for node in nodes))
         finally:
             service.end(signal.SIGKILL)
             for storm in storms:
@@ -53,7 +54,7 @@ def test_killed_in_a_storm_nothing_acknowledged_is_lost_and_nothing_counts_twice
         is_open, is_ended = placements(service, "open"), placements(service, "ended")
         assert len(is_open) == len(set(is_open))
         assert not set(is_open) & set(is_ended)
-        until(lambda: carried(service) == len(is_open))
+        wait_until(lambda: carried(service) == len(is_open))
         for node in nodes:
             node.settle(service)
         is_open, is_ended = placements(service, "open"), placements(service, "ended")
@@ -82,12 +83,12 @@ def test_a_writer_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     service = Running(tmp_path, *options()).wait_ready()
     node = Node("n1")
     try:
-        until(lambda: check_of(service, "database")["ok"])
+        wait_until(lambda: check_of(service, "database")["ok"])
         node.announce(service, node.begin(), [])
         (before,) = writers_of(service)
         os.kill(before, signal.SIGKILL)
         node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
-        until(lambda: check_of(service, "database")["ok"] and writers_of(service) not in ([], [before]))
+        wait_until(lambda: check_of(service, "database")["ok"] and writers_of(service) not in ([], [before]))
         node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
         node.settle(service)
     finally:
@@ -106,7 +107,7 @@ def test_what_was_answered_while_the_database_hung_is_said_again(
     service = Running(tmp_path, *options(*own)).wait_ready()
     node = Node("n1")
     try:
-        until(lambda: check_of(service, "database")["ok"])
+        wait_until(lambda: check_of(service, "database")["ok"])
         node.announce(service, node.begin(), [])
         node.settle(service)
         (writer,) = writers_of(service)
@@ -118,7 +119,7 @@ def test_what_was_answered_while_the_database_hung_is_said_again(
         os.kill(writer, signal.SIGKILL)
     service = Running(tmp_path, *options(*own)).wait_ready()
     try:
-        until(lambda: check_of(service, "database")["ok"])
+        wait_until(lambda: check_of(service, "database")["ok"])
         node.settle(service)
         assert set(placements(service, "open")) == node.open
         assert set(placements(service, "ended")) == node.ended
@@ -155,7 +156,7 @@ def test_a_full_disk_takes_memory_over_a_restart_and_nothing_else(tmp_path: Path
             node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
             return not check_of(service, "database")["ok"]
 
-        until(storing_fails)
+        wait_until(storing_fails)
         assert "full" in check_of(service, "database")["detail"]
         assert service.call("GET", "/readyz")[0] == 200
         notes = service.call("POST", "/v1/selections", {"subject": {"user": "alice"}})[1]["notes"]
@@ -164,7 +165,7 @@ def test_a_full_disk_takes_memory_over_a_restart_and_nothing_else(tmp_path: Path
         assert "ses_database_up 0.0" in metrics
         assert node.open <= set(placements(service, "open")), "the ledger in memory goes on"
         (small_disk / "ballast").unlink()
-        until(lambda: check_of(service, "database")["ok"])
+        wait_until(lambda: check_of(service, "database")["ok"])
         node.settle(service)
     finally:
         service.end(signal.SIGKILL)
@@ -178,19 +179,19 @@ def test_postgresql_may_end_and_come_back(tmp_path: Path, empty: Any) -> None:
     node = Node("n1")
     try:
         node.announce(service, node.begin(), [])
-        until(lambda: set(in_database(empty.url)) == node.open)
+        wait_until(lambda: set(in_database(empty.url)) == node.open)
         empty.stop()
         node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
-        until(lambda: not check_of(service, "database")["ok"])
-        until(lambda: "failed" in check_of(service, "other-services")["detail"])
+        wait_until(lambda: not check_of(service, "database")["ok"])
+        wait_until(lambda: "failed" in check_of(service, "other-services")["detail"])
         node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
         empty.start()
         node.settle(service)
-        until(lambda: bool(check_of(service, "other-services")["ok"]))
+        wait_until(lambda: bool(check_of(service, "other-services")["ok"]))
         assert "Traceback" not in service.log.read_text()
         service.end(signal.SIGKILL)
         service = Running(tmp_path, *options(f"--database-url={empty.url}")).wait_ready()
-        until(lambda: check_of(service, "database")["ok"])
+        wait_until(lambda: check_of(service, "database")["ok"])
         assert set(placements(service, "open")) == node.open
         assert set(placements(service, "ended")) == node.ended
     finally:
@@ -202,15 +203,15 @@ def test_postgresql_that_hangs_is_said_to_be_away_and_gets_what_it_missed(tmp_pa
     node = Node("n1")
     try:
         node.announce(service, node.begin(), [])
-        until(lambda: set(in_database(empty.url)) == node.open)
+        wait_until(lambda: set(in_database(empty.url)) == node.open)
         with empty.hanging():
             node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
             assert service.call("GET", "/v1/files")[0] in (200, 503), "who reads does not wait for it"
-            until(lambda: not check_of(service, "database")["ok"])
+            wait_until(lambda: not check_of(service, "database")["ok"])
             notes = service.call("POST", "/v1/selections", {"subject": {"user": "alice"}})[1]["notes"]
             assert any("memory only" in note for note in notes)
         node.settle(service)
-        until(lambda: bool(check_of(service, "database")["ok"]))
+        wait_until(lambda: bool(check_of(service, "database")["ok"]))
     finally:
         service.end()
     stored = in_database(empty.url)

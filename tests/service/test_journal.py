@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from files_opened import decision, new_ids
 from files_opened import opened as file_opened
-from service_process import until
+from patience import wait_until
 from ses_service.http.edge import Edge
 from ses_service.model.policies import Policies
 from ses_service.process import readiness as readiness_module
@@ -85,7 +85,7 @@ class Stored:
         """Announce, and wait until it is stored if the database answers."""
         taken, number = self.say(**said), self.number
         if self.store.away is None:
-            until(lambda: self.say()["stored"] >= number)
+            wait_until(lambda: self.say()["stored"] >= number)
         return taken
 
     def say(self, **said: Any) -> Any:
@@ -128,7 +128,7 @@ def test_an_answer_waits_for_nothing_and_says_up_to_which_announcement_all_is_st
     assert stored.say()["stored"] < number
     assert second not in stored.in_database() or stored.in_database()[second] == "open"
     stored.store.slow.set()
-    until(lambda: stored.say()["stored"] >= number)
+    wait_until(lambda: stored.say()["stored"] >= number)
     assert stored.in_database() == {first: "open", second: "ended"}
 
 
@@ -138,10 +138,10 @@ def test_what_a_database_that_is_away_lacks_is_not_said_to_be_stored(stored: Sto
     stored.store.away = "gone"
     stored.say(ended=[closed(one, 7)])
     number = stored.number
-    until(lambda: not stored.journal.status.ok)
+    wait_until(lambda: not stored.journal.status.ok)
     assert stored.say()["stored"] < number
     stored.store.away = None
-    until(lambda: stored.say()["stored"] >= number)
+    wait_until(lambda: stored.say()["stored"] >= number)
     assert stored.in_database() == {one: "ended"}
 
 
@@ -191,7 +191,7 @@ def test_many_changes_make_few_transactions(stored: Stored) -> None:
 def test_without_the_database_everything_goes_on_and_it_is_said(stored: Stored) -> None:
     stored.store.away = "disk is full"
     (one,) = stored.open()
-    until(lambda: not stored.journal.status.ok)
+    wait_until(lambda: not stored.journal.status.ok)
     stored.announce(opened=[opened(one)])
     ready = stored.service.get("/readyz")
     checks = {check["name"]: check for check in ready.get_json()["checks"]}
@@ -214,21 +214,21 @@ def test_a_database_that_takes_long_is_said_to(stored: Stored, monkeypatch: pyte
     monkeypatch.setattr(readiness_module, "_SLOW", 0.1)
     stored.store.slow.clear()
     stored.open()
-    until(lambda: not check()["ok"])
+    wait_until(lambda: not check()["ok"])
     assert "is not stored yet" in check()["detail"]
     stored.store.slow.set()
-    until(lambda: bool(check()["ok"]))
+    wait_until(lambda: bool(check()["ok"]))
 
 
 def test_when_the_database_answers_again_nothing_is_missing(stored: Stored) -> None:
     kept, gone = stored.open(2)
-    until(lambda: len(stored.in_database()) == 2)
+    wait_until(lambda: len(stored.in_database()) == 2)
     stored.store.away = "disk is full"
     (late,) = stored.open()
     stored.announce(opened=[opened(kept)], ended=[closed(gone, 7)])
-    until(lambda: not stored.journal.status.ok)
+    wait_until(lambda: not stored.journal.status.ok)
     stored.store.away = None
-    until(lambda: stored.journal.status.ok)
+    wait_until(lambda: stored.journal.status.ok)
     assert stored.in_database() == {kept: "open", gone: "ended", late: "open"}
     assert stored.store.whole == 0
     assert "ses_database_up 1.0" in stored.service.get("/metrics").get_data(as_text=True)
@@ -241,22 +241,22 @@ def test_when_too_much_waits_everything_is_written_anew(
 ) -> None:
     monkeypatch.setattr(journal_module, "MOST_WAITING", 10)
     first = stored.open(5)
-    until(lambda: len(stored.in_database()) == 5)
+    wait_until(lambda: len(stored.in_database()) == 5)
     stored.store.away = "disk is full"
     second = stored.open(100)
-    until(lambda: stored.journal.status.failures >= 2 and stored.journal.status.waiting <= 10)
+    wait_until(lambda: stored.journal.status.failures >= 2 and stored.journal.status.waiting <= 10)
     stored.store.away = None
-    until(lambda: stored.journal.status.ok)
+    wait_until(lambda: stored.journal.status.ok)
     assert stored.store.whole == 1
     assert set(stored.in_database()) == {*first, *second}
 
 
 def test_a_database_emptied_meanwhile_gets_everything(stored: Stored) -> None:
     ids = stored.open(5)
-    until(lambda: len(stored.in_database()) == 5)
+    wait_until(lambda: len(stored.in_database()) == 5)
     stored.store.away = "gone"
     stored.open(1)
-    until(lambda: not stored.journal.status.ok)
+    wait_until(lambda: not stored.journal.status.ok)
     with stored.store.database.transaction() as connection:
         for table in (
             "ses_placement",
@@ -269,7 +269,7 @@ def test_a_database_emptied_meanwhile_gets_everything(stored: Stored) -> None:
         ):
             connection.exec_driver_sql(f"drop table {table}")
     stored.store.away = None
-    until(lambda: stored.journal.status.ok)
+    wait_until(lambda: stored.journal.status.ok)
     assert set(ids) < set(stored.in_database())
 
 
@@ -294,7 +294,7 @@ def test_what_changes_while_others_are_taken_is_written_once(
     monkeypatch.setattr(ledger, "drain_placements", drain_and_change)
     monkeypatch.setattr(stored.store, "write", noted)
     ids = stored.open(3)
-    until(lambda: set(ids) <= set(stored.in_database()))
+    wait_until(lambda: set(ids) <= set(stored.in_database()))
     assert len(taken) == 4, "one was taken again"
     assert sorted(written) == sorted(ids)
 
@@ -304,9 +304,9 @@ def test_a_failure_is_logged_once(stored: Stored, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(journal_module, "_log", log)
     stored.store.away = "disk is full"
     stored.open()
-    until(lambda: stored.journal.status.failures >= 3)
+    wait_until(lambda: stored.journal.status.failures >= 3)
     stored.store.away = None
-    until(lambda: stored.journal.status.ok)
+    wait_until(lambda: stored.journal.status.ok)
     assert [call.args for call in log.calls] == [
         ("database failed; the ledger is in memory only",),
         ("database answers again",),
@@ -325,7 +325,7 @@ def test_a_database_that_answers_later_gives_what_it_held_and_gets_what_is_new(
     (later,) = again.open()
     assert not again.journal.status.ok
     again.store.away = None
-    until(lambda: again.journal.status.ok)
+    wait_until(lambda: again.journal.status.ok)
     assert again.in_database() == {before: "open", later: "open"}
     assert again.state.placement(before).state == "open"
     again.journal.stop()
@@ -363,7 +363,7 @@ def test_a_file_whose_end_was_told_while_the_database_was_away_does_not_stay_ope
     )
     assert told["unknown"] == [missed]
     again.store.away = None
-    until(lambda: again.journal.status.ok)
+    wait_until(lambda: again.journal.status.ok)
     assert again.state.placement(missed).state == "open"
     assert [one["placement_id"] for one in again.announce()["open"]] == [missed], "its node is asked"
     for _ in range(10):
@@ -388,19 +388,19 @@ def test_what_ended_while_the_database_was_away_is_stored_though_memory_keeps_le
 
     stored.store.slow.clear()
     end(*ids[:5])
-    until(lambda: stored.store.writing)
+    wait_until(lambda: stored.store.writing)
     end(*ids[5:10])
     stored.store.away = "disk full"
     stored.store.slow.set()
-    until(lambda: not stored.journal.status.ok)
+    wait_until(lambda: not stored.journal.status.ok)
     end(*ids[10:14])
     stored.store.away = None
-    until(lambda: stored.journal.status.ok)
+    wait_until(lambda: stored.journal.status.ok)
     stored.announce()
     listed = stored.service.get("/v1/files?state=ended").get_json()["files"]
     assert sorted(one["placement_id"] for one in listed) == sorted(ids[:14])
     end(ids[14])
-    until(lambda: len(stored.in_database()) == 2)
+    wait_until(lambda: len(stored.in_database()) == 2)
     stored.journal.stop()
     database.close()
 
@@ -488,7 +488,7 @@ def test_a_second_service_on_a_database_says_so_and_takes_over(
     assert second.in_database() == {before: "open"}
     stored.journal.stop()
     stored.store.database.close()
-    until(lambda: second.journal.status.ok)
+    wait_until(lambda: second.journal.status.ok)
     assert second.in_database() == {before: "open", own: "open"}
     assert second.state.placement(before).state == "open"
     second.journal.stop()

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from directory_server import BASE, GROUPS, PASSWORD, PEOPLE, READER, DirectoryServer, group
-from service_process import SITE, Running, until
+from patience import wait_until
+from service_process import SITE, Running
 from ses_service.members import memberships
 from ses_service.members.directory import DirectoryError
 from ses_service.members.members_file import Directory, MembersFile, read_members_file
@@ -227,7 +228,7 @@ def test_a_decision_never_waits_for_the_directory(
         assert service.post("/v1/selections", {"subject": {"user": "carol"}}).status_code == 200
         generation = needs_of_carol(service)
         go.set()
-        until(lambda: service.get(asked).get_json()["subject"]["vo"] == "physics")
+        wait_until(lambda: service.get(asked).get_json()["subject"]["vo"] == "physics")
         found = service.get(asked).get_json()
         assert found["vo_from"] == "LDAP group cn=phys,ou=groups"
         assert [one["level"] for one in found["requirements"]] == ["vo"]
@@ -280,13 +281,13 @@ def test_a_service_follows_a_real_directory_and_survives_it(tmp_path: Path) -> N
     try:
         service = Running(tmp_path, *options).wait_ready()
         try:
-            until(lambda: vo_of(service, "alice") == "materials")
+            wait_until(lambda: vo_of(service, "alice") == "materials")
             assert vo_of(service, "erin") is None
             server.change(listed("erin"))
-            until(lambda: vo_of(service, "erin") == "materials")
+            wait_until(lambda: vo_of(service, "erin") == "materials")
             assert vo_of(service, "alice") is None
             server.stop()
-            until(lambda: not directory_ok(service))
+            wait_until(lambda: not directory_ok(service))
             assert vo_of(service, "erin") == "materials"
             assert service.call("GET", "/readyz")[0] == 200
         finally:
@@ -295,7 +296,7 @@ def test_a_service_follows_a_real_directory_and_survives_it(tmp_path: Path) -> N
         try:
             assert vo_of(service, "erin") == "materials", "known from before"
             server.start()
-            until(lambda: directory_ok(service))
+            wait_until(lambda: directory_ok(service))
         finally:
             service.end()
     finally:

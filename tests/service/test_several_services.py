@@ -14,7 +14,8 @@ import pytest
 from announcing_node import Node, carried, check_of, options, placements
 from files_opened import decision
 from files_opened import opened as file_opened
-from service_process import Running, until
+from patience import wait_until
+from service_process import Running
 
 KNOWN_AGAIN = 5.0  # seconds; a busy machine may make some rounds slow, but not all
 
@@ -38,7 +39,9 @@ class Site:
         first, second = self.begin(), self.begin()
         for one in (first, second):
             one.wait_ready()
-            until(lambda one=one: check_of(one, "database")["ok"] and check_of(one, "other-services")["ok"])
+            wait_until(
+                lambda one=one: check_of(one, "database")["ok"] and check_of(one, "other-services")["ok"]
+            )
         return first, second
 
     def end(self) -> None:
@@ -85,7 +88,7 @@ def speaking(*nodes: tuple[Node, Running], holds: Callable[[], bool]) -> None:
             node.announce(service, [], [])
         return holds()
 
-    until(now)
+    wait_until(now)
 
 
 def test_what_one_carries_the_other_counts_lists_and_explains(pair: tuple[Running, Running]) -> None:
@@ -117,14 +120,14 @@ def test_what_one_carries_the_other_counts_lists_and_explains(pair: tuple[Runnin
     for each, service in everybody:
         each.announce(service, [], sorted(each.open))
     speaking(*everybody, holds=lambda: carried(first) == carried(second) == 0)
-    until(lambda: second.call("GET", f"/v1/files/{told}")[1].get("ended_at") is not None)
+    wait_until(lambda: second.call("GET", f"/v1/files/{told}")[1].get("ended_at") is not None)
     assert second.call("GET", f"/v1/files/{told}")[1] == first.call("GET", f"/v1/files/{told}")[1]
 
     def sizes(service: Running) -> set[tuple[str, int, float]]:
         listed = service.call("GET", "/v1/sizes?user=alice")[1]["sizes"]
         return {(one["pattern"], one["count"], one["median_bytes"]) for one in listed}
 
-    until(lambda: max(count for _, count, _ in sizes(second)) == 29 and sizes(first) == sizes(second))
+    wait_until(lambda: max(count for _, count, _ in sizes(second)) == 29 and sizes(first) == sizes(second))
 
 
 def test_a_node_that_goes_over_is_counted_once_and_ends_at_the_other(pair: tuple[Running, Running]) -> None:
@@ -146,7 +149,7 @@ def test_a_node_that_goes_over_is_counted_once_and_ends_at_the_other(pair: tuple
     assert carried(first) == carried(second) == 21
     node.announce(second, [], [told, *sorted(node.open)[:5]])
     speaking((node, second), holds=lambda: carried(first) == carried(second) == 21 - len(node.ended))
-    until(lambda: explained(first, told)["state"] == "ended")
+    wait_until(lambda: explained(first, told)["state"] == "ended")
     for service in pair:
         after = explained(service, told)
         same = {key: one for key, one in before.items() if after[key] == one}
@@ -176,7 +179,7 @@ def test_the_database_is_killed_and_comes_back(site: Site, pair: tuple[Running, 
     site.server.stop()
     try:
         for one in pair:
-            until(lambda one=one: not check_of(one, "other-services")["ok"])
+            wait_until(lambda one=one: not check_of(one, "other-services")["ok"])
         node.announce(first, node.begin(10), sorted(node.open)[:5])
         other.announce(second, other.begin(4), [])
         assert own(first) == 15, "nobody waits for the database"
@@ -253,7 +256,7 @@ def test_one_is_killed_under_load_and_nothing_is_lost_or_counted_twice(
     for storm in storms:
         storm.start()
     try:
-        until(lambda: all(node.answers >= 4 for node in nodes))
+        wait_until(lambda: all(node.answers >= 4 for node in nodes))
     finally:
         first.end(signal.SIGKILL)
         for storm in storms:
@@ -315,5 +318,5 @@ def test_who_begins_when_all_others_are_gone_takes_over_what_they_left(site: Sit
     other.settle(second)
     site.end()
     again = site.begin().wait_ready()
-    until(lambda: check_of(again, "database")["ok"])
+    wait_until(lambda: check_of(again, "database")["ok"])
     assert {*node.open, *other.open} <= set(placements(again, "open"))

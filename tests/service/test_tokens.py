@@ -16,7 +16,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from issuer_standin import AUDIENCE, IssuerStandIn
-from service_process import SITE, Running, until
+from patience import wait_until
+from service_process import SITE, Running
 from ses_service.members.issuer import IssuerError, Keys, fetch_keys
 from ses_service.members.members_file import Issuer, MembersFile, read_members_file
 from ses_service.members.memberships import Memberships
@@ -326,11 +327,11 @@ def test_a_service_reads_the_keys_and_goes_on_without_the_issuer(
 
     try:
         service.wait_ready()
-        until(issuer_ok)
+        wait_until(issuer_ok)
         token = issuer.token(groups="/materials")
         assert service.call("GET", asked, token=token)[1]["subject"]["vo"] == "materials"
         issuer.stop()
-        until(lambda: not issuer_ok())
+        wait_until(lambda: not issuer_ok())
         assert service.call("GET", asked, token=token)[0] == 200
         assert service.call("GET", asked)[0] == 401
         assert service.call("GET", "/readyz")[0] == 200

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from service_process import until
+from patience import wait_until
 from ses_service.ledger.placement import Basis, Candidate, Placement, Prediction
 from ses_service.ledger.size_history import SizeHistory, keys_of
 from ses_service.model.entities import Element, Kind, Subject
@@ -104,7 +104,7 @@ def test_a_writer_that_is_killed_is_replaced_and_its_tables_are_ours(apart: Apar
     apart.store.write(written(placement(1)))
     killed = apart.process
     os.kill(killed, signal.SIGKILL)
-    until(lambda: gone(killed))
+    wait_until(lambda: gone(killed))
     with pytest.raises(DatabaseError, match="process that writes it ended"):
         apart.store.write(written(placement(2)))
     with pytest.raises(DatabaseError, match="does not run"):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 
 import pytest
 from click.testing import CliRunner, Result
+from patience import wait_until
 from ses.cli import main
 from ses.share import Model, Region, regions
 
@@ -26,10 +26,7 @@ def opened_of(name: str) -> int:
 
 
 def wait_until_closed(name: str) -> None:
-    deadline = time.monotonic() + 60
-    while opened_of(name):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: not opened_of(name))
 
 
 def test_value_is_put_and_got_byte_by_byte(ses: Callable[..., Result], name: str) -> None:

@@ -16,11 +16,12 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from munged import running_munged
+from patience import wait_until
 from promises import PROMISES, Promise, is_kept
 from remote_node import BUILD, Agent, agent
 from ses.share import Model, Region, Value
@@ -35,13 +36,6 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's par
 def here(remote: Region) -> str:
     """The region's name on its own node."""
     return remote.name.partition("@")[0]
-
-
-def wait_until(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize(("promise", "model", "weaker"), PROMISES)

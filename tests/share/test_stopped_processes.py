@@ -6,20 +6,18 @@ import contextlib
 import errno
 import mmap
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from patience import wait_until
 from ses.share import Model, Region
 from sharing import Peer, value_of
 
 
 def wait_until_it_stops(peer: Peer) -> None:
-    deadline = time.monotonic() + 60
-    while Path(f"/proc/{peer.process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    stat = Path(f"/proc/{peer.process.pid}/stat")
+    wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
 
 
 @contextlib.contextmanager

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from cluster import SECONDS, Cluster
+from cluster import Cluster
+from patience import wait_until
 from ses_client.answers.reading import JSON
 
 # A file of each rank, open until it is told to go on.  $0: the directory.
@@ -38,13 +38,6 @@ def counted(cluster: Cluster, directory: Path) -> list[JSON]:
     return [one for one in files if (one["path"] or "").startswith(f"{directory}/")]
 
 
-def wait(condition: Callable[[], bool], what: Callable[[], str]) -> None:
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end, what()
-        time.sleep(0.05)
-
-
 def wait_for(cluster: Cluster, directory: Path, count: int) -> list[JSON]:
     """Wait until so many files are really open, and the ledger says just these; returns what it says."""
     files: list[JSON] = []
@@ -54,11 +47,13 @@ def wait_for(cluster: Cluster, directory: Path, count: int) -> list[JSON]:
         files, there = counted(cluster, directory), held(directory)
         return len(there) == count and {one["path"] for one in files} == there
 
-    wait(
+    wait_until(
         lambda: len(held(directory)) == count,
         lambda: f"open are {sorted(held(directory))}, not {count} files; {cluster.logs()}",
     )
     begun = time.monotonic()
-    wait(as_it_is, lambda: f"the ledger has {files}, open are {sorted(held(directory))}; {cluster.logs()}")
+    wait_until(
+        as_it_is, lambda: f"the ledger has {files}, open are {sorted(held(directory))}; {cluster.logs()}"
+    )
     print(f"the ledger says {count} open files {time.monotonic() - begun:.2f} s after it was so")
     return files

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from cluster import SECONDS, Cluster
+from patience import wait_until
 
 NEED = "write>=20MB/s"
 # Holds its file open until it is told to go on: the agent then knows whose it is, however busy the machine.
@@ -49,10 +50,7 @@ def test_a_job_is_summed_up_and_its_record_says_so(cluster: Cluster, directory: 
     record = cluster.work / "jobs" / job
     assert record.read_text() == f"user=0\njob={job}\n"
     cluster.output("scancel", job)
-    end = time.monotonic() + SECONDS
-    while record.exists():
-        assert time.monotonic() < end, f"the record of job {job} outlives it"
-        time.sleep(0.1)
+    wait_until(lambda: not record.exists(), f"the record of job {job} outlives it", SECONDS)
 
 
 def test_a_job_that_is_another_users_gets_no_files_by_its_name(cluster: Cluster, directory: Path) -> None:
@@ -89,10 +87,9 @@ def test_what_a_batch_job_got_is_in_its_record_when_it_has_ended(cluster: Cluste
 
 def test_a_job_that_has_ended_is_not_commented_and_that_is_told(cluster: Cluster, directory: Path) -> None:
     job = submit(cluster, directory, after="true")
-    end = time.monotonic() + SECONDS
-    while "JobState=COMPLETED" not in cluster.output("scontrol", "show", "job", job):
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    wait_until(
+        lambda: "JobState=COMPLETED" in cluster.output("scontrol", "show", "job", job), seconds=SECONDS
+    )
     done = cluster.run("ses", "job", job, "--comment")
     assert done.returncode == 1
     assert "Slurm changes the record of a job only while it runs" in done.stderr

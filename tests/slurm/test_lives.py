@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from cluster import Cluster
-from open_files import HOLD, counted, held, wait, wait_for
+from open_files import HOLD, counted, held, wait_for
+from patience import wait_until
 
 BATCH = ("sbatch", "--parsable", "--output=/dev/null", "--storage=write>=20MB/s")
 RANKS = 64
@@ -41,7 +42,7 @@ def begin_again(cluster: Cluster, job: str) -> None:
             said = time.monotonic()
         return now == "RUNNING"
 
-    wait(runs, lambda: f"{state(cluster, job)}; {cluster.logs()}")
+    wait_until(runs, lambda: f"{state(cluster, job)}; {cluster.logs()}")
 
 
 def test_tasks_of_an_array_end_one_by_one(cluster: Cluster, directory: Path) -> None:
@@ -107,8 +108,8 @@ def test_files_of_a_failed_node_stop_counting_when_it_is_back(cluster: Cluster, 
     wait_for(cluster, directory, 4)
     cluster.fail("n4")
     cluster.output("scontrol", "update", "NodeName=n4", "State=DOWN", "Reason=failed")
-    wait(lambda: not held(directory), lambda: f"still open: {held(directory)}")
-    wait(
+    wait_until(lambda: not held(directory), lambda: f"still open: {held(directory)}")
+    wait_until(
         lambda: {one["node"] for one in counted(cluster, directory)} <= {"n4"},
         lambda: f"files of other nodes still count: {counted(cluster, directory)}",
     )

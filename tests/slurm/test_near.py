@@ -8,12 +8,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from cluster import Cluster
+from patience import wait_until
 from ses.cli import main
 from ses.near.execution import connection, job_array
 from ses.near.execution.connection import LeftError, NotStartedError
@@ -41,13 +41,6 @@ def jobs(state: str = "PENDING,RUNNING,COMPLETING") -> set[str]:
     argv = ["squeue", "-h", "--format=%A", f"--states={state}"]
     asked = subprocess.run(argv, capture_output=True, text=True, check=True)
     return set(asked.stdout.split())
-
-
-def until(condition: Callable[[], bool], cluster: Cluster) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, cluster.logs()
-        time.sleep(0.1)
 
 
 def run(script: str, node: str = NODE, **facts: Limits) -> Run:
@@ -87,10 +80,7 @@ def test_a_signal_reaches_the_task(slurm):
     )
     thread = threading.Thread(target=lambda: ended.append(conversation.hold(ready.append, print, None)))
     thread.start()
-    deadline = time.monotonic() + PATIENCE
-    while not ready:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: ready)
     conversation.signal(signal.SIGINT)
     thread.join(PATIENCE)
     assert [one.status for one in ended] == [4]
@@ -108,7 +98,7 @@ def test_a_signal_ends_the_waiting_for_a_node_that_does_not_answer(slurm, tmp_pa
 
     thread = threading.Thread(target=hold)
     thread.start()
-    until(lambda: bool(ready), slurm)
+    wait_until(lambda: bool(ready), slurm.logs)
     program, runner = map(int, (tmp_path / "pids").read_text().split())
     step = int(Path(f"/proc/{runner}/stat").read_text().rpartition(")")[2].split()[1])  # slurmstepd
     stopped = (step, runner, program)
@@ -122,8 +112,8 @@ def test_a_signal_ends_the_waiting_for_a_node_that_does_not_answer(slurm, tmp_pa
     finally:
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
-    until(lambda: not Path(f"/proc/{program}").exists(), slurm)
-    until(lambda: jobs() <= before, slurm)
+    wait_until(lambda: not Path(f"/proc/{program}").exists(), slurm.logs)
+    wait_until(lambda: jobs() <= before, slurm.logs)
 
 
 def test_time_in_the_queue_is_no_part_of_what_a_start_takes(slurm, tmp_path, monkeypatch):
@@ -131,12 +121,12 @@ def test_time_in_the_queue_is_no_part_of_what_a_start_takes(slurm, tmp_path, mon
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     first = slurm.output("sbatch", "--parsable", "--exclusive", f"--nodelist={NODE}", "--output=/dev/null",
                          "--wrap=sleep 600").strip()  # fmt: skip
-    until(lambda: first in jobs("RUNNING"), slurm)
+    wait_until(lambda: first in jobs("RUNNING"), slurm.logs)
     began, ended = time.monotonic(), list[Ended]()
     wanted = run("true")
     thread = threading.Thread(target=lambda: ended.append(Conversation(wanted).hold(print, print, None)))
     thread.start()
-    until(lambda: jobs("PENDING") != set(), slurm)
+    wait_until(lambda: jobs("PENDING") != set(), slurm.logs)
     waiting = time.monotonic()
     time.sleep(QUEUED)
     held = time.monotonic() - waiting
@@ -240,10 +230,10 @@ def test_job_array_is_cancelled_when_the_caller_stops(slurm, tmp_path, monkeypat
     array = job_array.JobArray(runs, 2, tmp_path / "shared", ())
     monkeypatch.chdir(tmp_path)
     array.submit()
-    until((tmp_path / "begun").exists, slurm)
+    wait_until((tmp_path / "begun").exists, slurm.logs)
     array.end()
     assert list(array.answers()) == []
-    until(lambda: jobs() <= before, slurm)
+    wait_until(lambda: jobs() <= before, slurm.logs)
 
 
 def test_longer_arrays_are_divided(slurm, tmp_path, monkeypatch):

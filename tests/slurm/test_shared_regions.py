@@ -6,12 +6,12 @@ import errno
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cluster import BUILD, SECONDS, Cluster
+from patience import wait_until
 from ses.share import regions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,10 +49,7 @@ def names() -> set[str]:
 
 
 def until_gone(region: str, cluster: Cluster) -> None:
-    end = time.monotonic() + SECONDS
-    while region in names():
-        assert time.monotonic() < end, cluster.logs()
-        time.sleep(0.1)
+    wait_until(lambda: region not in names(), cluster.logs, SECONDS)
 
 
 def holding(cluster: Cluster, program: Path, directory: Path) -> str:
@@ -64,10 +61,7 @@ def holding(cluster: Cluster, program: Path, directory: Path) -> str:
     tasks = f"srun -n2 {program} job/run 2 {directory}/go"
     options = ("--parsable", "-N1", "-n2", f"--nodelist={NODE}", f"--output={out}", "--open-mode=append")
     job = cluster.output("sbatch", *options, f"--wrap={tasks}", user=OWNER).strip()
-    end = time.monotonic() + SECONDS
-    while not out.exists() or out.read_text().count("\n") < 2:
-        assert time.monotonic() < end, cluster.logs()
-        time.sleep(0.1)
+    wait_until(lambda: out.exists() and out.read_text().count("\n") >= 2, cluster.logs, SECONDS)
     assert out.read_text() == "2\n2\n", "each task sees that both were there"
     return job
 

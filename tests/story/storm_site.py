@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import patience
 import pytest
 from ports import free_port
 from ses.demo.parts import Parts
@@ -46,10 +47,7 @@ sys.stdin.readline()
 def wait_until(check: Callable[[], object], what: str) -> float:
     """Wait until `check()` is true; returns how many seconds it took."""
     begun = time.monotonic()
-    while not check():
-        if time.monotonic() - begun > PATIENCE:
-            pytest.fail(f"waited {PATIENCE} s in vain until {what}")
-        time.sleep(0.02)
+    patience.wait_until(check, what, PATIENCE)
     return time.monotonic() - begun
 
 

@@ -7,11 +7,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import wait_until
 from running_site import Site
 from ses.quantities import requirement
 
@@ -79,13 +79,6 @@ def streams(site: Site, element: str) -> int:
     return next(one["open_placements"] for one in found if one["id"] == element)
 
 
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.1)
-
-
 def require(site: Site, *texts: str) -> None:
     site.chain.client().replace_requirements("user", "root", map(requirement, texts), revision=0)
     end = time.monotonic() + 120
@@ -125,11 +118,11 @@ def read_by_others(site: Site, element: str, path: Path) -> None:
     copy = path.with_name("made-elsewhere.dat")
     branch = next(one for one in site.storage.branches if element.endswith(f"/{one.name}"))
     (branch.directory / copy.name).write_bytes(bytes(20 * MB))  # no file that the ledger knows
-    wait_for(lambda: streams(site, element) == 0, "nothing is open on it")
+    wait_until(lambda: streams(site, element) == 0, "nothing is open on it")
     environment = {"PATH": os.environ["PATH"], **site.chain.preloaded()}
     with subprocess.Popen([sys.executable, "-c", READER, str(copy)], env=environment) as program:
         try:
-            wait_for(lambda: streams(site, element) == 1, "its reader counts")
+            wait_until(lambda: streams(site, element) == 1, "its reader counts")
         finally:
             program.kill()
-    wait_for(lambda: streams(site, element) == 0, "nobody reads it any more")
+    wait_until(lambda: streams(site, element) == 0, "nobody reads it any more")

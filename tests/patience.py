@@ -9,17 +9,19 @@ from collections.abc import Callable
 import pytest
 
 #: Seconds.  Only a hang uses this up.
-PATIENCE = 60.0
+PATIENCE = 120.0
 #: Seconds.  What happens within them is no matter of a pause of the machine.
 SOON = 0.9
 
 
-def wait_until(check: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
-    """Wait until `check()` is true; fail saying `what` was waited for."""
+def wait_until(
+    check: Callable[[], object], what: str | Callable[[], object] = "it came about", seconds: float = PATIENCE
+) -> None:
+    """Wait until `check()` is true; fail saying what was waited for, or what is to be seen then."""
     end = time.monotonic() + seconds
     while not check():
         if time.monotonic() > end:
-            pytest.fail(f"waited {seconds} s in vain until {what}")
+            pytest.fail(f"waited {seconds} s in vain: {what() if callable(what) else what}")
         time.sleep(0.01)
 
 
