@@ -39,7 +39,7 @@ void ses_core_observe(struct ses_core_element *element, const struct ses_core_sa
   element->busy = (float)busy;
   element->busy_average = (float)average;
   element->others = (float)others_of(busy, sample->queue, sample->own, policy);
-  element->others_average = (float)others_of(average, not_a_number(), 0.0, policy);
+  element->others_average = (float)others_of(average, not_a_number(), sample->own_average, policy);
 }
 
 void ses_core_unseen(struct ses_core_element *element, int some_seen,

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ses_core import State
+import ses_core
+from ses_core import Query, State
 from ses_service.decision.rows import Rows, stated_kinds
 from ses_service.model.columns import element_table, observation_table
 from ses_service.model.entities import ElementState
@@ -211,3 +212,25 @@ def test_kinds_that_are_required_have_room_before_others(site: Any) -> None:
     stated = tuple((f"kind-{number}", float(number)) for number in range(6))
     table = element_table(site(replace(site.element("b0"), stated=stated)).environment)
     assert stated_kinds(table, {"kind-5"}) == ("kind-5", "kind-0", "kind-1", "kind-2")
+
+
+def test_an_average_rate_counts_a_long_file_of_ours_once(site: Any) -> None:
+    """100 MB/s with a file of ours for minutes leave more than 60 MB/s of which others take 80 %."""
+    both = site(site.element("a", write=100.0), site.element("b", write=60.0))
+    both.see("a", write=100, average_write=100, age=0.5).see("b", write=48, average_write=48, age=0.5)
+    watched = Watched(both.carry("a", at=NOW - 600))
+    watched.observe()
+    assert watched["others_average"] == watched["others"] == [0.5, pytest.approx(0.8)]
+    policy = watched.rows.policy
+    asked = ses_core.need((ses_core.Kind.AVERAGE_WRITE, False, False, 50 * MB, 1.0))
+    assert Query(watched.rows.elements, asked, policy).choose() == 0
+
+
+def test_what_a_file_of_ours_took_is_no_stranger_s_after_its_end(site: Any) -> None:
+    watched = Watched(site.equal(1).see("b0", write=100, average_write=90, age=0.5).carry("b0", at=NOW - 600))
+    watched.ledger.end(next(iter(watched.ledger.active())).placement_id, "closed", NOW)
+    watched.follow()
+    watched.site.see("b0", write=0, average_write=90, age=-1)
+    watched.observe(NOW + 1)
+    assert watched["own"] == [0]
+    assert watched["others_average"] == [0]

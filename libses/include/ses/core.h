@@ -89,6 +89,7 @@ struct ses_core_sample {
   double busy_average; /* over the long window */
   double queue;        /* mean number of requests in service or waiting; NaN: not visible */
   double own;          /* our streams, averaged over the same window as what was measured */
+  double own_average;  /* our streams over the long window */
 };
 
 /* -------------------------------------------------------------------- policy */
@@ -156,7 +157,7 @@ struct ses_core_offer {
 /*
  * Take a sample: sets busy, busy_average, others and others_average of ELEMENT.
  *
- *     others = max(0, n - L)
+ *     others = max(0, n - L)          others_average likewise, over the long window
  *     n = max(q, u)                     where the queue q is visible
  *       = u, or 1.5 when saturated      else
  *
@@ -184,7 +185,8 @@ void ses_core_observe_all(struct ses_core_element *elements, const struct ses_co
  *     n = own + CLAIMS + ended_weight * ended + others
  *     a = C / (n + 1)
  *
- * and the same with averages; an average is never more than what there is now,
+ * and the same with averages: others_average in place of others, but the streams
+ * of ours that are there now.  An average is never more than what there is now,
  * since a file meets the load of now first.  Where the server's rate S is known,
  * with m streams on all of its elements, ours and others:
  *

@@ -88,6 +88,7 @@ class Rows:
         self.revisions: Codes = np.zeros(0, dtype=np.int64)
         self.sampled_at: Floats = np.zeros(0)
         self.oldest: Floats = np.zeros(0)
+        self.average_window = 60.0  # seconds, where the monitor does not say
         self.of_system: list[Codes] = []
         self.max_ages: list[float] = []
         self.stated: tuple[str, ...] = ()
@@ -97,6 +98,7 @@ class Rows:
         self._seen: Bools = np.zeros(0, dtype=np.bool_)
         self._seen_states: npt.NDArray[np.uint32] = np.zeros(0, dtype=np.uint32)
         self._of_server: dict[int, Codes] = {}  # rows of each server that has a limit
+        self._own_average: Floats = np.zeros(0)
         self._next_over = np.inf  # when the next state that the site describes ends by itself
 
     def bind(
@@ -109,7 +111,7 @@ class Rows:
     ) -> None:
         """Begin anew with a site.  ``wanted`` are the kinds that anybody requires."""
         size = len(table)
-        self.table = table
+        self.table, self.sampled_at = table, np.zeros(0)
         self.elements = ses_core.table(size)
         self.query = Query(self.elements, ses_core.need(), self.policy)
         self.stated = stated_kinds(table, wanted)
@@ -150,6 +152,7 @@ class Rows:
         samples["busy_average"] = np.minimum(1.0, observations.average_utilisation / observations.health)
         samples["queue"] = observations.queue_depth
         samples["own"] = counts.averaged
+        samples["own_average"] = self._averaged_own(counts, sampled_before)
         ses_core.observe(elements, samples, self.policy)
         self._seen &= ~np.isnan(elements["busy"])
         self.unseen = np.flatnonzero(~self._seen)
@@ -192,6 +195,16 @@ class Rows:
     def ages(self, now: float, rows: Codes | slice) -> Floats:
         """Return how old the samples of some rows are; ``nan`` where there is none."""
         return np.maximum(0.0, now - self.sampled_at[rows])
+
+    def _averaged_own(self, counts: LedgerCounts, sampled_before: Floats) -> Floats:
+        """Return our streams over the monitor's long window: an exponential mean, as the monitor's own."""
+        if len(sampled_before) != len(self.sampled_at):
+            sampled_before = np.full(len(self.sampled_at), np.nan)
+            self._own_average = counts.averaged.copy()
+        passed = np.nan_to_num(self.sampled_at - sampled_before, nan=np.inf)  # the first counts whole
+        kept = np.exp(-np.maximum(0.0, passed) / self.average_window)
+        self._own_average = kept * self._own_average + (1 - kept) * counts.averaged
+        return self._own_average
 
     def _take_facts(self, table: ElementTable, observations: ObservationTable) -> None:
         """Take capabilities, where they differ from those that were told."""

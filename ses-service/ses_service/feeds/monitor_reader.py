@@ -68,6 +68,7 @@ class _Answer(TypedDict, total=False):
     sequence: Required[int]
     complete: bool
     current_window_seconds: float
+    average_window_seconds: float
     observations: Required[list[Any]]
     odd: str  # what cannot be read of an element, which is left out; not of the monitor
 
@@ -82,11 +83,12 @@ def _nothing() -> None:
 
 
 class Seen(NamedTuple):
-    """What the monitor sees: of all elements, with rates over a window of so many seconds, if it says so."""
+    """What the monitor sees: of all elements, with rates over windows of so many seconds, if it says so."""
 
     sequence: int
     observations: tuple[Observation, ...]
     window: float | None = None
+    average_window: float | None = None
 
 
 class MonitorClient:
@@ -137,7 +139,8 @@ class MonitorClient:
         if answer.get("complete", True):
             self._kept = {}
         self._kept.update((each.element, each) for each in observations)
-        return Seen(answer["sequence"], tuple(self._kept.values()), answer.get("current_window_seconds"))
+        windows = answer.get("current_window_seconds"), answer.get("average_window_seconds")
+        return Seen(answer["sequence"], tuple(self._kept.values()), *windows)
 
     def close(self) -> None:
         """Close the connection."""

@@ -209,7 +209,9 @@ class Runtime:
         return [f"Neither the site nor a requirement set has a VO {vo}{hint}"]
 
     def _take_observations(self, seen: Seen) -> None:
-        self.state.take_observations(seen.observations, self.foreground.give_way, seen.window)
+        self.state.take_observations(
+            seen.observations, self.foreground.give_way, seen.window, seen.average_window
+        )
         self.space.take(seen.observations, self.state.now())
 
     def _home(self, user: str) -> Home | None:

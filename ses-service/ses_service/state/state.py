@@ -191,10 +191,12 @@ class ServiceState:
         observed: Iterable[Observation],
         between: Callable[[], None] = lambda: None,
         window: float | None = None,
+        average_window: float | None = None,
     ) -> None:
         """Replace the observations of all elements.  ``between`` is called whenever others may go first.
 
-        ``window`` is that of their rates in seconds, where the monitor says so.
+        ``window`` is that of their rates in seconds, ``average_window`` of the average ones, where the
+        monitor says so.
         """
         kept = tuple(observed)
         with self._lock:
@@ -213,6 +215,8 @@ class ServiceState:
             self._tables.window = window
             now, lasting = self._clock(), float(oldest_ages(observations, self.policies).max(initial=0.0))
             self._ledger.observe(observations.sampled_at, now, lasting, window)
+            if average_window and average_window > 0:
+                self._rows.average_window = average_window
             self._rows.observe(observations, self._ledger.counts, now)
             self._load_history.record(
                 now, self._rows.elements["busy"], observations.health, self._ledger.counts.open_now

@@ -92,6 +92,7 @@ class Tables:
         self._needs: dict[float | None, Records] = {}
         self._query = Query(self._node, self._need(None), self.policy)
         self._samples = np.zeros(size, SAMPLE)
+        self._own_average, self._averaged_at = np.zeros(size), -math.inf
         self._top = np.ones(size)
         self._last_placed = LastPlaced(world.nodes, self._count)
         self._describe()
@@ -181,7 +182,9 @@ class Tables:
             self._world.sampling, sample.taken, averaged=self._terms.own_averaged
         )
         samples["queue"] = sample.depth or math.nan
-        samples["busy"] = samples["busy_average"] = np.minimum(1.0, self._learned(np.array(sample.busy)))
+        samples["busy"] = np.minimum(1.0, self._learned(np.array(sample.busy)))
+        samples["busy_average"] = np.minimum(1.0, self._averaged_busy(sample))
+        samples["own_average"] = self._averaged_own(sample)
         observe(self._site, samples, self.policy)
         self._site["free"] = sample.free
         self._site["ended"] = self._told.ledger.ended
@@ -201,6 +204,22 @@ class Tables:
             moved = np.abs(found - told) > top_speed.ALIKE * told
             told[moved] = found[moved]
         return busy / health
+
+    def _averaged_busy(self, sample: Sample) -> npt.NDArray[np.float64]:
+        """Return how busy elements were over the monitor's long window, by what they are taken to give."""
+        if not sample.average_read:
+            return np.array(self._samples["busy"])
+        read_rate, write_rate = (self._site[name].astype(np.float64) for name in ("read_rate", "write_rate"))
+        moved: npt.NDArray[np.float64] = np.array(sample.average_read) / read_rate
+        return moved + np.array(sample.average_write) / write_rate
+
+    def _averaged_own(self, sample: Sample) -> npt.NDArray[np.float64]:
+        """Return our streams over the long window, as ``ses_service.decision.rows`` does."""
+        window = self._world.sampling.long_window
+        kept = math.exp(-(sample.taken - self._averaged_at) / window) if window else 0.0
+        self._averaged_at = sample.taken
+        self._own_average = kept * self._own_average + (1 - kept) * self._samples["own"]
+        return self._own_average
 
     def unseen(self) -> None:
         """Forget the samples: they are too old."""
