@@ -29,6 +29,7 @@ class Target:
     libraries: tuple[str, ...] = ()
     place: Path = HERE / "targets"
     seeds: Path | None = None  # seeds/NAME
+    limits: tuple[str, ...] = ()
 
     @property
     def source(self) -> Path:
@@ -39,10 +40,10 @@ class Target:
         return self.seeds or HERE / "seeds" / self.name
 
 
-def agent(name: str) -> Target:
+def agent(name: str, *limits: str) -> Target:
     sources = (*CORE, "net/munge.c", "net/tcp.c", "segment/segment.c")
     libraries = ("spdlog", "fmt", "cpp-httplib", "ssl", "crypto", "dl", "stdc++")
-    return Target(name, sources, ("agent",), libraries)
+    return Target(name, sources, ("agent", "src"), libraries, limits=limits)
 
 
 def offload(name: str, *included: str) -> Target:
@@ -55,6 +56,7 @@ def offload(name: str, *included: str) -> Target:
 TARGETS = (
     agent("agent_answers"),
     agent("agent_claims"),
+    agent("agent_connections", "-detect_leaks=0"),  # but at the end, when its threads have ended
     agent("agent_receive"),
     agent("agent_socket"),
     Target(
@@ -94,12 +96,7 @@ def build(targets: tuple[Target, ...], place: Path) -> None:
     common = ["clang-14", *CHECKS, "-D_GNU_SOURCE", f"-I{LIBSES}", f"-I{LIBSES / 'include'}"]
     common += [f"-I{HERE / 'targets'}", "-fsanitize=fuzzer-no-link"]
     cplusplus = ["-std=c++20", f"-I{LIBSES / 'agent'}"]
-    cplusplus += [
-        '-DSES_AGENT_VERSION="fuzz"',
-        "-DSPDLOG_SHARED_LIB",
-        "-DSPDLOG_COMPILED_LIB",
-        "-DSPDLOG_FMT_EXTERNAL",
-    ]
+    cplusplus += ['-DSES_AGENT_VERSION="fuzz"', *flags_of("spdlog", "cpp-httplib")]
     of_agent = any(target.name.startswith("agent") for target in targets)
     sources = {place / f"agent-{one.name}.o": as_one(one, place) for one in AGENT if of_agent}
     objects = list(sources)
@@ -115,6 +112,12 @@ def build(targets: tuple[Target, ...], place: Path) -> None:
         command += [LIBSES / source for source in target.sources]
         command += ["-fsanitize=fuzzer", "-fsanitize-link-c++-runtime"]
         run([*command, *(f"-l{one}" for one in target.libraries)])
+
+
+def flags_of(*libraries: str) -> list[str]:
+    """What their headers are read with where the agent is built: some declare less without."""
+    done = subprocess.run(["pkg-config", "--cflags", *libraries], check=True, capture_output=True, text=True)
+    return done.stdout.split()
 
 
 def as_one(folder: Path, place: Path) -> Path:

@@ -41,10 +41,12 @@ def fuzz(name: str, packages: Path) -> str:
     found, corpus = PLACE / "found", PLACE / "corpus" / name
     for folder in (found, corpus):
         folder.mkdir(parents=True, exist_ok=True)
-    seeds = next((one.corpus for one in TARGETS if one.name == name), HERE / "seeds" / name)
+    target = next((one for one in TARGETS if one.name == name), None)
+    seeds = target.corpus if target else HERE / "seeds" / name
     assert any(seeds.iterdir()), f"{seeds} has no inputs to start from"
     program = [sys.executable, HERE / f"targets/{name}.py"] if name in PYTHON else [PLACE / name]
     limits = [f"-max_total_time={SECONDS}", f"-artifact_prefix={found}/{name}-", *LIMITS]
+    limits += target.limits if target else ()
     done = subprocess.run(
         [*program, *limits, corpus, seeds], capture_output=True, text=True, errors="replace", check=False,
         env={**os.environ, "PYTHONPATH": str(packages)}, timeout=SECONDS + 600,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "must.h"
+#include "node/mountinfo.h"
 #include "processes/jobs.h"
 #include "protocol/wire.h"
 #include "rates/process_io.h"
