@@ -29,6 +29,15 @@ def test_a_user_with_many_files_waiting_delays_and_displaces_no_other(backlog: P
 
 
 @pytest.mark.timeout(1000)
+def test_of_more_users_than_a_message_names_each_has_their_turn(backlog: Path) -> None:
+    said = subprocess.run([backlog, "users"], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == [
+        f"1 {most} of {count} in {messages}, again 0, an hour later 0"
+        for count, most, messages in ((999, 999, 1), (1000, 1000, 1), (1001, 1000, 2), (2500, 1000, 3))
+    ]
+
+
+@pytest.mark.timeout(1000)
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_is_put_back_refused_and_said_again_all_is_told_in_order(backlog: Path, seed: int) -> None:
     said = subprocess.run([backlog, str(seed)], capture_output=True, text=True, check=False).stdout

@@ -27,7 +27,6 @@ constexpr size_t kManyFiles = 50; // after so many in one word the next may take
 constexpr std::chrono::minutes kUsedFor{10};
 constexpr std::chrono::milliseconds kLookAgain{1000}; // whether the service is back
 constexpr std::chrono::milliseconds kAfterFault{500};
-constexpr std::chrono::hours kUserLife{1};
 constexpr unsigned kMostAttempts = 3;
 constexpr size_t kMostKnown = 4096;
 constexpr std::chrono::milliseconds kNameAgain{20}; // whether it is known by now
@@ -143,9 +142,7 @@ void Announcer::compared() {
 void Announcer::user_seen(uid_t uid) {
   {
     const std::lock_guard lock(mutex_);
-    const auto [user, first] = users_.try_emplace(uid);
-    user->second = Clock::now();
-    if (!first) {
+    if (!users_.see(uid, Clock::now())) {
       return;
     }
     heartbeat_at_ = Clock::now();
@@ -251,15 +248,7 @@ size_t Announcer::usual_batch() const { return std::min(kUsualBatch, batch_limit
 void Announcer::send(Lock &lock, Batch batch) {
   const Turn turn(Duty::kAnnouncer);
   const auto now = Clock::now();
-  std::vector<uid_t> users;
-  for (auto user = users_.begin(); user != users_.end();) {
-    if (now - user->second > kUserLife) {
-      user = users_.erase(user);
-    } else {
-      users.push_back((user++)->first);
-    }
-  }
-  users.resize(std::min<size_t>(users.size(), SES_ANNOUNCED_USERS_MAX));
+  const std::vector<uid_t> users = users_.take(now);
   sent_at_ = now;
   sent_files_ = batch.size();
   const bool in_use = now - used_at_ < kUsedFor;

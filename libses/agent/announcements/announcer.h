@@ -27,6 +27,7 @@
 #include "announcements/announcement_backlog.h"
 #include "announcements/quiet_answer.h"
 #include "announcements/refusals.h"
+#include "announcements/seen_users.h"
 #include "announcements/unsent.h"
 #include "processes/identity.h"
 #include "processes/idle_files.h"
@@ -130,7 +131,7 @@ private:
   AnnouncementBacklog backlog_;
   std::vector<AnnouncementBacklog::Opening> held_opened_; // the user's name is not known, as below
   std::vector<AnnouncementBacklog::Ending> held_ended_;
-  std::map<uid_t, Clock::time_point> users_;
+  SeenUsers users_;
   bool stopping_ = false, is_over_ = false;
   std::condition_variable over_;
   Clock::time_point stop_by_{};

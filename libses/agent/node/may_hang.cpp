@@ -93,9 +93,10 @@ public:
     count_ = calls_.size();
     const auto is_same = [&](const Call &one) { return one.subject.what == subject.what; };
     const auto is_theirs = [&](const Call &one) { return one.subject.user == subject.user; };
-    return calls_.size() >= kMaxLost || std::ranges::any_of(calls_, is_same) ||
-           (subject.user && static_cast<size_t>(std::ranges::count_if(calls_, is_theirs)) >=
-                                (*subject.user == 0 ? kOfSystem : kOfOne));
+    const size_t of_one = calls_.size() >= kMaxLost ? 1 : subject.user == 0 ? kOfSystem : kOfOne;
+    return std::ranges::any_of(calls_, is_same) ||
+           (subject.user &&
+            static_cast<size_t>(std::ranges::count_if(calls_, is_theirs)) >= of_one);
   }
 
 private:

@@ -45,8 +45,8 @@ struct MayHang {
 
 // Runs CALLS side by side and waits until each has returned.  False for one that has waited for
 // something for as long as PATIENCE says, or was not begun, as another one of its subject has not
-// returned or returned late, or 8 (of root 64) of its user's, or 512; or there is no thread to be
-// had.
+// returned or returned late, or 8 (of root 64) of its user's; of its user's one, where 512 have not
+// in all; or there is no thread to be had.
 [[nodiscard]] std::vector<bool> run_what_may_hang(std::vector<MayHang> calls,
                                                   const Patience &patience = {});
 

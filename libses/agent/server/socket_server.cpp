@@ -308,14 +308,15 @@ std::optional<Placement> SocketServer::choose(const Connection &connection,
   needs = needs ? needs : parts_.claims.site_needs();
   const Need *need = needs ? needs->of(connection.ask.application) : nullptr;
   bool is_final = true;
+  uint32_t stated = 0;
+  const auto merged = merge(need, ask.requirements, ask.expected_bytes, ask.stripe_count, stated);
   auto choice = std::make_shared<Choice>(parts_.table.choose(
-      *number, merge(need, ask.requirements, ask.expected_bytes, ask.stripe_count),
-      parts_.claims.not_staged(uid, *number, is_final), ask.rank, Clock::now()));
+      *number, merged, parts_.claims.not_staged(uid, *number, is_final), ask.rank, Clock::now()));
   if (choice->rows.empty()) {
     return std::nullopt;
   }
   choice->needs = needs;
-  choice->stated = static_cast<uint32_t>(ask.requirements.size());
+  choice->stated = stated;
   choice->digest = need != nullptr ? need->digest : 0;
   choice->offline = !parts_.health.available();
   choice->application = connection.ask.application;

@@ -107,27 +107,18 @@ NeedsByUser parse_needs(const json &entries) {
 }
 
 ses_core_need merge(const Need *need, const std::vector<Requirement> &stated,
-                    std::optional<int64_t> expected_bytes, uint32_t stripes) {
-  ses_core_need merged{};
+                    std::optional<int64_t> expected_bytes, uint32_t stripes, uint32_t &kept) {
+  std::vector<ses_core_requirement> own;
   for (const Requirement &one : stated) {
-    if (merged.count < SES_REQUIREMENTS_MAX) {
-      const double unit = one.kind == SES_KIND_FREE_CAPACITY ? kGigabyte : kMegabyte;
-      merged.requirements[merged.count++] = {one.kind, static_cast<uint16_t>(one.hard ? 1 : 0), 0,
-                                             one.minimum * unit, one.weight};
-    }
+    const double unit = one.kind == SES_KIND_FREE_CAPACITY ? kGigabyte : kMegabyte;
+    own.push_back(
+        {one.kind, static_cast<uint16_t>(one.hard ? 1 : 0), 0, one.minimum * unit, one.weight});
   }
-  const uint32_t own = merged.count;
-  for (uint32_t i = 0; need != nullptr && i < need->core.count; ++i) {
-    const ses_core_requirement &one = need->core.requirements[i];
-    const bool is_stated =
-        std::any_of(merged.requirements, merged.requirements + own,
-                    [&](const ses_core_requirement &other) { return other.kind == one.kind; });
-    if (!is_stated && merged.count < SES_REQUIREMENTS_MAX) {
-      merged.requirements[merged.count++] = one;
-    }
-  }
+  ses_core_need merged{}, nothing{};
+  nothing.room = -1;
+  kept = ses_core_merge(&merged, own.data(), static_cast<uint32_t>(own.size()),
+                        need != nullptr ? &need->core : &nothing);
   merged.bytes = expected_bytes ? static_cast<double>(*expected_bytes) : -1;
-  merged.room = need != nullptr ? need->core.room : -1;
   merged.stripes = stripes;
   return merged;
 }

@@ -43,9 +43,10 @@ using NeedsByUser = std::map<std::string, std::shared_ptr<const UserNeeds>>;
 // default.  Throws what nlohmann::json or std::invalid_argument says of rubbish.
 [[nodiscard]] NeedsByUser parse_needs(const nlohmann::json &entries);
 
-// NEED (null: none) with what a program states itself, which goes before, kind by kind.
+// ses_core_merge() of what a program states itself and NEED (null: none); KEPT is what that gives.
 [[nodiscard]] ses_core_need merge(const Need *need, const std::vector<Requirement> &stated,
-                                  std::optional<int64_t> expected_bytes, uint32_t stripes);
+                                  std::optional<int64_t> expected_bytes, uint32_t stripes,
+                                  uint32_t &kept);
 
 // REQUIREMENT as JSON: as NEED (null: none) says it when it is one of its own, else as one a
 // program stated.

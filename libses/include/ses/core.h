@@ -143,6 +143,15 @@ struct ses_core_need {
   struct ses_core_requirement requirements[SES_REQUIREMENTS_MAX];
 };
 
+/*
+ * What a program states (COUNT requirements) before what OTHER says, kind by kind, into NEED, which
+ * is none of them; all else is OTHER's.  A bound of 0 only takes the place of OTHER's; what has
+ * numbers beyond ses/limits.h is left out.  Of more than SES_REQUIREMENTS_MAX, hard ones go before
+ * soft ones, then the first ones.  Gives how many of NEED, its first ones, the program stated.
+ */
+uint32_t ses_core_merge(struct ses_core_need *need, const struct ses_core_requirement *stated,
+                        uint32_t count, const struct ses_core_need *other);
+
 /* ------------------------------------------------------------------ prediction */
 
 /* What a stream that starts now would get. */

@@ -77,41 +77,18 @@ bool ses_needs_read(const struct ses_claims *claims, unsigned entry, uint64_t ap
   return ses_sequence_is_same(&from->sequence, sequence);
 }
 
-static bool is_sensible(const struct ses_core_requirement *one) {
-  return one->weight > 0 && one->weight <= SES_WEIGHT_MAX && one->bound <= SES_BOUND_MAX &&
-         (one->bound > 0 || (one->at_most && one->bound == 0));
-}
-
-static void add(struct ses_core_need *need, const struct ses_core_requirement *one) {
-  if (need->count < SES_REQUIREMENTS_MAX && is_sensible(one))
-    need->requirements[need->count++] = *one;
-}
-
-static bool states(const struct ses_wire_requirement *stated, unsigned count, uint32_t kind) {
-  for (unsigned i = 0; i < count; i++)
-    if (stated[i].kind == kind)
-      return true;
-  return false;
-}
-
 uint32_t ses_needs_merge(struct ses_core_need *need, const struct ses_core_need *entry,
                          const struct ses_wire_requirement *stated, unsigned count) {
-  need->bytes = entry->bytes;
-  need->room = entry->room;
-  need->stripes = entry->stripes;
-  need->count = 0;
-  for (unsigned i = 0; i < count; i++) {
+  struct ses_core_requirement own[SES_REQUIREMENTS_MAX];
+  unsigned known = 0;
+  for (unsigned i = 0; i < count && known < SES_REQUIREMENTS_MAX; i++) {
     if (stated[i].kind < SES_KIND_CURRENT_READ_RATE || stated[i].kind > SES_KIND_FREE_CAPACITY)
       continue;
     double unit = stated[i].kind == SES_KIND_FREE_CAPACITY ? BYTES_IN_GB : BYTES_IN_MB;
-    add(need, &(struct ses_core_requirement){.kind = stated[i].kind,
-                                             .hard = stated[i].hard != 0,
-                                             .bound = stated[i].minimum * unit,
-                                             .weight = stated[i].weight});
+    own[known++] = (struct ses_core_requirement){.kind = stated[i].kind,
+                                                 .hard = stated[i].hard != 0,
+                                                 .bound = stated[i].minimum * unit,
+                                                 .weight = stated[i].weight};
   }
-  uint32_t own = need->count;
-  for (unsigned i = 0; i < entry->count && i < SES_REQUIREMENTS_MAX; i++)
-    if (!states(stated, count, entry->requirements[i].kind))
-      add(need, &entry->requirements[i]);
-  return own;
+  return ses_core_merge(need, own, known, entry);
 }

@@ -19,11 +19,8 @@ bool ses_needs_find(const struct ses_claims *claims, uint64_t application, unsig
 bool ses_needs_read(const struct ses_claims *claims, unsigned entry, uint64_t application,
                     struct ses_core_need *need, uint64_t *digest);
 
-/* What the program states (COUNT requirements, in the units of ses/protocol.h) before what ENTRY
- * says, kind by kind, into NEED; a stated minimum of 0 only takes the place of ENTRY's.  What makes
- * no sense is left out.  NEED and ENTRY are not the same.  Gives how many of NEED the program
- * stated.
- */
+/* ses_core_merge() of COUNT requirements in the units of ses/protocol.h; not those of kinds that it
+ * does not know. */
 uint32_t ses_needs_merge(struct ses_core_need *need, const struct ses_core_need *entry,
                          const struct ses_wire_requirement *stated, unsigned count);
 

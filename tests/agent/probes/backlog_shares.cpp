@@ -4,14 +4,19 @@
 //
 // backlog_shares: one user has 50,000 files waiting and is refused some, another has one file.
 // Prints in which batch that is, for how many users there is room, and whose is kept.
+//
+// backlog_shares users: in how many messages each of so many users is named.
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <random>
 #include <set>
+#include <string>
 #include <unordered_map>
 
 #include "announcements/announcement_backlog.h"
+#include "announcements/seen_users.h"
 
 using namespace ses::agent;
 
@@ -64,6 +69,28 @@ int shares() {
   }
   batch = book.take(2000);
   std::printf(", moves in a batch %zu\n", batch.size());
+  return 0;
+}
+
+int users() {
+  const auto now = std::chrono::steady_clock::now();
+  for (const uid_t count : {999u, 1000u, 1001u, 2500u}) {
+    SeenUsers seen;
+    bool first = true;
+    for (uid_t uid = 1; uid <= count; ++uid) {
+      first = seen.see(uid, now) && first;
+    }
+    std::set<uid_t> taken;
+    size_t times = 0, most = 0;
+    for (; taken.size() < count && times < 10; ++times) {
+      const auto users = seen.take(now);
+      most = std::max(most, users.size());
+      taken.insert(users.begin(), users.end());
+    }
+    const bool again = seen.see(count, now);
+    std::printf("%d %zu of %u in %zu, again %d, an hour later %zu\n", first, most, count, times,
+                again, seen.take(now + std::chrono::hours(2)).size());
+  }
   return 0;
 }
 
@@ -162,5 +189,8 @@ int random(unsigned seed) {
 } // namespace
 
 int main(int argc, char **argv) {
+  if (argc > 1 && argv[1] == std::string("users")) {
+    return users();
+  }
   return argc > 1 ? random(static_cast<unsigned>(std::strtoul(argv[1], nullptr, 10))) : shares();
 }

@@ -31,11 +31,13 @@ bool runs(const Subject &subject) {
       .has_value();
 }
 
-void hang(int count, uid_t uid) {
+void hang(int count, uid_t first, uid_t last) {
   const auto never = std::make_shared<std::binary_semaphore>(0);
   std::vector<MayHang> calls;
-  for (int pid = 1; pid <= count; ++pid) {
-    calls.push_back({process(pid, uid), [never] { never->acquire(); }});
+  for (uid_t uid = first; uid <= last; ++uid) {
+    for (int pid = 1; pid <= count; ++pid) {
+      calls.push_back({process(pid, uid), [never] { never->acquire(); }});
+    }
   }
   (void)run_what_may_hang(std::move(calls), kOfTest);
 }
@@ -51,11 +53,16 @@ void limits() {
   for (const bool one : run_what_may_hang(std::move(calls), kLong)) {
     returned += one;
   }
-  hang(1, 0);
-  hang(8, 1000);
+  hang(1, 0, 0);
+  hang(8, 1000, 1000);
   std::printf("together %d; of root %d %d; of a user %d, of another %d, of none %d\n", returned,
               runs(process(1, 0)), runs(process(2, 0)), runs(process(9, 1000)),
               runs(process(9, 1001)), runs({"storage"}));
+  hang(8, 2000, 2062); // 513 with those above
+  hang(1, 3000, 3000);
+  std::printf("of many: of one of them %d, of who has one %d, of another %d, of none %d\n",
+              runs(process(9, 2000)), runs(process(2, 3000)), runs(process(1, 3001)),
+              runs({"storage"}));
 }
 
 void watch_stage(const char *path) {
