@@ -29,7 +29,7 @@ struct best {
 
 /* One row as the order sees it; smaller comes first, member by member. */
 struct key {
-  double full;      /* less room is larger; minus infinity where room is not tight */
+  double full; /* less room for each stream is larger; minus infinity where room is not tight */
   uint64_t classes; /* distance, later, scarce, share */
   double ours;
   uint64_t others; /* in steps */
@@ -167,9 +167,11 @@ static inline uint64_t last_placed_of(const struct ses_core_query *query,
   return query->keeps_place || (query->few != 0 && ours <= 0.0) ? 0 : element->last_placed;
 }
 
-static inline double full_of(const struct ses_core_verdict *verdict,
-                             const struct ses_core_element *element) {
-  return verdict->tight ? -room_of(element) : -__builtin_inf();
+static inline double full_of(const struct ses_core_query *query,
+                             const struct ses_core_verdict *verdict, size_t row) {
+  const struct ses_core_element *element = &query->elements[row];
+  return verdict->tight ? -room_of(element) / (ours_of(query, element, row) + 1.0)
+                        : -__builtin_inf();
 }
 
 static inline struct key key_of(const struct ses_core_query *query, const struct best *best,
@@ -177,7 +179,7 @@ static inline struct key key_of(const struct ses_core_query *query, const struct
   const struct ses_core_element *element = &query->elements[row];
   double ours = ours_of(query, element, row);
   return (struct key){
-      .full = full_of(verdict, element),
+      .full = full_of(query, verdict, row),
       .classes = classes_of(query, best, verdict, row),
       .ours = ours,
       .others = others_of(best, element),
@@ -220,7 +222,7 @@ static inline bool precedes(const struct ses_core_query *query, const struct bes
                             const struct key *last) {
   const struct ses_core_element *element = &query->elements[row];
   struct key key;
-  DECIDE(full, full_of(verdict, element));
+  DECIDE(full, full_of(query, verdict, row));
   if (distance_class(best, verdict) << 32 > last->classes)
     return false;
   DECIDE(classes, classes_of(query, best, verdict, row));

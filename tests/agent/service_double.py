@@ -153,7 +153,7 @@ class ServiceDouble:
         told: list[dict[str, Any]] = []
         with self._lock:
             for file in self.opened_as.get(placement, []):
-                left_out = ("restore", "decision", "idle")
+                left_out = ("restore", "decision", "idle", "bytes")
                 facts = {name: value for name, value in file.items() if name not in left_out}
                 told += [] if facts in told else [facts]
         return told
@@ -178,6 +178,11 @@ class ServiceDouble:
         """What was told of it last."""
         with self._lock:
             return bool(self.opened_as[placement][-1]["idle"])
+
+    def bytes_of(self, placement: str) -> int:
+        """What an open file was told to have."""
+        with self._lock:
+            return max((file.get("bytes", 0) for file in self.opened_as.get(placement, [])), default=0)
 
     def open_now(self) -> set[str]:
         with self._lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 import time
@@ -15,6 +16,8 @@ from patience import moves, wait_until
 from running_agent import Agent
 from service_double import ServiceDouble
 
+MIB = 1 << 20
+KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE of <linux/falloc.h>
 SECOND = 1000  # of `last_placed`; that of elements in use is told in whole seconds
 
 
@@ -88,6 +91,22 @@ def test_only_a_file_that_does_not_move_is_no_stream_until_it_moves(
         os.close(fd)
     service.wait_for_end(ids[0])
     assert service.ended(ids[0]) == [{"reason": "closed", "bytes_written": 1}]
+
+
+def test_an_open_file_is_told_to_be_as_large_as_it_was_given_room(
+    claims: Claims, service: ServiceDouble, tmp_path: Path
+) -> None:
+    made = [claims.choose(row=row) for row in range(2)]
+    files = [claims.create(claim, tmp_path / f"file{number}") for number, claim in enumerate(made)]
+    os.ftruncate(files[0], 64 * MIB)
+    assert ctypes.CDLL(None).fallocate(files[1], KEEP_SIZE, ctypes.c_long(0), ctypes.c_long(32 * MIB)) == 0
+    ids = [claims.id_of(claim) for claim in made]
+    wait_until(lambda: service.bytes_of(ids[0]) == 64 * MIB, "the service hears of the size")
+    wait_until(lambda: service.bytes_of(ids[1]) >= 32 * MIB, "the service hears of the room")
+    for fd in files:
+        os.close(fd)
+    service.wait_for_end(ids[1])
+    assert service.ended(ids[1]) == [{"reason": "closed", "bytes_written": 0}]
 
 
 def test_idle_file_is_told_as_such_to_a_service_that_forgot_it(

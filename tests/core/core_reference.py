@@ -196,6 +196,7 @@ def keys(
     def key(place: int) -> tuple[Any, ...]:
         verdict, row = verdicts[place], table[place]
         free = row["free"] if known(row["free"]) else row["size"]
+        streams = max(0.0, float(row["own"])) + float(claims[place])
         got = float(verdict["share"])
         behind = (
             0
@@ -205,7 +206,7 @@ def keys(
         speed = above(float(row["write_rate"])) if verdict["plenty"] else MOST_STEPS
         return (
             bool(verdict["tight"]),
-            -max(0.0, free - row["reserved"]) if verdict["tight"] else 0,
+            -max(0.0, float(free - row["reserved"])) / (streams + 1) if verdict["tight"] else 0,
             far(place),
             visited(place) >= beyond,
             rates and verdict["distance"] == 0 and bool(int(row["state"]) & State.SCARCE),

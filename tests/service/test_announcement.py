@@ -154,6 +154,15 @@ def test_a_file_that_is_idle_when_a_ledger_first_hears_of_it_is_no_stream(site: 
     assert site.ledger.counts.reserved.tolist() == [5e9, 0, 0]
 
 
+def test_the_size_of_an_open_file_counts_before_its_end(site: Site) -> None:
+    seen: list[tuple[str, float]] = []
+    site.ledger.on_size = lambda placement, size: seen.append((placement.placement_id, size))
+    told = opened("0" * 15 + "9", Origin(("u/a",), 100.0, 0.0, "program"))
+    site.say(saying(replace(told, opening=replace(told.opening, bytes=5e9))))
+    site.say(saying(ended=(Ended(told.opening.placement_id, EndReason.CLOSED, 6e9),)))
+    assert seen == [(told.opening.placement_id, 5e9), (told.opening.placement_id, 6e9)]
+
+
 @given(
     files=st.integers(1, 7),
     said=st.lists(st.tuples(st.integers(1, 9), st.booleans()), max_size=12),

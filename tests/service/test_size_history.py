@@ -66,9 +66,22 @@ def test_the_room_to_expect_is_more_than_any_of_the_last_sizes(learned: list[flo
 
 def test_a_changed_habit_is_followed() -> None:
     history = SizeHistory()
-    for size in [1000.0] * 1000 + [70.0] * KEPT:
-        history.learn(keys_of("alice", "dd", None), size, 0.0)
-    assert history.room(keys_of("alice", "dd", None)) < 100
+    alike = keys_of("alice", "dd", None)
+    for size in [1000.0] * 1000 + [70.0] * 300:
+        history.learn(alike, size, 0.0)
+    assert history.room(alike) < 100
+    history.grows(alike, 2000.0, 0.0)
+    assert history.room(alike) >= 4000, "of one that grows nobody knows how far"
+    history.learn(alike, 2100.0, 0.0)
+    assert history.room(alike) < 2500, "now it is known"
+
+
+def test_one_large_file_of_many_is_remembered() -> None:
+    history = SizeHistory()
+    alike = keys_of("alice", "dd", None)
+    for size in [500.0, *[10.0] * 2 * KEPT]:
+        history.learn(alike, size, 0.0)
+    assert history.room(alike) > 250
 
 
 def test_the_pattern_comes_first_then_the_application_then_nothing() -> None:

@@ -261,4 +261,9 @@ def _sizes(scenario: Scenario, world: World) -> list[float]:
         least, most = scenario.mean * (scenario.tail - 1) / scenario.tail, LARGEST * scenario.mean
         return [min(most, least * rng.paretovariate(scenario.tail)) for _ in range(scenario.files)]
     mu = math.log(scenario.mean) - scenario.sigma**2 / 2
-    return [rng.lognormvariate(mu, scenario.sigma) for _ in range(scenario.files)]
+    sizes = [rng.lognormvariate(mu, scenario.sigma) for _ in range(scenario.files)]
+    changed, lots = scenario.large_from * scenario.files, world.random("large")
+    return [
+        size * (scenario.large if number >= changed or lots.random() < scenario.large_part else 1.0)
+        for number, size in enumerate(sizes)
+    ]

@@ -122,6 +122,12 @@ class Server:
         return self._free
 
     @property
+    def done(self) -> float:
+        """Seconds of a healthy element that each flow has had since it was idle last."""
+        self.advance(self._engine.now)
+        return self._virtual
+
+    @property
     def remaining(self) -> float:
         """Work left, in seconds of a healthy element alone."""
         self.advance(self._engine.now)

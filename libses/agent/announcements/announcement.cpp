@@ -116,6 +116,9 @@ void put_opened(JsonText &text, const Announcement::Opened &opened) {
   text.put_text_or_null("application", file.application);
   text.put_text_or_null("job", file.job);
   text.put("idle", file.idle);
+  if (file.bytes > 0) {
+    text.put("bytes", file.bytes);
+  }
   if (opened.restore && file.origin && !file.origin->elements.empty()) {
     put_restore(text, *file.origin);
   } else {

@@ -52,6 +52,7 @@ struct OpenedFile {
   std::shared_ptr<const Origin> origin; // null: not known, as the next
   std::shared_ptr<const Choice> choice;
   bool idle = false;
+  uint64_t bytes = 0; // so far; 0: few, or not known
 };
 
 struct EndedFile {

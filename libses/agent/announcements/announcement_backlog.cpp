@@ -68,9 +68,17 @@ void AnnouncementBacklog::opened(uid_t uid, OpenedFile file) {
 }
 
 void AnnouncementBacklog::moved(uint64_t id, bool idle) {
+  change(id, [idle](OpenedFile &file) { file.idle = idle; });
+}
+
+void AnnouncementBacklog::grew(uint64_t id, uint64_t bytes) {
+  change(id, [bytes](OpenedFile &file) { file.bytes = bytes; });
+}
+
+template <typename Change> void AnnouncementBacklog::change(uint64_t id, Change to) {
   if (const auto found = open_.find(id); found != open_.end()) {
     Open &open = found->second;
-    open.opening.file.idle = idle;
+    to(open.opening.file);
     if (!open.waiting && !std::exchange(open.moved, true)) {
       users_[open.opening.uid].moves.push_back(id);
       ++waiting_;

@@ -45,6 +45,8 @@ public:
   void opened(uid_t uid, OpenedFile file);
   // An open file became idle, or is not any more: told as if it was opened once more.
   void moved(uint64_t id, bool idle);
+  // Or has BYTES now, which is told in the same way.
+  void grew(uint64_t id, uint64_t bytes);
   // False when there is no room left: then only take_all() tells the service of this end.
   [[nodiscard]] bool ended(uid_t uid, EndedFile file);
 
@@ -106,6 +108,7 @@ private:
   [[nodiscard]] Open *find(uint64_t id); // null: not known
   void queue_opening(uint64_t id, Open &open, bool at_front);
   void queue_ending(Ending ending, bool at_front);
+  template <typename Change> void change(uint64_t id, Change to);
   void take_one(OfUser &user, Batch &batch);
   void take_moves(OfUser &user, Batch &batch, size_t most);
   [[nodiscard]] Users::iterator after(Users::iterator user); // which goes if it has nothing

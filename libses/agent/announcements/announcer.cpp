@@ -125,6 +125,20 @@ void Announcer::tell(std::vector<AnnouncementBacklog::Opening> opened,
   }
 }
 
+void Announcer::grew(const std::vector<IdleFiles::Grown> &files) {
+  bool is_time = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_time = !files.empty() && is_to_look(files.size());
+    for (const auto &[id, size] : files) {
+      backlog_.grew(id, size);
+    }
+  }
+  if (is_time) {
+    wake_.notify_one();
+  }
+}
+
 // So many MORE wait from now on.  True when the thread, which knows when the batch so far is to go,
 // has to look again.
 bool Announcer::is_to_look(size_t more) const {

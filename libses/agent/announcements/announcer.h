@@ -65,6 +65,8 @@ public:
   void tell(std::vector<AnnouncementBacklog::Opening> opened,
             const std::vector<IdleFiles::Changed> &moved,
             std::vector<AnnouncementBacklog::Ending> ended);
+  // Open files that are much larger than they were.
+  void grew(const std::vector<IdleFiles::Grown> &files);
   // All that programs of this node read and did not create, from now on.
   void reading(std::vector<Reading> reading);
   // Those of FILES, by device and inode, that the service counts as streams.

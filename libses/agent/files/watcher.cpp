@@ -181,6 +181,7 @@ void Watcher::tell(Clock::time_point now) {
   std::ranges::move(closed_.ended(now), std::back_inserter(ended_));
   std::ranges::move(closed_.look(now), std::back_inserter(moved_));
   announcer_.tell(std::exchange(opened_, {}), std::exchange(moved_, {}), std::exchange(ended_, {}));
+  announcer_.grew(idle_.grown());
 }
 
 // Looking at a process takes time in proportion to what it has open, so the next round waits for

@@ -2,6 +2,7 @@
 
 #include <sys/inotify.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "processes/proc_files.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::chrono::seconds kLookEvery{1};
 constexpr std::chrono::seconds kIdleAfter{3};
+constexpr uint64_t kLarge = 16 << 20;               // bytes
 constexpr std::chrono::milliseconds kTogether{100}; // looks that are due within, before and after
 
 } // namespace
@@ -18,7 +20,7 @@ constexpr std::chrono::milliseconds kTogether{100}; // looks that are due within
 IdleFiles::IdleFiles() : moves_(IN_MODIFY | IN_ACCESS | IN_ONESHOT) {}
 
 void IdleFiles::add(uint64_t placement, int handle, Time now) {
-  if (files_.try_emplace(placement, File{handle, 0, now, {}, false}).second) {
+  if (files_.try_emplace(placement, File{handle, 0, 0, now, {}, false}).second) {
     looks_.emplace_back(now + kLookEvery, placement);
   }
 }
@@ -32,8 +34,16 @@ void IdleFiles::remove(uint64_t placement) {
 void IdleFiles::grew(uint64_t placement, uint64_t size, Time now) {
   const auto found = files_.find(placement);
   if (found != files_.end() && !found->second.idle) {
-    found->second.size = size;
+    see(placement, found->second, size);
     found->second.moved_at = found->second.grew_at = now;
+  }
+}
+
+void IdleFiles::see(uint64_t placement, File &file, uint64_t size) {
+  file.size = size;
+  if (size >= kLarge && size >= file.returned + file.returned / 4) {
+    file.returned = size;
+    grown_.push_back({placement, size});
   }
 }
 
@@ -71,7 +81,7 @@ std::vector<IdleFiles::Changed> IdleFiles::look(Time now) {
     if (found == files_.end()) {
       continue;
     }
-    if (has_grown(found->second, now)) {
+    if (has_grown(id, found->second, now)) {
       looks_.emplace_back(now + kLookEvery, id);
       continue;
     }
@@ -97,15 +107,15 @@ std::vector<IdleFiles::Changed> IdleFiles::look(Time now) {
 }
 
 // Since its last look.
-bool IdleFiles::has_grown(File &file, Time now) {
+bool IdleFiles::has_grown(uint64_t placement, File &file, Time now) {
   if (now - file.grew_at < kLookEvery) {
     return true;
   }
   const auto facts = facts_of(file.handle);
-  if (!facts || facts->size == file.size) {
+  if (!facts || std::max(facts->size, facts->reserved) == file.size) {
     return false;
   }
-  file.size = facts->size;
+  see(placement, file, std::max(facts->size, facts->reserved));
   file.moved_at = now;
   return true;
 }

@@ -28,6 +28,9 @@ public:
     uint64_t placement_id = 0;
     bool idle = false; // or else not any more
   };
+  struct Grown {
+    uint64_t placement = 0, size = 0; // bytes, or as many as are allocated to it
+  };
 
   IdleFiles();
 
@@ -40,20 +43,24 @@ public:
   void grew(uint64_t placement, uint64_t size, Time now);
   // When look() is due; none: never.
   [[nodiscard]] std::optional<Time> due() const;
+  // Those that are 16 MiB or larger, and a quarter larger than when they were returned last.
+  [[nodiscard]] std::vector<Grown> grown() { return std::exchange(grown_, {}); }
   // What changed since the last call.
   [[nodiscard]] std::vector<Changed> look(Time now);
 
 private:
   struct File {
     int handle = -1;
-    uint64_t size = 0;
+    uint64_t size = 0, returned = 0;
     Time moved_at{}, grew_at{};
     bool idle = false;
   };
 
-  [[nodiscard]] static bool has_grown(File &file, Time now);
+  [[nodiscard]] bool has_grown(uint64_t placement, File &file, Time now);
+  void see(uint64_t placement, File &file, uint64_t size);
 
   FileEvents moves_;
+  std::vector<Grown> grown_;
   std::unordered_map<uint64_t, File> files_;
   std::deque<std::pair<Time, uint64_t>> looks_; // in the order of time; not at idle files
 };

@@ -36,6 +36,7 @@ std::optional<FileFacts> facts_at(int directory, const char *name, int flags) {
   }
   return FileFacts{{makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino},
                    status.stx_size,
+                   status.stx_blocks * 512,
                    S_ISREG(status.stx_mode),
                    status.stx_uid,
                    status.stx_nlink};

@@ -31,6 +31,7 @@ struct FileId {
 struct FileFacts {
   FileId id;
   uint64_t size = 0;
+  uint64_t reserved = 0; // bytes on the device, also those allocated beyond the end (fallocate)
   bool regular = false;
   uid_t owner = 0;
   uint32_t links = 0;

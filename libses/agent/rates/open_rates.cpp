@@ -92,7 +92,7 @@ std::optional<OpenRates::Time> OpenRates::due() const {
                         : std::optional(std::max(looks_.begin()->first, not_before_));
 }
 
-std::vector<OpenRates::Grown> OpenRates::look(const std::vector<IdleFiles::Changed> &moved,
+std::vector<IdleFiles::Grown> OpenRates::look(const std::vector<IdleFiles::Changed> &moved,
                                               Time now) {
   for (const auto &[placement, idle] : moved) {
     set_idle(placement, idle, now);
@@ -137,6 +137,7 @@ SeenFile OpenRates::see_size(Followed &followed, uint64_t placement,
   const uint64_t size = facts ? facts->size : followed.size;
   seen.grown = size > followed.size ? size - followed.size : 0;
   followed.size = size;
+  followed.reserved = facts ? facts->reserved : 0;
   seen.can_write = followed.can_write;
   seen.can_read = followed.can_read;
   seen.modified = modified.lost_some || modified.placements.contains(placement);
@@ -271,7 +272,7 @@ void OpenRates::look_at(pid_t pid, Process &process, Time now) {
     seen.push_back(see_size(*followed, placement, modified, accessed));
     grown += seen.back().grown;
     if (seen.back().grown > 0) {
-      grown_.push_back({placement, followed->size});
+      grown_.push_back({placement, std::max(followed->size, followed->reserved)});
     }
     unknown = unknown || !followed->was_seen;
     can_read = can_read || followed->can_read;

@@ -50,11 +50,9 @@ public:
   void add(File file, Time now);
   // When look() is due; none: never.
   [[nodiscard]] std::optional<Time> due() const;
-  struct Grown {
-    uint64_t placement = 0, size = 0;
-  };
   // MOVED: files that became idle, or are not any more.  Returns those that were seen to grow.
-  [[nodiscard]] std::vector<Grown> look(const std::vector<IdleFiles::Changed> &moved, Time now);
+  [[nodiscard]] std::vector<IdleFiles::Grown> look(const std::vector<IdleFiles::Changed> &moved,
+                                                   Time now);
   // The file was closed, and has SIZE.  Null when it was not added.
   [[nodiscard]] std::shared_ptr<const Achieved> end(uint64_t placement, uint64_t size, Time now);
   // The same of one that was closed before the agent saw it, OPEN_FOR seconds after the create.
@@ -64,7 +62,7 @@ private:
   struct Followed {
     File file;
     Time created{};
-    uint64_t size = 0;
+    uint64_t size = 0, reserved = 0;
     std::vector<DescriptorInfo> descriptors; // of the process, as seen last
     bool was_seen = false;
     bool idle = false;
@@ -103,8 +101,8 @@ private:
   std::unordered_map<pid_t, Process> processes_;
   std::set<std::pair<Time, pid_t>> looks_;
   Time not_before_{};
-  std::vector<Grown> grown_;       // in this look
-  FileEvents modifies_, accesses_; // of what is not explained otherwise
+  std::vector<IdleFiles::Grown> grown_; // in this look
+  FileEvents modifies_, accesses_;      // of what is not explained otherwise
   Unwritten unwritten_;
 };
 

@@ -289,7 +289,7 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
  * The first MOST accepted rows in order, into ROWS; returns how many there are.
  * VERDICTS are those ses_core_judge() gave for the same query.
  *
- *     1. elements that are not tight; tight ones by the room that is left
+ *     1. elements that are not tight; tight ones by the room for each stream of ours, this one too
  *     2. distance: those within equal_distance of the best are equals, and so on downwards
  *     3. elements that are not scarce, where a rate is asked for and met
  *     4. share: those within equal_share of the best are equals, and so on downwards;

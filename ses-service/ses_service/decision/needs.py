@@ -31,7 +31,7 @@ from ses_service.model.entities import (
 
 MOST_APPLICATIONS = 63  # of a user; a node has room for one more, the user's default
 
-_HOLDS = 1.0  # seconds for which what was read of the sizes of a user's files holds
+_HOLDS = 0.25  # seconds for which what was read of the sizes of a user's files holds
 _STEPS = 4.0  # of a doubling, to which room is rounded up: a generation does not change with each file
 _CODES: dict[Kind, int] = {
     Kind.CURRENT_READ_RATE: int(ses_core.Kind.CURRENT_READ),
@@ -91,8 +91,8 @@ def need_of(
 class Needs:
     """The needs of all users, for one state of requirements and site.
 
-    They are made when asked for, and kept of ``MOST_USERS``.  ``rooms`` is asked for sizes about once a
-    second for each user.
+    They are made when asked for, and kept of ``MOST_USERS``.  ``rooms`` is asked for sizes about four
+    times a second for each user.
     """
 
     def __init__(

@@ -220,7 +220,8 @@ def _take_opened(
                 ledger.restore(_restored(one, one.origin, subject, announcement, table, excluded, now))
                 if one.in_batch is None and ledger.inherited is not None:
                     ledger.inherited.add(placement_id)
-                continue
+                if one.opening.bytes is None:
+                    continue
             ledger.open(one.opening, now, node=announcement.node)
         except PlacementEndedError:
             continue  # said late: the end is known already

@@ -65,16 +65,17 @@ class Ledger:
 
     Of these, more are kept while a follower has not taken them, up to ``MOST_UNTAKEN``.
     ``ended_total`` counts the ends by reason, ``silenced_total`` the nodes that fell silent; ``recent`` says
-    what is placed of late, ``readers`` what is read.  ``on_size``, if set, is called with a placement when
-    its size becomes known, ``on_end`` when it ended, or when what it achieved becomes known.  ``inherited``,
-    if set, collects the ids of files that are open already when their nodes first tell of them, ``arrived``
-    the nodes that are heard for the first time, and ``left`` the ids of files that we do not know and another
-    service has open, though their node spoke with us last; the reader empties them.
+    what is placed of late, ``readers`` what is read.  ``on_size``, if set, is called with a placement and
+    its size when that becomes known, and while it grows, ``on_end`` when it ended, or when what it achieved
+    becomes known.  ``inherited``, if set, collects the ids of files that are open already when their nodes
+    first tell of them, ``arrived`` the nodes that are heard for the first time, and ``left`` the ids of files
+    that we do not know and another service has open, though their node spoke with us last; the reader
+    empties them.
     """
 
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
-        self.on_size: Callable[[Placement], None] | None = None
+        self.on_size: Callable[[Placement, float], None] | None = None
         self.on_end: Callable[[Placement], None] | None = None
         self._active: dict[str, Placement] = {}
         self._ended: OrderedDict[str, Placement] = OrderedDict()
@@ -193,6 +194,8 @@ class Ledger:
                 self._counter.end(before, now)
             elif before.idle and not opened.idle:
                 self._counter.begin(opened)
+        if opening.bytes is not None and self.on_size is not None:
+            self.on_size(opened, opening.bytes)
         self._note(opened.placement_id)
         return opened
 
@@ -226,7 +229,7 @@ class Ledger:
         self._note(placement_id)
         self.of_peers.settle(placement_id, now)
         if bytes_written is not None and self.on_size is not None:
-            self.on_size(ended)
+            self.on_size(ended, bytes_written)
         if self.on_end is not None:
             self.on_end(ended)
         return ended
@@ -483,8 +486,9 @@ class Ledger:
         if completed is not placement:
             self._ended[placement.placement_id] = completed
             self._note(placement.placement_id)
-            if self.on_size is not None and completed.bytes_written != placement.bytes_written:
-                self.on_size(completed)
+            size = completed.bytes_written
+            if self.on_size is not None and size is not None and size != placement.bytes_written:
+                self.on_size(completed, size)
             if self.on_end is not None and completed.achieved is not placement.achieved:
                 self.on_end(completed)
         return completed

@@ -65,6 +65,7 @@ class Opening:
     application: str | None = None
     job: str | None = None
     idle: bool | None = None
+    bytes: float | None = None
 
 
 def refuse_strangers(placement: Placement, user: str | None, node: str | None) -> None:

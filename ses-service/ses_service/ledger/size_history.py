@@ -6,7 +6,8 @@ hex, UUIDs and random names as ``mkstemp`` makes them (``/data/run-17/out.0003.h
 own; their number is bounded.
 
 A file should find the room that few of the last ``KEPT`` files like it exceeded (:attr:`Sizes.high`), which
-follows when a program changes its habit.  A decision is never wrong without a history, only less well
+follows when a program changes its habit: as soon as an open file is larger than all of them, the room
+is a multiple of what that one has.  A decision is never wrong without a history, only less well
 informed.
 
 Not safe for use from several threads; its owner holds a lock.
@@ -22,6 +23,8 @@ from functools import lru_cache
 from hashlib import blake2b
 
 KEPT = 31
+FADED = 0.99  # of what was larger, with each file that ends
+GROWS = 4.0  # times as large may an open file become that is larger than the last that ended
 PATTERNS_OF_A_USER = 256
 PATTERNS = 100_000
 _LONGEST_PATTERN = 200
@@ -89,15 +92,28 @@ def keys_of(user: str, application: str | None, path: str | None) -> tuple[SizeK
 
 @dataclass(slots=True)
 class Sizes:
-    """Sizes in bytes, the last ``KEPT`` of ``count``; ``last_at`` is seconds since the epoch."""
+    """Sizes in bytes, the last ``KEPT`` of ``count``; ``last_at`` is seconds since the epoch.
+
+    ``peak`` is the largest of all, ``growing`` that of files still open as they were told; both fade.
+    """
 
     count: int = 0
     last_at: float = 0.0
     recent: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
+    peak: float = field(default=0.0, compare=False)
+    growing: float = field(default=0.0, compare=False)
+
+    def add(self, size: float, now: float) -> None:
+        """Note one more."""
+        self.count += 1
+        self.last_at = now
+        self.recent.append(size)
+        self.peak = max(size, FADED * self.peak)
+        self.growing *= FADED
 
     def copy(self) -> Sizes:
         """Return the same, which stays as it is."""
-        return Sizes(self.count, self.last_at, deque(self.recent, KEPT))
+        return Sizes(self.count, self.last_at, deque(self.recent, KEPT), self.peak)
 
     @property
     def median(self) -> float:
@@ -110,9 +126,11 @@ class Sizes:
 
         After ``n`` sizes the next is larger than all with the chance ``1 / (n + 1)``: the largest one that is
         kept is a high quantile where there are many, and says little where there are few, so that a part of
-        it is added that shrinks as they become more.
+        it is added that shrinks as they become more.  Where one in many is large, ``peak`` remembers it.
         """
-        return max(self.recent) * (1.0 + 2.0 / len(self.recent))
+        largest = max(self.recent)
+        grows = GROWS * self.growing if self.growing > largest else 0.0
+        return max(largest * (1.0 + 2.0 / len(self.recent)), self.peak, grows)
 
     @property
     def last(self) -> float:
@@ -145,12 +163,19 @@ class SizeHistory:
         """Note the size a file with these keys had in the end."""
         for key in keys:
             known = self.get(key) or Sizes()
-            known.count += 1
-            known.last_at = now
-            known.recent.append(size)
+            known.add(size, now)
             self.put(key, known)
             if self.learned is not None:
                 self.learned.setdefault(key, deque(maxlen=KEPT)).append(size)
+
+    def grows(self, keys: Iterable[SizeKey], size: float, now: float) -> None:
+        """Note that a file with these keys has a size, and still grows."""
+        for key in keys:
+            known = self.get(key)
+            if known is None:
+                self.learn((key,), size, now)
+            else:
+                known.growing = max(known.growing, size)
 
     def hear(self, key: SizeKey, sizes: Iterable[float], now: float) -> None:
         """Note sizes that another service has learned and stores.
@@ -160,9 +185,7 @@ class SizeHistory:
         before = self.get(key)
         known = before or Sizes()
         for size in sizes:
-            known.count += 1
-            known.recent.append(size)
-        known.last_at = now
+            known.add(size, now)
         self.put(key, known, note=before is not None)
 
     def room(self, keys: Sequence[SizeKey]) -> float | None:

@@ -12,7 +12,7 @@ _FILES = {
     "bursts-500": 1500, "elements-1000": 2000, "elements-250": 1000, "nodes-1000": 1000,
     "file-per-process": 8192,
     "checkpoint-1-node": 640, "checkpoint-8-nodes": 640, "checkpoint-64-nodes": 640, "checkpoint-busy": 640,
-    "room": 1000, "room-pareto": 1000,
+    "room": 1000, "room-pareto": 1000, "room-changed": 1000, "room-two-kinds": 1000,
 }  # fmt: skip
 
 

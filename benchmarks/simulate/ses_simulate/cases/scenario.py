@@ -14,12 +14,12 @@ class Scenario:
     Files
         ``rho`` is the load as a part of what all elements can really do at the start.  Files have
         log-normal sizes with the mean ``mean`` and the shape ``sigma`` (0: all alike), or Pareto sizes with
-        the exponent ``tail``; they come ``burst`` at a time, at random
-        or at ``regular`` moments, ``files`` in all.  ``managed`` of the arrivals
-        are placed by the rule, the others at random.  A part ``idle`` of the files stay open for
-        ``idle_seconds`` after the last byte.  A part ``behind`` of each file is written after its close, out
-        of the cache of its node.  Each asks for the rate of writing in ``needs`` that is its user's turn: of
-        ``users`` drawn at random where files come singly.
+        the exponent ``tail``; a part ``large_part`` of them, and all from the part ``large_from`` on, are
+        ``large`` times as large.  They come ``burst`` at a time, at random or at ``regular`` moments,
+        ``files`` in all.  ``managed`` of the arrivals are placed by the rule, the others at random.  A part
+        ``idle`` of the files stay open for ``idle_seconds`` after the last byte.  A part ``behind`` of each
+        file is written after its close, out of the cache of its node.  Each asks for the rate of writing in
+        ``needs`` that is its user's turn: of ``users`` drawn at random where files come singly.
     Nodes
         Files are created on ``nodes``, ``ranks`` of a burst on each; agents speak with the service every
         ``pace`` (0: as the service sets it) and see a close up to ``close_poll`` late.
@@ -68,6 +68,9 @@ class Scenario:
     slow_known: bool = False
     slow_from: float = 0.0
     wrong: float = 0.0
+    large: float = 1.0
+    large_part: float = 0.0
+    large_from: float = 1.0
     flapping: float = 0.0
     flap_speed: float = 0.05
     flap_seconds: float = 20.0

@@ -10,15 +10,16 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from ses_service.ledger.size_history import SizeHistory, keys_of
 
 from ses_simulate.monitor import Sample
 from ses_simulate.policies.interface import File, Policy, World
-from ses_simulate.policies.sizes import Sizes
 from ses_simulate.policies.table import PRODUCT, Tables, Terms
 from ses_simulate.policies.told import Change, Told
 
 SURELY = 0.9  # of the time that its bytes take: a file that was open for less is still written out
 WORTH_FOLLOWING = 1.0  # seconds of reading
+LOOK_EVERY = 1.0  # seconds: at the sizes of open files
 LONGEST_WRITING_OUT = 30.0  # seconds after which a cache has written out what is left, as Linux does
 
 
@@ -61,11 +62,15 @@ class Ours(_Followed):
         self._tables = Tables(world, self._told, terms)
         self._max_age = 6 * world.sampling.interval + world.sampling.delay
         self._taken = 0.0
-        self._sizes = Sizes()
+        self._servers = world.servers
+        self._sizes, self._keys = SizeHistory(), keys_of("", None, None)
+        self._growing: dict[int, tuple[File, int, float]] = {}  # with what their element had done
+        self._looked = 0.0
 
     def closed(self, now: float, file: File, element: int) -> None:
         """Count the file on while a cache writes it out."""
-        self._sizes.closed(file.size)
+        self._growing.pop(file.number, None)
+        self._sizes.learn(self._keys, file.size, now)
         opened = self._open.get(file.number)
         lasts = 0.0 if opened is None or not self._terms.writing_out else self._lasts(now, file, opened)
         if lasts > 0:
@@ -99,10 +104,23 @@ class Ours(_Followed):
 
     def choose(self, now: float, file: File) -> int:
         """Choose from the node's table, and claim."""
-        room = self._sizes.likely() if self._terms.room else -1.0
-        element = max(0, self._tables.choose(now, file, room))
+        room = self._room(now) if self._terms.room else None
+        element = max(0, self._tables.choose(now, file, -1.0 if room is None else room))
         self._placed(now, file, element)
+        self._growing[file.number] = file, element, self._servers[element].done
         return element
+
+    def _room(self, now: float) -> float | None:
+        """Return a size that few files exceed, with those that grow as the agents saw them."""
+        if now - self._looked >= LOOK_EVERY:
+            self._looked = now
+            sizes = (self._written(one) for one in self._growing.values())
+            self._sizes.grows(self._keys, max(sizes, default=0.0), now)
+        return self._sizes.room(self._keys)
+
+    def _written(self, one: tuple[File, int, float]) -> float:
+        file, element, done = one
+        return min(file.size, (self._servers[element].done - done) * self._rates[element])
 
     def observe(self, now: float, sample: Sample) -> None:
         """Take the sample; nodes hear of it when their agents next speak with the service."""

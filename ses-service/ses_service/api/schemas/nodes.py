@@ -236,7 +236,8 @@ class TableWanted(Said):
 class FileOpened(Said):
     """A file that was created for a placement.  ``inode`` is decimal text: JSON numbers end at 2^53.
 
-    ``idle``: nothing was written or read for seconds; it is told again when that changes.
+    ``idle``: nothing was written or read for seconds; it is told again when that changes.  ``bytes``: so many
+    it has or were allocated to it, absent while they are few; told again when they are much more.
     """
 
     placement_id: Id
@@ -249,6 +250,7 @@ class FileOpened(Said):
     application: Text | None = None
     job: Text | None = None
     idle: bool = False
+    bytes: Bytes | None = None
     restore: Restore | None = None
     decision: InBatchMade | None = None
 
@@ -265,6 +267,7 @@ class FileOpened(Said):
             self.application,
             self.job,
             self.idle,
+            self.bytes,
         )
         return Opened(
             opening,
