@@ -149,8 +149,11 @@ class Drawn:
             "RW" if number == kept else self.dice.choice(("RW", "RW", "NC", "RO"))
             for number in range(len(twin.branches))
         ]
-        free = os.statvfs(twin.branches[kept])
-        reserve = self.dice.choice((0, free.f_bavail * free.f_frsize // 2))
+        free = [found.f_bavail * found.f_frsize for found in map(os.statvfs, twin.branches)]
+        half = free[kept] // 2
+        # The few kilobytes of our directories decide nothing.
+        clear = all(abs(one - half) > 1 << 20 for one in free)
+        reserve = self.dice.choice((0, half if clear else 0))
         for one in self.twins:
             one.modes, one.reserve = modes, reserve
             one.set_option("branches", one.listed())

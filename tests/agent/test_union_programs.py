@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pwd
 import random
 import subprocess
 import threading
@@ -56,6 +57,12 @@ def test_a_sweep_by_another_user_meets_nothing_that_it_may_not_read(
             assert (done.returncode, done.stderr) == (0, ""), (directory, sweep)
 
 
+def announced(service: ServiceDouble) -> list[dict[str, str]]:
+    """What the agent said of elements that some users cannot use."""
+    tables = [table for one in service.requests for table in one.body.get("tables", ())]
+    return [one for table in tables for one in table.get("excluded_for_users", ())]
+
+
 def on_of(agent: Agent, device: int) -> str:
     with agent.ask(device) as conversation:
         return str(conversation.answer.element)
@@ -63,7 +70,7 @@ def on_of(agent: Agent, device: int) -> str:
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EDQUOT, errno.EPERM])
 def test_a_branch_that_refused_a_file_is_left_out_for_its_user(
-    agent: Agent, device: int, branches: dict[str, Path], error: int
+    agent: Agent, service: ServiceDouble, device: int, branches: dict[str, Path], error: int
 ) -> None:
     """For nobody else: whatever a program says, it misleads its own user alone."""
     with agent.ask(device) as conversation:
@@ -71,6 +78,9 @@ def test_a_branch_that_refused_a_file_is_left_out_for_its_user(
         conversation.report(side.NOT_CREATED, error=error)
     agent.wait_for(f"branch {branches[refused]} is not used for uid {os.getuid()} for 30 s")
     assert agent.says(os.strerror(error))
+    why = f"a file could not be made there: {os.strerror(error)}"
+    said = {"element": refused, "why": why, "user": pwd.getpwuid(os.getuid()).pw_name}
+    wait_until(lambda: said in announced(service), "the service hears of it")
     assert {on_of(agent, device) for _ in range(4)} == set(branches) - {refused}
 
 

@@ -1,11 +1,12 @@
 """Links of ``ses doctor``, each looked at alone."""
 
+import socket
 from types import SimpleNamespace
 
-from ses.doctor.service import check_node_names
+from ses.doctor.service import check_exclusions, check_node_names
 from ses.doctor.shared_memory import check_segments
 from ses.union.hidden import hidden
-from ses_client.answers.nodes import HeardNode, HeardNodes
+from ses_client.answers.nodes import ExcludedElement, HeardNode, HeardNodes
 
 
 def test_who_holds_all_segments_is_named_with_what_to_do(tmp_path):
@@ -31,6 +32,13 @@ def test_what_hides_a_branch_from_the_monitor_is_named_with_what_to_do(tmp_path)
     assert any(cause.startswith(f"{shut} lets not everybody in") for cause, _ in hidden([f"{shut}/b1"]))
     shut.chmod(0o711)
     assert not any(cause.startswith(f"{shut} ") for cause, _ in hidden([f"{shut}/b1"]))
+
+
+def test_an_element_that_is_left_out_for_a_user_here_is_named_with_the_reason():
+    here, why = f"{socket.gethostname()}.example.org", "No space left on device"
+    said = [ExcludedElement(node, "u/b1", why, user) for node in (here, "other") for user in ("al", None)]
+    (found,) = check_exclusions([SimpleNamespace(id="u/b1", excluded=said)])
+    assert found.detail == f"u/b1 is excluded on {here} for al: {why}."
 
 
 def test_a_machine_that_is_known_by_two_names_is_named():

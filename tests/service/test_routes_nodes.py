@@ -6,8 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ses_service.api.render import excluded
+from ses_service.ledger.exclusions import Exclusion
 from ses_service.model.entities import Level
 from ses_service.model.nodes import NodeCalibration, NodeClass
+from ses_service.security.tokens import Principal, Role
 
 ROUTE = "/v1/nodes/n1/announcements"
 AGENT = {"incarnation": "1" * 16}
@@ -78,11 +81,11 @@ def test_what_a_node_excludes_is_told_until_it_says_otherwise(service: Any) -> N
         return [(one["element"], one["detail"]) for one in found]
 
     why = "its mode in the union is NC"
-    excluded = [{"element": "union/b2", "why": why}]
+    nc = [{"element": "union/b2", "why": why}]
     second = {"element": "union/b0", "distance": 0.7, "streams": 0.0, "order": 2}
     decision = {**DECISION, "candidates": [*DECISION["candidates"], second]}
     asked = {"system": "union"}
-    say(service, tables=[{**asked, "excluded": excluded}], opened=[opened()], decisions=[decision])
+    say(service, tables=[{**asked, "excluded": nc}], opened=[opened()], decisions=[decision])
     record = service.get(f"/v1/placements/{'a' * 16}").get_json()
     assert [one["detail"] for one in record["refused"]] == [f"It is excluded on n1: {why}."]
     assert [one["after"] for one in record["candidates"]] == [
@@ -90,13 +93,35 @@ def test_what_a_node_excludes_is_told_until_it_says_otherwise(service: Any) -> N
     ]  # fmt: skip
     assert refused() == [("union/b2", f"It is excluded on n1: {why}.")]
     say(service, tables=[asked])
-    told = [{"node": "n1", **excluded[0]}]
+    told = [{"node": "n1", "user": None, **nc[0]}]
     assert [one["excluded"] for one in service.get("/v1/nodes").get_json()["nodes"]] == [told]
     assert service.get("/v1/node-classes").get_json()["node_classes"][0]["excluded"] == told
     elements = service.get("/v1/elements").get_json()["elements"]
     assert [one["excluded"] for one in elements] == [[], [], told]
+    full = [{"element": "union/b2", "user": "alice", "why": "No space left on device"}]
+    others = opened(placement_id="b" * 16, user="bob", decision={**opened()["decision"], "id": 5})
+    say(
+        service, tables=[{**asked, "excluded": [], "excluded_for_users": full}],
+        opened=[opened(placement_id="c" * 16), others], decisions=[DECISION, {**DECISION, "id": 5}],
+    )  # fmt: skip
+    why = "It is excluded on n1: No space left on device."
+    assert refused() == [("union/b2", why)]
+    records = [service.get(f"/v1/placements/{one * 16}").get_json() for one in "cb"]
+    assert [one["refused"][0]["detail"] == why for one in records] == [True, False]
+    elements = service.get("/v1/elements").get_json()["elements"]
+    assert elements[2]["excluded"] == [{"node": "n1", **full[0]}]
     say(service, tables=[{**asked, "excluded": []}])
     assert refused() == []
+
+
+def test_people_read_of_exclusions_of_their_own_files_alone() -> None:
+    found = [("n1", Exclusion("union/b2", "no space", user)) for user in ("alice", "bob", None)]
+
+    def read(role: Role, user: str | None) -> list[str | None]:
+        return [one["user"] for one in excluded(found, Principal("x", role, user))]
+
+    assert read(Role.USER, "bob") == read(Role.PORTAL, "bob") == ["bob", None]
+    assert read(Role.ADMIN, "root") == ["alice", "bob", None]
 
 
 def test_own_files_show_in_the_very_answer(service: Any) -> None:

@@ -126,6 +126,24 @@ void put_opened(JsonText &text, const Announcement::Opened &opened) {
   }
 }
 
+// In two members, since an earlier service does not look whose it is.
+void put_excluded(JsonText &text, const Exclusions &excluded,
+                  const std::map<uid_t, std::string> &names, bool of_users) {
+  text.open(of_users ? "excluded_for_users" : "excluded", '[');
+  for (const Exclusion &one : excluded) {
+    if (one.uid.has_value() == of_users) {
+      text.open("", '{');
+      text.put("element", one.element);
+      text.put("why", one.why.substr(0, kMaxWhy));
+      if (one.uid) {
+        text.put("user", names.at(*one.uid));
+      }
+      text.close('}');
+    }
+  }
+  text.close(']');
+}
+
 double in_milliseconds(double seconds) { return std::round(seconds * 1e3) / 1e3; }
 
 void put_achieved(JsonText &text, const Achieved &achieved) {
@@ -269,14 +287,8 @@ std::string announcement_body(const Announcement &announcement) {
     text.put("revision", table.revision);
     text.put("version", table.version);
     if (table.excluded) {
-      text.open("excluded", '[');
-      for (const auto &[element, why] : *table.excluded) {
-        text.open("", '{');
-        text.put("element", element);
-        text.put("why", why.substr(0, kMaxWhy));
-        text.close('}');
-      }
-      text.close(']');
+      put_excluded(text, *table.excluded, announcement.names, false);
+      put_excluded(text, *table.excluded, announcement.names, true);
     }
     text.close('}');
   }

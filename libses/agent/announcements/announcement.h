@@ -81,8 +81,9 @@ struct Announcement {
   std::vector<std::string> users;
   std::map<std::string, std::string> generations; // by user: that of the needs known here
   std::vector<TableWanted> tables;
-  bool busy = false;   // programs that can make claims run here
-  bool in_use = false; // some began, or files were created, a short while ago
+  std::map<uid_t, std::string> names; // of the users that TABLES speak of
+  bool busy = false;                  // programs that can make claims run here
+  bool in_use = false;                // some began, or files were created, a short while ago
   std::optional<std::vector<Reading>> reading; // none: as it was said before
   std::vector<StalledThread> stalled;
 };

@@ -65,6 +65,13 @@ Announcement Announcer::announcement_of(const Batch &batch, const std::vector<ui
   announcement.number = ++number_;
   announcement.complete = batch.complete;
   announcement.tables = service_.exchange.wanted();
+  for (const TableWanted &table : announcement.tables) {
+    for (const Exclusion &one : table.excluded ? *table.excluded : Exclusions()) {
+      if (one.uid) {
+        announcement.names[*one.uid] = user_of(*one.uid);
+      }
+    }
+  }
   announcement.busy = service_.exchange.busy();
   for (const auto &opening : batch.opened) {
     announcement.opened.push_back({&opening.file, user_of(opening.uid), opening.restore});

@@ -169,6 +169,10 @@ void ClaimsKeeper::take_survey(Time now) {
 // Who has claims, and where they can be staged.
 void ClaimsKeeper::review(Time now) {
   reviewed_at_ = now;
+  if (has_unusable_ || generation_ != parts_.table.generation()) {
+    has_unusable_ = false;
+    announce_unusable();
+  }
   generation_ = parts_.table.generation();
   bool busy = false;
   for (auto it = users_.begin(); it != users_.end();) {
@@ -188,6 +192,7 @@ void ClaimsKeeper::review(Time now) {
       }
       close(uid, user);
       for (const auto &[target, stage] : user.stages) {
+        has_unusable_ = has_unusable_ || !stage.why.empty();
         parts_.stager.remove(uid, stage.branch);
       }
       it = users_.erase(it);

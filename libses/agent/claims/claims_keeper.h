@@ -79,6 +79,7 @@ private:
   struct Stage {
     StageState state = StageState::kWaiting;
     Time since{};
+    std::string why; // it was not usable when it was tried last
     Stager::Branch branch{};
   };
   struct User {
@@ -96,6 +97,9 @@ private:
   void take_survey(Time now);
   void stage(uid_t uid, User &user, Time now);
   void show_staged(User &user);
+  void set_trouble(Stage &stage, const std::string &why);
+  // Says to the service which users' files cannot go to which branches.
+  void announce_unusable();
   void stage_again(uid_t uid, const std::string &target, Time now);
   // Looks at the claims of all users; true when there were some.
   bool look(Time now);
@@ -111,7 +115,7 @@ private:
   std::vector<ClaimedFile> found_; // in the look under way
   uint64_t generation_ = 0;        // of the table, as of the last look at stages
   Time due_{}, beaten_at_{}, reviewed_at_{}, busy_until_{};
-  bool has_news_ = false, was_busy_ = false;
+  bool has_news_ = false, was_busy_ = false, has_unusable_ = false;
   bool said_no_segment_ = false, said_many_ = false;
 };
 

@@ -9,6 +9,7 @@ namespace ses::agent {
 namespace {
 
 constexpr std::chrono::seconds kStageAgain{30}; // after it failed
+constexpr size_t kMaxUnusable = 256;            // of a system; the contract takes no more
 
 } // namespace
 
@@ -53,6 +54,7 @@ void ClaimsKeeper::failed(uid_t uid, const std::string &target, int error, Time 
   }
   stage.state = StageState::kFailed;
   stage.since = now;
+  set_trouble(stage, std::string("a file could not be made there: ") + std::strerror(error));
   show_staged(found->second);
 }
 
@@ -80,11 +82,34 @@ void ClaimsKeeper::staged(const std::vector<Stager::Result> &results, Time now) 
     const auto found = users_.find(result.uid);
     if (found != users_.end()) {
       Stage &stage = found->second.stages[result.target];
-      stage.state = result.is_there ? StageState::kThere : StageState::kFailed;
+      stage.state = result.why.empty() ? StageState::kThere : StageState::kFailed;
       stage.since = now;
+      set_trouble(stage, result.why);
       show_staged(found->second);
     }
   }
+}
+
+void ClaimsKeeper::set_trouble(Stage &stage, const std::string &why) {
+  has_unusable_ = has_unusable_ || stage.why != why;
+  stage.why = why;
+}
+
+void ClaimsKeeper::announce_unusable() {
+  for (const unsigned system : parts_.table.systems()) {
+    Exclusions found;
+    for (const auto &[uid, user] : users_) {
+      for (const auto &[target, stage] : user.stages) {
+        for (const ElementFacts &row : parts_.table.facts(system)->rows) {
+          if (!stage.why.empty() && row.target == target && found.size() < kMaxUnusable) {
+            found.push_back({row.element, stage.why, uid});
+          }
+        }
+      }
+    }
+    parts_.table.exclude_for_users(system, std::move(found));
+  }
+  parts_.announcer.heartbeat_now();
 }
 
 void ClaimsKeeper::show_staged(User &user) {

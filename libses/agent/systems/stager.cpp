@@ -106,7 +106,7 @@ void Stager::work() {
       spdlog::warn("branch {} is not used for uid {} now: {}", target, uid, why);
     }
     lock.lock();
-    results_.push_back({uid, target, why.empty()});
+    results_.push_back({uid, target, std::move(why)});
     if (waiting_.empty() || results_.size() == 1) {
       eventfd_write(ready_.get(), 1);
     }

@@ -31,7 +31,7 @@ public:
   struct Result {
     uid_t uid = 0;
     std::string target;
-    bool is_there = false;
+    std::string why; // it cannot be used; empty: it is there
   };
 
   // IN_USE is called with each branch, on the thread.

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,8 +23,13 @@
 
 namespace ses::agent {
 
-// Elements to which no file of this node can go, each with the reason.
-using Exclusions = std::vector<std::pair<std::string, std::string>>;
+// An element to which no file of this node, or of one user here, can go, and why.
+struct Exclusion {
+  std::string element, why;
+  std::optional<uid_t> uid; // none: whoever's
+  bool operator==(const Exclusion &) const = default;
+};
+using Exclusions = std::vector<Exclusion>;
 
 // A table the agent would like to hear of, and what it has of it.
 struct TableWanted {

@@ -111,14 +111,15 @@ void log_changes(const TableFacts &facts, const Places &places,
   }
 }
 
-std::shared_ptr<const Exclusions> exclusions_of(const TableFacts &facts, const Places &places) {
+std::shared_ptr<const Exclusions> exclusions_of(const TableFacts &facts, const Places &places,
+                                                const Exclusions &of_users) {
   if (!places.known) {
     return nullptr;
   }
-  auto found = std::make_shared<Exclusions>();
+  auto found = std::make_shared<Exclusions>(of_users);
   for (size_t row = 0; row < places.why.size(); ++row) {
     if (!places.why[row].empty()) {
-      found->emplace_back(facts.rows[row].element, places.why[row]);
+      found->push_back({facts.rows[row].element, places.why[row], std::nullopt});
     }
   }
   return found;

@@ -42,9 +42,9 @@ struct Places {
 void log_changes(const TableFacts &facts, const Places &places,
                  std::map<std::string, std::string> &logged);
 
-// Those excluded, as announced to the service; null: the system was not looked at.
-[[nodiscard]] std::shared_ptr<const Exclusions> exclusions_of(const TableFacts &facts,
-                                                              const Places &places);
+// Those excluded, as announced to the service, with OF_USERS; null: the system was not looked at.
+[[nodiscard]] std::shared_ptr<const Exclusions>
+exclusions_of(const TableFacts &facts, const Places &places, const Exclusions &of_users);
 
 [[nodiscard]] bool same_rows(const Places &a, const Places &b);
 

@@ -265,7 +265,7 @@ bool TableKeeper::look_at_places(System &system) {
   Places places = places_of(system.about, facts, parts_.lustre, parts_.unions, parts_.lustre_form);
   const bool changed = !same_rows(places, system.places);
   log_changes(facts, places, system.logged);
-  system.excluded = exclusions_of(facts, places);
+  system.excluded = exclusions_of(facts, places, system.of_users);
   system.places = std::move(places);
   return changed;
 }

@@ -82,6 +82,13 @@ public:
   [[nodiscard]] uint64_t excluded(unsigned system) const {
     return systems_[system].places.excluded;
   }
+  // Elements of a system to which no file of some users can go now, for the service to hear of.
+  void exclude_for_users(unsigned number, Exclusions excluded) {
+    System &system = systems_[number];
+    system.of_users = std::move(excluded);
+    system.excluded = exclusions_of(*system.candidates->facts(), system.places, system.of_users);
+    tell_wanted();
+  }
   // False until it was looked at where files can go: then every row is excluded.
   [[nodiscard]] bool has_places(unsigned system) const { return systems_[system].places.known; }
   // The elements whose rows an epoch had; null: that was too long ago.
@@ -110,6 +117,7 @@ private:
     std::unique_ptr<Candidates> candidates;
     uint64_t unseen = 0;
     Places places;
+    Exclusions of_users;                        // see exclude_for_users()
     std::shared_ptr<const Exclusions> excluded; // null: not known
     std::map<std::string, std::string> logged;  // by element: why it takes no file
     std::deque<std::shared_ptr<const Epoch>> epochs;

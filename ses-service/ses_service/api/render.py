@@ -19,6 +19,7 @@ from ses_service.decision.element_groups import Group, Measure
 from ses_service.decision.question import Decision
 from ses_service.decision.resolve import PassedOver
 from ses_service.knowledge.times import written
+from ses_service.ledger.exclusions import Exclusion
 from ses_service.ledger.ledger import Node
 from ses_service.ledger.placement import Candidate, Placement, Prediction, Refusal
 from ses_service.ledger.size_history import SizeKey, Sizes
@@ -36,6 +37,7 @@ from ses_service.model.entities import (
 )
 from ses_service.model.kinds import KindDescription
 from ses_service.model.limits import MAX_REQUIREMENTS
+from ses_service.security.tokens import Principal, Role
 
 Json: TypeAlias = dict[str, Any]
 
@@ -307,7 +309,7 @@ def sizes(key: SizeKey, one: Sizes) -> Json:
     }
 
 
-def node(one: Node, open_placements: int) -> Json:
+def node(one: Node, open_placements: int, reader: Principal) -> Json:
     """Return a node that is heard of."""
     return {
         "node": one.name,
@@ -318,7 +320,7 @@ def node(one: Node, open_placements: int) -> Json:
         "version": one.version or None,
         "open_placements": open_placements,
         "stalled": stalled(one),
-        "excluded": all_excluded(one),
+        "excluded": all_excluded(one, reader),
     }
 
 
@@ -330,14 +332,18 @@ def stalled(one: Node) -> list[Json]:
     ]
 
 
-def all_excluded(one: Node) -> list[Json]:
-    """Return the elements to which no file of a node can go."""
-    return [excluded(one.name, element, why) for element, why in one.excluded_elements.items()]
+def all_excluded(one: Node, reader: Principal) -> list[Json]:
+    """Return the elements to which no file of a node, or of a user there, can go, as far as one may read."""
+    return excluded([(one.name, each) for each in one.exclusions], reader)
 
 
-def excluded(node: str, element: str, why: str) -> Json:
-    """Return an element to which no file of a node can go."""
-    return {"node": node, "element": element, "why": why}
+def excluded(found: Iterable[tuple[str, Exclusion]], reader: Principal) -> list[Json]:
+    """Return what nodes exclude; people read of their own files alone."""
+    return [
+        {"node": node, "element": one.element, "user": one.user, "why": one.why}
+        for node, one in found
+        if reader.role is Role.ADMIN or reader.user is None or one.user in (None, reader.user)
+    ]
 
 
 def placement_record(placement: Placement, backends: dict[str, str]) -> Json:

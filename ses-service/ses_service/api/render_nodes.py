@@ -19,6 +19,7 @@ from ses_service.api.render import (
 from ses_service.decision.nodes import NodeCandidate, NodeDecision, NodeRefusal
 from ses_service.knowledge.hostlist import folded
 from ses_service.model.nodes import NodeCalibration
+from ses_service.security.tokens import Principal
 from ses_service.state.node_access import ClassNow
 
 _FOLDED = 2000  # names that are folded in an answer; folding more would keep others waiting
@@ -38,8 +39,8 @@ def node_selection(decision: NodeDecision, notes: Iterable[str]) -> Json:
     }
 
 
-def node_class(one: ClassNow) -> Json:
-    """Return a class of nodes as it is now."""
+def node_class(one: ClassNow, reader: Principal) -> Json:
+    """Return a class of nodes as it is now, as far as one may read it."""
     described = one.described
     uplink = described.uplink
     return {
@@ -54,7 +55,7 @@ def node_class(one: ClassNow) -> Json:
         "uplink_mb_s": in_units(uplink.rate, MB) if uplink else None,
         "holds": sorted(described.holds),
         "stalled": [thread for node in one.stalled for thread in stalled(node)],
-        "excluded": [element for node in one.excluding for element in all_excluded(node)],
+        "excluded": [element for node in one.excluding for element in all_excluded(node, reader)],
     }
 
 

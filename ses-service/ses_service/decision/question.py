@@ -54,10 +54,6 @@ class View:
     rows: Rows
     excluded: Mapping[str, ExcludedOn] = field(default_factory=dict)
 
-    def excluding(self, element: str) -> Mapping[str, str]:
-        """Return the nodes whose files cannot go to an element, with the reason."""
-        return self.excluded[element].nodes if element in self.excluded else {}
-
 
 @dataclass(frozen=True, slots=True)
 class Stripes:

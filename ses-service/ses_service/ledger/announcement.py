@@ -8,11 +8,12 @@ not frozen: Python takes five times as long to make a frozen one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ses_service.ledger.achieved import Achieved
+from ses_service.ledger.exclusions import Exclusion
 from ses_service.ledger.ledger import Ledger, LedgerError, Opening, PlacementEndedError
 from ses_service.ledger.node_decisions import NOTHING_TOLD, InBatch, NodeDecisions, predictions
 from ses_service.ledger.pace import Use, pace_for, return_within, telling_within
@@ -71,7 +72,7 @@ class Announcement:
     ``number`` grows with each that an incarnation makes, to whichever service; 0: it does not count them.
     ``refused``: ids of files that it told of and that cannot be taken, with the reason.
     ``stalled``: threads of the agent that have not gone on, for how many seconds.
-    ``excluded``: by storage system, all its elements to which no file of the node can go, with the reason.
+    ``excluded``: by storage system, all its elements to which no file of the node, or of a user, can go.
     """
 
     node: str
@@ -86,7 +87,7 @@ class Announcement:
     number: int = 0
     refused: tuple[tuple[str, str], ...] = ()
     stalled: Mapping[str, float] = field(default_factory=dict)
-    excluded: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    excluded: Mapping[str, Sequence[Exclusion]] = field(default_factory=dict)
 
     @property
     def files(self) -> int:
@@ -199,7 +200,7 @@ def _take_opened(
     refused: list[tuple[str, str]] = []
     subjects: Subjects = {}
     node = ledger.node(announcement.node)
-    excluded = {} if node is None else node.excluded_elements
+    excluded = node.excluded_for if node is not None else lambda _: {}
     for one in announcement.opened:
         placement_id = one.opening.placement_id
         try:
@@ -263,7 +264,7 @@ def _restored(
     subject: Subject,
     announcement: Announcement,
     table: ElementTable,
-    excluded: Mapping[str, str],
+    excluded: Callable[[str | None], Mapping[str, str]],
     now: float,
 ) -> Placement:
     rows = [table.index.get(name) for name in origin.elements]
@@ -299,7 +300,7 @@ def _restored(
     told = None if place is None else announcement.decisions.find(place.decision)
     if place is None or told is None:
         return placement
-    why = announcement.decisions.explained(place.decision, announcement.node, table, excluded)
+    why = announcement.decisions.explained(place.decision, announcement.node, table, excluded(subject.user))
     placement.requirements, placement.candidates, placement.refused = (
         why.requirements,
         why.candidates,

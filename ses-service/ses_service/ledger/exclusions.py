@@ -9,6 +9,15 @@ _MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Exclusion:
+    """An element to which no file can go that a user of a node makes, ``None``: whoever makes it, and why."""
+
+    element: str
+    why: str
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ExcludedOn:
     """The nodes that exclude an element, each with the reason; ``everywhere``: all that have its system."""
 

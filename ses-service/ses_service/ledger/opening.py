@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ses_service.ledger.exclusions import Exclusion
 from ses_service.ledger.placement import Placement, PlacementState
 
 
@@ -30,8 +31,8 @@ class Node:
 
     ``incarnation`` is empty while the node is only expected to speak (see ``Ledger.expect``); ``version`` is
     its agent's, ``number`` that of its last announcement; ``stalled`` are threads of the agent that do not go
-    on, and since when.  ``excluded`` are, by storage system, the elements to which no file of the node can
-    go, with the reason.
+    on, and since when.  ``excluded`` are, by storage system, the elements to which no file of the node, or
+    of a user there, can go.
     """
 
     name: str
@@ -43,12 +44,17 @@ class Node:
     version: str = ""
     number: int = 0
     stalled: Mapping[str, float] = field(default_factory=dict)
-    excluded: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    excluded: Mapping[str, Sequence[Exclusion]] = field(default_factory=dict)
 
     @property
-    def excluded_elements(self) -> dict[str, str]:
-        """Those excluded, of all systems, each with the reason."""
-        return {element: why for system in self.excluded.values() for element, why in system.items()}
+    def exclusions(self) -> list[Exclusion]:
+        """What is excluded of all systems."""
+        return [one for system in self.excluded.values() for one in system]
+
+    def excluded_for(self, user: str | None) -> dict[str, str]:
+        """Return the elements to which no file of a user can go, each with the reason."""
+        found = {one.element: one.why for one in self.exclusions if one.user == user}
+        return found | {one.element: one.why for one in self.exclusions if one.user is None}
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from ses_service.decision.node_tables import NodeTables
 from ses_service.decision.nodes import Fleet, NodesQuestion, fleet
 from ses_service.decision.question import Question
-from ses_service.ledger.exclusions import ExcludedOn
+from ses_service.ledger.exclusions import ExcludedOn, Exclusion
 from ses_service.ledger.ledger import Ledger, Node
 from ses_service.model.columns import ElementTable
 from ses_service.model.entities import Environment
@@ -75,15 +75,23 @@ class NodeAccess:
             known = self._known = environment, heard, fleet(environment, heard)
         return known[2]
 
-    def excluded(self, table: ElementTable) -> dict[str, ExcludedOn]:
-        """Return the elements of the site that some nodes exclude; quick where none do."""
+    def exclusions(self) -> defaultdict[str, list[tuple[str, Exclusion]]]:
+        """Return what nodes exclude, by element, each with the node."""
+        found: defaultdict[str, list[tuple[str, Exclusion]]] = defaultdict(list)
+        for name in sorted(self.excluding):
+            for one in node.exclusions if (node := self._ledger.node(name)) else ():
+                found[one.element].append((name, one))
+        return found
+
+    def excluded(self, table: ElementTable, user: str | None) -> dict[str, ExcludedOn]:
+        """Return the elements of the site that some nodes exclude for a user; quick where none do."""
         by_element: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for name in sorted(self.excluding):
             node = self._ledger.node(name)
             if node is None or not any(node.excluded.values()):
                 self.excluding.discard(name)
                 continue
-            for element, why in node.excluded_elements.items():
+            for element, why in node.excluded_for(user).items():
                 if element in table.index:
                     by_element[element][name] = why
         if not by_element:
@@ -111,7 +119,7 @@ class NodeAccess:
         """Return every class of nodes, in the order of the site; nodes not described come last."""
         heard = {one.name for one in self._ledger.nodes if one.incarnation}
         stalled = {one.name: replace(one) for one in self._ledger.nodes if one.stalled}
-        excluding = {one.name: replace(one) for one in self._ledger.nodes if one.excluded_elements}
+        excluding = {one.name: replace(one) for one in self._ledger.nodes if one.exclusions}
         streams = self.streams()
         return [
             ClassNow(

@@ -7,7 +7,7 @@ call: the keeper of the environment and the observer of the monitor hand in what
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +27,7 @@ from ses_service.decision.rows import Rows, oldest_ages, stated_kinds
 from ses_service.decision.selection import decide
 from ses_service.decision.without_element import Without, without
 from ses_service.ledger.announcement import Announcement, Taken, end_others, take
+from ses_service.ledger.exclusions import Exclusion
 from ses_service.ledger.ledger import Ledger, Node
 from ses_service.ledger.placement import EndReason, Placement
 from ses_service.model.columns import (
@@ -87,7 +88,7 @@ class ElementNow:
     """What :meth:`ServiceState.elements` says of one element; ``None`` is unknown.
 
     ``fresh``: its load is known.  ``seen``: its last sample is not too old, though it may lack the load.
-    ``excluded``: nodes whose files cannot go there, with the reason.
+    ``excluded``: what nodes say, with the node, of files that cannot go there.
     """
 
     row: int
@@ -98,7 +99,7 @@ class ElementNow:
     observation: Observation | None
     fresh: bool
     seen: bool
-    excluded: Mapping[str, str]
+    excluded: Sequence[tuple[str, Exclusion]]
 
 
 class ServiceState:
@@ -251,7 +252,7 @@ class ServiceState:
         """Rank nodes for a task, and change nothing.  Raises NoEnvironmentError."""
         question, source = self._with_size(self.question(asked), asked.path)
         with self._lock:
-            now, view = self._now(), self._view()
+            now, view = self._now(), self._view(question.subject.user)
             fleet, streams = self._fleet.now(view.table.environment), self._fleet.streams()
             groups = NodeGroups(job.asked(question), view, fleet, streams, self.policies)
         decision = rank_nodes(groups, now)
@@ -362,7 +363,7 @@ class ServiceState:
         """
         with self._lock:
             now = self._now()
-            view = self._view()
+            view, excluded = self._view(), self._fleet.exclusions()
             rows = np.arange(len(view.table)) if wanted is None else wanted(view.table)
             observed, counts = view.observations.by_row, self._ledger.counts
             columns = zip(
@@ -376,7 +377,7 @@ class ServiceState:
             )
         return view.table, now, [
             ElementNow(row, offered.read, offered.write, int(count), reserved, observed[row], fresh, seen,
-                       view.excluding(view.table.elements[row].id))
+                       excluded[view.table.elements[row].id])
             for row, offered, count, reserved, fresh, seen in columns
         ]  # fmt: skip
 
@@ -425,13 +426,13 @@ class ServiceState:
     def _decide(self, question: Question) -> Decision:
         with self._lock:
             now = self._now()
-            return decide(question, self._view(), now, self.policies)
+            return decide(question, self._view(question.subject.user), now, self.policies)
 
-    def _view(self) -> View:
+    def _view(self, user: str | None = None) -> View:
         if self._table is None or self._observations is None:
             raise NoEnvironmentError("the site has not been read from the knowledge base yet")
         self._follow()
-        return View(self._table, self._observations, self._rows, self._fleet.excluded(self._table))
+        return View(self._table, self._observations, self._rows, self._fleet.excluded(self._table, user))
 
     def _follow(self) -> None:
         self._rows.follow(self._ledger.counts, self._ledger.changed)

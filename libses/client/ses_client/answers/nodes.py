@@ -56,11 +56,16 @@ class StalledThread(Part):
 
 @dataclass(frozen=True, slots=True)
 class ExcludedElement(Part):
-    """An element to which no file of a node can go, and why."""
+    """An element to which no file of a node can go, of a user there if one is named, and why."""
 
     node: str
     element: str
     why: str
+    user: str | None = None
+
+    def __str__(self) -> str:
+        whose = f" for {self.user}" if self.user else ""
+        return f"excluded on {self.node}{whose}: {self.why}"
 
 
 @dataclass(frozen=True, slots=True)

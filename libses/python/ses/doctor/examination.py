@@ -15,6 +15,7 @@ from ses.doctor.munge import check_munge
 from ses.doctor.service import (
     DATA,
     check_data,
+    check_exclusions,
     check_exporters,
     check_node_names,
     check_rates,
@@ -48,6 +49,7 @@ def examine(client: ServiceClient, library: Path, socket: Path, trial: Path | No
     else:
         findings += check_sources(found) + check_data(found) + check_exporters(found.elements)
         findings += check_rates(found.elements)
+        findings += check_exclusions(found.elements)
         findings += check_node_names(client)
         findings += check_mounts(found.elements)
     if trial is not None:

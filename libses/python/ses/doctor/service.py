@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import stat
 from collections.abc import Sequence
 from shlex import quote
@@ -17,7 +18,7 @@ from ses.union.hidden import hidden
 
 SERVICE, TOKEN, MONITOR, EXPORTER, DECISION = "service", "token", "monitor", "exporter", "decision"
 KNOWLEDGE, DATA, SITE, RATES = "knowledge base", "data of elements", "site", "rates of elements"
-NAMES = "names of nodes"
+NAMES, EXCLUSIONS = "names of nodes", "exclusions"
 _SHOWN = 10
 _LOOKED_AT_BELOW = ("knowledge-base", "monitor")
 _LIMIT_SECONDS = 3.0
@@ -182,6 +183,25 @@ def _stale(one: Element) -> Finding:
     if not seen.exporter.startswith(("http://", "https://")):
         mend = "Look on the machine of the monitor: smed-monitor check --config /etc/qstorman/smed.toml"
     return fault(DATA, f"{one.id}: last seen {age} ago{reason}.", mend)
+
+
+def check_exclusions(elements: Sequence[Element]) -> list[Finding]:
+    """Look for elements that the agent of this machine leaves out for some users."""
+    here = socket.gethostname().partition(".")[0]
+    found = [
+        (one.id, other)
+        for one in elements
+        for other in one.excluded
+        if other.user and other.node.partition(".")[0] == here
+    ]
+    return [
+        warning(
+            EXCLUSIONS,
+            f"{name} is {other}.",
+            "Its files go elsewhere until a create there works again, which is tried after 30 s.",
+        )
+        for name, other in found[:_SHOWN]
+    ]
 
 
 def check_node_names(client: ServiceClient) -> list[Finding]:

@@ -155,7 +155,7 @@ def _listed(chosen: Callable[[ElementTable], Codes]) -> Response:
             "available": render.rates(row.available_read, row.available_write),
             "open_placements": row.open_placements,
             "reserved_bytes": row.reserved_bytes,
-            "excluded": [render.excluded(node, found.id, why) for node, why in sorted(row.excluded.items())],
+            "excluded": render.excluded(row.excluded, caller()),
             **_outlook(changes.get(found.id), row.observation),
         }
         for row in rows

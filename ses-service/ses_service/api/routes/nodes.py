@@ -44,8 +44,9 @@ def announce(node: str, json_data: AnnouncementIn) -> Response:
 def nodes() -> Response:
     """List the nodes whose agents are heard of"""
     state = runtime().state
-    heard = [render.node(one, count) for one, count in state.nodes()]
-    return render.answer({"nodes": heard, "silent": [render.node(one, 0) for one in state.silent_nodes()]})
+    heard = [render.node(one, count, caller()) for one, count in state.nodes()]
+    silent = [render.node(one, 0, caller()) for one in state.silent_nodes()]
+    return render.answer({"nodes": heard, "silent": silent})
 
 
 @blueprint.post("/v1/nodes/selections")
@@ -73,7 +74,7 @@ def node_classes() -> Response:
     Nodes that are alike, what they mount, their links, and how many of them are heard of.
     """
     found = runtime().state.node_classes()
-    return render.answer({"node_classes": [render_nodes.node_class(one) for one in found]})
+    return render.answer({"node_classes": [render_nodes.node_class(one, caller()) for one in found]})
 
 
 @blueprint.get("/v1/nodes/<node>/calibration")

@@ -427,10 +427,11 @@ class ProblemOut(BaseModel):
 
 
 class ExcludedElement(Answer):
-    """An element to which no file of a node can go, and why."""
+    """An element to which no file of a node can go, of a user there if one is named, and why."""
 
     node: str
     element: str
+    user: str | None
     why: str
 
 

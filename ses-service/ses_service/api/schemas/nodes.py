@@ -13,6 +13,7 @@ from ses_service.api.schemas.requests import Bound, Bytes, Device, ElementId, In
 from ses_service.decision.node_tables import TableAsked
 from ses_service.ledger import node_decisions
 from ses_service.ledger.announcement import Announcement, Ended, Opened, Origin
+from ses_service.ledger.exclusions import Exclusion
 from ses_service.ledger.ledger import Opening
 from ses_service.ledger.node_decisions import NodeDecisions
 from ses_service.ledger.pace import Use
@@ -217,16 +218,24 @@ class ExcludedHere(Said):
     why: Annotated[str, Field(max_length=1000)]
 
 
+class ExcludedForUser(ExcludedHere):
+    """An element to which no file of a user can go on the node, and why."""
+
+    user: Text
+
+
 class TableWanted(Said):
     """A storage system that is mounted on the node, and what it has of its table: nothing, by default.
 
-    `excluded` are all its elements to which no file of the node can go; absent: as said before.
+    `excluded` are all its elements to which no file of the node can go, `excluded_for_users` those of some
+    users; without `excluded` both are as said before.
     """
 
     system: Text
     revision: Annotated[str, Field(max_length=128)] = ""
     version: Annotated[int, Field(ge=0, lt=2**53)] = 0
     excluded: Annotated[list[ExcludedHere], Field(max_length=64)] | None = None
+    excluded_for_users: Annotated[list[ExcludedForUser], Field(default_factory=list, max_length=256)]
 
     def to_model(self) -> TableAsked:
         """Return it as the core knows it."""
@@ -345,7 +354,10 @@ class AnnouncementIn(Itemised, Said):
             refused=tuple((one.placement_id, one.detail) for one in self.refused if one.placement_id),
             stalled={one.thread: one.seconds for one in self.stalled},
             excluded={
-                table.system: {one.element: one.why for one in table.excluded}
+                table.system: (
+                    *(Exclusion(one.element, one.why) for one in table.excluded),
+                    *(Exclusion(one.element, one.why, one.user) for one in table.excluded_for_users),
+                )
                 for table in self.tables
                 if table.excluded is not None
             },

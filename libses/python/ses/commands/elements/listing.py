@@ -52,7 +52,7 @@ _HEADERS = (
 
 def _row(one: Element) -> list[str]:
     seen = one.observation
-    excluded = (f"excluded on {other.node}: {other.why}" for other in one.excluded[:_MOST_NODES])
+    excluded = map(str, one.excluded[:_MOST_NODES])
     return [
         one.id,
         ", ".join(dict.fromkeys([one.state, *(seen.flags if seen is not None else ()), *excluded])),

@@ -48,7 +48,7 @@ def list_command(client: ServiceClient, as_json: bool) -> None:
             "yellow",
         )
     for excluded in (one for of_class in found.classes for one in of_class.excluded):
-        line(out, f"{excluded.element} is excluded on {excluded.node}: {excluded.why}", "yellow")
+        line(out, f"{excluded.element} is {excluded}", "yellow")
 
 
 def _row(one: NodeClass) -> list[str]:
