@@ -16,6 +16,7 @@ from ses_service.knowledge.history import KEPT
 from ses_service.knowledge.statements.turtle_writer import document
 from ses_service.knowledge.terms import REQUIREMENTS_GRAPH, SITE_GRAPH, requirement_set_iri
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
+from ses_service.model.limits import MAX_APPLICATIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = "https://w3id.org/qstorman/site/demo/"
@@ -434,3 +435,26 @@ def test_a_request_sent_twice_leaves_what_it_leaves_once(
     assert text.count("qsm:nominalWriteRate [") == 8
     assert exported(exchange).count("qsm:nominalWriteRate [") == 8
     assert [one.revision for one in knowledge.requirement_sets()] == [1]
+
+
+def test_an_import_gives_no_user_an_application_too_many(exchange, union_site):
+    def sets(count: int) -> str:
+        prefixes = (
+            "@prefix odrl: <http://www.w3.org/ns/odrl/2/> . @prefix unit: <http://qudt.org/vocab/unit/> .\n"
+            "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n"
+        )
+        return (
+            union_site
+            + prefixes
+            + "".join(
+                f"<urn:q:{n}> a qsm:RequirementSet ; qsm:level 'application' ; qsm:subject 'eve:a{n}' ;\n"
+                "  qsm:revision 1 ; qsm:requires [ a qsm:Requirement ; odrl:leftOperand qsm:FreeCapacity ;\n"
+                "  odrl:operator odrl:gteq ; odrl:rightOperand '1.0e9'^^xsd:double ; odrl:unit unit:BYTE ;\n"
+                "  qsm:weight '1.0e0'^^xsd:double ; qsm:strictness qsm:Soft ] .\n"
+                for n in range(count)
+            )
+        )
+
+    assert len(plan(exchange, sets(MAX_APPLICATIONS)).edits) > MAX_APPLICATIONS
+    with pytest.raises(InvalidDescriptionError, match="eve would have 64 applications with requirements"):
+        plan(exchange, sets(MAX_APPLICATIONS + 1))

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from ses_service.decision import digest, needs
-from ses_service.decision.needs import MOST_APPLICATIONS, Needs, code_of, rounded_up
+from ses_service.decision.needs import Needs, code_of, rounded_up
 from ses_service.decision.resolve import index_sets
 from ses_service.ledger.size_history import SizeHistory, keys_of
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
+from ses_service.model.limits import MAX_APPLICATIONS
 
 NOW = 1_000_000.0
 WRITE = Requirement(Kind.CURRENT_WRITE_RATE, 50e6)
@@ -93,7 +94,7 @@ def test_a_requirement_that_ends_is_not_told_any_more() -> None:
 
 def test_there_are_no_more_entries_than_a_node_has_room_for() -> None:
     sets = [RequirementSet(Level.APPLICATION, f"alice:a{n}", (READ,)) for n in range(100)]
-    assert len(Told(*sets).entries("alice")) == MOST_APPLICATIONS + 1
+    assert len(Told(*sets).entries("alice")) == MAX_APPLICATIONS + 1
 
 
 def test_a_kind_the_site_states_has_its_place_and_one_it_does_not_has_none() -> None:

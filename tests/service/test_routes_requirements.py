@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from ses_service.model.entities import Level
+from ses_service.model.limits import MAX_APPLICATIONS
 
 Service = Any
 ONE_GB = {"kind": "free-capacity", "minimum": 1, "unit": "GB"}
@@ -180,6 +181,22 @@ def test_a_set_that_cannot_be_stored_says_so(service: Service) -> None:
     assert answer.get_json()["type"] == "urn:qstorman:problem:knowledge-base-unavailable"
     assert "connection refused" in answer.get_json()["detail"]
     assert service.get("/v1/requirements/user/alice").get_json()["revision"] == 0
+
+
+def test_an_application_beyond_what_a_node_takes_is_refused_and_costs_nobody_else_one(
+    service: Service,
+) -> None:
+    def put(name: str, body: Any = SET) -> Any:
+        return service.put(f"/v1/requirements/application/{name}", body)
+
+    assert [put(f"alice:a{n}").status_code for n in range(MAX_APPLICATIONS)] == [200] * MAX_APPLICATIONS
+    refused = put("alice:one-more")
+    assert refused.status_code == 403
+    assert "alice has 63 applications with requirements of their own" in refused.get_json()["detail"]
+    assert put("bob:one-more").status_code == 200
+    assert put("alice:a7").status_code == 200, "one that is there can be changed"
+    assert put("alice:a7", {"requirements": []}).status_code == 200
+    assert put("alice:one-more").status_code == 200
 
 
 def test_effective_requirements_need_a_user(service: Service) -> None:

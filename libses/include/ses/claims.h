@@ -29,7 +29,7 @@
 #define SES_CLAIMS_MAGIC 0x4d494c43u /* "CLIM" in memory on little-endian machines */
 #define SES_CLAIMS_VERSION 2u
 
-#define SES_CLAIMS_NEEDS 64     /* applications of one user with needs of their own */
+#define SES_CLAIMS_NEEDS (SES_APPLICATIONS_MAX + 1) /* one for those without needs of their own */
 #define SES_CLAIMS_SLOTS 2048   /* a power of two */
 #define SES_CLAIMS_PATH_MAX 368 /* bytes, with the NUL */
 #define SES_CLAIMS_STRIPES 14   /* elements of one file */

@@ -23,6 +23,10 @@
 /* Requirements of one file, and so of a set.  A slot of the claims has room for no more. */
 #define SES_REQUIREMENTS_MAX 8u
 
+/* Applications of one user with requirements of their own.  A segment of claims has room for no
+ * more. */
+#define SES_APPLICATIONS_MAX 63u
+
 /* Texts, as arrays: bytes of UTF-8 with the NUL, so that one byte less is the longest. */
 #define SES_APPLICATION_MAX 64 /* the name of an application */
 #define SES_JOB_MAX 64         /* what the batch system calls a job */

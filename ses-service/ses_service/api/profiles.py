@@ -10,9 +10,13 @@ from ses_service.decision.resolve import SetIndex
 from ses_service.knowledge.profiles import owner_of, profiles_by_name, stored_profile
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.entities import Level, Profile
+from ses_service.model.limits import MAX_APPLICATIONS
 
-MOST_OF_ONE = 200
-"""How many profiles one owner may have."""
+_LIMITS = {
+    Level.PROFILE: (200, "profiles"),
+    Level.APPLICATION: (MAX_APPLICATIONS, "applications with requirements of their own"),
+}
+"""How many one owner may have."""
 
 
 def find_profile(name: str | None, sets: SetIndex, location: str = "json.profile") -> Profile | None:
@@ -30,7 +34,20 @@ def find_profile(name: str | None, sets: SetIndex, location: str = "json.profile
 
 
 def check_stored(level: Level, name: str, body: RequirementSetIn, sets: SetIndex) -> None:
-    """Raise InvalidProblem or ForbiddenProblem for what a level may not say, and one profile too many."""
+    """Raise InvalidProblem or ForbiddenProblem for what a level may not say, and one set too many."""
+    if level in _LIMITS and (body.requirements or body.profile):
+        most, what = _LIMITS[level]
+        owner = owner_of(name)
+        stored = [
+            other
+            for (where, other), one in sets.items()
+            if where is level and (one.requirements or one.profile) and owner_of(other) == owner
+        ]
+        if name not in stored and len(stored) >= most:
+            whose = owner or "the site"
+            raise ForbiddenProblem(
+                f"{whose} has {len(stored)} {what}, the most there may be: remove one first."
+            )
     if level is not Level.PROFILE:
         if body.definition or body.measured is not None:
             message = "definition and measured are for sets at level profile"
@@ -42,14 +59,3 @@ def check_stored(level: Level, name: str, body: RequirementSetIn, sets: SetIndex
     if body.profile is not None:
         message = "a profile takes up no other profile"
         raise InvalidProblem([{"location": "json.profile", "message": message}])
-    owner = owner_of(name)
-    stored = [
-        other
-        for (where, other), one in sets.items()
-        if where is Level.PROFILE and one.requirements and owner_of(other) == owner
-    ]
-    if body.requirements and name not in stored and len(stored) >= MOST_OF_ONE:
-        whose = owner or "the site"
-        raise ForbiddenProblem(
-            f"{whose} has {len(stored)} profiles, the most there may be: remove one first."
-        )

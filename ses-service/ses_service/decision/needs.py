@@ -28,8 +28,7 @@ from ses_service.model.entities import (
     Subject,
     with_home_vo,
 )
-
-MOST_APPLICATIONS = 63  # of a user; a node has room for one more, the user's default
+from ses_service.model.limits import MAX_APPLICATIONS
 
 _HOLDS = 0.25  # seconds for which what was read of the sizes of a user's files holds
 _STEPS = 4.0  # of a doubling, to which room is rounded up: a generation does not change with each file
@@ -134,7 +133,7 @@ class Needs:
         named = sorted(self._applications.get(user, ()))
         named += sorted(one for one in rooms if one and one not in named)
         entries, needs = [], []
-        for application in [None, *named[:MOST_APPLICATIONS]]:
+        for application in [None, *named[:MAX_APPLICATIONS]]:
             subject = with_home_vo(Subject(user, application), self._home_vo)
             resolved = resolve(subject, (), self._sets, now)
             room = max(rooms.values(), default=None) if application is None else rooms.get(application)

@@ -35,5 +35,6 @@ def profiles_by_name(sets: Iterable[RequirementSet]) -> dict[str, Profile]:
 
 
 def owner_of(name: str) -> str:
-    """Return whose a profile is by its name: a user, ``%VO``, or "" for the site."""
-    return name.rpartition(":")[0]
+    """Return whose a profile, or an application, is by its name: a user, ``%VO``, or "" for the site."""
+    owner, colon, _ = name.partition(":")
+    return owner if colon else ""

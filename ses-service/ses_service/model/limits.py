@@ -5,6 +5,7 @@ MAX_WEIGHT = 1e6  # weights are above 0
 MAX_SIZE = 2.0**63  # bytes of a file
 MAX_STRIPE_COUNT = 2000
 MAX_REQUIREMENTS = 8  # of a set, and that apply to one file
+MAX_APPLICATIONS = 63  # of a user, with requirements of their own
 MAX_APPLICATION = 63  # bytes of UTF-8
 MAX_JOB = 63  # the same
 MAX_ELEMENT = 95  # the same, as SYSTEM/ELEMENT

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -46,6 +47,7 @@ from ses_service.knowledge.exchange.plans import (
     whole,
 )
 from ses_service.knowledge.history import Change, Part, Signature
+from ses_service.knowledge.profiles import owner_of
 from ses_service.knowledge.queries import bind
 from ses_service.knowledge.requirement_statements import set_edit
 from ses_service.knowledge.statements.edits import Edit, differences
@@ -54,7 +56,8 @@ from ses_service.knowledge.store.retry import RetryingStore
 from ses_service.knowledge.store.store import SparqlStore, TermRow
 from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH, requirement_set_iri
 from ses_service.knowledge.vocabulary import vocabulary
-from ses_service.model.entities import RequirementSet
+from ses_service.model.entities import Level, RequirementSet
+from ses_service.model.limits import MAX_APPLICATIONS
 
 PATIENCE = 10.0
 """How many times the usual limit a request over a whole graph may take."""
@@ -166,6 +169,7 @@ class Exchange:
         signature = replace(signature, reason=f"import of {name.rpartition('/')[2]} ({mode.value})")
         stored = sets_of(required)
         sets = _wanted(incoming, stored, mode)
+        _check_applications(stored, sets, name)
         edits = [*differences(SITE_GRAPH, present, merged.description), *self._set_edits(sets, signature)]
         plan = Plan(stamps, signature, tuple(edits), merged.conflicts)
         if snapshot is not None and before != (
@@ -309,6 +313,20 @@ def _wanted(incoming: Incoming, stored: Iterable[RequirementSet], mode: Mode) ->
         gone = [one for key, one in sorted(known.items()) if key not in given]
         wanted += [RequirementSet(one.level, one.name) for one in gone if one.requirements or one.profile]
     return wanted
+
+
+def _check_applications(stored: Iterable[RequirementSet], wanted: list[RequirementSet], name: str) -> None:
+    """Raise ``InvalidDescriptionError`` where a user would have too many applications with requirements."""
+    after = {one.name: one for one in (*stored, *wanted) if one.level is Level.APPLICATION}
+    counts = Counter(owner_of(one.name) for one in after.values() if one.requirements or one.profile)
+    changed = {owner_of(one.name) for one in wanted if one.name in after}
+    faults = [
+        f"{user} would have {counts[user]} applications with requirements; {MAX_APPLICATIONS} at most"
+        for user in sorted(changed)
+        if counts[user] > MAX_APPLICATIONS
+    ]
+    if faults:
+        raise InvalidDescriptionError(name, faults)
 
 
 def _said(one: RequirementSet) -> tuple[object, ...]:
