@@ -44,6 +44,7 @@ class Plan:
     rounds: int = 6
     megabytes: int = 24
     gap: float = 0.1
+    nodes: int = 1
     threads: int = 16
     seed: int = 1
     build: Path | None = None
@@ -111,7 +112,7 @@ def collide(plan: Plan, interrupts: Interrupts, progress: Callable[[str], None])
     rounds = []
     with ExitStack() as undo:
         try:
-            stand = stand_up(plan.shape(), plan.arms, plan.build, undo, interrupts, progress)
+            stand = stand_up(plan.shape(), plan.arms, plan.build, undo, interrupts, progress, plan.nodes)
             for done, turn in enumerate(todo, 1):
                 progress(
                     f"round {turn.number} of {plan.rounds}: {turn.writers} files, {turn.arm.name} "
@@ -146,12 +147,11 @@ def _play(plan: Plan, stand: Stand, turn: Turn) -> Round:
         stand.storage.union / stand.home(turn.arm.name, _owner(turn, number)) / f"{turn.number}-{number}.dat"
         for number in range(turn.writers)
     ]
-    environment = stand.environment(turn.arm)
     with Programs(stand.work, stand.interrupts) as programs:
         begun = time.monotonic()
         for number, argv in enumerate(commands(turn.process, files, size)):
             stand.interrupts.pause(max(0.0, begun + number * plan.gap - time.monotonic()))
-            programs.start(argv, number, environment, files[number].parent)
+            programs.start(argv, number, stand.environment(turn.arm, number), files[number].parent)
         alone = size * _MIB / (WRITE_RATE * 1e6)
         seconds = programs.wait(_SLOWEST * alone * turn.writers)
         last = time.monotonic() - begun

@@ -38,20 +38,28 @@ _PREFIXES = """\
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The branches, all alike: rates MB/s, capacity MB.  ``threads`` are those of the union."""
+    """The branches: rates MB/s, capacity MB.  ``threads`` are those of the union.
+
+    They are alike, or each reads and writes at its own of ``rates``.
+    """
 
     branches: int = 8
     read_rate: int = READ_RATE
     write_rate: int = WRITE_RATE
     capacity: int = 600
     threads: int = 16
+    rates: tuple[int, ...] = ()
 
     def plans(self) -> tuple[BranchPlan, ...]:
         """Return what the storage is made from."""
         return tuple(
-            BranchPlan(f"b{number}", self.read_rate, self.write_rate, self.capacity, self.capacity)
-            for number in range(1, self.branches + 1)
+            BranchPlan(f"b{number + 1}", reads, writes, self.capacity, self.capacity)
+            for number, (reads, writes) in enumerate(self._rates)
         )
+
+    @property
+    def _rates(self) -> list[tuple[int, int]]:
+        return [(rate, rate) for rate in self.rates] or [(self.read_rate, self.write_rate)] * self.branches
 
     @property
     def union_options(self) -> str:
@@ -61,17 +69,18 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """Everything that stands while an experiment runs.  ``sockets``: of each arm's agent."""
+    """Everything that stands while an experiment runs.  ``sockets``: of each arm's agents, a node each."""
 
     work: Path
     storage: Storage
     services: Services
     interrupts: Interrupts
-    sockets: Mapping[str, Path] = field(default_factory=dict)
+    sockets: Mapping[str, Sequence[Path]] = field(default_factory=dict)
 
-    def environment(self, arm: Arm) -> dict[str, str]:
-        """Return what a program of an arm is run with."""
-        return self.services.preloaded(self.sockets[arm.name]) if arm.supported else {}
+    def environment(self, arm: Arm, number: int = 0) -> dict[str, str]:
+        """Return what a program of an arm is run with; numbers go round the nodes."""
+        sockets = self.sockets.get(arm.name)
+        return self.services.preloaded(sockets[number % len(sockets)]) if sockets else {}
 
     def home(self, group: str, user: int) -> str:
         """Make a directory for a user on every branch; returns its path below the union.
@@ -109,10 +118,11 @@ def stand_up(
     undo: ExitStack,
     interrupts: Interrupts,
     progress: Callable[[str], None],
+    nodes: int = 1,
 ) -> Stand:
-    """Make the storage and start the services and an agent per supported arm; raises DemoError.
+    """Make the storage and start the services, and agents of ``nodes`` for each supported arm.
 
-    What it takes to undo that goes onto ``undo``.
+    What it takes to undo that goes onto ``undo``.  Raises DemoError.
     """
 
     def step(text: str) -> None:
@@ -135,19 +145,24 @@ def stand_up(
     site.write_text(site_description(shape, work), "utf-8")
     services = start_services(work, parts, site, storage.branches, undo, interrupts)
     services.processes.wait_ready()
-    sockets = _start_agents(work, parts, services, arms)
+    sockets = _start_agents(work, parts, services, arms, nodes)
     stand = Stand(work, storage, services, interrupts, sockets)
     stand.wait_idle()
     return stand
 
 
-def _start_agents(work: Path, parts: Parts, services: Services, arms: Sequence[Arm]) -> dict[str, Path]:
-    """Start one agent for each supported arm, each as a node of its own."""
+def _start_agents(
+    work: Path, parts: Parts, services: Services, arms: Sequence[Arm], nodes: int
+) -> dict[str, list[Path]]:
+    """Start the agents of each supported arm, each as a node of its own."""
     sockets = {}
     for arm in arms:
         if arm.agent is not None:
-            options = ["--node", f"node-{arm.name}", *arm.agent]
-            sockets[arm.name] = start_agent(work, parts, services, f"agent-{arm.name}", options)
+            names = [arm.name if number == 0 else f"{arm.name}-{number + 1}" for number in range(nodes)]
+            sockets[arm.name] = [
+                start_agent(work, parts, services, f"agent-{one}", ["--node", f"node-{one}", *arm.agent])
+                for one in names
+            ]
     services.processes.wait_ready()
     return sockets
 

@@ -51,6 +51,11 @@ from ses.output import console, line, number, print_json, table
     "--gap", type=click.FloatRange(0.0), default=0.1, show_default=True, metavar="SECONDS",
     help="Time between two starts.",
 )  # fmt: skip
+@click.option(
+    "--nodes", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N",
+    help="Agents, each a node of its own: programs go round them, so that with --process one all but one "
+    "node are idle.",
+)  # fmt: skip
 @threads_option
 @seed_option
 @build_option

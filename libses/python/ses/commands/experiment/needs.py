@@ -1,0 +1,84 @@
+"""``ses experiment needs``: what part of the files gets the rate it needs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ses.commands.examples import examples
+from ses.commands.experiment.options import Words, build_option, run, seed_option, threads_option
+from ses.commands.options import json_option
+from ses.commands.simulate import need_simulator
+from ses.experiment import needs as experiment
+from ses.experiment.arms import PRODUCT
+from ses.output import console, line, print_json, table
+
+if TYPE_CHECKING:
+    from ses_simulate.statistics import Interval
+
+
+@click.command(epilog=examples("ses experiment needs --rounds 3 --seconds 20"))
+@click.option(
+    "--users", type=click.IntRange(1, 64), default=12, show_default=True, metavar="N",
+    help="How many users there are; they need 2.5, 5, 7.5 and 17.5 MB/s in turn.",
+)  # fmt: skip
+@click.option(
+    "--rounds", type=click.IntRange(1), default=5, show_default=True, metavar="N",
+    help="Rounds of each arm; arms take turns.",
+)  # fmt: skip
+@click.option(
+    "--seconds", type=click.IntRange(5), default=30, show_default=True, metavar="SECONDS",
+    help="How long users begin files in each round.",
+)  # fmt: skip
+@click.option(
+    "--baseline", "baselines", type=Words(tuple(experiment.BASELINES)),
+    default=",".join(experiment.BASELINES), show_default=True, metavar="NAME,...",
+    help="What the product is compared with.",
+)  # fmt: skip
+@threads_option
+@seed_option
+@build_option
+@json_option
+def needs(as_json: bool, **settings: Any) -> None:
+    """See which part of the files of users with unequal needs gets what it needs, on unequal branches.
+
+    Branches of 22 to 4 MB/s; every other four users take no more than they need, the others all they get.
+    Prints the part of the files whose rate was what their user needs, or four fifths of it, that of the
+    worst user, and by how much the library is ahead of each other arm, with 95 % intervals over rounds.
+    Needs the simulator beside the command, for these intervals.
+    """
+    need_simulator()
+    from ses_simulate.statistics import interval
+
+    plan = experiment.Plan(**settings)
+    rounds, told = run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
+    arms: dict[str, dict[str, tuple[float, Interval]]] = {}
+    for name in (PRODUCT, *plan.baselines):
+        pairs = experiment.compared(plan, rounds, name)
+        arms[name] = {
+            what: (
+                interval([getattr(one, what) for _, one in pairs]).mean,
+                interval([getattr(ours, what) - getattr(one, what) for ours, one in pairs]),
+            )
+            for what in ("met", "nearly", "worst")
+        }
+    if as_json:
+        told["arms"] = {
+            name: {what: {"mean": mean, "ahead": asdict(ahead)} for what, (mean, ahead) in arm.items()}
+            for name, arm in arms.items()
+        }
+        print_json({**told, "rounds": [asdict(one) for one in rounds]})
+        return
+    columns = "arm,>met %,>library ahead by,>80 % met,>library ahead by,>worst user,>library ahead by"
+    table(console(), columns.split(","), [
+        [name, *(text for mean, ahead in arm.values() for text in (f"{100 * mean:.1f}", _interval(ahead)))]
+        for name, arm in arms.items()
+    ])  # fmt: skip
+    line(console(), "Points of percent, with 95 % intervals over rounds; fewer than five say little.")
+
+
+def _interval(ahead: Interval) -> str:
+    reach = ahead.high - ahead.mean
+    return f"{100 * ahead.mean:+.1f}" + (f" +- {100 * reach:.1f}" if reach != float("inf") else "")

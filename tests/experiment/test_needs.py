@@ -1,0 +1,28 @@
+"""Users with unequal needs: what is attained, and the smallest live run of every arm."""
+
+import tempfile
+
+import pytest
+from ses.demo.interrupts import Interrupts
+from ses.experiment.needs import BASELINES, NEEDS, Attained, Plan, Round, attained, compared, measure
+
+
+def test_what_is_attained_counts_files_and_names_the_worst_user():
+    plan = Plan(users=4)
+    rates = ((NEEDS[0],), (NEEDS[1] / 2, 2 * NEEDS[1]), (0.98 * NEEDS[2], 0.9 * NEEDS[2]), ())
+    one, other = (Round(1, arm, rates, 0.0) for arm in ("default", "rand"))
+    expected = Attained(files=5, met=0.6, nearly=0.8, worst=0.5)
+    assert attained(plan, one) == expected
+    assert compared(plan, [other, one], "rand") == [(expected, expected)]
+
+
+@pytest.mark.long
+@pytest.mark.root
+def test_every_arm_writes_files_and_nothing_is_left(traces, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(traces.base))
+    plan = Plan(users=4, rounds=1, seconds=10, busy=1.0)
+    with Interrupts() as interrupts:
+        rounds, _ = measure(plan, interrupts, lambda _step: None)
+    assert {one.arm for one in rounds} == {"default", *BASELINES}
+    assert all(attained(plan, one).files > 0 for one in rounds)
+    assert traces.files() == traces.mounts() == traces.processes() == traces.rules_of_detached_devices() == []
