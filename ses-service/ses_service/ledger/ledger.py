@@ -63,20 +63,19 @@ MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
 class Ledger:
     """All placements not ended, and the last ``Policies.max_records`` that ended.
 
-    Of these, more are kept while a follower has not taken them, up to ``MOST_UNTAKEN``.
-    ``ended_total`` counts the ends by reason, ``silenced_total`` the nodes that fell silent; ``recent`` says
-    what is placed of late, ``readers`` what is read.  ``on_size``, if set, is called with a placement and
-    its size when that becomes known, and while it grows, ``on_end`` when it ended, or when what it achieved
-    becomes known.  ``inherited``, if set, collects the ids of files that are open already when their nodes
-    first tell of them, ``arrived`` the nodes that are heard for the first time, and ``left`` the ids of files
-    that we do not know and another service has open, though their node spoke with us last; the reader
-    empties them.
+    Of these, more are kept while a follower has not taken them, up to ``MOST_UNTAKEN``.  ``ended_total``
+    counts the ends by reason, ``silenced_total`` the nodes that fell silent; ``recent`` says what is placed
+    of late, ``readers`` what is read.  ``on_size`` takes a placement and its size when that is known, and
+    while it grows, ``on_end`` one that ended, or when what it achieved is known.  ``inherited``, if set,
+    collects ids of files open already when their nodes first tell of them, ``arrived`` nodes heard for the
+    first time, and ``left`` ids of files that we do not know and another service has open, though their node
+    spoke with us last; the reader empties them.
     """
 
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
-        self.on_size: Callable[[Placement, float], None] | None = None
-        self.on_end: Callable[[Placement], None] | None = None
+        self.on_size: Callable[[Placement, float], object] = lambda _placement, _size: None
+        self.on_end: Callable[[Placement], object] = lambda _placement: None
         self._active: dict[str, Placement] = {}
         self._ended: OrderedDict[str, Placement] = OrderedDict()
         self._leases: list[tuple[float, str]] = []
@@ -194,7 +193,7 @@ class Ledger:
                 self._counter.end(before, now)
             elif before.idle and not opened.idle:
                 self._counter.begin(opened)
-        if opening.bytes is not None and self.on_size is not None:
+        if opening.bytes is not None:
             self.on_size(opened, opening.bytes)
         self._note(opened.placement_id)
         return opened
@@ -219,8 +218,7 @@ class Ledger:
             self._counter.end(placement, now)
         ended = placement.copy()
         ended.state, ended.ended_at, ended.end_reason = PlacementState.ENDED, now, reason
-        ended.bytes_written = bytes_written
-        ended.achieved = achieved
+        ended.bytes_written, ended.achieved = bytes_written, achieved
         if path is not None:
             ended.path = path
         self._leave(placement)
@@ -228,10 +226,9 @@ class Ledger:
         self._keep(ended)
         self._note(placement_id)
         self.of_peers.settle(placement_id, now)
-        if bytes_written is not None and self.on_size is not None:
+        if bytes_written is not None:
             self.on_size(ended, bytes_written)
-        if self.on_end is not None:
-            self.on_end(ended)
+        self.on_end(ended)
         return ended
 
     def keep_judgement(self, placement: Placement, judgement: Judgement) -> bool:
@@ -486,10 +483,9 @@ class Ledger:
         if completed is not placement:
             self._ended[placement.placement_id] = completed
             self._note(placement.placement_id)
-            size = completed.bytes_written
-            if self.on_size is not None and size is not None and size != placement.bytes_written:
-                self.on_size(completed, size)
-            if self.on_end is not None and completed.achieved is not placement.achieved:
+            if bytes_written is not None and placement.bytes_written is None:
+                self.on_size(completed, bytes_written)
+            if completed.achieved is not placement.achieved:
                 self.on_end(completed)
         return completed
 
