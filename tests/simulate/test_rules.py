@@ -257,6 +257,28 @@ def test_mergerfs_rules_look_at_space(world: Make) -> None:
     assert [drawn[element] / 3000 for element in range(3)] == pytest.approx([1 / 6, 1 / 2, 1 / 3], abs=0.04)
 
 
+def test_managers_that_hear_all_at_once_keep_to_their_rules(world: Make) -> None:
+    for name in ("mythtv", "jiq"):
+        policy = POLICIES[name](world(4, free=[100, 200, 300, 400]))
+        places = chosen(policy, 4)
+        assert sorted(places) == [0, 1, 2, 3], "each has a file before any has two"
+        policy.closed(7.0, File(9, 10.0), 1)
+        assert chosen(policy, 1) == [1]
+    assert chosen(POLICIES["mythtv"](world(4, free=[100, 200, 300, 400])), 4) == [3, 2, 1, 0]
+    assert Counter(chosen(POLICIES["two-true"](world(2)), 10)) == {0: 5, 1: 5}
+    counts: dict[str, Counter[int]] = {"hdfs": Counter(), "wass": Counter()}
+    for name, counted in counts.items():
+        policy = POLICIES[name](world(3, free=[1e12, 1e12, 3e12]))
+        policy._open[:] = [9, 2, 1]  # type: ignore[attr-defined]
+        for number in range(2000):
+            element = policy.choose(0.0, File(number, 1.0))
+            policy.closed(0.0, File(number, 1.0), element)
+            counted[element] += 1
+    assert counts["hdfs"][0] == 0, "more than twice as many as one has on average"
+    assert counts["hdfs"][1] / 2000 == pytest.approx(0.5, abs=0.05)
+    assert counts["wass"][1] / counts["wass"][2] == pytest.approx(2**-0.5 / 3, rel=0.25)
+
+
 @pytest.mark.parametrize("name", [*POLICIES, *VARIANTS])
 def test_every_rule_works_before_the_first_sample_and_for_many_nodes(name: str, world: Make) -> None:
     for nodes in (1, 3):

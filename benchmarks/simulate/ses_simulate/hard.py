@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import accumulate
 
 from ses_simulate.attainment import Attained, Attainment
 from ses_simulate.cases.scenario import Scenario
@@ -117,6 +118,8 @@ class _Stage:
         if scenario.old_files:
             OldFiles(self._engine, self._servers, scenario.old_files, plain.random("old files"))
         self._numbered = self._done = 0
+        self._total = scenario.files + scenario.rush
+        self._weights = list(accumulate(map(partial(_weight, scenario), range(scenario.nodes))))
         self._slowdowns: list[float] = []
         self._managed: list[float] = []
         self._lasts: list[float] = []
@@ -131,6 +134,8 @@ class _Stage:
             Workflows(self._engine, self._scenario, self._arrivals, self._servers, self._create, self._finish)
         else:
             self._engine.at(self._arrivals.expovariate(1 / self._gap), self._arrive)
+        if self._scenario.rush:
+            self._engine.at(self._gap * self._scenario.files / 3, self._rush)
         self._engine.run()
         return Slowdowns(
             mean=math.fsum(self._slowdowns) / len(self._slowdowns),
@@ -151,7 +156,7 @@ class _Stage:
         scenario = self._scenario
         count = min(scenario.burst, scenario.files - self._numbered)
         managed = scenario.managed >= 1.0 or self._chances.random() < scenario.managed
-        first = self._chances.randrange(scenario.nodes)
+        first = self._node()
         files = [self._file(first, number) for number in range(count)]
         burst = None
         if scenario.burst > 1:
@@ -167,13 +172,26 @@ class _Stage:
             gap = self._gap if scenario.regular else self._arrivals.expovariate(1 / self._gap)
             self._engine.at(now + gap, self._arrive)
 
+    def _node(self) -> int:
+        scenario = self._scenario
+        if not (scenario.zipf or scenario.busiest):
+            return self._chances.randrange(scenario.nodes)
+        return self._chances.choices(range(scenario.nodes), cum_weights=self._weights)[0]
+
+    def _rush(self, now: float) -> None:
+        count, size = self._scenario.rush, self._scenario.rush_size
+        burst = _Burst(now, count, size / self._full)
+        for number in range(count):
+            self._begin(File(self._total - number, size, "rush"), True, burst, now)
+
     def _file(self, first: int, number: int) -> File:
         scenario = self._scenario
         node = (first + number // scenario.ranks) % scenario.nodes
         turn = first
         if scenario.users:
             turn = number % scenario.users if scenario.burst > 1 else self._chances.randrange(scenario.users)
-        rank = number if scenario.burst > 1 and not scenario.users else None
+        ranked = scenario.burst > 1 and not scenario.users and not scenario.unranked
+        rank = number if ranked else None
         size = self._sizes[self._numbered]
         self._numbered += 1
         elsewhere = 0 if scenario.nodes == 1 else number - number % scenario.ranks
@@ -248,11 +266,17 @@ class _Stage:
             if not burst.left:
                 self._lasts.append((now - burst.begun) / burst.alone)
                 self._crowds.append(max(burst.places.values()))
-        if self._done == self._scenario.files:
+        if self._done == self._total:
             self._engine.stop()
 
     def _close(self, policy: Policy, file: File, element: int, now: float) -> None:
         policy.closed(now, file, element)
+
+
+def _weight(scenario: Scenario, node: int) -> float:
+    if scenario.busiest:
+        return (1 - scenario.busiest) / (scenario.nodes - 1) if node else scenario.busiest
+    return float((node + 1) ** -scenario.zipf)
 
 
 def _sizes(scenario: Scenario, world: World) -> list[float]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ses_simulate.cases import bursts, hard, needs, sites, space, wrong
+from ses_simulate.cases import bursts, hard, needs, sites, skew, space, wrong
 from ses_simulate.cases.scenario import Scenario
 
 SCENARIOS: Mapping[str, Scenario] = {
     one.name: one
-    for group in (hard.CASES, wrong.CASES, bursts.CASES, sites.CASES, space.CASES, needs.CASES)
+    for group in (hard.CASES, wrong.CASES, bursts.CASES, sites.CASES, space.CASES, needs.CASES, skew.CASES)
     for one in group
 }

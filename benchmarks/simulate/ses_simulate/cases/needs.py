@@ -19,10 +19,10 @@ CASES = (
     _Site("needs-0.7", f"{_SAYS}, load 0.7", rho=0.7),
     _Site("needs-0.85", f"{_SAYS}, load 0.85", rho=0.85),
     _Site("needs-two", "the same, needs of 10 and 70, load 0.85", rho=0.85, needs=(10 * MB, 70 * MB)),
-    _Site("needs-nodes", f"{_SAYS}, load 0.7, from 32 nodes", rho=0.7, nodes=32, close_poll=0.5),
-    _Site("needs-strangers", f"{_SAYS}, load 0.5, 2 strangers", rho=0.5, strangers=2),
+    _Site("needs-nodes", "the same, load 0.7, from 32 nodes", rho=0.7, nodes=32, close_poll=0.5),
+    _Site("needs-strangers", "needs of 10 to 70, load 0.5, 2 strangers", rho=0.5, strangers=2),
     _Site(
-        "needs-64", "64 elements of 15 to 120 MB/s, needs of 10 to 70, load 0.7, from 64 nodes", rho=0.7,
+        "needs-64", "64 elements of 15 to 120 MB/s, load 0.7, 64 nodes", rho=0.7,
         elements=64, rates=(15 * MB, 120 * MB), nodes=64, users=96, close_poll=0.5,
     ),
     _Site("needs-overload", f"{_SAYS}, load 0.98", rho=0.98),

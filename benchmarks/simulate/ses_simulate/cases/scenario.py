@@ -22,7 +22,10 @@ class Scenario:
         ``needs`` that is its user's turn: of ``users`` drawn at random where files come singly.
     Nodes
         Files are created on ``nodes``, ``ranks`` of a burst on each; agents speak with the service every
-        ``pace`` (0: as the service sets it) and see a close up to ``close_poll`` late.
+        ``pace`` (0: as the service sets it) and see a close up to ``close_poll`` late.  Node ``k`` creates
+        a part of them that goes with ``1 / k ** zipf``, or the first one ``busiest`` of all.  After a third
+        of the others the first node also creates ``rush`` files of ``rush_size`` at one moment.  Processes of
+        a burst know no rank where they are ``unranked``.
     Elements
         Their rates lie evenly between the two of ``rates``; 500 MB/s if there are none.
         A part ``slow`` of the ``elements`` run at ``slow_speed``, described so or not, and from the moment
@@ -42,8 +45,8 @@ class Scenario:
         with the time ``constant``, and tell queues or not (``depth``).  It is away from the part
         ``away`` of the files on.
     ``workflow`` names what is played in place of single files.  ``judged`` is what rules are compared by:
-    the ``mean`` slowdown, that of the ``last`` file of a burst (or of a whole workflow), or files that
-    found no ``room``.
+    the ``mean`` slowdown, that of the ``last`` file of a burst or rush (or of a whole workflow), or files
+    that found no ``room``.
     """
 
     name: str
@@ -87,6 +90,11 @@ class Scenario:
     idle_seconds: float = 60.0
     nodes: int = 1
     ranks: int = 1
+    unranked: bool = False
+    zipf: float = 0.0
+    busiest: float = 0.0
+    rush: int = 0
+    rush_size: float = 1 * GB
     users: int = 0
     pace: float = 0.0
     close_poll: float = 0.0

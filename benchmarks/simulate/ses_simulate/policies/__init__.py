@@ -12,6 +12,7 @@ from ses_simulate.policies.clairvoyant import Clairvoyant, LeastWork
 from ses_simulate.policies.flow import MinCostFlow
 from ses_simulate.policies.interface import Policy, World
 from ses_simulate.policies.lustre import FreeSpace, RoundRobin
+from ses_simulate.policies.managers import Hdfs, JoinIdle, MythTv, TwoTrue, Wass
 from ses_simulate.policies.ours import LeastOpen, Ours, Tickets
 from ses_simulate.policies.space import DrawnByFree, LeastUsed, MostFree
 from ses_simulate.policies.stale import LoadInterpretation, ObservedThroughput, StaleArgmin, TwoChoices
@@ -34,6 +35,11 @@ POLICIES: Mapping[str, Maker] = {
     "pfrd": DrawnByFree,
     "mfs": MostFree,
     "lus": LeastUsed,
+    "wass": Wass,
+    "hdfs": Hdfs,
+    "mythtv": MythTv,
+    "jiq": JoinIdle,
+    "two-true": TwoTrue,
     "least-open": LeastOpen,
     "ours": Ours,
     "tickets": Tickets,
@@ -56,6 +62,11 @@ SAYS: Mapping[str, str] = {
     "pfrd": "mergerfs's draw by free space",
     "mfs": "mergerfs's most free space",
     "lus": "mergerfs's least used space",
+    "wass": "dCache's draw by free space and its writers",
+    "hdfs": "any but those with twice the mean of files",
+    "mythtv": "fewest own files, then most free space",
+    "jiq": "any element without a file, else any",
+    "two-true": "of two at random the one with fewer files",
     "least-open": "fewest own open files, from the ledger alone",
     "ours": "the core that programs, agents and service share",
     "tickets": "the same, but fixed ahead of need",
