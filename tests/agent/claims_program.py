@@ -156,7 +156,8 @@ class Table(_Segment):
     def system(self, number: int = 0) -> dict[str, int]:
         at = self.SYSTEMS_AT + number * self.SYSTEM_SIZE
         names = "sequence backend count few epoch told_ms excluded"
-        return dict(zip(names.split(), struct.unpack("=IIIIQQQ", self.read(at, 40)), strict=True))
+        found = dict(zip(names.split(), struct.unpack("=IIIIQQQ", self.read(at, 40)), strict=True))
+        return found | {"streams": int.from_bytes(self.read(at + 396, 4), "little")}
 
     def rows(self, number: int = 0) -> list[Row]:
         at = self.SYSTEMS_AT + number * self.SYSTEM_SIZE

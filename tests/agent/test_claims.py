@@ -105,7 +105,9 @@ def test_claim_is_shown_to_everybody_before_the_file_is_there(claims: Claims) ->
     claim = claims.choose(row=3)
     wait_until(lambda: claims.table.rows()[3].own == 1, "it is counted")
     wait_until(lambda: claims.open_claims()[3] == 0, "it does not count twice")
+    wait_until(lambda: claims.table.system()["streams"] == 1, "it is one of this node's")
     claims.complete(claim, NOT_CREATED)
+    wait_until(lambda: claims.table.system()["streams"] == 0, "none of them is left")
 
 
 def test_claims_one_after_the_other_go_round(claims: Claims, tmp_path: Path) -> None:
@@ -194,6 +196,7 @@ def test_closed_file_counts_no_more_before_and_after_the_service_knows(
     service.kill()
     os.close(fd)
     wait_until(lambda: claims.table.rows()[1].own == 0, "it has ended")
+    wait_until(lambda: claims.table.system()["streams"] == 0, "nor is it one of this node's")
     service.revive()
     wait_until(lambda: service.ended(claims.id_of(claim)), "the service heard of its end")
     assert claims.table.rows()[1].own == 0

@@ -100,6 +100,18 @@ def test_all_are_compared_while_nobody_else_places(
     table.detach()
 
 
+def test_files_of_this_node_never_pile_up_on_a_few_elements(
+    offline: Callable[..., Agent], service: ServiceDouble, device: int
+) -> None:
+    """However little is known of others: what the node has itself, it knows."""
+    service.rate = 1e6
+    agent = offline()
+    conversations = [agent.ask(device) for _ in range(8)]
+    assert len({conversation.answer.element for conversation in conversations}) == 8
+    for conversation in conversations:
+        conversation.close()
+
+
 def test_files_of_this_node_count_as_streams(
     offline: Callable[..., Agent], device: int, tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ from table_double import (
     NEXT_AT,
     NOT_CREATED,
     STAGED_AT,
+    STREAMS_AT,
     ClaimsDouble,
     TableDouble,
     placement_id,
@@ -171,8 +172,29 @@ def test_few_are_compared_where_the_table_says_so(
     union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path
 ) -> None:
     table.put32(table.system_at() + FEW_AT, 2)
-    union.run(probes / "process", "many", "12", union.path)
-    assert claims.claimed()[:3] == [6, 6, 0]
+    for number in range(4):
+        union.run("touch", f"file{number}")
+        for row in range(3):  # as an agent does after the end of the file
+            claims.put32(COUNTED_AT + 4 * row, claims.claimed()[row])
+    assert claims.claimed()[:3] == [4, 0, 0]
+    table.elements()["own"][:2] = 1
+    union.run("touch", "next")
+    assert claims.claims()[-1].rows == (0,), "an idle one is not among them"
+
+
+@pytest.mark.parametrize("counted", [True, False], ids=["by the agent", "not yet"])
+def test_a_file_more_is_compared_for_each_the_node_has_itself(
+    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path, counted: bool
+) -> None:
+    """What others do is not known, but the own files are: they never pile up on a few elements."""
+    table.put32(table.system_at() + FEW_AT, 1)
+    for number in range(6):
+        if counted:
+            table.count(claims)
+            table.put32(table.system_at() + STREAMS_AT, number)
+        union.run("touch", f"file{number}")
+    assert claims.claimed()[:3] == [2, 2, 2]
+    assert [claim.few for claim in claims.claims()] == [1, 2, 3, 4, 5, 6]
 
 
 def test_nothing_to_choose_from_asks_the_agent(

@@ -134,11 +134,11 @@ uint64_t Candidates::unseen(Time now) const {
   return rows;
 }
 
-uint32_t Candidates::few(Time now, const ses_rank &rank) const {
+uint32_t Candidates::few(Time now, const ses_rank &rank, uint32_t streams) const {
   // What others placed last is on its way for half the time between two words of theirs.
   const double unheard = rate_ * (std::max(0.0, seconds(now - asked_at_)) + telling_ / 2);
   const double few = std::clamp(std::round(total_ / unheard), kFewest, kMost);
-  return ses_table_few(unheard < 0.5 ? 0 : static_cast<uint32_t>(few), total(), &rank);
+  return ses_table_few(unheard < 0.5 ? 0 : static_cast<uint32_t>(few), streams, total(), &rank);
 }
 
 uint32_t Candidates::first(const ses_rank &rank) const {

@@ -67,9 +67,9 @@ public:
   [[nodiscard]] double age(unsigned row, Time now) const;
   // Rows whose sample is too old by now, or have none; another answer than before changes elements.
   [[nodiscard]] uint64_t unseen(Time now) const;
-  // See `few` of struct ses_core_query: the larger the number of placements by others that were not
-  // heard of, the fewer are compared.
-  [[nodiscard]] uint32_t few(Time now, const ses_rank &rank = {}) const;
+  // See ses_table_few(): the larger the number of placements by others that were not heard of, the
+  // fewer are compared.  STREAMS: those of this node.
+  [[nodiscard]] uint32_t few(Time now, const ses_rank &rank = {}, uint32_t streams = 0) const;
   // The row at which a program of RANK begins.
   [[nodiscard]] uint32_t first(const ses_rank &rank) const;
 

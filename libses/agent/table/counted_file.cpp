@@ -17,7 +17,7 @@ void CountedFile::count(Candidates &candidates, bool in) const {
 
 void CountedFile::count_row(Candidates &candidates, unsigned row, bool in) const {
   const double part = bytes > 0 ? bytes / static_cast<double>(rows.size()) : bytes;
-  const bool is_stream = !ended && !idle;
+  const bool is_stream = streams() > 0;
   if (is_stream && !counted_by_service) {
     if (!in) {
       candidates.remove(row, part);

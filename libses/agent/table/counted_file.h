@@ -29,6 +29,8 @@ struct CountedFile {
   bool service_heard_idle = false; // when it heard of the file first
   bool service_heard_ended = false;
 
+  // On so many elements it is a stream.
+  [[nodiscard]] int streams() const { return ended || idle ? 0 : static_cast<int>(rows.size()); }
   // Adds to the counts of its elements what the rows of the service lack, or takes it out again.
   void count(Candidates &candidates, bool in) const;
   // The next rows have come.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "processes/identity.h"
@@ -242,11 +243,18 @@ void TableKeeper::count(const CountedFile &placed, bool in) {
   System &system = systems_[placed.system];
   if (system.candidates) {
     placed.count(*system.candidates, in);
+    system.streams += in ? placed.streams() : -placed.streams();
     system.dirty = true;
   }
 }
 
+uint32_t TableKeeper::streams_of(const System &system) {
+  return static_cast<uint32_t>(
+      std::max(0, std::accumulate(system.claims.begin(), system.claims.end(), system.streams)));
+}
+
 void TableKeeper::count_again(unsigned number) {
+  systems_[number].streams = 0;
   for (const auto &[id, placed] : placed_) {
     if (placed.system == number) {
       count(placed, true);
@@ -280,6 +288,7 @@ void TableKeeper::publish(unsigned number, Time now) {
       candidates.total(),   candidates.numbers(),     in_ms(candidates.asked_at())};
   auto epoch = std::make_shared<Epoch>();
   epoch->number = publisher_->write(number, shown);
+  publisher_->set_streams(number, streams_of(system));
   epoch->facts = candidates.facts();
   for (unsigned row = 0; row < candidates.size(); ++row) {
     const bool counts = (system.unseen >> row & 1) == 0;
@@ -403,6 +412,7 @@ void TableKeeper::show(Time now) {
     for (unsigned row = 0; row < elements.size(); ++row) {
       publisher_->update(number, row, elements[row]);
     }
+    publisher_->set_streams(number, streams_of(system));
     parts_.writing_out.show(number, system.candidates->facts(), elements);
   }
 }
@@ -460,7 +470,7 @@ Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t 
   choice.decided_at = wall_clock();
   choice.rank = rank;
   choice.first = system.candidates->first(rank);
-  choice.few = system.candidates->few(now, rank);
+  choice.few = system.candidates->few(now, rank, streams_of(system));
   const std::vector<ses_core_element> elements = system.candidates->elements(now);
   for (size_t row = 0; row < elements.size(); ++row) {
     choice.seen[row] = static_cast<uint16_t>(std::min(elements[row].own, 65535.0F));

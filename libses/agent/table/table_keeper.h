@@ -124,6 +124,7 @@ private:
     // The first epoch of each of the last revisions.
     std::deque<std::pair<uint64_t, std::shared_ptr<const TableFacts>>> revisions;
     std::array<int, SES_TABLE_ELEMENTS> claims{};
+    int streams = 0;             // of files of this node that are counted
     std::vector<uint64_t> heard; // placements the service spoke of, but not yet of this table
     bool dirty = false;
     uint64_t used = 0; // bit r: files went to row r since the last tick
@@ -136,6 +137,8 @@ private:
   void settle(uint64_t id);
   void count(const CountedFile &placed, bool in);
   void count_again(unsigned number);
+  // Of this node, on all elements.
+  [[nodiscard]] static uint32_t streams_of(const System &system);
   // Where each row is, and which can take no file; true when that is not what it was.
   bool look_at_places(System &system);
   void publish(unsigned number, Time now);

@@ -82,6 +82,10 @@ void TablePublisher::set_excluded(unsigned system, uint64_t rows) {
   store(table_.systems[system].excluded, rows);
 }
 
+void TablePublisher::set_streams(unsigned system, uint32_t streams) {
+  store(table_.systems[system].streams, streams);
+}
+
 void TablePublisher::set_few(unsigned system, uint32_t few) {
   ses_table_system &shared = table_.systems[system];
   if (shared.few != few) {

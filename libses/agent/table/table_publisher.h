@@ -48,6 +48,7 @@ public:
   // What changes a word at a time.
   void update(unsigned system, unsigned row, const ses_core_element &element);
   void set_excluded(unsigned system, uint64_t rows);
+  void set_streams(unsigned system, uint32_t streams);
   void set_few(unsigned system, uint32_t few);
   // These devices and no others.
   void set_mounts(const std::vector<Mount> &mounts);

@@ -14,8 +14,8 @@
  * job on different nodes can keep apart.
  *
  * A system is read under its `sequence` (ses/sequence.h).  Only `own`, `reserved`,
- * `server_streams` and `last_placed` of an element and `excluded` change in between,
- * a word at a time; they may be read at any moment.  Everything that is read must be
+ * `server_streams` and `last_placed` of an element, `excluded` and `streams` change in
+ * between, a word at a time; they may be read at any moment.  Everything that is read must be
  * bounded before it is used as an index.
  *
  * The table also says where the claims of each user lie (ses/claims.h), so that
@@ -76,7 +76,7 @@ struct ses_table_system {
   uint32_t sequence; /* ses/sequence.h */
   uint32_t backend;  /* enum ses_backend */
   uint32_t count;    /* elements */
-  uint32_t few;      /* see struct ses_core_query */
+  uint32_t few;      /* see ses_table_few() */
   uint64_t epoch;    /* another one after every change but those of a word at a time */
   uint64_t told_ms;  /* when the service told the loads */
   uint64_t excluded; /* atomic; bit r: row r can take no file of anybody now */
@@ -84,7 +84,8 @@ struct ses_table_system {
   uint32_t total; /* elements of the storage system, of which the node has `count` */
   /* Of each row: the place of its element in the site's own order, from 0; the same on all nodes */
   uint32_t numbers[SES_TABLE_ELEMENTS];
-  char padding[116];
+  uint32_t streams; /* atomic; of files of this node, on all elements */
+  char padding[112];
   struct ses_core_element elements[SES_TABLE_ELEMENTS];
   struct ses_table_place places[SES_TABLE_ELEMENTS];
 };
@@ -134,11 +135,13 @@ static inline uint32_t ses_table_first(const uint32_t *numbers, uint32_t count, 
   return rank->rank % count;
 }
 
-/* How many rows RANK compares where FEW are compared (0: all): ranks elsewhere place files that are
- * not heard of yet. */
-static inline uint32_t ses_table_few(uint32_t few, uint32_t total, const struct ses_rank *rank) {
+/* How many rows are compared (0: all), `few` of struct ses_core_query, where other nodes leave FEW
+ * for a first file.  The node's own STREAMS are known, and each takes one more.  Ranks elsewhere
+ * than a process of RANK place files as well that are not heard of yet. */
+static inline uint32_t ses_table_few(uint32_t few, uint32_t streams, uint32_t total,
+                                     const struct ses_rank *rank) {
   if (rank->ranks == 0 || rank->elsewhere == 0)
-    return few;
+    return few != 0 ? few + streams : 0;
   uint64_t apart = ((uint64_t)total + rank->elsewhere / 2) / rank->elsewhere;
   uint32_t own = apart < 1 ? 1 : apart < SES_TABLE_ELEMENTS ? (uint32_t)apart : SES_TABLE_ELEMENTS;
   return few != 0 && few < own ? few : own;

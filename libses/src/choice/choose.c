@@ -59,16 +59,19 @@ bool ses_spot_find(struct ses_spot *spot, uint64_t application, unsigned major, 
          ses_needs_find(spot->of.claims, application, &spot->entry);
 }
 
-/* Into AREA what was claimed of each row, and what of that `own` does not hold.  The agent may have
- * counted claims that were taken back since. */
-static void count_claims(const struct ses_spot *spot, struct area *area, size_t rows) {
+/* Into AREA what was claimed of each row, and what of that `own` does not hold; returns the sum of
+ * that.  The agent may have counted claims that were taken back since. */
+static uint32_t count_claims(const struct ses_spot *spot, struct area *area, size_t rows) {
   const uint32_t *claimed = spot->of.claims->claimed[spot->system];
   const uint32_t *counted = spot->of.claims->counted[spot->system];
+  uint32_t sum = 0;
   for (size_t row = 0; row < rows; row++) {
     area->claimed[row] = __atomic_load_n(&claimed[row], __ATOMIC_RELAXED);
     uint32_t left = area->claimed[row] - __atomic_load_n(&counted[row], __ATOMIC_RELAXED);
     area->claims[row] = left <= INT32_MAX ? left : 0;
+    sum += area->claims[row];
   }
+  return sum;
 }
 
 static unsigned members_of(const struct ses_table_place *place) {
@@ -136,10 +139,10 @@ static enum outcome look(const struct ses_spot *spot, struct area *area, unsigne
   uint64_t excluded = load(&system->excluded);
   if (word(&system->backend) == SES_BACKEND_MERGERFS)
     excluded |= ~load(&spot->of.claims->head.staged[spot->system]);
-  count_claims(spot, area, count);
+  uint32_t streams = word(&system->streams) + count_claims(spot, area, count);
   uint32_t total = word(&system->total);
   uint32_t first = ses_table_first(system->numbers, count, total, rank);
-  uint32_t few = ses_table_few(word(&system->few), total, rank);
+  uint32_t few = ses_table_few(word(&system->few), streams, total, rank);
   slot->first = (uint8_t)first;
   slot->few = few;
   struct ses_core_query query = {.need = &area->need,

@@ -60,6 +60,7 @@ TERMS: Mapping[str, tuple[str, ...]] = {
     "no-writing-out": ("rows-of-files", "nodes-64"),
     "no-reading": ("t1-none-10", "t1-none-8", "t1-skewed-8"),
     "no-spread": ("bursts-500", "nodes-64-told-5s", "nodes-1000"),
+    "no-own-streams": ("rush", "one-50", "one-10-of-1000", "zipf-64"),
     "no-orders": ("nodes-64", "strangers"),
     "no-ranks": ("checkpoint-8-nodes", "checkpoint-busy"),
     "no-recency": ("t1-none-10", "t1-skewed-8"),

@@ -39,6 +39,7 @@ class Terms:
     reading: bool = True  # a file that was closed is a stream again while its node reads it
     writing_out: bool = True  # a file that was closed before its bytes can have been written counts on
     spread: bool = True  # fewer candidates are compared the more is unheard
+    own_streams: bool = True  # as many more as the node has streams of its own
     orders: bool = True  # candidates lie in an order of the node's own
     ranks: bool = (
         True  # processes of a job that know their rank begin at rows of their own, and mind the rest
@@ -234,10 +235,10 @@ class Tables:
         unheard = self._told.unheard(file.node, now)
         if unheard >= WORTH_MINDING:
             few = min(self._count, max(FEWEST_COMPARED, round(total / unheard)))
-        if self._terms.ranks and file.rank is not None and file.elsewhere:
-            apart = min(self._count, max(1, round(total / file.elsewhere)))
-            few = min(few or apart, apart)
-        return few
+        if not self._terms.ranks or file.rank is None or not file.elsewhere:
+            return few and few + self._told.streams_of(file.node) * self._terms.own_streams
+        apart = min(self._count, max(1, round(total / file.elsewhere)))
+        return min(few or apart, apart)
 
     def _orders_of(self, nodes: int) -> list[npt.NDArray[np.int64]]:
         rates = np.array([device.write_rate for device in self._world.devices])

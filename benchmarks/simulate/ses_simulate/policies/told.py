@@ -96,6 +96,7 @@ class Told:
         self._heard: deque[tuple[float, Change]] = deque()
         self._untold: list[list[Change]] = [[] for _ in range(world.nodes)]
         self._spans: deque[tuple[float, float, int]] = deque()  # streams that ended recently
+        self._streams = [0] * world.nodes  # of the ledger, those of each node
         self._rate = 0.0
         self._rates = [0.0] * world.nodes
         self._rate_at = 0.0
@@ -184,6 +185,10 @@ class Told:
         changes = self.heard_differently(file.node, file.user, now)
         return self.ledger.own[row] + sum(sign * one.streams for one, sign in changes if one.row == row)
 
+    def streams_of(self, node: int) -> int:
+        """Return how many streams on all elements are of files of a node, as it knows them."""
+        return max(0, self._streams[node] + sum(change.streams for change in self._untold[node]))
+
     def sampled(self, sampling: Sampling, taken: float, *, averaged: bool) -> list[float]:
         """Take a sample of the monitor; return our streams, averaged as the monitor averages rates.
 
@@ -221,6 +226,7 @@ class Told:
         ledger, row = self.ledger, change.row
         self._untold[change.node].remove(change)
         ledger.own[row] += change.streams
+        self._streams[change.node] += change.streams
         change.sample = ledger.sample
         if change.streams > 0:
             change.last_before = ledger.last_placed[row]

@@ -18,6 +18,7 @@ VARIANTS: Mapping[str, Terms] = {
     "no-reading": Terms(reading=False),
     "no-writing-out": Terms(writing_out=False),
     "no-spread": Terms(spread=False),
+    "no-own-streams": Terms(own_streams=False),
     "no-orders": Terms(orders=False),
     "no-plenty": Terms(plenty=0.0),
     "no-ranks": Terms(ranks=False),
