@@ -54,6 +54,14 @@ def began(claim: Claim) -> tuple[int, int, int]:
         ({"PMIX_RANK": "1"}, (1, NOT_KNOWN, 8)),
         ({"PMIX_RANK": "5", **SLURM}, (5, 8, 2)),
         ({"PMIX_RANK": "6", **SLURM}, (6, NOT_KNOWN, 1)),
+        ({"SLURM_ARRAY_TASK_ID": "0", "SLURM_ARRAY_JOB_ID": "42"}, (0, NOT_KNOWN, 0)),
+        (
+            {"SLURM_ARRAY_TASK_ID": "700", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"},
+            (700, NOT_KNOWN, 0),
+        ),
+        ({"SLURM_ARRAY_TASK_ID": "3", **SLURM}, (5, 8, 2)),
+        ({"PBS_ARRAY_INDEX": "7", "PBS_JOBID": "42[7].server"}, (7, NOT_KNOWN, 0)),
+        ({"LSB_JOBINDEX": "2", "LSB_JOBID": "42"}, (2, NOT_KNOWN, 0)),
     ],
 )
 def test_rank_is_what_the_launcher_says(
@@ -77,6 +85,8 @@ def test_rank_is_what_the_launcher_says(
         {"PMI_RANK": "3"},
         {"PMIX_RANK": "0x3"},
         {"SLURM_STEP_NUM_TASKS": "8"},
+        {"SLURM_ARRAY_TASK_ID": ""},
+        {"LSB_JOBINDEX": "0", "LSB_JOBID": "42"},  # of a job that is no array
     ],
 )
 def test_without_a_rank_the_choice_is_as_ever(
@@ -105,6 +115,23 @@ def test_ranks_begin_one_element_apart_and_jobs_elsewhere(eight: tuple[Union, Ta
         start = found[job, 0]
         assert [found[job, rank] for rank in range(ROWS)] == [(start + rank) % ROWS for rank in range(ROWS)]
     assert found["one", 0] != found["another", 0]
+
+
+@pytest.mark.parametrize(
+    ("task", "job", "same"),
+    [
+        ("SLURM_ARRAY_TASK_ID", "SLURM_JOB_ID", {"SLURM_ARRAY_JOB_ID": "42"}),
+        ("PBS_ARRAY_INDEX", "PBS_JOBID", {}),
+        ("LSB_JOBINDEX", "LSB_JOBINDEX_STEP", {"LSB_JOBID": "42"}),
+    ],
+)
+def test_tasks_of_an_array_begin_at_elements_of_their_own(
+    eight: tuple[Union, TableDouble], task: str, job: str, same: dict[str, str]
+) -> None:
+    """Though each has another job number."""
+    tasks = [chosen(eight, **same, **{job: f"{9 * number}", task: str(number)}) for number in range(1, 5)]
+    assert [claim.first for claim in tasks] == [(tasks[0].first + number) % ROWS for number in range(4)]
+    assert all(claim.rows == (claim.first,) for claim in tasks)
 
 
 def test_rank_whose_element_the_node_does_not_have_begins_at_another(

@@ -22,6 +22,10 @@ enum variable {
   SLURM_JOB,
   PBS_JOB,
   LSF_JOB,
+  SLURM_ARRAY_TASK,
+  SLURM_ARRAY_JOB,
+  PBS_ARRAY_TASK,
+  LSF_ARRAY_TASK,
   VARIABLES
 };
 
@@ -52,6 +56,10 @@ static void read_environment(char *const *environment, const char *values[VARIAB
       [SLURM_JOB] = "SLURM_JOB_ID=",
       [PBS_JOB] = "PBS_JOBID=",
       [LSF_JOB] = "LSB_JOBID=",
+      [SLURM_ARRAY_TASK] = "SLURM_ARRAY_TASK_ID=",
+      [SLURM_ARRAY_JOB] = "SLURM_ARRAY_JOB_ID=",
+      [PBS_ARRAY_TASK] = "PBS_ARRAY_INDEX=",
+      [LSF_ARRAY_TASK] = "LSB_JOBINDEX=",
   };
   for (; *environment; environment++) {
     const char *entry = *environment;
@@ -93,8 +101,29 @@ static uint32_t elsewhere_of(const char *local_rank, uint32_t rank) {
   return local < rank ? rank - local : 0;
 }
 
+/* Of a task of a job array, whose tasks begin at elements of their own as ranks do.  How many
+ * others run now is not known: none is taken to be elsewhere. */
+static struct ses_rank array_rank(const char *const values[VARIABLES]) {
+  static const struct {
+    enum variable task, job;
+  } arrays[] = {
+      {SLURM_ARRAY_TASK, SLURM_ARRAY_JOB},
+      {PBS_ARRAY_TASK, VARIABLES}, /* each task has a PBS_JOBID of its own */
+      {LSF_ARRAY_TASK, LSF_JOB},   /* 0: no array */
+  };
+  uint32_t task;
+  for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
+    if (!read_number(values[arrays[i].task], &task) ||
+        (arrays[i].task == LSF_ARRAY_TASK && task == 0))
+      continue;
+    const char *job = arrays[i].job < VARIABLES ? values[arrays[i].job] : NULL;
+    uint32_t hash = job ? (uint32_t)ses_segment_hash(job) : (uint32_t)getauxval(AT_UID);
+    return (struct ses_rank){task, SES_RANKS_NOT_KNOWN, 0, hash};
+  }
+  return (struct ses_rank){0};
+}
+
 struct ses_rank ses_job_rank(char *const *environment) {
-  static const struct ses_rank none = {0};
   const char *values[VARIABLES] = {NULL};
   uint32_t rank, ranks, inner;
   read_environment(environment, values);
@@ -105,13 +134,13 @@ struct ses_rank ses_job_rank(char *const *environment) {
         (launchers[i].rank == SLURM_RANK && has_inner && inner != rank))
       continue;
     if (ranks < 2 || rank >= ranks)
-      return none;
+      return array_rank(values);
     const char *local = values[launchers[i].local];
     local = local ? local : values[SLURM_LOCAL_RANK];
     return (struct ses_rank){rank, ranks, elsewhere_of(local, rank), job_of(values)};
   }
   if (!has_inner)
-    return none;
+    return array_rank(values);
   return (struct ses_rank){inner, SES_RANKS_NOT_KNOWN, inner, job_of(values)};
 }
 
