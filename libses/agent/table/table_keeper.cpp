@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
 #include "processes/identity.h"
@@ -248,11 +247,6 @@ void TableKeeper::count(const CountedFile &placed, bool in) {
   }
 }
 
-uint32_t TableKeeper::streams_of(const System &system) {
-  return static_cast<uint32_t>(
-      std::max(0, std::accumulate(system.claims.begin(), system.claims.end(), system.streams)));
-}
-
 void TableKeeper::count_again(unsigned number) {
   systems_[number].streams = 0;
   for (const auto &[id, placed] : placed_) {
@@ -436,12 +430,6 @@ std::vector<unsigned> TableKeeper::systems() const {
   }
   return numbers;
 }
-
-size_t TableKeeper::rows(unsigned system) const {
-  return systems_[system].candidates ? systems_[system].candidates->size() : 0;
-}
-
-const StorageSystem &TableKeeper::about(unsigned system) const { return systems_[system].about; }
 
 std::shared_ptr<const TableFacts> TableKeeper::facts(unsigned system, uint64_t epoch) const {
   std::shared_ptr<const TableFacts> found;

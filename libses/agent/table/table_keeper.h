@@ -5,12 +5,14 @@
 #ifndef SES_AGENT_TABLE_KEEPER_H
 #define SES_AGENT_TABLE_KEEPER_H
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -77,8 +79,10 @@ public:
   // The place in the table of a system mounted here; none: it has no candidates.
   [[nodiscard]] std::optional<unsigned> number_of(const std::string &system) const;
   [[nodiscard]] std::vector<unsigned> systems() const; // those with candidates
-  [[nodiscard]] size_t rows(unsigned system) const;
-  [[nodiscard]] const StorageSystem &about(unsigned system) const;
+  [[nodiscard]] size_t rows(unsigned system) const {
+    return systems_[system].candidates ? systems_[system].candidates->size() : 0;
+  }
+  [[nodiscard]] const StorageSystem &about(unsigned system) const { return systems_[system].about; }
   [[nodiscard]] uint64_t excluded(unsigned system) const {
     return systems_[system].places.excluded;
   }
@@ -138,7 +142,10 @@ private:
   void count(const CountedFile &placed, bool in);
   void count_again(unsigned number);
   // Of this node, on all elements.
-  [[nodiscard]] static uint32_t streams_of(const System &system);
+  [[nodiscard]] static uint32_t streams_of(const System &system) {
+    return static_cast<uint32_t>(
+        std::max(0, std::accumulate(system.claims.begin(), system.claims.end(), system.streams)));
+  }
   // Where each row is, and which can take no file; true when that is not what it was.
   bool look_at_places(System &system);
   void publish(unsigned number, Time now);
