@@ -24,7 +24,7 @@ RESTS = 2.5  # seconds in which nothing moved in a file that may be no stream an
 
 _ONE_USER = """
 import select, sys, pathlib, os
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], os.path.dirname(sys.argv[1])]
 from claims_program import Claims
 number, uid = int(sys.argv[2]), int(sys.argv[5])
 socket, directory = pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4])
