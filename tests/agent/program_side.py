@@ -11,7 +11,7 @@ from pathlib import Path
 
 from patience import PATIENCE, SOON
 
-MAGIC, VERSION = 0x51534553, 5
+MAGIC, VERSION = 0x51534553, 6
 ASK, ANSWER, REPORT = 1, 2, 3
 PLACE, NOT_MANAGED, UNAVAILABLE = 1, 2, 3
 CREATED, NOT_CREATED = 1, 2
@@ -48,6 +48,7 @@ class Answer:
     stripe_count: int
     status: int
     backend: int
+    least_free_mib: int
     element: str
     stage: Path
     stage_in_union: Path
@@ -88,12 +89,12 @@ def parse_answer(raw: bytes) -> Answer:
     assert len(raw) == _ANSWER.size, f"an answer of {len(raw)} bytes"
     magic, version, kind, size, _, placement, distance, stripe_size, *rest = _ANSWER.unpack(raw)
     assert (magic, version, kind, size) == (MAGIC, VERSION, ANSWER, _ANSWER.size)
-    stripe_count, status, backend, _, element, place = rest
+    stripe_count, status, backend, least_free_mib, element, place = rest
     on_lustre = _LUSTRE.unpack(place) if backend == LUSTRE else (0, 0, b"\0", b"")
     form, osts, pool, *indexes, members = on_lustre
     stage, in_union = _STAGES.unpack(place) if backend == MERGERFS else (b"\0", b"\0")
     return Answer(
-        *(f"{placement:016x}", distance, stripe_size, stripe_count, status, backend),
+        *(f"{placement:016x}", distance, stripe_size, stripe_count, status, backend, least_free_mib),
         *(_text(element), Path(_text(stage)), Path(_text(in_union))),
         *(form, tuple(indexes[:osts]), _text(pool), indexes_in(members)),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import pwd
 import random
@@ -145,7 +146,11 @@ class TestRoom:
         disks = Disks(service, branches)
         agent = start(service.url)
         agent.wait_for("storage system union is mounted")
-        agent.ask(device).close()
+        with agent.ask(device) as conversation:
+            largest = max(service.facts[element]["size"] for element in branches)
+            assert conversation.answer.least_free_mib == math.ceil(0.6 * largest / MIB)
+        with agent.ask(device, expected_bytes=5 * MIB) as conversation:
+            assert conversation.answer.least_free_mib == 5
         placed = 0
         try:
             for number in range(files):

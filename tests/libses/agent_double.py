@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-MAGIC, VERSION = 0x51534553, 5
+MAGIC, VERSION = 0x51534553, 6
 ASK, ANSWER, REPORT = 1, 2, 3
 PLACE, NOT_MANAGED, UNAVAILABLE = 1, 2, 3
 CREATED, NOT_CREATED = 1, 2
@@ -100,7 +100,7 @@ def answer(
     magic: int = MAGIC,
     kind: int = ANSWER,
     size: int = _ANSWER.size,
-    reserved: int = 0,
+    least_free_mib: int = 0,
     stripe_size: int = 0,
     stripe_count: int = 0,
     form: int = 0,
@@ -118,7 +118,7 @@ def answer(
         place = _STAGES.pack(stage.encode(), stage_in_union.encode())
     return _ANSWER.pack(
         magic, version, kind, size, 0, placement_id, distance, stripe_size, stripe_count, status, backend,
-        reserved, element.encode(), place,
+        least_free_mib, element.encode(), place,
     )  # fmt: skip
 
 

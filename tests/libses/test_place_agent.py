@@ -1,5 +1,6 @@
 """Whatever the agent does, the program's create succeeds, and the process does not wait again and again."""
 
+import errno
 import math
 import os
 import shutil
@@ -53,7 +54,6 @@ def replies(union: Union) -> dict[str, Callable[[Ask, int], bytes | None]]:
         "wrong-magic": wrong(magic=1),
         "wrong-type": wrong(kind=ASK),
         "wrong-size": wrong(size=100),
-        "reserved-used": wrong(reserved=1),
         "unknown-status": wrong(status=9),
         "no-status": wrong(status=0),
         "no-placement": wrong(placement_id=0),
@@ -88,7 +88,6 @@ REPLIES = [
     *(
         "wrong-type",
         "wrong-size",
-        "reserved-used",
         "unknown-status",
         "no-status",
         "no-placement",
@@ -113,13 +112,22 @@ def test_wrong_reply_leads_to_the_plain_call_and_a_pause(union: Union, probes: P
     assert union.agent.reports == []
 
 
-@pytest.mark.parametrize("fields", [{"stage": "/nowhere/.ses/0"}, {"stage_in_union": "/nowhere/.ses/0"}])
-def test_stage_that_does_not_exist_leads_to_the_plain_call(
-    union: Union, probes: Path, fields: dict[str, str]
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"stage": "/nowhere/.ses/0"}, errno.ENOENT),
+        ({"stage_in_union": "/nowhere/.ses/0"}, errno.ENOENT),
+        ({"least_free_mib": 1 << 31}, errno.EFBIG),
+    ],
+)
+def test_stage_or_room_that_is_not_there_leads_to_the_plain_call(
+    union: Union, probes: Path, fields: dict[str, object], error: int
 ) -> None:
     union.agent.reply = lambda ask, number: union.agent.place(ask, number, **fields)
     create_many(union, probes, 5)
-    assert [(report.outcome, report.error, report.fd) for report in union.agent.reports] == [(2, 2, -1)] * 5
+    assert [(report.outcome, report.error, report.fd) for report in union.agent.reports] == [
+        (2, error, -1)
+    ] * 5
 
 
 def test_hanging_agent_is_waited_for_no_longer_than_allowed(union: Union, probes: Path) -> None:

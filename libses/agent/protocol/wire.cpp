@@ -3,10 +3,13 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace ses::agent {
 namespace {
+
+constexpr double kMib = 1 << 20, kMaxMib = UINT32_MAX;
 
 // The message as a T, when its header says that it is one.
 template <typename T>
@@ -140,6 +143,8 @@ std::optional<ses_answer> make_place_answer(const Placement &placement, uint32_t
   answer.stripe_size = asked_stripe_size != 0 ? asked_stripe_size : placement.stripe_size;
   answer.stripe_count = asked_stripe_count != 0 ? asked_stripe_count : placement.stripe_count;
   answer.backend = placement.backend;
+  answer.least_free_mib =
+      static_cast<uint32_t>(std::clamp(std::ceil(placement.least_free / kMib), 0.0, kMaxMib));
   if (!copy_text(answer.element, placement.element)) {
     return std::nullopt;
   }

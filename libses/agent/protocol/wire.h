@@ -74,6 +74,7 @@ struct Placement {
   std::string target; // path of the branch; empty where the back end has none
   std::string stage;
   std::string stage_in_union;
+  double least_free = 0; // bytes; mergerfs: with less the file is left to the union
   double distance = 0;
   uint32_t stripe_count = 0;
   uint64_t stripe_size = 0;

@@ -127,6 +127,13 @@ double distance_of(const Choice &choice) {
   return verdict.distance;
 }
 
+double least_free_of(const Choice &choice) {
+  ses_core_query query{};
+  query.elements = choice.epoch->elements.data();
+  query.count = choice.epoch->elements.size();
+  return choice.need.bytes >= 0 ? choice.need.bytes : ses_core_ample(&query);
+}
+
 ses_core_offer predicted(const Choice &choice) {
   ses_core_offer sum{};
   for (const uint8_t row : choice.rows) {

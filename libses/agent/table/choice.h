@@ -50,6 +50,9 @@ struct Choice {
 
 // The distance of the first row chosen.
 [[nodiscard]] double distance_of(const Choice &choice);
+// Bytes that are to be free where the file goes: its size or, where nobody knows that, what is
+// ample.
+[[nodiscard]] double least_free_of(const Choice &choice);
 // What was predicted for the rows chosen, together.
 [[nodiscard]] ses_core_offer predicted(const Choice &choice);
 // The decision as an announcement says it, but for its id.

@@ -36,13 +36,13 @@
 #include "ses/limits.h"
 
 #define SES_PROTOCOL_MAGIC 0x51534553u /* "SESQ" in memory on little-endian machines */
-#define SES_PROTOCOL_VERSION 5u
+#define SES_PROTOCOL_VERSION 6u
 
 /* Where the agent listens unless SES_AGENT_SOCKET says otherwise. */
 #define SES_AGENT_SOCKET_DEFAULT "/run/ses/agent.sock"
 
 /* The name of the staging directory at the root of every mergerfs branch; in
- * it, one directory per uid (owner that uid, mode 0700), made by the agent. */
+ * it, one directory per uid (owner that uid, mode 0744), made by the agent. */
 #define SES_STAGE_DIRECTORY ".ses"
 
 #define SES_STAGE_MAX 320 /* bytes, with the NUL */
@@ -144,9 +144,9 @@ struct ses_answer {
   double distance; /* 0: meets every requirement */
   uint64_t stripe_size;
   uint32_t stripe_count;
-  uint32_t status;  /* enum ses_answer_status */
-  uint32_t backend; /* enum ses_backend */
-  uint32_t reserved;
+  uint32_t status;         /* enum ses_answer_status */
+  uint32_t backend;        /* enum ses_backend */
+  uint32_t least_free_mib; /* mergerfs: free MiB without which the file is left to the union */
   char element[SES_ELEMENT_MAX]; /* "system/element" */
   __extension__ union {          /* by backend; what is not used is zero */
     /* mergerfs: the caller's staging directory on the chosen branch, and the same directory

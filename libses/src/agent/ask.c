@@ -125,7 +125,7 @@ static int is_header(const struct ses_header *seen, enum ses_message_type type, 
 
 /* What a whole message of the right size says. */
 static enum ses_place_status judge(const struct ses_answer *answer) {
-  if (!is_header(&answer->header, SES_MESSAGE_ANSWER, sizeof *answer) || answer->reserved != 0)
+  if (!is_header(&answer->header, SES_MESSAGE_ANSWER, sizeof *answer))
     return SES_PLACE_NO_ANSWER;
   switch (answer->status) {
   case SES_ANSWER_PLACE:

@@ -75,7 +75,8 @@ enum ses_place_status ses_place_by_asking(struct ses_order *order) {
   uint64_t placement_id = work.answer.placement_id;
   ses_entry_fill_where(order->where, &work.answer);
   bool sized = order->need && order->need->expected_bytes > 0;
-  entry->file.bytes = sized ? (uint64_t)order->need->expected_bytes : 0;
+  entry->file.bytes =
+      sized ? (uint64_t)order->need->expected_bytes : (uint64_t)work.answer.least_free_mib << 20;
   order->result = ses_entry_create(entry, &work);
   tell(order, &conversation, &work, placement_id);
   return ses_entry_outcome(entry, order->where, order->result);

@@ -14,7 +14,7 @@ from enum import IntEnum
 from pathlib import Path
 
 MAGIC = 0x51534553
-VERSION = 5  # SES_PROTOCOL_VERSION
+VERSION = 6  # SES_PROTOCOL_VERSION
 TYPE_ASK, TYPE_ANSWER = 1, 2
 HEADER = struct.Struct("=IHHII")
 ASK = struct.Struct("=IIqQII64s16s16x192s")
