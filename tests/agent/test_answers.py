@@ -257,7 +257,7 @@ def as_nobody(agent: Agent, device: int, application: str = "app") -> dict[str, 
     """
     script = (
         "import json, os, pathlib, sys\n"
-        "sys.path.insert(0, sys.argv[1])\n"
+        "sys.path[:0] = [sys.argv[1], os.path.dirname(sys.argv[1])]\n"
         "import program_side as side\n"
         f"os.setgid({NOBODY}); os.setuid({NOBODY})\n"
         "message = side.ask_message(int(sys.argv[3]), sys.argv[4])\n"
