@@ -30,9 +30,9 @@
 #define SES_CLAIMS_VERSION 2u
 
 #define SES_CLAIMS_NEEDS (SES_APPLICATIONS_MAX + 1) /* one for those without needs of their own */
-#define SES_CLAIMS_SLOTS 2048   /* a power of two */
-#define SES_CLAIMS_PATH_MAX 368 /* bytes, with the NUL */
-#define SES_CLAIMS_STRIPES 14   /* elements of one file */
+#define SES_CLAIMS_SLOTS 2048                       /* a power of two */
+#define SES_CLAIMS_PATH_MAX 368                     /* bytes, with the NUL */
+#define SES_CLAIMS_STRIPES 14                       /* elements of one file */
 
 /*
  * What files of one application need (number 0: those of any application without
