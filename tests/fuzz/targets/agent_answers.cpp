@@ -71,7 +71,8 @@ void use(const UserNeeds &needs) {
   }
   (void)needs.of("tar");
   const Requirement stated{SES_KIND_CURRENT_WRITE_RATE, true, 10, 1};
-  MUST(merge(needs.of(""), {stated}, 5, 2).count <= SES_REQUIREMENTS_MAX);
+  uint32_t kept = 0;
+  MUST(merge(needs.of(""), {stated}, 5, 2, kept).count <= SES_REQUIREMENTS_MAX);
 }
 
 void read_reply(const std::string &text) {
