@@ -2,6 +2,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "harm.h"
 #include "need.h"
 #include "number.h"
 #include "ses/core.h"
@@ -176,11 +177,6 @@ static inline double server_claims(const struct ses_core_query *query, const str
   return 0.0;
 }
 
-/* s, 0..1, where MET is the part of the bound that is there. */
-static double shortfall(double met) {
-  return larger(smaller(1.0 - met, 1.0), 0.0); /* 1 where MET is not known */
-}
-
 /* The same where BOUND is the most that is allowed. */
 static double excess(double value, double bound) {
   return value <= bound ? 0.0 : shortfall(bound / value);
@@ -279,7 +275,8 @@ static enum shape shape_of(const struct asked *asked) {
   return plain ? PLAIN : ANYTHING;
 }
 
-size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdict *verdicts) {
+static __attribute__((noinline)) size_t judge_all(const struct ses_core_query *query,
+                                                  struct ses_core_verdict *verdicts) {
   const struct ses_core_element *elements = query->elements;
   const uint64_t *excluded = query->excluded;
   const uint32_t *claims = query->claims;
@@ -312,4 +309,9 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
     if (verdicts[row].refusal == SES_CORE_ACCEPTED && elements[row].state & SES_CORE_DEGRADED)
       verdicts[row].refusal = SES_CORE_REFUSED_DEGRADED;
   return accepted - degraded;
+}
+
+size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdict *verdicts) {
+  ses_core_find_harm(query, verdicts);
+  return judge_all(query, verdicts);
 }

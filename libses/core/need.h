@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "number.h"
 #include "ses/core.h"
 
 /* A need that says it has more than there is space for has so many. */
@@ -17,6 +18,17 @@ static inline bool is_rate(const struct ses_core_requirement *one) {
 
 static inline bool is_rate_of_reading(const struct ses_core_requirement *one) {
   return is_rate(one) && one->kind <= SES_CORE_AVERAGE_READ;
+}
+
+/* The largest rate of writing that is asked for; 0: none. */
+static inline double writing_asked(const struct ses_core_need *need) {
+  double most = 0.0;
+  for (uint32_t i = 0; i < requirements_of(need); i++) {
+    const struct ses_core_requirement *one = &need->requirements[i];
+    if (is_rate(one) && !is_rate_of_reading(one))
+      most = larger(one->bound, most);
+  }
+  return most;
 }
 
 static inline bool is_average(const struct ses_core_requirement *one) {

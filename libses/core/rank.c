@@ -8,6 +8,8 @@
 
 /* So many steps behind the best, or more, or not known. */
 #define MOST_STEPS 1000000.0
+/* More than distance and harm are. */
+#define NO_DISTANCE 2000.0F
 /* What lies exactly at the end of a step is in it, whatever rounding did. */
 #define ROUNDED_UP 1.00001
 
@@ -42,6 +44,11 @@ static bool is_accepted(const struct ses_core_verdict *verdict) {
   return verdict->refusal == SES_CORE_ACCEPTED;
 }
 
+/* What the file lacks there, and streams of ours would. */
+static inline float missed(const struct ses_core_verdict *verdict) {
+  return verdict->distance + verdict->harm;
+}
+
 /* The place of ROW in the order of the table, and the row after it. */
 static inline size_t place_of(const struct ses_core_query *query, size_t row) {
   return row >= query->first ? row - query->first : row + query->count - query->first;
@@ -62,9 +69,9 @@ static inline uint64_t class_of(double behind, double steps) {
 
 static inline uint64_t distance_class(const struct best *best,
                                       const struct ses_core_verdict *verdict) {
-  if (verdict->distance <= best->near)
+  if (missed(verdict) <= best->near)
     return 0;
-  return 1 + class_of(verdict->distance - best->near, best->distance_steps);
+  return 1 + class_of(missed(verdict) - best->near, best->distance_steps);
 }
 
 static inline uint64_t share_class(const struct best *best,
@@ -76,22 +83,21 @@ static inline uint64_t share_class(const struct best *best,
 
 /* Of the rows with room if there are any, those whose distance is as good as the best. */
 static inline bool is_near(const struct best *best, const struct ses_core_verdict *verdict) {
-  return is_accepted(verdict) && !(best->roomy && verdict->tight) &&
-         verdict->distance <= best->near;
+  return is_accepted(verdict) && !(best->roomy && verdict->tight) && missed(verdict) <= best->near;
 }
 
 static void find_distance(const struct ses_core_query *query,
                           const struct ses_core_verdict *verdicts, struct best *best) {
-  float roomy = 2.0F; /* more than any distance is */
-  float any = 2.0F;
+  float roomy = NO_DISTANCE;
+  float any = NO_DISTANCE;
   for (size_t row = 0; row < query->count; row++) {
-    float distance = is_accepted(&verdicts[row]) ? verdicts[row].distance : 2.0F;
-    float with_room = verdicts[row].tight ? 2.0F : distance;
+    float distance = is_accepted(&verdicts[row]) ? missed(&verdicts[row]) : NO_DISTANCE;
+    float with_room = verdicts[row].tight ? NO_DISTANCE : distance;
     any = distance < any ? distance : any;
     roomy = with_room < roomy ? with_room : roomy;
   }
   double width = width_of(query->policy->equal_distance);
-  best->roomy = roomy < 2.0F;
+  best->roomy = roomy < NO_DISTANCE;
   best->distance = best->roomy ? roomy : any;
   best->distance_steps = 1.0 / width;
   best->near = (float)(best->distance + width * ROUNDED_UP);
@@ -333,6 +339,9 @@ void ses_core_ordered_by(const struct ses_core_query *query,
     struct key key = key_of(query, &best, &verdicts[rows[place]], rows[place]);
     bool after = place > 0 && comes_before(&before, &key);
     by[place] = after ? (uint8_t)difference(&before, &key) : SES_CORE_ORDER_FIRST;
+    if (by[place] == SES_CORE_ORDER_DISTANCE &&
+        verdicts[rows[place]].distance <= verdicts[rows[place - 1]].distance)
+      by[place] = SES_CORE_ORDER_HARM;
     before = key;
   }
 }

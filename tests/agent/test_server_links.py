@@ -125,3 +125,21 @@ def test_files_go_elsewhere_as_the_link_is_used_up(
     assert {limits[element] for element in limits if element not in LIMITED} == {None}
     for one in asked:
         one.close()
+
+
+def test_files_of_the_node_are_promises_at_once(
+    claims: Claims, service: ServiceDouble, tmp_path: Path
+) -> None:
+    """While the service is away, so that nobody else can have counted them."""
+
+    def promises() -> list[tuple[float, float, float]]:
+        return [row.promises for row in claims.table.rows()]
+
+    service.loads = {"union/b1": {"promises": 1, "promised": 30e6, "promised_hard": 0}}
+    wait_until(lambda: promises()[1] == (1, 30e6, 0), "the node hears what others were promised")
+    service.kill()
+    claim = claims.choose(row=0)
+    fd = claims.create(claim, tmp_path / "file", requirement=(3, 1, 0, 70e6, 1.0))
+    wait_until(lambda: promises()[:2] == [(1, 70e6, 70e6), (1, 30e6, 0)], "what is asked for here counts")
+    os.close(fd)
+    wait_until(lambda: promises()[:2] == [(0, 0, 0), (1, 30e6, 0)], "it has ended")

@@ -12,6 +12,7 @@ NAN = math.nan
 MOST_STEPS = 1_000_000
 RATES = (Kind.CURRENT_READ, Kind.AVERAGE_READ, Kind.CURRENT_WRITE, Kind.AVERAGE_WRITE)
 READS = (Kind.CURRENT_READ, Kind.AVERAGE_READ)
+WRITES = (Kind.CURRENT_WRITE, Kind.AVERAGE_WRITE)
 
 
 def known(value: float) -> bool:
@@ -123,11 +124,31 @@ def judge_row(
     return {
         "distance": distance,
         "share": got,
+        "harm": harm(row, claims, of_server, offer[Kind.CURRENT_WRITE], requirements, policy),
         "refusal": refusal,
         "unmet": unmet,
         "tight": int(known(free) and free < tight),
         "plenty": int(plenty),
     }
+
+
+def harm(row: Any, claims: float, of_server: float, after: float, asked: Any, policy: Any) -> float:
+    """What streams of ours on ROW lose where a stream more leaves each AFTER."""
+    bounds = [float(one["bound"]) for one in asked if one["kind"] in WRITES and not one["at_most"]]
+    writing = max(bounds, default=0.0)
+    promises, promised = float(row["promises"]), float(row["promised"])
+    if writing > 0 and claims:
+        promises, promised = promises + claims, max(promised, writing)
+    if not promises or not promised or not known(row["write_rate"]):
+        return 0.0
+    before = row["write_rate"] / max(1.0, row["own"] + claims + row["others"])
+    if known(row["server_rate"]):
+        before = min(before, row["server_rate"] / max(1.0, row["server_streams"] + of_server))
+    before, after = before * (1 + 1e-15), after * (1 + 1e-15)  # what equals a promise keeps it
+    lost = max(0.0, 1 - after / promised) - max(0.0, 1 - before / promised)
+    weight = policy["harm_weight"] * (0.5 if before < promised else 1.0)
+    broken = after < row["promised_hard"] <= before
+    return float(min(1000.0, max(0.0, weight * promises * lost) + 100.0 * broken))
 
 
 def judge(table: Any, claims: Any, excluded: list[bool], need: Any, policy: Any) -> list[dict[str, Any]]:
@@ -151,7 +172,7 @@ def step(behind: float, width: float) -> float:
 
 
 # What of the order each member of a key is.
-ORDERED_BY = (Order.ROOM, *(one for one in Order if one is not Order.FIRST))
+ORDERED_BY = (Order.ROOM, *(one for one in Order if one not in (Order.FIRST, Order.HARM)))
 
 
 def keys(
@@ -169,10 +190,14 @@ def keys(
     if not takes:
         return {}
     roomy = [place for place in takes if not verdicts[place]["tight"]] or takes
-    nearest = min(float(verdicts[place]["distance"]) for place in roomy)
+
+    def missed(place: int) -> float:
+        return float(verdicts[place]["distance"] + verdicts[place]["harm"])
+
+    nearest = min(map(missed, roomy))
 
     def far(place: int) -> float:
-        return step(float(verdicts[place]["distance"]) - nearest, policy["equal_distance"])
+        return step(missed(place) - nearest, policy["equal_distance"])
 
     def visited(place: int) -> int:
         return (place - first) % len(verdicts)

@@ -77,6 +77,9 @@ _row = st.fixed_dictionaries(
         "own": st.sampled_from([0.0, 0.0, 1.0, 3.0]),
         "ended": st.sampled_from([0.0, 0.0, 1.0]),
         "server_streams": _streams,
+        "promised": st.sampled_from([0.0, 0.0, 30 * MB, 100 * MB]),
+        "promised_hard": st.sampled_from([0.0, 0.0, 50 * MB]),
+        "promises": st.sampled_from([0.0, 1.0, 3.0]),
         "state": _states.map(int),
         "server": st.integers(0, 3),
     }

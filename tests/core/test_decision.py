@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from ses_core import Cause, Kind, Order, Query, Refusal, defaults, need, table
 
-NAMES = ("distance", "share", "refusal", "unmet", "tight", "plenty")
+NAMES = ("distance", "share", "harm", "refusal", "unmet", "tight", "plenty")
 
 
 @given(questions())
@@ -104,6 +104,10 @@ def test_order_is_that_of_the_reference_and_so_is_what_is_said_to_decide_it(ques
         next(by for by, a, b in zip(reference.ORDERED_BY, keys[before], keys[row], strict=True) if a != b)
         for before, row in itertools.pairwise(ranked)
     ]
+    distances = query.verdicts["distance"][ranked]
+    for place, by in enumerate(differ, 1):
+        if by is Order.DISTANCE and distances[place] <= distances[place - 1]:
+            differ[place - 1] = Order.HARM
     assert query.ordered_by(query.rank()).tolist() == [Order.FIRST, *differ][: len(ranked)]
 
 

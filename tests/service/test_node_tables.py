@@ -28,6 +28,9 @@ LOAD = [
     "age",
     "state",
     "last_placed",
+    "promises",
+    "promised",
+    "promised_hard",
 ]
 
 

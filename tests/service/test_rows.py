@@ -11,7 +11,7 @@ import ses_core
 from ses_core import Query, State
 from ses_service.decision.rows import Rows, stated_kinds
 from ses_service.model.columns import element_table, observation_table
-from ses_service.model.entities import ElementState
+from ses_service.model.entities import ElementState, Level, ResolvedRequirement
 from ses_service.model.policies import Policies
 
 MB, GB, NOW = 1e6, 1e9, 1_000_000.0
@@ -234,3 +234,25 @@ def test_what_a_file_of_ours_took_is_no_stranger_s_after_its_end(site: Any) -> N
     watched.observe(NOW + 1)
     assert watched["own"] == [0]
     assert watched["others_average"] == [0]
+
+
+def test_rows_say_what_files_that_are_open_were_promised(site: Any) -> None:
+    there = site.equal(3).see_all()
+    watched = Watched(there)
+    asked = (there.write(70, hard=True), there.write(20))
+    files = []
+    for place, requirements in ((0, asked[:1]), (0, asked[1:]), (1, ())):
+        placement = replace(
+            there.placement(watched.table.elements[place]),
+            requirements=tuple(ResolvedRequirement(one, Level.USER, "alice") for one in requirements),
+        )
+        there.ledger.restore(placement)
+        files.append(placement.placement_id)
+    watched.follow()
+    assert watched["promises"] == [2, 0, 0]
+    assert watched["promised"] == watched["promised_hard"] == [70 * MB, 0, 0]
+    watched.ledger.end(files[0], "closed", NOW)
+    watched.follow()
+    assert (watched["promises"][0], watched["promised"][0], watched["promised_hard"][0]) == (1, 20 * MB, 0)
+    watched.observe()
+    assert watched["promises"] == [1, 0, 0]

@@ -27,3 +27,14 @@ def test_it_is_measured_where_files_ask_for_a_rate() -> None:
     assert 0.8 < asked.attained.met < 1.0
     assert asked.attained.worst_user <= asked.attained.met <= asked.attained.nearly
     assert math.isnan(none.attained.met)
+
+
+def test_more_requirements_are_met_where_harm_counts() -> None:
+    found = {
+        rule: [hard.simulate(hard.Run("needs-two", rule, seed, 800)) for seed in range(2)]
+        for rule in ("ours", "no-harm")
+    }
+    met = {rule: sum(one.attained.met for one in runs) / len(runs) for rule, runs in found.items()}
+    slow = {rule: sum(one.mean for one in runs) for rule, runs in found.items()}
+    assert met["ours"] > met["no-harm"] + 0.03
+    assert slow["ours"] < 1.08 * slow["no-harm"]

@@ -269,7 +269,7 @@ void ClaimsKeeper::take(User &user, Claim claim, Time now) {
   const uint64_t id = ses_claims_id(user.claims->segment().instance(), claim.number);
   auto choice = choice_of(user, claim, now); // before the file itself is counted
   if (parts_.announcer.overloaded_by(uid) ||
-      !parts_.table.place(id, claim.system, facts, claim.rows, claim.need.bytes)) {
+      !parts_.table.place(id, claim.system, facts, claim.rows, claim.need)) {
     return;
   }
   ClaimedFile file;

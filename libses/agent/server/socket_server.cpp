@@ -348,7 +348,7 @@ std::optional<Placement> SocketServer::choose(const Connection &connection,
   origin->distance = placement.distance;
   placement.origin = std::move(origin);
   if (!parts_.table.place(placement.id, *number, choice->epoch->facts, choice->rows,
-                          choice->need.bytes)) {
+                          choice->need)) {
     return std::nullopt;
   }
   parts_.table.show(Clock::now());

@@ -80,24 +80,29 @@ bool Candidates::apply(const TableAnswer &answer, Time asked_at) {
   return true;
 }
 
-void Candidates::count(unsigned row, double streams, double bytes) {
+void Candidates::count(unsigned row, double streams, double bytes, const Promises &promises) {
   for (unsigned other = 0; other < size(); ++other) {
     if (devices_[other] == devices_[row]) {
       deltas_[other].own += streams;
       deltas_[other].reserved += streams * known_bytes(bytes);
+      deltas_[other].promises.add(promises, streams);
     }
   }
 }
 
-void Candidates::add(unsigned row, double bytes) {
-  count(row, 1, bytes);
+void Candidates::add(unsigned row, double bytes, const Promises &promises) {
+  count(row, 1, bytes, promises);
   const double told_ms = std::clamp(told_at_ * 1000, 0.0, 1e15);
   deltas_[row].last_placed = latest_ = std::max(latest_ + 1, static_cast<uint64_t>(told_ms));
 }
 
-void Candidates::remove(unsigned row, double bytes) { count(row, -1, bytes); }
+void Candidates::remove(unsigned row, double bytes, const Promises &promises) {
+  count(row, -1, bytes, promises);
+}
 
-void Candidates::put_back(unsigned row, double bytes) { count(row, 1, bytes); }
+void Candidates::put_back(unsigned row, double bytes, const Promises &promises) {
+  count(row, 1, bytes, promises);
+}
 
 double Candidates::held(unsigned row) const {
   return std::max(0.0, loads_[row].reserved + deltas_[row].reserved);
@@ -182,6 +187,10 @@ ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
   element.others = static_cast<float>(load.others);
   element.others_average = static_cast<float>(load.others_average);
   element.own = static_cast<float>(std::max(0.0, load.own + delta.own));
+  const Promises &here = delta.promises;
+  element.promises = static_cast<float>(std::max(0.0, load.promises.count + here.count));
+  element.promised = static_cast<float>(std::max(load.promises.rate, here.rate));
+  element.promised_hard = static_cast<float>(std::max(load.promises.hard, here.hard));
   const auto server = servers.find(facts.server);
   element.server_streams = static_cast<float>(
       std::max(0.0, load.server_streams + (server == servers.end() ? 0 : server->second)));

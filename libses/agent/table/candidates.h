@@ -52,10 +52,10 @@ public:
 
   // A file of BYTES (negative: not known) comes to ROW, or does not come after all.  It counts on
   // every row that is on the same file system of the same server.
-  void add(unsigned row, double bytes);
-  void remove(unsigned row, double bytes);
+  void add(unsigned row, double bytes, const Promises &promises = {});
+  void remove(unsigned row, double bytes, const Promises &promises = {});
   // One that was removed is a stream again; that is no placement.
-  void put_back(unsigned row, double bytes);
+  void put_back(unsigned row, double bytes, const Promises &promises = {});
 
   // All rows as they are now.
   [[nodiscard]] std::vector<ses_core_element> elements(Time now) const;
@@ -74,12 +74,13 @@ public:
   [[nodiscard]] uint32_t first(const ses_rank &rank) const;
 
 private:
-  // STREAMS more (negative: fewer) of BYTES each on the device of ROW.
-  void count(unsigned row, double streams, double bytes);
+  // STREAMS more (negative: fewer) of BYTES and PROMISES each on the device of ROW.
+  void count(unsigned row, double streams, double bytes, const Promises &promises);
   [[nodiscard]] double held(unsigned row) const;
   struct Delta {
     double own = 0, reserved = 0;
     uint64_t last_placed = 0; // by this node
+    Promises promises;
   };
 
   // See `last_placed` of struct ses_core_element.

@@ -20,14 +20,14 @@ void CountedFile::count_row(Candidates &candidates, unsigned row, bool in) const
   const bool is_stream = streams() > 0;
   if (is_stream && !counted_by_service) {
     if (!in) {
-      candidates.remove(row, part);
+      candidates.remove(row, part, promises);
     } else if (was_idle) { // a file that goes on is no placement
-      candidates.put_back(row, part);
+      candidates.put_back(row, part, promises);
     } else {
-      candidates.add(row, part);
+      candidates.add(row, part, promises);
     }
   } else if (!is_stream && counted_by_service) {
-    in ? candidates.remove(row, part) : candidates.put_back(row, part);
+    in ? candidates.remove(row, part, promises) : candidates.put_back(row, part, promises);
   }
 }
 

@@ -20,6 +20,7 @@ struct CountedFile {
   std::shared_ptr<const TableFacts> facts;
   std::vector<uint8_t> rows; // of those facts
   double bytes = -1;
+  Promises promises; // on each row
   bool ended = false;
   bool idle = false;
   bool was_idle = false;           // at any time

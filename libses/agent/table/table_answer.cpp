@@ -29,7 +29,11 @@ enum Column {
   kAge,
   kState,
   kLastPlaced,
-  kColumns
+  kColumns, // a service of before does not say the rest
+  kPromises = kColumns,
+  kPromised,
+  kPromisedHard,
+  kAllColumns
 };
 
 double not_negative(const json &value) {
@@ -91,6 +95,11 @@ ElementLoad load_of(const json &row) {
   load.age = or_not_known(row.at(kAge));
   load.state = static_cast<uint32_t>(whole(row.at(kState), UINT32_MAX));
   load.last_placed = whole(row.at(kLastPlaced));
+  if (row.size() >= kAllColumns) {
+    load.promises = {.count = not_negative(row.at(kPromises)),
+                     .rate = not_negative(row.at(kPromised)),
+                     .hard = not_negative(row.at(kPromisedHard))};
+  }
   return load;
 }
 
@@ -109,6 +118,7 @@ ses_core_policy policy_of(const json &object) {
   read("equal_distance", policy.equal_distance);
   read("equal_share", policy.equal_share);
   read("plenty", policy.plenty);
+  read("harm_weight", policy.harm_weight);
   read("room_fraction", policy.room_fraction);
   read("minimum_free", policy.minimum_free);
   read("stripe_bytes", policy.stripe_bytes);
@@ -122,6 +132,29 @@ ses_core_policy policy_of(const json &object) {
 }
 
 } // namespace
+
+Promises Promises::of(const ses_core_need &need, size_t elements) {
+  Promises found;
+  for (uint32_t i = 0; i < std::min<uint32_t>(need.count, SES_REQUIREMENTS_MAX); ++i) {
+    const ses_core_requirement &one = need.requirements[i];
+    const bool writes = one.kind == SES_CORE_CURRENT_WRITE || one.kind == SES_CORE_AVERAGE_WRITE;
+    if (writes && one.at_most == 0 && one.bound > 0 && elements > 0) {
+      const double rate = one.bound / static_cast<double>(elements);
+      found.count = 1;
+      found.rate = std::max(found.rate, rate);
+      found.hard = one.hard != 0 ? std::max(found.hard, rate) : found.hard;
+    }
+  }
+  return found;
+}
+
+// A rate that goes may not have been the largest: it stays until none is left, or the service says
+// what is.
+void Promises::add(const Promises &more, double times) {
+  count += times * more.count;
+  rate = count <= 0 ? 0 : times > 0 ? std::max(rate, more.rate) : rate;
+  hard = count <= 0 ? 0 : times > 0 ? std::max(hard, more.hard) : hard;
+}
 
 TableAnswer parse_table(const json &object) {
   TableAnswer answer;

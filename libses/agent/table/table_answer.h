@@ -34,6 +34,15 @@ struct ElementFacts {
   std::array<float, SES_CORE_STATED> stated{};
 };
 
+// Streams of ours that ask for a rate of writing, the largest of these rates, and the largest that
+// is hard; bytes per second.
+struct Promises {
+  double count = 0, rate = 0, hard = 0;
+  // Of one file with NEED on so many elements.
+  static Promises of(const ses_core_need &need, size_t elements);
+  void add(const Promises &more, double times);
+};
+
 // What changes, as of the service's last word about this row.
 struct ElementLoad {
   double busy = kNotKnown, busy_average = kNotKnown;
@@ -44,6 +53,7 @@ struct ElementLoad {
   double age = kNotKnown; // of the sample, seconds
   uint32_t state = 0;     // enum ses_core_state, ored
   uint64_t last_placed = 0;
+  Promises promises;
 };
 
 struct TableAnswer {

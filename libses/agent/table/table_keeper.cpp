@@ -352,20 +352,20 @@ void TableKeeper::claim(unsigned number, unsigned row, int change) {
 }
 
 bool TableKeeper::place(uint64_t id, unsigned number, std::shared_ptr<const TableFacts> facts,
-                        const std::vector<uint8_t> &rows, double bytes) {
+                        const std::vector<uint8_t> &rows, const ses_core_need &need) {
   CountedFile placed;
   placed.system = number;
+  placed.bytes = need.bytes;
   placed.facts = std::move(facts);
   placed.rows = rows;
-  placed.bytes = bytes;
+  placed.promises = Promises::of(need, rows.size());
   System &system = systems_[number];
   for (const uint8_t row : rows) {
-    const bool is_row = system.candidates && placed.facts == system.candidates->facts();
-    system.used |= is_row ? uint64_t{1} << row : 0;
+    system.used |= uint64_t{system.candidates && placed.facts == system.candidates->facts()} << row;
   }
-  const auto [found, is_first] = placed_.try_emplace(id, std::move(placed));
+  const bool is_first = !placed_.contains(id);
   if (is_first) {
-    count(found->second, true);
+    count(placed_[id] = std::move(placed), true);
   }
   return is_first;
 }

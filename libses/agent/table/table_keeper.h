@@ -68,7 +68,7 @@ public:
   // A placement: a claim that has come to something, or an answer given over the socket.  ROWS are
   // those of FACTS.  False when there is one of that id.
   bool place(uint64_t id, unsigned system, std::shared_ptr<const TableFacts> facts,
-             const std::vector<uint8_t> &rows, double bytes);
+             const std::vector<uint8_t> &rows, const ses_core_need &need);
   // It is idle, no stream, or is not any more.
   void rest(uint64_t id, bool idle);
   // It has ended (CLOSED: it moved data), or has come to nothing.

@@ -73,6 +73,9 @@ uint64_t TablePublisher::write(unsigned system, const System &what) {
 void TablePublisher::update(unsigned system, unsigned row, const ses_core_element &element) {
   ses_core_element &shared = table_.systems[system].elements[row];
   store(shared.own, element.own);
+  store(shared.promises, element.promises);
+  store(shared.promised, element.promised);
+  store(shared.promised_hard, element.promised_hard);
   store(shared.reserved, element.reserved);
   store(shared.server_streams, element.server_streams);
   store(shared.last_placed, element.last_placed);

@@ -80,7 +80,10 @@ struct ses_core_element {
   float stated[SES_CORE_STATED]; /* values of kinds that are not predicted; NaN: not known */
   uint32_t state;                /* enum ses_core_state, ored */
   uint32_t server;               /* a number per server */
-  uint32_t padding[5];
+  float promised;      /* the largest rate of writing asked for by a stream of ours; 0: none asks */
+  float promised_hard; /* the same of hard requirements */
+  float promises;      /* how many streams of ours ask for a rate of writing */
+  uint32_t padding[2];
 };
 
 /* What the monitor saw of an element in one sample. */
@@ -104,6 +107,7 @@ struct ses_core_policy {
   double equal_share;      /* shares that are lower than the best by at most this part are equal */
   double equal_others;     /* numbers of streams of others that differ by at most this are equal */
   double plenty;           /* more than this many times the required rate is no better; 0: it is */
+  double harm_weight;      /* of what streams of ours lose, against what the file lacks itself */
   double room_fraction;    /* of an element's size: less is tight where no size is known */
   double minimum_free;     /* bytes: an element with less is full */
   double stripe_bytes;     /* what a stripe holds at least where the size is known */
@@ -232,6 +236,14 @@ enum ses_core_refusal {
  *
  * A requirement AT_MOST of a rate asks for no rate; it only adds to the distance.
  *
+ * Harm is what streams of ours there would lose.  With P promises, the largest of R,
+ * and the file, a stream gets a; without it b = C / n, or that of the server:
+ *
+ *     H = harm_weight * P * (s(a) - s(b)), half of that if b < R;  s(x) = max(0, 1 - x / R)
+ *
+ * and 100 more where a hard promise would be broken that is kept now.  A claim is a
+ * promise of what the need asks for.  H is at most 1000, and 0 where C is not known.
+ *
  * Room: a file of known size B needs max(B, minimum_free) + CLAIMS * B free beyond
  * what is reserved; one of unknown size minimum_free, and room is tight below
  * (1 + 0.3 (own + CLAIMS)) * ROOM or, where ROOM is not known, room_fraction * size; in any case
@@ -247,6 +259,7 @@ enum ses_core_refusal {
 struct ses_core_verdict {
   float distance;
   float share;
+  float harm;
   uint8_t refusal; /* enum ses_core_refusal */
   uint8_t unmet;   /* of SES_CORE_REFUSED_REQUIREMENT: its place in the need */
   uint8_t tight;   /* 1: there may be too little room for a file of unknown size */
@@ -290,7 +303,8 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
  * VERDICTS are those ses_core_judge() gave for the same query.
  *
  *     1. elements that are not tight; tight ones by the room for each stream of ours, this one too
- *     2. distance: those within equal_distance of the best are equals, and so on downwards
+ *     2. distance and harm together: those within equal_distance of the best are equals, and so
+ *        on downwards
  *     3. elements that are not scarce, where a rate is asked for and met
  *     4. share: those within equal_share of the best are equals, and so on downwards;
  *        those with plenty are equals of the best
@@ -319,6 +333,7 @@ enum ses_core_order {
   SES_CORE_ORDER_PLENTY = 8, /* it writes faster, which no rate asked for needs */
   SES_CORE_ORDER_LAST_PLACED = 9,
   SES_CORE_ORDER_TABLE = 10,
+  SES_CORE_ORDER_HARM = 11, /* streams of ours there would lose more; see DISTANCE */
 };
 
 /* Into BY, for each of the COUNT accepted rows in ROWS, an enum ses_core_order. */
@@ -367,7 +382,7 @@ size_t ses_core_stripe(const struct ses_core_query *query, const struct ses_core
 #endif
 SES_CORE_IS(sizeof(struct ses_core_element) == 128, "two cache lines");
 SES_CORE_IS(sizeof(struct ses_core_requirement) == 24, "no padding between requirements");
-SES_CORE_IS(sizeof(struct ses_core_verdict) == 12, "no padding between verdicts");
+SES_CORE_IS(sizeof(struct ses_core_verdict) == 16, "no padding between verdicts");
 #undef SES_CORE_IS
 
 #endif /* SES_CORE_H */

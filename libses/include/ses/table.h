@@ -14,9 +14,9 @@
  * job on different nodes can keep apart.
  *
  * A system is read under its `sequence` (ses/sequence.h).  Only `own`, `reserved`,
- * `server_streams` and `last_placed` of an element, `excluded` and `streams` change in
- * between, a word at a time; they may be read at any moment.  Everything that is read must be
- * bounded before it is used as an index.
+ * `server_streams`, `last_placed` and what is promised of an element, `excluded` and `streams`
+ * change in between, a word at a time; they may be read at any moment.  Everything that is read
+ * must be bounded before it is used as an index.
  *
  * The table also says where the claims of each user lie (ses/claims.h), so that
  * no other user can put a segment in that place.
@@ -34,7 +34,7 @@
 #include "ses/segment.h"
 
 #define SES_TABLE_MAGIC 0x4c424154u /* "TABL" in memory on little-endian machines */
-#define SES_TABLE_VERSION 3u
+#define SES_TABLE_VERSION 4u
 
 #define SES_TABLE_SYSTEMS 8    /* storage systems mounted here */
 #define SES_TABLE_ELEMENTS 64  /* of a system */
@@ -85,7 +85,7 @@ struct ses_table_system {
   /* Of each row: the place of its element in the site's own order, from 0; the same on all nodes */
   uint32_t numbers[SES_TABLE_ELEMENTS];
   uint32_t streams; /* atomic; of files of this node, on all elements */
-  char padding[112];
+  char padding[104];
   struct ses_core_element elements[SES_TABLE_ELEMENTS];
   struct ses_table_place places[SES_TABLE_ELEMENTS];
 };

@@ -19,7 +19,7 @@ import ses_core
 from ses_core import Query, Records, State
 
 from ses_service.decision.node_order import GOLDEN_PART, order_of_own, start_of
-from ses_service.decision.rows import LOADS, Rows
+from ses_service.decision.rows import LOADS, PROMISES, Rows
 from ses_service.ledger.arrivals import SystemArrivals
 from ses_service.model.columns import Bools, Codes, ElementTable, Floats
 
@@ -264,9 +264,9 @@ class NodeTables:
         for place, name in enumerate(LOADS):
             np.round(part[name].astype(np.float64), 0 if name in _WHOLE else 3, numbers[:, place])
         heads = orjson.dumps(numbers, option=_OPTIONS)[2:-2].split(b"],[")
-        states, moments = part["state"].tolist(), part["last_placed"].tolist()
-        for row, head, state, last_placed in zip(rows.tolist(), heads, states, moments, strict=True):
-            self._texts[row] = (head, b"%d,%d" % (state, last_placed))
+        tails = zip(*(part[name].tolist() for name in ("state", "last_placed", *PROMISES)), strict=True)
+        for row, head, tail in zip(rows.tolist(), heads, tails, strict=True):
+            self._texts[row] = (head, b"%d,%d,%d,%d,%d" % tail)
         self._written[rows] = self._rows.changed[rows]
 
 

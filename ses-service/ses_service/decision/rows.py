@@ -23,7 +23,8 @@ from ses_service.model.policies import Policies
 
 STATED = int(ses_core.ELEMENT["stated"].shape[0])
 
-# The numbers nodes are told of each element, in this order; its state and its last placement come after them.
+# The numbers nodes are told of each element, in this order. After them come its age, state
+# and last placement, and then PROMISES.
 LOADS = (
     "busy",
     "busy_average",
@@ -35,6 +36,7 @@ LOADS = (
     "free",
     "reserved",
 )
+PROMISES = ("promises", "promised", "promised_hard")
 _TICKS = 1000.0  # of a second: placements are told apart by the millisecond
 _BITS = {
     ElementState.INACTIVE: State.INACTIVE,
@@ -55,6 +57,7 @@ def policy_of(policies: Policies) -> Records:
     policy["equal_share"] = policies.equal_share
     policy["equal_others"] = policies.equal_others
     policy["plenty"] = policies.plenty
+    policy["harm_weight"] = policies.harm_weight
     policy["room_fraction"] = policies.room_fraction
     policy["minimum_free"] = policies.min_free_bytes
     policy["stripe_bytes"] = policies.stripe_bytes
@@ -243,6 +246,8 @@ class Rows:
     def _take_counts(self, counts: LedgerCounts, at: Codes | slice) -> None:
         elements = self.elements
         elements["own"][at] = counts.open_now[at]
+        for name in PROMISES:
+            elements[name][at] = getattr(counts, name)[at]
         elements["reserved"][at] = counts.reserved[at]
         elements["last_placed"][at] = (counts.last_placed[at] * _TICKS).astype(np.uint64)
 
@@ -270,9 +275,9 @@ class Rows:
 
 def _loads(elements: Records) -> Codes:
     """Return what nodes are told of the loads, as bits, so that what is not known equals itself."""
-    return np.stack([elements[name].astype(np.float64) for name in (*LOADS, "state", "last_placed")]).view(
-        np.int64
-    )
+    return np.stack(
+        [elements[name].astype(np.float64) for name in (*LOADS, *PROMISES, "state", "last_placed")]
+    ).view(np.int64)
 
 
 def stated_kinds(table: ElementTable, wanted: Collection[str]) -> tuple[str, ...]:

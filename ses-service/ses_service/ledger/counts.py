@@ -7,7 +7,7 @@ Knows nothing of leases and nodes; :mod:`ses_service.ledger.ledger` says what is
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TypeAlias
@@ -17,10 +17,13 @@ import numpy as np
 from ses_service.ledger.placement import Claim, Placement
 from ses_service.ledger.recent_streams import RecentStreams
 from ses_service.model.columns import ElementTable, Floats
+from ses_service.model.entities import Kind, Strictness
 from ses_service.model.policies import Policies
 
 Stream: TypeAlias = Placement | Claim
+_Rates: TypeAlias = tuple[float, float]  # of writing, and the largest that is hard
 
+_WRITING = frozenset({Kind.CURRENT_WRITE_RATE, Kind.AVERAGE_WRITE_RATE})
 _WINDOWS = 5  # what ended so many windows before a sample is less than a hundredth of a stream in it
 
 
@@ -31,13 +34,18 @@ class LedgerCounts:
     ``open_now``: placements not ended, and files that are read; those that are idle count as ended here.
     ``averaged``: placements over the window of the element's last sample, as the monitor averages.
     ``reserved``: bytes announced by placements not ended.  ``last_placed``: when the last placement was made,
-    ended ones included; 0 where none is known; this one is the element's own.
+    ended ones included; 0 where none is known; this one is the element's own.  ``promises``: how many of
+    ``open_now`` ask for a rate of writing, ``promised`` the largest of these rates in bytes per second, and
+    ``promised_hard`` that of hard requirements; files of other services are not among them.
     """
 
     open_now: Floats
     averaged: Floats
     reserved: Floats
     last_placed: Floats
+    promises: Floats
+    promised: Floats
+    promised_hard: Floats
 
     @classmethod
     def zeros(cls, size: int) -> LedgerCounts:
@@ -64,6 +72,8 @@ class ElementCounter:
         self._index: Mapping[str, int] = {}
         self._shared: list[list[int]] = []
         self._on_device: Mapping[str, Sequence[int]] = {}  # rows that share load and room with an element
+        self._promised: dict[str, _Rates] = {}  # of each placement that counts
+        self._on_row: defaultdict[int, Counter[_Rates]] = defaultdict(Counter)
         self.counts = LedgerCounts.zeros(0)
         self.changed: set[int] = set()
         self.lasting = policies.max_data_age
@@ -88,7 +98,10 @@ class ElementCounter:
         self._on_device = {name: of_device.get(device[row], (row,)) for name, row in table.index.items()}
         self._recent.bind(self._on_device, table.device)
         self.counts = counts = LedgerCounts.zeros(len(table))
+        self._promised.clear()
+        self._on_row.clear()
         for placement in active:
+            self._promise(placement)
             for row, share in self._rows(placement):
                 counts.open_now[row] += 1
                 counts.reserved[row] += share
@@ -121,6 +134,7 @@ class ElementCounter:
             self.counts.open_now[row] += 1
             self.counts.reserved[row] += share
             self.changed.add(row)
+        self._promise(placement)
         self._recent.put(placement.placement_id, placement.elements, began(placement))
 
     def end(self, placement: Stream, now: float) -> None:
@@ -129,16 +143,21 @@ class ElementCounter:
             self.changed.add(row)
             self.counts.open_now[row] -= 1
             self.counts.reserved[row] -= share
+        self._release(placement)
         self._recent.put(placement.placement_id, placement.elements, began(placement), now)
 
     def begin_all(self, streams: Sequence[Stream]) -> None:
         """Count streams: as ``begin`` of each."""
         self._count(streams, 1.0)
+        for one in streams:
+            self._promise(one)
         self._recent.begin_all([(one.placement_id, one.elements, began(one)) for one in streams])
 
     def end_all(self, streams: Sequence[Stream], now: float) -> None:
         """Count streams no more: as ``end`` of each."""
         self._count(streams, -1.0)
+        for one in streams:
+            self._release(one)
         self._recent.end_all([(one.placement_id, one.elements, began(one)) for one in streams], now)
 
     def begin_stream(self, stream: str, element: str, now: float) -> None:
@@ -186,7 +205,41 @@ class ElementCounter:
                 for row, share in self._rows(one):
                     self.counts.reserved[row] += by * share
 
+    def _promise(self, placement: Stream) -> None:
+        """Count what a stream that begins asks for; a stripe is to give its part."""
+        if isinstance(placement, Placement) and (rates := _writing_asked(placement))[0]:
+            self._promised[placement.placement_id] = rates
+            self._change_promises(placement, rates, 1)
+
+    def _release(self, placement: Stream) -> None:
+        rates = self._promised.pop(placement.placement_id, None)
+        if rates is not None:
+            self._change_promises(placement, rates, -1)
+
+    def _change_promises(self, placement: Stream, rates: _Rates, by: int) -> None:
+        counts = self.counts
+        for row, _ in self._rows(placement):
+            there = self._on_row[row]
+            there[rates] += by
+            if not there[rates]:
+                del there[rates]
+            counts.promises[row] += by
+            counts.promised[row] = max((rate for rate, _ in there), default=0.0)
+            counts.promised_hard[row] = max((hard for _, hard in there), default=0.0)
+
     def _rows(self, placement: Stream) -> list[tuple[int, float]]:
         elements = placement.elements
         share = (placement.expected_bytes or 0.0) / len(elements)
         return [(row, share) for element in elements for row in self._on_device.get(element, ())]
+
+
+def _writing_asked(placement: Placement) -> _Rates:
+    """Return the largest rate of writing that is asked for on each element, and that of hard requirements."""
+    asked = [
+        (one.requirement.bound, one.requirement.strictness is Strictness.HARD)
+        for one in placement.requirements
+        if one.requirement.kind in _WRITING
+    ]
+    stripes = len(placement.elements)
+    most = max((bound for bound, _ in asked), default=0.0)
+    return most / stripes, max((bound for bound, hard in asked if hard), default=0.0) / stripes

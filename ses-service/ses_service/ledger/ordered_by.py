@@ -17,6 +17,7 @@ OrderName = Literal[
     "plenty",
     "last-placed",
     "table",
+    "harm",
 ]
 NAMES = ("first", *get_args(OrderName))  # by the numbers of ``enum ses_core_order``
 
@@ -56,6 +57,8 @@ def after(by: str, one: Compared, before: Compared) -> str:
             )
         case "distance":
             return f"falls further short: distance {one.distance:.3f}, before it {before.distance:.3f}"
+        case "harm":
+            return "files there would lose more of the rates they asked for"
         case "compared":
             return "was not compared: other nodes may have placed files of which the node had not heard"
         case "scarce":

@@ -98,6 +98,12 @@ class Policies:
         "first. 0: more is always better.",
         most=1000,
     )
+    harm_weight: float = _setting(
+        1.0,
+        "How much it counts that files already there lose the rate they asked for, against what the new file "
+        "lacks itself. 0: it does not, unless the rate is a hard requirement.",
+        most=1000,
+    )
     room_fraction: float = _setting(
         0.05,
         "Part of an element that must be free where no file like it is known; with less it comes last.",

@@ -53,6 +53,7 @@ class Terms:
     equal_share: float | None = None
     equal_others: float | None = None
     plenty: float | None = None
+    harm: float | None = None
 
 
 PRODUCT = Terms()
@@ -66,6 +67,7 @@ def policy_of(terms: Terms) -> Records:
         ("equal_share", terms.equal_share),
         ("equal_others", terms.equal_others),
         ("plenty", terms.plenty),
+        ("harm_weight", terms.harm),
         ("room_fraction", None if terms.room else 0.0),
     )
     for name, value in changed:
@@ -108,12 +110,19 @@ class Tables:
         told.advance(now)
         np.take(self._site, self._orders[node], out=records)
         places, ledger = self._places[node], told.ledger
-        own, ended, last = (records[name] for name in ("own", "ended", "last_placed"))
+        own, ended, last, promised, promises = (
+            records[name] for name in ("own", "ended", "last_placed", "promised", "promises")
+        )
         for change, sign in told.heard_differently(node, file.user, now):
             place = places.get(change.row)
             if place is None:
                 continue
             own[place] += sign * change.streams
+            promises[place] += sign * change.streams * bool(change.promised)
+            if sign < 0:
+                promised[place] = change.promised_before
+            elif change.streams > 0:
+                promised[place] = max(promised[place], change.promised)
             if change.streams < 0:
                 if sign > 0:
                     ended[place] += change.began <= ledger.reference
@@ -271,6 +280,8 @@ class Tables:
         ledger, site = self._told.ledger, self._site
         site["own"][row] = ledger.own[row]
         site["ended"][row] = ledger.ended[row]
+        site["promised"][row] = ledger.largest(row)
+        site["promises"][row] = ledger.promised[row].total()
         site["last_placed"][row] = stamp(ledger.last_placed[row])
 
 

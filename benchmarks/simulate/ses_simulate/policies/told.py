@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,7 +36,8 @@ class Change:
     """A stream more or less on an element, as a node tells it.
 
     ``began`` is when the file was created, ``happened`` when it was created or seen to be closed.
-    ``ended``, ``last_before`` and ``sample`` are set when the service takes it.
+    ``ended``, ``last_before``, ``sample`` and ``promised_before`` are set when the service takes it;
+    ``promised`` is the rate asked for, 0 for none.
     """
 
     file: int
@@ -50,6 +51,8 @@ class Change:
     ended: int = 0
     last_before: float = 0.0
     sample: int = 0
+    promised: float = 0.0
+    promised_before: float = 0.0
 
 
 @dataclass(slots=True, eq=False)
@@ -57,15 +60,20 @@ class Ledger:
     """The service's columns, an item per element.
 
     ``own`` streams of ours, ``ended`` those that were there at the last sample and are not now,
-    ``last_placed`` when the last file was created there.
+    ``last_placed`` when the last file was created there, ``promised`` how many ask for which rate.
     """
 
     own: list[float]
     ended: list[float]
     last_placed: list[float]
+    promised: list[Counter[float]]
     reference: float = -math.inf
     sample: int = 0
     open_files: dict[int, tuple[float, int]] = field(default_factory=dict)
+
+    def largest(self, row: int) -> float:
+        """Return the largest rate that a stream of ours on an element asks for."""
+        return max(self.promised[row], default=0.0)
 
 
 @dataclass(slots=True, eq=False)
@@ -86,7 +94,8 @@ class Told:
         self.pace = world.pace / CREATING_PART if world.pace else pace_for(Use.NOW, world.nodes)
         self._seldom = max(self.pace, pace_for(Use.PERHAPS, world.nodes))
         self.within = world.pace or telling_within(world.nodes)
-        self.ledger = Ledger([0.0] * size, [0.0] * size, [0.0] * size)
+        self.ledger = Ledger([0.0] * size, [0.0] * size, [0.0] * size, [Counter() for _ in range(size)])
+        self._writes = world.writes or 0.0
         self.changed: Callable[[int], object] = lambda _row: None
         self._random = world.random("closes seen")
         self._close_poll = world.close_poll
@@ -121,7 +130,8 @@ class Told:
         self._rate = self._faded(self._rate, self._rate_at, now) + 1 / RATE_SECONDS
         self._rates[node] = self._faded(self._rates[node], self._rates_at[node], now) + 1 / RATE_SECONDS
         self._rate_at = self._rates_at[node] = now
-        change = Change(file.number, node, file.user, row, 1, now, now)
+        promised = self._writes if file.writes is None else file.writes
+        change = Change(file.number, node, file.user, row, 1, now, now, promised=promised)
         self._tell(change)
         return change
 
@@ -137,7 +147,9 @@ class Told:
 
     def ended(self, now: float, opened: Change) -> None:
         """An agent saw that a stream of its node ended."""
-        self._tell(Change(opened.file, opened.node, opened.user, opened.row, -1, opened.began, now))
+        ended = Change(opened.file, opened.node, opened.user, opened.row, -1, opened.began, now)
+        ended.promised = opened.promised
+        self._tell(ended)
 
     def unheard(self, node: int, now: float) -> float:
         """Return how many files others created that a node may not have heard of."""
@@ -228,6 +240,12 @@ class Told:
         ledger.own[row] += change.streams
         self._streams[change.node] += change.streams
         change.sample = ledger.sample
+        change.promised_before = ledger.largest(row)
+        if change.promised:
+            there = ledger.promised[row]
+            there[change.promised] += change.streams
+            if not there[change.promised]:
+                del there[change.promised]
         if change.streams > 0:
             change.last_before = ledger.last_placed[row]
             if change.placed:

@@ -21,6 +21,7 @@ VARIANTS: Mapping[str, Terms] = {
     "no-own-streams": Terms(own_streams=False),
     "no-orders": Terms(orders=False),
     "no-plenty": Terms(plenty=0.0),
+    "no-harm": Terms(harm=0.0),
     "no-ranks": Terms(ranks=False),
     "no-recency": Terms(recency=False),
     "no-idle-recency": Terms(idle_recency=False),

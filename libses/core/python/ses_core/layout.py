@@ -100,6 +100,7 @@ class Order(IntEnum):
     PLENTY = 8
     LAST_PLACED = 9
     TABLE = 10
+    HARM = 11
 
 
 class Cause(IntEnum):

@@ -449,10 +449,10 @@ class Table(Answer):
     the version.  A load is: place in the table, busy, busy on average, streams of others, the same on
     average, own streams, own ones that ended since the sample, streams on all elements of the server (0
     where `server_rate` is null), bytes free, bytes reserved, age of the sample in seconds, bits of state,
-    when the last placement was made (in milliseconds since the epoch); see `struct ses_core_element` in
-    ses/core.h, as `policy` is `struct ses_core_policy`.  Agents choose without own streams that ended: they
-    hold their place for agents that read them.  `total` is how many elements the system has, `rate` how many
-    placements others make there a second, `told_at` the time of the service.
+    when the last placement was made (in milliseconds since the epoch), own streams that ask for a rate of
+    writing, the largest of these rates, and of those of hard requirements; see `struct ses_core_element` in
+    ses/core.h, as `policy` is `struct ses_core_policy`.  Agents choose without own streams that ended.
+    `total` is how many elements there are, `rate` placements by others a second, `told_at` our time.
     """
 
     system: str

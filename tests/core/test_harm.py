@@ -1,0 +1,72 @@
+"""What streams that are there were promised counts when a file comes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from core_tables import MB
+from ses_core import Kind, Order, Query, defaults, need, table
+
+
+def two(first: float, second: float) -> np.ndarray:
+    """Two elements of these rates in MB/s, with a stream of ours on the first."""
+    elements = table(2)
+    elements["read_rate"] = elements["write_rate"] = (first * MB, second * MB)
+    elements["own"][0] = elements["promises"][0] = 1
+    return elements
+
+
+def asking(rate: float, *, hard: bool = False) -> np.ndarray:
+    return need((Kind.CURRENT_WRITE, hard, False, rate * MB, 1.0))
+
+
+def test_a_promise_that_would_be_broken_sends_a_file_elsewhere() -> None:
+    elements = two(80, 21)
+    query = Query(elements, asking(20), defaults())
+    assert query.choose() == 0
+    elements["promised"][0] = 70 * MB
+    assert query.choose() == 1
+    assert query.verdicts["distance"].tolist() == [0, 0]
+    assert query.verdicts["harm"] == pytest.approx([1 - 40 / 70, 0])
+    assert query.ordered_by(query.rank()).tolist() == [Order.FIRST, Order.HARM]
+
+
+def test_what_is_broken_already_counts_half() -> None:
+    elements = two(100, 30)
+    elements["promised"][0] = 200 * MB
+    query = Query(elements, need(), defaults())
+    query.judge()
+    assert query.verdicts["harm"][0] == pytest.approx((100 - 50) / 200 / 2)
+
+
+def test_a_claim_is_a_promise_of_the_same() -> None:
+    elements = table(2)
+    elements["read_rate"] = elements["write_rate"] = 100 * MB
+    query = Query(elements, asking(60), defaults(), claims=np.array([1, 0], np.uint32))
+    assert query.choose() == 1
+    assert query.verdicts["harm"] == pytest.approx([1 - 50 / 60, 0])
+
+
+def test_the_link_of_a_server_breaks_promises_too() -> None:
+    elements = two(500, 30)
+    elements["server_rate"][0], elements["server_streams"][0] = 100 * MB, 1
+    elements["promised"][0] = 70 * MB
+    assert Query(elements, asking(20), defaults()).choose() == 1
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_a_hard_promise_is_not_broken_for_a_soft_need(weight: float) -> None:
+    elements = two(100, 1)
+    elements["promised"][0] = elements["promised_hard"][0] = 60 * MB
+    policy = defaults()
+    policy["harm_weight"] = weight
+    assert Query(elements, asking(50), policy).choose() == 1
+    elements["write_rate"][0] = 50 * MB  # broken already
+    assert Query(elements, asking(50), policy).choose() == 0
+
+
+def test_without_a_weight_it_is_as_if_nobody_had_been_promised_anything() -> None:
+    elements, policy = two(80, 21), defaults()
+    elements["promised"][0] = 70 * MB
+    policy["harm_weight"] = 0.0
+    assert Query(elements, asking(20), policy).choose() == 0
