@@ -122,7 +122,6 @@ class Site:
                 f"--listen={at['monitor']}",
             ),
         ]  # fmt: skip
-        self.client = ServiceClient(ServiceAddress(f"unix:{self.socket}", None))
         self._wait_for_service()
         self.parts += [
             self._part(
@@ -146,11 +145,16 @@ class Site:
         self._undo.callback(part.end, signal.SIGTERM)
         return part
 
+    def new_client(self) -> ServiceClient:
+        """Return a caller of the service, for one thread."""
+        return ServiceClient(ServiceAddress(f"unix:{self.socket}", None))
+
     def _wait_for_service(self) -> None:
+        client = self.new_client()
         deadline = time.monotonic() + faults.PATIENCE
         while time.monotonic() < deadline:
             with suppress(SesError):
-                self.client.check()
+                client.check()
                 return
             time.sleep(0.1)
         raise SystemExit(f"the service does not become ready; see {self.work}/service.log")
@@ -254,26 +258,29 @@ class Known:
     def __init__(self, site: Site) -> None:
         self.first: dict[str, float] = {}
         self.slowest_answer = 0.0
-        self._client, self._enough = site.client, threading.Event()
-        self._thread = threading.Thread(target=self._look)
-        self._thread.start()
+        self._enough = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._look, args=(site.new_client(), number)) for number in range(WRITERS)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def end(self) -> None:
         """Look no more."""
         self._enough.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
-    def _look(self) -> None:
-        while not self._enough.wait(0.1):
-            for number in range(WRITERS):
-                begun = time.monotonic()
-                with suppress(SesError):
-                    user = f"uid-{FIRST_HONEST + number}"
-                    placements = self._client.placements(user=user, state="open", limit=1000)
-                    now = time.time()
-                    for one in placements:
-                        self.first.setdefault(str(one.path), now)
-                self.slowest_answer = max(self.slowest_answer, time.monotonic() - begun)
+    def _look(self, client: ServiceClient, number: int) -> None:
+        while not self._enough.wait(0.25):
+            begun = time.monotonic()
+            with suppress(SesError):
+                user = f"uid-{FIRST_HONEST + number}"
+                placements = client.placements(user=user, state="open", limit=1000)
+                now = time.time()
+                for one in placements:
+                    self.first.setdefault(str(one.path), now)
+            self.slowest_answer = max(self.slowest_answer, time.monotonic() - begun)
 
 
 def microseconds(files: list[Created]) -> dict[str, float]:
