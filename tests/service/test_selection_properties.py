@@ -45,18 +45,21 @@ def test_the_reasons_that_are_printed_tell_the_order(
     ranked = build(site, described).decide(*wanted).candidates
     for one in ranked:
         assert bool(one.after) == (one.ordered_by in NAMES[1:]) == (one.rank > 1)
-        found = re.search(r"([\d.e+-]+)(?: GB| MB/s)?(?: free)?, (?:that )?before it ([\d.e+-]+)", one.after)
-        if found:
+        found = re.search(r"([\d.e+-]+)(?: GB| MB/s)?, (?:that )?before it ([\d.e+-]+)", one.after)
+        if one.ordered_by == "room":
+            rooms = re.findall(r"([\d.e+-]+) GB free(?: for (\d+) streams)?", one.after)
+            each = [float(free) / float(streams or 1) for free, streams in rooms]
+            assert each == sorted(each), one.after
+        elif found:
             mine, before = map(float, found.groups())
-            less = one.ordered_by == "room" or "get less" in one.after
-            assert (mine <= before) if less else (mine >= before), one.after
+            assert (mine <= before) if "get less" in one.after else (mine >= before), one.after
 
 
 def test_a_tight_room_is_said_of_an_idle_element_that_comes_last(site: Site) -> None:
     whole = site.equal(2).see("b0", free=40).see("b1")
     last = whole.decide().candidates[-1]
     assert (last.element.id, last.ordered_by) == ("union/b0", "room")
-    assert last.after == "room is tight: 40 GB free, before it 500 GB"
+    assert last.after == "room is tight: 40 GB free, before it 500 GB free"
 
 
 def test_names_of_what_decides_are_those_of_the_core() -> None:

@@ -51,10 +51,8 @@ def after(by: str, one: Compared, before: Compared) -> str:
     """Return why ``one`` comes after ``before``; empty where nothing puts it there."""
     match by:
         case "room":
-            less = one.free is not None and before.free is not None and one.free < before.free
-            return f"room is tight: {_gb(one.free)} free" + (
-                f", before it {_gb(before.free)}" if less else ""
-            )
+            less = one.free is not None and before.free is not None and _each(one) < _each(before)
+            return f"room is tight: {_room(one)}" + (f", before it {_room(before)}" if less else "")
         case "distance":
             return f"falls further short: distance {one.distance:.3f}, before it {before.distance:.3f}"
         case "harm":
@@ -80,6 +78,15 @@ def after(by: str, one: Compared, before: Compared) -> str:
         case "table":
             return "equal: comes later in the order of the elements"
     return ""
+
+
+def _each(one: Compared) -> float:
+    """Return the free bytes for each of its streams and one more, which tight ones are compared by."""
+    return (one.free or 0.0) / ((one.ours or 0.0) + 1.0)
+
+
+def _room(one: Compared) -> str:
+    return f"{_gb(one.free)} free" + (f" for {_count(one.ours + 1)} streams of ours" if one.ours else "")
 
 
 def _gb(value: float | None) -> str:
