@@ -17,7 +17,7 @@ from pathlib import Path
 
 _ASK = struct.Struct("=IHHII II q Q II 64s 16s IIII" + "IIdd" * 8)  # libses/include/ses/protocol.h
 _REPORT = struct.Struct("=IHHII Q QQ I i i I")
-_MAGIC, _VERSION, _IS_ASK, _IS_REPORT, _CREATED = 0x51534553, 5, 1, 3, 1
+_MAGIC, _VERSION, _IS_ASK, _IS_REPORT, _CREATED = 0x51534553, 6, 1, 3, 1
 
 
 @dataclass(frozen=True)
