@@ -66,7 +66,7 @@ def flood(prepared: Agent, device: int) -> Iterator[list[subprocess.Popen[bytes]
     """Three processes of another user that ask, and send rubbish, as fast as they can."""
     script = (
         "import os, socket, sys\n"
-        f"sys.path.insert(0, {str(HERE)!r})\n"
+        f"sys.path[:0] = {[str(HERE), str(HERE.parent)]!r}\n"
         "import program_side as side\n"
         f"os.setgid({NOBODY}); os.setuid({NOBODY})\n"
         f"ask = side.ask_message({device}, 'flood')\n"

@@ -84,7 +84,7 @@ def report_for(agent: Agent, device: int, path: Path, pid: int) -> str:
     """Nobody says that a process of its own has a file that it created; the placement."""
     script = (
         "import os, pathlib, sys\n"
-        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        f"sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1])]!r}\n"
         "import program_side as side\n"
         "fd = os.open(sys.argv[1], os.O_RDONLY)\n"
         "socket = pathlib.Path(sys.argv[2])\n"

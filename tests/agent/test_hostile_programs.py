@@ -124,7 +124,7 @@ def test_report_about_somebody_elses_open_file_ends_nothing_of_theirs(
     wait_until(lambda: service.opened(victim.answer.placement), "the service is told")
     script = (
         "import os, pathlib, sys\n"
-        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        f"sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1])]!r}\n"
         "import program_side as side\n"
         "fd = os.open(sys.argv[1], os.O_RDONLY)\n"
         "connection = pathlib.Path(sys.argv[2])\n"

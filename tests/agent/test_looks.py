@@ -102,7 +102,7 @@ def test_a_process_with_the_number_of_another_has_none_of_its_files(
     """The first one is stopped before, which ends and hides nothing that is open."""
     script = (
         "import os, pathlib, signal, sys\n"
-        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        f"sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1])]!r}\n"
         "import program_side as side\n"
         "socket, message = pathlib.Path(sys.argv[1]), side.ask_message(int(sys.argv[2]), 'x')\n"
         "conversation = side.Conversation(socket, message)\n"

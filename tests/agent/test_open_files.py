@@ -28,7 +28,7 @@ def program(agent: Agent, path: Path, then: str, first: str = "") -> Iterator[su
     file, `wait()` waits for the test's next line); `first` is done before the create."""
     script = (
         "import os, pathlib, signal, sys, time\n"
-        f"sys.path.insert(0, {str(HERE)!r})\n"
+        f"sys.path[:0] = {[str(HERE), str(HERE.parent)]!r}\n"
         "import program_side as side\n"
         f"path = pathlib.Path({str(path)!r})\n"
         f"message = side.ask_message(path.parent.stat().st_dev, 'program')\n"
@@ -369,7 +369,7 @@ def test_without_room_in_inotify_files_are_looked_at_instead(
     """In a user namespace of its own, where the limit is 0 and the story below is played."""
     script = (
         "import os, pathlib, subprocess, sys, time\n"
-        f"sys.path.insert(0, {str(HERE)!r})\n"
+        f"sys.path[:0] = {[str(HERE), str(HERE.parent)]!r}\n"
         "pathlib.Path('/proc/sys/user/max_inotify_watches').write_text('0')\n"
         "from running_agent import Agent\n"
         f"agent = Agent(pathlib.Path({str(binary)!r}), pathlib.Path({str(tmp_path)!r}), {service.url!r})\n"

@@ -201,7 +201,7 @@ def test_handle_of_somebody_elses_file_is_not_believed(
     os.chown(file, NOBODY if mine else 0, -1)
     script = (
         "import os, pathlib, sys\n"
-        f"sys.path.insert(0, {str(HERE)!r})\n"
+        f"sys.path[:0] = {[str(HERE), str(HERE.parent)]!r}\n"
         "import program_side as side\n"
         "path = pathlib.Path(sys.argv[1])\n"
         "fd = os.open(path, os.O_PATH)\n"

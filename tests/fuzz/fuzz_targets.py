@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIBSES = ROOT / "libses"
 HERE = Path(__file__).parent
 AGENT = tuple(sorted(path for path in (LIBSES / "agent").iterdir() if path.is_dir()))  # without main.cpp
-CORE = tuple(f"core/{name}.c" for name in ("judge", "predict", "rank", "stripe"))
+CORE = tuple(f"core/{path.name}" for path in sorted((LIBSES / "core").glob("*.c")))
 CHECKS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1", "-O1", "-pthread")
 
 
