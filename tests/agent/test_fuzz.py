@@ -32,9 +32,9 @@ pytestmark = pytest.mark.timeout(1000)  # the compiler takes its time on a busy 
 def fuzzer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("fuzz") / "fuzz_messages"
     core = tmp_path_factory.getbasetemp() / "core.o"
+    sources = sorted((ROOT / "libses" / "core").glob("*.c"))
     subprocess.run(
-        ["cc", "-r", "-g", "-O1", "-fno-math-errno", f"-I{ROOT / 'libses' / 'include'}", "-o", core]
-        + sorted(map(str, (ROOT / "libses" / "core").glob("*.c"))),
+        ["cc", "-r", "-g", "-O1", "-fno-math-errno", f"-I{ROOT / 'libses/include'}", "-o", core, *sources],
         check=True,
         timeout=300,
     )

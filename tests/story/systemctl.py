@@ -23,8 +23,6 @@ import sys
 import time
 from pathlib import Path
 
-from patience import wait_until
-
 PATIENCE = 300.0
 RUN = Path("/run/units")
 
@@ -115,7 +113,10 @@ def is_running(unit: str) -> bool:
 
 def stop(unit: str) -> None:
     os.kill(int((RUN / f"{unit}.pid").read_text()), signal.SIGTERM)
-    wait_until(lambda: not is_running(unit), f"{unit} does not stop", PATIENCE)
+    end = time.monotonic() + PATIENCE
+    while is_running(unit):
+        assert time.monotonic() < end, f"{unit} does not stop"
+        time.sleep(0.05)
 
 
 def show(unit: str) -> None:
