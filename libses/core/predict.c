@@ -15,7 +15,7 @@ void ses_core_defaults(struct ses_core_policy *policy) {
       .equal_share = 0.40,
       .equal_others = 0.10,
       .plenty = 2.0,
-      .harm_weight = 1.0,
+      .harm_weight = 0.0,
       .room_fraction = 0.05,
       .minimum_free = 4.0 * 1024 * 1024,
       .stripe_bytes = 256.0 * 1024 * 1024,

@@ -16,13 +16,20 @@ def two(first: float, second: float) -> np.ndarray:
     return elements
 
 
+def weighing() -> np.ndarray:
+    """Settings by which what others lose counts as much as what the file lacks."""
+    policy = defaults()
+    policy["harm_weight"] = 1.0
+    return policy
+
+
 def asking(rate: float, *, hard: bool = False) -> np.ndarray:
     return need((Kind.CURRENT_WRITE, hard, False, rate * MB, 1.0))
 
 
 def test_a_promise_that_would_be_broken_sends_a_file_elsewhere() -> None:
     elements = two(80, 21)
-    query = Query(elements, asking(20), defaults())
+    query = Query(elements, asking(20), weighing())
     assert query.choose() == 0
     elements["promised"][0] = 70 * MB
     assert query.choose() == 1
@@ -34,7 +41,7 @@ def test_a_promise_that_would_be_broken_sends_a_file_elsewhere() -> None:
 def test_what_is_broken_already_counts_half() -> None:
     elements = two(100, 30)
     elements["promised"][0] = 200 * MB
-    query = Query(elements, need(), defaults())
+    query = Query(elements, need(), weighing())
     query.judge()
     assert query.verdicts["harm"][0] == pytest.approx((100 - 50) / 200 / 2)
 
@@ -42,7 +49,7 @@ def test_what_is_broken_already_counts_half() -> None:
 def test_a_claim_is_a_promise_of_the_same() -> None:
     elements = table(2)
     elements["read_rate"] = elements["write_rate"] = 100 * MB
-    query = Query(elements, asking(60), defaults(), claims=np.array([1, 0], np.uint32))
+    query = Query(elements, asking(60), weighing(), claims=np.array([1, 0], np.uint32))
     assert query.choose() == 1
     assert query.verdicts["harm"] == pytest.approx([1 - 50 / 60, 0])
 
@@ -51,7 +58,7 @@ def test_the_link_of_a_server_breaks_promises_too() -> None:
     elements = two(500, 30)
     elements["server_rate"][0], elements["server_streams"][0] = 100 * MB, 1
     elements["promised"][0] = 70 * MB
-    assert Query(elements, asking(20), defaults()).choose() == 1
+    assert Query(elements, asking(20), weighing()).choose() == 1
 
 
 @pytest.mark.parametrize("weight", [0.0, 1.0])
@@ -68,5 +75,4 @@ def test_a_hard_promise_is_not_broken_for_a_soft_need(weight: float) -> None:
 def test_without_a_weight_it_is_as_if_nobody_had_been_promised_anything() -> None:
     elements, policy = two(80, 21), defaults()
     elements["promised"][0] = 70 * MB
-    policy["harm_weight"] = 0.0
     assert Query(elements, asking(20), policy).choose() == 0

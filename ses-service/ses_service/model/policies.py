@@ -99,7 +99,7 @@ class Policies:
         most=1000,
     )
     harm_weight: float = _setting(
-        1.0,
+        0.0,
         "How much it counts that files already there lose the rate they asked for, against what the new file "
         "lacks itself. 0: it does not, unless the rate is a hard requirement.",
         most=1000,
