@@ -10,7 +10,7 @@
 #define HARD_BROKEN 100.0
 /* What equals a promise keeps it. */
 #define ROUNDED_UP (1.0 + 4 * __DBL_EPSILON__)
-#define MOST_HARM 1000.0
+#define MAX_HARM 1000.0
 
 /* CLAIMS on ROW and those on its server, by files that ask for writing at rate WRITING as this one.
  */
@@ -39,18 +39,19 @@ static double harm_on(const struct ses_core_query *query, size_t row, double cla
   double harm = query->policy->harm_weight * promises * (before < promised ? BROKEN * lost : lost);
   if (after < element->promised_hard && before >= element->promised_hard)
     harm += HARD_BROKEN;
-  return smaller(larger(harm, 0.0), MOST_HARM);
+  return smaller(larger(harm, 0.0), MAX_HARM);
 }
 
 void ses_core_find_harm(const struct ses_core_query *query, struct ses_core_verdict *verdicts) {
-  bool any = false;
+  bool any = false, weighs = query->policy->harm_weight > 0;
   for (size_t row = 0; row < query->count && query->claims; row++)
     any |= query->claims[row] != 0;
   double writing = any ? writing_asked(query->need) : 0.0;
   for (size_t row = 0; row < query->count; row++) {
     double claims = any ? query->claims[row] : 0.0;
     verdicts[row].harm = 0.0F;
-    if (query->elements[row].promises > 0 || claims > 0) {
+    const struct ses_core_element *element = &query->elements[row];
+    if (weighs ? element->promises > 0 || claims > 0 : element->promised_hard > 0) {
       double on_server = any ? server_claims_of(query, row) : 0.0;
       verdicts[row].harm = (float)harm_on(query, row, claims, on_server, writing);
     }

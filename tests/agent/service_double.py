@@ -180,7 +180,7 @@ class ServiceDouble:
             return bool(self.opened_as[placement][-1]["idle"])
 
     def bytes_of(self, placement: str) -> int:
-        """What an open file was told to have."""
+        """How large an open file was reported to be."""
         with self._lock:
             return max((file.get("bytes", 0) for file in self.opened_as.get(placement, [])), default=0)
 

@@ -156,7 +156,7 @@ def test_a_sampler_that_died_is_told_and_found_again(
             source.close()
         return False
 
-    wait_until(refuses, "the monitor is told")
+    wait_until(refuses, "the monitor hears of it")
     node.sample(*sampler)
     wait_until(lambda: node.way() == way, "it is back")
 

@@ -75,7 +75,7 @@ def test_the_generation_changes_with_what_is_needed_and_with_nothing_else() -> N
 
 def test_names_that_a_node_makes_up_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (digest, needs):
-        monkeypatch.setattr(module, "MOST_USERS", 10)
+        monkeypatch.setattr(module, "MAX_USERS", 10)
     told = Told(RequirementSet(Level.USER, "alice", (WRITE,)))
     generation = told.needs.of("alice", NOW).generation
     for number in range(1000):

@@ -100,8 +100,11 @@ void ClaimsKeeper::announce_unusable() {
     Exclusions found;
     for (const auto &[uid, user] : users_) {
       for (const auto &[target, stage] : user.stages) {
+        if (stage.why.empty()) {
+          continue;
+        }
         for (const ElementFacts &row : parts_.table.facts(system)->rows) {
-          if (!stage.why.empty() && row.target == target && found.size() < kMaxUnusable) {
+          if (row.target == target && found.size() < kMaxUnusable) {
             found.push_back({row.element, stage.why, uid});
           }
         }

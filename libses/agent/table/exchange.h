@@ -26,7 +26,7 @@ namespace ses::agent {
 // An element to which no file of this node, or of one user here, can go, and why.
 struct Exclusion {
   std::string element, why;
-  std::optional<uid_t> uid; // none: whoever's
+  std::optional<uid_t> uid; // none: of all users
   bool operator==(const Exclusion &) const = default;
 };
 using Exclusions = std::vector<Exclusion>;

@@ -152,8 +152,10 @@ Promises Promises::of(const ses_core_need &need, size_t elements) {
 // what is.
 void Promises::add(const Promises &more, double times) {
   count += times * more.count;
-  rate = count <= 0 ? 0 : times > 0 ? std::max(rate, more.rate) : rate;
-  hard = count <= 0 ? 0 : times > 0 ? std::max(hard, more.hard) : hard;
+  if (times > 0) { // the largest of what ended is known again with the next rows
+    rate = std::max(rate, more.rate);
+    hard = std::max(hard, more.hard);
+  }
 }
 
 TableAnswer parse_table(const json &object) {

@@ -15,12 +15,12 @@ from hashlib import blake2b
 from ses_service.decision.resolve import SITE_NAME, SetIndex, next_change
 from ses_service.model.entities import Level, RequirementSet
 
-MOST_USERS = 20_000
+MAX_USERS = 20_000
 """Users of whom something is kept: nodes may ask about any names, and what was kept is made again."""
 
 
 class RequirementDigests:
-    """The digests of one state of the sets; made when asked for, and kept of ``MOST_USERS``."""
+    """The digests of one state of the sets; made when asked for, and kept of ``MAX_USERS``."""
 
     def __init__(self, sets: SetIndex, home_vo: Mapping[str, str]) -> None:
         self._sets = sets
@@ -41,7 +41,7 @@ class RequirementDigests:
         vo = self._home_vo.get(user)
         known = self._known.get((user, vo))
         if known is None:
-            if len(self._known) >= MOST_USERS:
+            if len(self._known) >= MAX_USERS:
                 self._known.clear()
             known = self._known[user, vo] = self._digest(user, vo, now)
         return known

@@ -15,7 +15,7 @@ import orjson
 import ses_core
 from ses_core import Records
 
-from ses_service.decision.digest import MOST_USERS, RequirementDigests
+from ses_service.decision.digest import MAX_USERS, RequirementDigests
 from ses_service.decision.question import HISTORY
 from ses_service.decision.resolve import SetIndex, resolve
 from ses_service.decision.rows import STATED
@@ -90,7 +90,7 @@ def need_of(
 class Needs:
     """The needs of all users, for one state of requirements and site.
 
-    They are made when asked for, and kept of ``MOST_USERS``.  ``rooms`` is asked for sizes about four
+    They are made when asked for, and kept of ``MAX_USERS``.  ``rooms`` is asked for sizes about four
     times a second for each user.
     """
 
@@ -124,7 +124,7 @@ class Needs:
         found = None if known is None else known[2]
         if found is None or found.generation != generation.hexdigest():
             found = self._made(user, generation.hexdigest(), rooms, now)
-        if known is None and len(self._known) >= MOST_USERS:
+        if known is None and len(self._known) >= MAX_USERS:
             self._known.clear()
         self._known[user] = (now, digest, found)
         return found

@@ -23,7 +23,7 @@ from ses_service.model.policies import Policies
 
 STATED = int(ses_core.ELEMENT["stated"].shape[0])
 
-# The numbers nodes are told of each element, in this order. After them come its age, state
+# The numbers that nodes get of each element, in this order. After them come its age, state
 # and last placement, and then PROMISES.
 LOADS = (
     "busy",

@@ -10,7 +10,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """An element to which no file can go that a user of a node makes, ``None``: whoever makes it, and why."""
+    """An element to which no file can go that a user of a node makes, ``None``: no file at all, and why."""
 
     element: str
     why: str

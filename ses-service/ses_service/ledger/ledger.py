@@ -54,7 +54,7 @@ __all__ = [
     "UnknownPlacementError",
 ]
 
-MOST_UNTAKEN = 200_000
+MAX_UNTAKEN = 200_000
 _DROPPED_AT_ONCE = 16  # so that no end waits for the many that were kept meanwhile
 _SILENT_KEPT = 10_000
 MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
@@ -63,7 +63,7 @@ MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
 class Ledger:
     """All placements not ended, and the last ``Policies.max_records`` that ended.
 
-    Of these, more are kept while a follower has not taken them, up to ``MOST_UNTAKEN``.  ``ended_total``
+    Of these, more are kept while a follower has not taken them, up to ``MAX_UNTAKEN``.  ``ended_total``
     counts the ends by reason, ``silenced_total`` the nodes that fell silent; ``recent`` says what is placed
     of late, ``readers`` what is read.  ``on_size`` takes a placement and its size when that is known, and
     while it grows, ``on_end`` one that ended, or when what it achieved is known.  ``inherited``, if set,
@@ -494,7 +494,7 @@ class Ledger:
         most = self._policies.max_records
         for _ in range(min(_DROPPED_AT_ONCE, len(self._ended) - most)):
             oldest = next(iter(self._ended))
-            if len(self._ended) <= most + MOST_UNTAKEN and any(oldest in one for one in self._followers):
+            if len(self._ended) <= most + MAX_UNTAKEN and any(oldest in one for one in self._followers):
                 return
             del self._ended[oldest]
             self._note(oldest)

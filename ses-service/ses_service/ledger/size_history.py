@@ -94,7 +94,7 @@ def keys_of(user: str, application: str | None, path: str | None) -> tuple[SizeK
 class Sizes:
     """Sizes in bytes, the last ``KEPT`` of ``count``; ``last_at`` is seconds since the epoch.
 
-    ``peak`` is the largest of all, ``growing`` that of files still open as they were told; both fade.
+    ``peak`` is the largest of all, ``growing`` that of files still open as last reported; both fade.
     """
 
     count: int = 0

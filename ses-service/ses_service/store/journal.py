@@ -26,7 +26,7 @@ from typing import TypeVar
 
 import structlog
 
-from ses_service.ledger.ledger import MOST_UNTAKEN
+from ses_service.ledger.ledger import MAX_UNTAKEN
 from ses_service.ledger.placement import Placement, PlacementState
 from ses_service.ledger.size_history import KEPT, SizeKey
 from ses_service.state.ledger_access import LedgerAccess
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 PACE = 0.05
 SHARED_PACE = 0.1  # the second service's transactions cost as much again
-MOST_WAITING = MOST_UNTAKEN  # the ledger keeps no more that ended
+MOST_WAITING = MAX_UNTAKEN  # the ledger keeps no more that ended
 _AT_ONCE = 1000
 _LATE = 5.0
 # The more changes there are, the less is waited for others; with this much of it, still half of the time.

@@ -7,7 +7,7 @@ from functools import partial
 from ses_simulate.cases.scenario import GB, MB, Scenario
 
 # Files of 80 ms, of which many have ended when another node hears of them.  Closes are seen at once, as
-# inotify tells them.
+# inotify reports them.
 _Short = partial(
     Scenario, rho=0.8, mean=40 * MB, sigma=1.0, interval=1.0, constant=2.0, nodes=64,
     files=6_000,

@@ -133,7 +133,7 @@ def measure(
 
     Returns the rounds, and what is known of settings and machine.
     """
-    told, arm, chance = machine(), Arm(PRODUCT, agent=()), Random(plan.seed)
+    on, arm, chance = machine(), Arm(PRODUCT, agent=()), Random(plan.seed)
     settings = {**asdict(plan), "build": None, "rates": RATES, "needs": NEEDS,
                 "product": product(find_parts(plan.build))}  # fmt: skip
     found = []
@@ -151,7 +151,7 @@ def measure(
         finally:
             interrupts.hold()
             progress("stopping and removing everything")
-    return found, {"settings": settings, "machine": told}
+    return found, {"settings": settings, "machine": on}
 
 
 def _play(plan: Plan, stand: Stand, number: int, name: str, library: Mapping[str, str]) -> Round:

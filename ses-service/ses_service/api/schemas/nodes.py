@@ -245,8 +245,8 @@ class TableWanted(Said):
 class FileOpened(Said):
     """A file that was created for a placement.  ``inode`` is decimal text: JSON numbers end at 2^53.
 
-    ``idle``: nothing was written or read for seconds; it is told again when that changes.  ``bytes``: so many
-    it has or were allocated to it, absent while they are few; told again when they are much more.
+    ``idle``: nothing was written or read for seconds; it is reported again when that changes.
+    ``bytes``: so many it has or were allocated to it, absent while few; reported again when many more.
     """
 
     placement_id: Id

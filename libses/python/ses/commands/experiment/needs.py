@@ -53,7 +53,7 @@ def needs(as_json: bool, **settings: Any) -> None:
     from ses_simulate.statistics import interval
 
     plan = experiment.Plan(**settings)
-    rounds, told = run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
+    rounds, known = run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
     arms: dict[str, dict[str, tuple[float, Interval]]] = {}
     for name in (PRODUCT, *plan.baselines):
         pairs = experiment.compared(plan, rounds, name)
@@ -65,11 +65,11 @@ def needs(as_json: bool, **settings: Any) -> None:
             for what in ("met", "nearly", "worst")
         }
     if as_json:
-        told["arms"] = {
+        known["arms"] = {
             name: {what: {"mean": mean, "ahead": asdict(ahead)} for what, (mean, ahead) in arm.items()}
             for name, arm in arms.items()
         }
-        print_json({**told, "rounds": [asdict(one) for one in rounds]})
+        print_json({**known, "rounds": [asdict(one) for one in rounds]})
         return
     columns = "arm,>met %,>library ahead by,>80 % met,>library ahead by,>worst user,>library ahead by"
     table(console(), columns.split(","), [
