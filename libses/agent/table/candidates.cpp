@@ -189,8 +189,10 @@ ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
   element.own = static_cast<float>(std::max(0.0, load.own + delta.own));
   const Promises &here = delta.promises;
   element.promises = static_cast<float>(std::max(0.0, load.promises.count + here.count));
-  element.promised = static_cast<float>(std::max(load.promises.rate, here.rate));
-  element.promised_hard = static_cast<float>(std::max(load.promises.hard, here.hard));
+  if (element.promises > 0) {
+    element.promised = static_cast<float>(std::max(load.promises.rate, here.rate));
+    element.promised_hard = static_cast<float>(std::max(load.promises.hard, here.hard));
+  }
   const auto server = servers.find(facts.server);
   element.server_streams = static_cast<float>(
       std::max(0.0, load.server_streams + (server == servers.end() ? 0 : server->second)));
