@@ -158,7 +158,7 @@ class Table(_Segment):
         at = self.SYSTEMS_AT + number * self.SYSTEM_SIZE
         names = "sequence backend count few epoch told_ms excluded"
         found = dict(zip(names.split(), struct.unpack("=IIIIQQQ", self.read(at, 40)), strict=True))
-        return found | {"streams": int.from_bytes(self.read(at + 396, 4), "little")}
+        return found | {"streams": int.from_bytes(self.read(at + 404, 4), "little")}
 
     def rows(self, number: int = 0) -> list[Row]:
         at = self.SYSTEMS_AT + number * self.SYSTEM_SIZE

@@ -37,11 +37,11 @@ def check_stored(level: Level, name: str, body: RequirementSetIn, sets: SetIndex
     """Raise InvalidProblem or ForbiddenProblem for what a level may not say, and one set too many."""
     if level in _LIMITS and (body.requirements or body.profile):
         most, what = _LIMITS[level]
-        owner = owner_of(name)
+        owner = owner_of(level, name)
         stored = [
             other
             for (where, other), one in sets.items()
-            if where is level and (one.requirements or one.profile) and owner_of(other) == owner
+            if where is level and (one.requirements or one.profile) and owner_of(level, other) == owner
         ]
         if name not in stored and len(stored) >= most:
             whose = owner or "the site"

@@ -114,7 +114,7 @@ class Rows:
     ) -> None:
         """Begin anew with a site.  ``wanted`` are the kinds that anybody requires."""
         size = len(table)
-        self.table, self.sampled_at = table, np.zeros(0)
+        self.table, self.sampled_at, self._own_average = table, np.zeros(0), np.zeros(0)
         self.elements = ses_core.table(size)
         self.query = Query(self.elements, ses_core.need(), self.policy)
         self.stated = stated_kinds(table, wanted)

@@ -34,7 +34,9 @@ def profiles_by_name(sets: Iterable[RequirementSet]) -> dict[str, Profile]:
     return {**vocabulary().profiles, **{k: v for k, v in found.items() if k not in vocabulary().profiles}}
 
 
-def owner_of(name: str) -> str:
-    """Return whose a profile, or an application, is by its name: a user, ``%VO``, or "" for the site."""
-    owner, colon, _ = name.partition(":")
-    return owner if colon else ""
+def owner_of(level: Level, name: str) -> str:
+    """Return whose a profile, or application, is by its name: a user, ``%VO``, or "" for the site.
+
+    An application may have colons in its name, a profile has none.
+    """
+    return name.partition(":")[0] if level is Level.APPLICATION else name.rpartition(":")[0]

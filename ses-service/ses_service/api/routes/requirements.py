@@ -177,7 +177,7 @@ def _check_name(level: Level, name: str) -> None:
         case Level.VO:
             fits, form = bool(names.VO.fullmatch(name)), "the name of a virtual organisation"
         case Level.PROFILE:
-            owner, own = owner_of(name), name.rpartition(":")[2]
+            owner, own = owner_of(level, name), name.rpartition(":")[2]
             owned = names.VO.fullmatch(owner[1:]) if owner.startswith("%") else names.USER.fullmatch(owner)
             fits = bool((owned or own == name) and names.PROFILE.fullmatch(own))
             form = "NAME, USER:NAME or %VO:NAME, where NAME is of small letters, digits and '-'"
@@ -195,11 +195,11 @@ def check_right(who: Principal, level: Level, name: str) -> None:
     if who.role is not Role.USER:
         return
     if level is Level.PROFILE:
-        if owner_of(name) != who.user:
+        if owner_of(level, name) != who.user:
             own = f"{who.user}:{name.rpartition(':')[2]}"
             raise ForbiddenProblem(f"{who.user} may change profiles of their own only: name it {own}.")
         return
-    owner = name.partition(":")[0] if level is Level.APPLICATION else name
+    owner = owner_of(level, name) if level is Level.APPLICATION else name
     if level not in (Level.APPLICATION, Level.USER) or owner != who.user:
         raise ForbiddenProblem(f"{who.user} may change the sets of {who.user} only, not {level}/{name}.")
 

@@ -318,8 +318,9 @@ def _wanted(incoming: Incoming, stored: Iterable[RequirementSet], mode: Mode) ->
 def _check_applications(stored: Iterable[RequirementSet], wanted: list[RequirementSet], name: str) -> None:
     """Raise ``InvalidDescriptionError`` where a user would have too many applications with requirements."""
     after = {one.name: one for one in (*stored, *wanted) if one.level is Level.APPLICATION}
-    counts = Counter(owner_of(one.name) for one in after.values() if one.requirements or one.profile)
-    changed = {owner_of(one.name) for one in wanted if one.name in after}
+    said = [one.name for one in after.values() if one.requirements or one.profile]
+    counts = Counter(owner_of(Level.APPLICATION, name) for name in said)
+    changed = {owner_of(Level.APPLICATION, one.name) for one in wanted if one.name in after}
     faults = [
         f"{user} would have {counts[user]} applications with requirements; {MAX_APPLICATIONS} at most"
         for user in sorted(changed)
