@@ -27,10 +27,13 @@ def element(name: str) -> Element:
     return Element(name, name, name, "u", "/" + name, "n1")
 
 
+USERS = ("bob", "alice")
+
+
 def placement(number: int, name: str, at: float, lease: float = 30, size: float | None = None) -> Placement:
     return Placement(
         f"{number:016x}",
-        Subject("alice"),
+        Subject(USERS[number % 2]),
         element(name),
         "mergerfs",
         0.0,
@@ -188,6 +191,20 @@ def test_records_of_ended_placements_are_bounded() -> None:
         ledger.get("0000000000000001")
 
 
+def test_the_records_of_a_user_are_found_alone() -> None:
+    ledger = bound(max_records=2)
+    for number in range(1, 9):
+        ledger.restore(placement(number, "u/a", 60))
+    for number in (1, 2, 3, 4):
+        ledger.end(f"{number:016x}", EndReason.CLOSED, 70)
+    ledger.release("0000000000000005", 71)
+
+    def found(user: str) -> list[str]:
+        return sorted(one.placement_id[-1] for one in ledger.records(user))
+
+    assert (found("alice"), found("bob"), found("eve")) == (["3", "7"], ["4", "6", "8"], [])
+
+
 def test_a_changed_site_keeps_the_placements_of_elements_it_still_has(ledger: Ledger) -> None:
     ledger.restore(placement(1, "u/a", 60, lease=1000, size=9.0))
     ledger.restore(placement(2, "u/c", 60, lease=1000))
@@ -297,6 +314,12 @@ class LedgerMachine(RuleBasedStateMachine):
             assert self.ledger.counts.open_now[row] == len(active)
             assert self.ledger.counts.reserved[row] == sum(one.expected_bytes or 0 for one in active)
             assert self.ledger.counts.averaged[row] >= 0
+
+    @invariant()
+    def users_have_their_records(self) -> None:
+        for user in USERS:
+            all_of_it = {id(one) for one in self.ledger.records() if one.subject.user == user}
+            assert {id(one) for one in self.ledger.records(user)} == all_of_it
 
 
 TestLedgerMachine = LedgerMachine.TestCase

@@ -20,7 +20,6 @@ import heapq
 import math
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import replace
 from itertools import islice
 
 from ses_service.ledger.achieved import Achieved, Judgement
@@ -28,6 +27,7 @@ from ses_service.ledger.arrivals import SystemArrivals
 from ses_service.ledger.counts import ElementCounter, LedgerCounts, Stream
 from ses_service.ledger.file_bounds import FileBounds
 from ses_service.ledger.opening import (
+    MAY_RETURN,
     LedgerError,
     Node,
     NotYoursError,
@@ -35,10 +35,11 @@ from ses_service.ledger.opening import (
     PlacementEndedError,
     UnknownPlacementError,
     opened_again,
+    refuse_ended,
     refuse_strangers,
 )
 from ses_service.ledger.peer_placements import PeerPlacements
-from ses_service.ledger.placement import EndReason, Placement, PlacementState, decided_as
+from ses_service.ledger.placement import EndReason, Placement, PlacementState, completed_by, decided_as
 from ses_service.ledger.readers import Readers
 from ses_service.model.columns import ElementTable, Floats
 from ses_service.model.policies import Policies
@@ -57,7 +58,6 @@ __all__ = [
 MAX_UNTAKEN = 200_000
 _DROPPED_AT_ONCE = 16  # so that no end waits for the many that were kept meanwhile
 _SILENT_KEPT = 10_000
-MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
 
 
 class Ledger:
@@ -78,6 +78,7 @@ class Ledger:
         self.on_end: Callable[[Placement], object] = lambda _placement: None
         self._active: dict[str, Placement] = {}
         self._ended: OrderedDict[str, Placement] = OrderedDict()
+        self._of_user: defaultdict[str, set[str]] = defaultdict(set)
         self._leases: list[tuple[float, str]] = []
         self._nodes: dict[str, Node] = {}
         self.nodes_in_use = 0
@@ -174,11 +175,7 @@ class Ledger:
         """
         before = self.get(opening.placement_id)
         refuse_strangers(before, opening.user, node)
-        may_return = before.end_reason in MAY_RETURN or (
-            node is not None and before.end_reason is EndReason.UNUSED
-        )
-        if before.state is PlacementState.ENDED and not may_return:
-            raise PlacementEndedError(f"placement {before.placement_id} ended ({before.end_reason})")
+        refuse_ended(before, node)
         announced = node is not None and node in self._nodes
         until = math.inf if announced else now + self._policies.open_lease
         opened = opened_again(before, opening, now, node, until)
@@ -213,7 +210,8 @@ class Ledger:
         """
         placement = self._active.pop(placement_id, None)
         if placement is None:
-            return self._complete(self.get(placement_id), bytes_written, path, achieved)
+            before = self.get(placement_id)
+            return self._complete(before, completed_by(before, bytes_written, path, achieved))
         if not placement.idle:
             self._counter.end(placement, now)
         ended = placement.copy()
@@ -326,6 +324,7 @@ class Ledger:
         if not placement.idle:
             self._counter.end(placement, now)
         self._leave(placement)
+        self._drop(placement)
         self.of_peers.settle(placement_id, now)
         for follower in self._followers:
             follower.discard(placement_id)
@@ -420,8 +419,11 @@ class Ledger:
         """Return the ids of every placement that is kept, those that ended first, in that order."""
         return [*self._ended, *self._active]
 
-    def records(self) -> Iterator[Placement]:
-        """Yield every placement that is kept, in no order."""
+    def records(self, user: str | None = None) -> Iterator[Placement]:
+        """Yield every placement that is kept, or every one of a user, in no order."""
+        if user is not None:
+            yield from map(self.get, self._of_user.get(user, ()))
+            return
         yield from self._active.values()
         yield from self._ended.values()
 
@@ -431,6 +433,7 @@ class Ledger:
 
     def _activate(self, placement: Placement) -> None:
         self._active[placement.placement_id] = placement
+        self._of_user[placement.subject.user].add(placement.placement_id)
         self.of_peers.forget_claim(placement.placement_id, placement.booked_at)
         self._enter(placement)
         if not placement.idle:
@@ -466,35 +469,29 @@ class Ledger:
         for follower in self._followers:
             follower.add(placement_id)
 
-    def _complete(
-        self,
-        placement: Placement,
-        bytes_written: float | None,
-        path: str | None,
-        achieved: Achieved | None,
-    ) -> Placement:
-        completed = placement
-        if bytes_written is not None and placement.bytes_written is None:
-            completed = replace(completed, bytes_written=bytes_written)
-        if path is not None and placement.path is None:
-            completed = replace(completed, path=path)
-        if achieved is not None and placement.achieved is None:
-            completed = replace(completed, achieved=achieved)
-        if completed is not placement:
-            self._ended[placement.placement_id] = completed
-            self._note(placement.placement_id)
-            if bytes_written is not None and placement.bytes_written is None:
-                self.on_size(completed, bytes_written)
-            if completed.achieved is not placement.achieved:
+    def _complete(self, before: Placement, completed: Placement) -> Placement:
+        if completed is not before:
+            self._ended[before.placement_id] = completed
+            self._note(before.placement_id)
+            if completed.bytes_written is not None and before.bytes_written is None:
+                self.on_size(completed, completed.bytes_written)
+            if completed.achieved is not before.achieved:
                 self.on_end(completed)
         return completed
 
     def _keep(self, placement: Placement) -> None:
         self._ended[placement.placement_id] = placement
+        self._of_user[placement.subject.user].add(placement.placement_id)
         most = self._policies.max_records
         for _ in range(min(_DROPPED_AT_ONCE, len(self._ended) - most)):
             oldest = next(iter(self._ended))
             if len(self._ended) <= most + MAX_UNTAKEN and any(oldest in one for one in self._followers):
                 return
-            del self._ended[oldest]
+            self._drop(self._ended.pop(oldest))
             self._note(oldest)
+
+    def _drop(self, placement: Placement) -> None:
+        user = placement.subject.user
+        self._of_user[user].discard(placement.placement_id)
+        if not self._of_user[user]:
+            del self._of_user[user]

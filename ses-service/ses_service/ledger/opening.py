@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ses_service.ledger.exclusions import Exclusion
-from ses_service.ledger.placement import Placement, PlacementState
+from ses_service.ledger.placement import EndReason, Placement, PlacementState
+
+MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
 
 
 class LedgerError(Exception):
@@ -81,6 +83,14 @@ def refuse_strangers(placement: Placement, user: str | None, node: str | None) -
         raise NotYoursError(f"placement {placement.placement_id} is another user's")
     if node is not None and subject.node is not None and node != subject.node:
         raise NotYoursError(f"placement {placement.placement_id} is another node's")
+
+
+def refuse_ended(placement: Placement, node: str | None) -> None:
+    """Raise PlacementEndedError where a placement ended, unless a node may know better."""
+    reason = placement.end_reason
+    may_return = reason in MAY_RETURN or (node is not None and reason is EndReason.UNUSED)
+    if placement.state is PlacementState.ENDED and not may_return:
+        raise PlacementEndedError(f"placement {placement.placement_id} ended ({reason})")
 
 
 def opened_again(

@@ -189,6 +189,17 @@ class Claim:
     resumed_at: float | None = None
 
 
+def completed_by(
+    placement: Placement, bytes_written: float | None, path: str | None, achieved: Achieved | None
+) -> Placement:
+    """Return a placement with what it lacked of these; the same one where it lacked none."""
+    found = {"bytes_written": bytes_written, "path": path, "achieved": achieved}
+    lacked = {
+        name: value for name, value in found.items() if value is not None and getattr(placement, name) is None
+    }
+    return replace(placement, **lacked) if lacked else placement  # type: ignore[arg-type]
+
+
 def decided_as(placement: Placement, stored: Placement) -> Placement:
     """Return a placement with what another record of it says of the decision."""
     return replace(

@@ -43,7 +43,7 @@ class Placements:
 
         ``exact`` are values of columns that all of these have, and ``element`` is one they are on.
         """
-        own = self._state.placements(accept, limit)
+        own = self._state.placements(accept, limit, exact.get("user"))
         theirs = self._stored(lambda store: store.of_peers(exact, element, limit))
         if not theirs:
             return own

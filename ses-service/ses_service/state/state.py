@@ -330,11 +330,13 @@ class ServiceState:
             self._now()
             return self._ledger.get(placement_id)
 
-    def placements(self, accept: Callable[[Placement], bool], limit: int) -> list[Placement]:
-        """Return the placements that ``accept`` accepts, the latest first."""
+    def placements(
+        self, accept: Callable[[Placement], bool], limit: int, user: str | None = None
+    ) -> list[Placement]:
+        """Return the placements that ``accept`` accepts, of a user where one is named, the latest first."""
         with self._lock:
             self._now()
-            kept = list(self._ledger.records())
+            kept = list(self._ledger.records(user))
         found = sorted(filter(accept, kept), key=lambda one: (one.booked_at, one.placement_id), reverse=True)
         return found[:limit]
 

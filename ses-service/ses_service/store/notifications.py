@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from ses_service.ledger.counts import began
-from ses_service.ledger.ledger import MAY_RETURN
+from ses_service.ledger.opening import MAY_RETURN
 from ses_service.ledger.peer_placements import NodeNotification, Notification
 from ses_service.ledger.placement import Claim, Placement, PlacementState
 from ses_service.ledger.size_history import SizeKey
