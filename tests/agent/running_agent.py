@@ -43,7 +43,7 @@ class Agent:
         return text in self.log.read_text()
 
     def was_kept_waiting(self) -> bool:
-        """Whether an answer of the service took a second, as on a machine that stands still meanwhile: the
+        """Whether an answer of the service took five seconds, as on a machine that stands still: the
         agent takes it for lost, looks for it at once, and says again what may not have come."""
         return self.says("lost (no reply within")
 

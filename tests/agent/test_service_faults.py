@@ -182,6 +182,25 @@ def test_hanging_service_costs_a_program_its_budget_and_no_more(
     wait_until_placed(agent, device)
 
 
+def test_a_service_with_much_to_do_is_not_lost(
+    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    """Asked again, it would have still more to do, and know of the file later."""
+    agent = start(service.url)
+    wait_until_placed(agent, device)
+
+    def slowly(_: Request) -> None:
+        service.released.wait(1.5)
+
+    service.instead = slowly
+    with agent.ask(device) as conversation:
+        conversation.create(tmp_path / "file")
+        placement = conversation.answer.placement
+        wait_until(lambda: placement in service.decided, "the service is told")
+    service.released.set()
+    assert not agent.says("lost ("), agent.log.read_text()
+
+
 def test_wish_of_the_service_to_be_left_alone_is_honoured(
     start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:

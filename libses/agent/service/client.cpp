@@ -18,6 +18,9 @@ namespace {
 
 constexpr size_t kReplyLimit = 4u << 20;
 constexpr size_t kTokenLimit = 4096;
+constexpr std::chrono::milliseconds kConnectWithin{1000};
+// No program waits meanwhile.  A service with much to do is not lost: asked again, it has more.
+constexpr std::chrono::milliseconds kPatience{5000};
 constexpr long kRetryAfterLimitSeconds = 60;
 
 std::optional<std::chrono::milliseconds> retry_after_of(const httplib::Response &response) {
@@ -209,9 +212,8 @@ std::string Token::value() const {
   return value_;
 }
 
-ServiceClient::ServiceClient(const Services &services, const Token &token, const Trust &trust,
-                             std::chrono::milliseconds time_out)
-    : services_(services), token_(token), trust_(trust), time_out_(time_out) {
+ServiceClient::ServiceClient(const Services &services, const Token &token, const Trust &trust)
+    : services_(services), token_(token), trust_(trust) {
   connect_to(services.current());
 }
 
@@ -233,9 +235,9 @@ void ServiceClient::connect_to(size_t service) {
   }
   http_->set_keep_alive(true);
   http_->set_tcp_nodelay(true); // head and body are two writes: 40 ms of delayed ACK otherwise
-  http_->set_connection_timeout(time_out_);
-  http_->set_read_timeout(time_out_);
-  http_->set_write_timeout(time_out_);
+  http_->set_connection_timeout(kConnectWithin);
+  http_->set_read_timeout(kPatience);
+  http_->set_write_timeout(kPatience);
 }
 
 ServiceClient::~ServiceClient() = default;
@@ -343,17 +345,17 @@ Reply ServiceClient::send_once(const std::string &method, const std::string &pat
   request.content_receiver = [&](const char *data, size_t length, uint64_t, uint64_t) {
     reply.body.append(data, length);
     return reply.body.size() <= kReplyLimit &&
-           std::chrono::steady_clock::now() - started < 2 * time_out_;
+           std::chrono::steady_clock::now() - started < 2 * kPatience;
   };
   const httplib::Result result = http_->send(request);
   const auto taken = std::chrono::steady_clock::now() - started;
   connection_lost =
-      !result && taken < time_out_ / 2 &&
+      !result && taken < kPatience / 2 &&
       (result.error() == httplib::Error::Read || result.error() == httplib::Error::Write);
   if (!result) {
-    reply.timed_out = result.error() == httplib::Error::Read && taken >= time_out_ / 2;
+    reply.timed_out = result.error() == httplib::Error::Read && taken >= kPatience / 2;
     reply.nobody_there = result.error() == httplib::Error::Connection;
-    reply.error = reply.timed_out ? "no reply within " + std::to_string(time_out_.count()) + " ms"
+    reply.error = reply.timed_out ? "no reply within " + std::to_string(kPatience.count()) + " ms"
                   : !unproven_.empty() ? unproven_
                                        : words_of(result.error(), *http_);
     reply.body.clear();

@@ -94,8 +94,7 @@ struct Reply {
 
 class ServiceClient {
 public:
-  ServiceClient(const Services &services, const Token &token, const Trust &trust,
-                std::chrono::milliseconds time_out = std::chrono::seconds(1));
+  ServiceClient(const Services &services, const Token &token, const Trust &trust);
   ~ServiceClient();
 
   // Asks the service in use.  METHOD and PATH ("/v1/…"); BODY is JSON, or empty for none.  Sent
@@ -121,7 +120,6 @@ private:
   const Services &services_;
   const Token &token_;
   const Trust trust_;
-  const std::chrono::milliseconds time_out_;
   size_t connected_to_ = 0;
   std::string unproven_; // why the other end of the last connection was not believed
   std::atomic<bool> is_broken_off_ = false;
