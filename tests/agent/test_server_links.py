@@ -110,7 +110,7 @@ def test_files_go_elsewhere_as_the_link_is_used_up(
     agent = start(service.url)
     agent.wait_for("union has 4 candidates")
     asked = []
-    for number in range(4):  # applications of their own: files of one may be told with one decision
+    for number in range(4):  # applications of their own: files of one may share a decision
         asked.append(agent.ask(device, f"app{number}"))
         asked[-1].create(tmp_path / f"f{number}")
     chosen = [one.answer.element for one in asked]

@@ -239,7 +239,7 @@ def test_when_the_database_answers_again_nothing_is_missing(stored: Stored) -> N
 def test_when_too_much_waits_everything_is_written_anew(
     stored: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal_module, "MOST_WAITING", 10)
+    monkeypatch.setattr(journal_module, "MAX_WAITING", 10)
     first = stored.open(5)
     wait_until(lambda: len(stored.in_database()) == 5)
     stored.store.away = "disk is full"

@@ -5,7 +5,7 @@ them in one transaction.  Who must know what is stored takes a :meth:`Journal.ma
 :attr:`Journal.stored` later.
 
 A database that fails takes nothing away but memory over a restart: the ledger goes on, the ids of what
-changed are kept, up to ``MOST_WAITING`` of them, and what ended, and written when the database answers again;
+changed are kept, up to ``MAX_WAITING`` of them, and what ended, and written when the database answers again;
 if there are more, or another service took our placements over meanwhile, everything that is in memory is
 written anew.  It is said once in the log, in every answer, and by ``/readyz``.
 
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 PACE = 0.05
 SHARED_PACE = 0.1  # the second service's transactions cost as much again
-MOST_WAITING = MAX_UNTAKEN  # the ledger keeps no more that ended
+MAX_WAITING = MAX_UNTAKEN  # the ledger keeps no more that ended
 _AT_ONCE = 1000
 _LATE = 5.0
 # The more changes there are, the less is waited for others; with this much of it, still half of the time.
@@ -376,7 +376,7 @@ class Journal:
                 database=self._store.database.name,
                 detail=str(error),
             )
-        if len(self._changed) > MOST_WAITING:
+        if len(self._changed) > MAX_WAITING:
             self._whole = True
         if self._whole:
             self._ledger.drain(self._changed)
