@@ -17,16 +17,18 @@ from service_double import ServiceDouble
 
 PROBES = Path(__file__).parent / "probes"
 NOBODY = 65534
+MIB = 1 << 20
 HANGING_NAMES = """
 #define _GNU_SOURCE
 #include <pwd.h>
+#include <stdlib.h>
 #include <unistd.h>
 int getpwuid_r(uid_t uid, struct passwd *entry, char *text, size_t size, struct passwd **found) {
-  static char name[] = "root";
-  while (uid != 0)
-    pause();
+  static char root[] = "root", nobody[] = "nobody";
+  while (uid != 0 && access(getenv("ALL_NAMES_KNOWN"), F_OK) != 0)
+    usleep(10000);
   (void)text, (void)size;
-  *entry = (struct passwd){.pw_name = name};
+  *entry = (struct passwd){.pw_name = uid == 0 ? root : nobody};
   *found = entry;
   return 0;
 }
@@ -86,11 +88,11 @@ def report_for(agent: Agent, device: int, path: Path, pid: int) -> str:
         "import os, pathlib, sys\n"
         f"sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1])]!r}\n"
         "import program_side as side\n"
-        "fd = os.open(sys.argv[1], os.O_RDONLY)\n"
+        "fd = os.open(sys.argv[1], os.O_PATH)\n"
         "socket = pathlib.Path(sys.argv[2])\n"
         "os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)\n"
         f"conversation = side.Conversation(socket, side.ask_message({device}, 'frozen'))\n"
-        "conversation.report(side.CREATED, status=os.fstat(fd), fd=int(sys.argv[3]))\n"
+        "conversation.report(side.CREATED, status=os.fstat(fd), fd=int(sys.argv[3]), descriptors=(fd,))\n"
         "conversation.close()\n"
         "print(conversation.answer.placement)\n"
     )
@@ -133,12 +135,28 @@ def test_a_name_that_is_not_known_holds_up_the_files_of_its_user_only(
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True, timeout=300)
     with monkeypatch.context() as environment:
         environment.setenv("LD_PRELOAD", str(library))
+        environment.setenv("ALL_NAMES_KNOWN", str(base / "known"))
         agent = start(service.url)
     agent.wait_for("service found")
     path = tmp_path / "of-nobody"
     path.touch()
     os.chown(path, NOBODY, NOBODY)
-    with path.open("rb"):
-        held_back = report_for(agent, device, path, os.getpid())
+    with path.open("wb") as file:
+        holder = subprocess.Popen(
+            ["sleep", "infinity"], stdout=file, user=NOBODY, group=NOBODY, extra_groups=[]
+        )
+    try:
+        held_back = report_for(agent, device, path, holder.pid)
         all_are_known(agent, service, device, tmp_path, "beside-")
-    assert service.opened(held_back) == [], "not under another name"
+        os.truncate(path, 64 * MIB)
+        asked = agent.ask(device)
+        os.ftruncate(asked.create(tmp_path / "grows"), 64 * MIB)
+        wait_until(lambda: service.bytes_of(asked.answer.placement) == 64 * MIB, "sizes are told")
+        assert service.opened(held_back) == [], "not under another name"
+        (base / "known").touch()
+        wait_until(lambda: service.opened(held_back), "the user's name is known")
+        wait_until(lambda: service.bytes_of(held_back) == 64 * MIB, "what it grew by meanwhile is told")
+    finally:
+        holder.kill()
+        holder.wait()
+    service.wait_for_end(held_back)

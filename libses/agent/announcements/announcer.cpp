@@ -116,9 +116,7 @@ void Announcer::tell(std::vector<AnnouncementBacklog::Opening> opened,
     }
     hold_back(opened, ended);
     enter(std::move(opened), std::move(ended));
-    for (const auto &[id, idle] : moved) {
-      backlog_.moved(id, idle);
-    }
+    change(moved, {});
   }
   if (is_time) {
     wake_.notify_one();
@@ -130,9 +128,7 @@ void Announcer::grew(const std::vector<IdleFiles::Grown> &files) {
   {
     const std::lock_guard lock(mutex_);
     is_time = !files.empty() && is_to_look(files.size());
-    for (const auto &[id, size] : files) {
-      backlog_.grew(id, size);
-    }
+    change({}, files);
   }
   if (is_time) {
     wake_.notify_one();

@@ -99,6 +99,9 @@ private:
   void hold_back(std::vector<AnnouncementBacklog::Opening> &opened,
                  std::vector<AnnouncementBacklog::Ending> &ended);
   void let_go_on();
+  // Of files that are told of, wherever they wait.
+  void change(const std::vector<IdleFiles::Changed> &moved,
+              const std::vector<IdleFiles::Grown> &grown);
   [[nodiscard]] Clock::time_point next_send() const;
   [[nodiscard]] std::chrono::milliseconds pause() const;
   [[nodiscard]] Batch next_batch();
@@ -131,7 +134,8 @@ private:
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   AnnouncementBacklog backlog_;
-  std::vector<AnnouncementBacklog::Opening> held_opened_; // the user's name is not known, as below
+  // By placement, those of users whose names are not known; as below.
+  std::map<uint64_t, AnnouncementBacklog::Opening> held_opened_;
   std::vector<AnnouncementBacklog::Ending> held_ended_;
   SeenUsers users_;
   bool stopping_ = false, is_over_ = false;

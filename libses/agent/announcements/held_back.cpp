@@ -31,26 +31,51 @@ void Announcer::enter(std::vector<AnnouncementBacklog::Opening> opened,
 void Announcer::hold_back(std::vector<AnnouncementBacklog::Opening> &opened,
                           std::vector<AnnouncementBacklog::Ending> &ended) {
   std::set<uid_t> unknown;
-  const auto move = [&](auto &from, auto &to, const auto &waits) {
-    const auto first = std::stable_partition(from.begin(), from.end(),
-                                             [&](const auto &one) { return !waits(one.uid); });
-    std::move(first, from.end(), std::back_inserter(to));
-    from.erase(first, from.end());
+  const auto waiting = [](auto &from, const auto &waits) {
+    return std::ranges::stable_partition(from, [&](const auto &one) { return !waits(one.uid); });
   };
   const bool has_room = held_opened_.size() < kMostHeld;
-  move(opened, held_opened_, [&](uid_t uid) { return has_room && !names_.name_of(uid); });
-  for (const auto &opening : held_opened_) {
+  const auto openings =
+      waiting(opened, [&](uid_t uid) { return has_room && !names_.name_of(uid); });
+  for (auto &opening : openings) {
+    held_opened_.insert_or_assign(opening.file.placement_id, std::move(opening));
+  }
+  opened.erase(openings.begin(), openings.end());
+  for (const auto &[id, opening] : held_opened_) {
     unknown.insert(opening.uid);
   }
-  move(ended, held_ended_, [&](uid_t uid) { return unknown.contains(uid); });
+  const auto endings = waiting(ended, [&](uid_t uid) { return unknown.contains(uid); });
+  std::ranges::move(endings, std::back_inserter(held_ended_));
+  ended.erase(endings.begin(), endings.end());
 }
 
 void Announcer::let_go_on() {
   if (!held_opened_.empty() || !held_ended_.empty()) {
-    auto opened = std::exchange(held_opened_, {});
+    std::vector<AnnouncementBacklog::Opening> opened;
+    for (auto &[id, opening] : std::exchange(held_opened_, {})) {
+      opened.push_back(std::move(opening));
+    }
     auto ended = std::exchange(held_ended_, {});
     hold_back(opened, ended);
     enter(std::move(opened), std::move(ended));
+  }
+}
+
+void Announcer::change(const std::vector<IdleFiles::Changed> &moved,
+                       const std::vector<IdleFiles::Grown> &grown) {
+  for (const auto &[id, idle] : moved) {
+    if (const auto held = held_opened_.find(id); held != held_opened_.end()) {
+      held->second.file.idle = idle;
+    } else {
+      backlog_.moved(id, idle);
+    }
+  }
+  for (const auto &[id, size] : grown) {
+    if (const auto held = held_opened_.find(id); held != held_opened_.end()) {
+      held->second.file.bytes = size;
+    } else {
+      backlog_.grew(id, size);
+    }
   }
 }
 
