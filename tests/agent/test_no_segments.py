@@ -19,7 +19,9 @@ CREATE = "import os, sys; os.open(sys.argv[1], os.O_CREAT | os.O_EXCL | os.O_WRO
 
 
 @pytest.fixture
-def crowded(binary: Path, base: Path, service: ServiceDouble) -> Iterator[Agent]:
+def crowded(
+    binary: Path, base: Path, service: ServiceDouble, request: pytest.FixtureRequest
+) -> Iterator[Agent]:
     """An agent in a namespace that has no segment to give."""
     wrapped = base / "crowded-agent"
     wrapped.write_text(
@@ -30,7 +32,7 @@ def crowded(binary: Path, base: Path, service: ServiceDouble) -> Iterator[Agent]
     wrapped.chmod(0o755)
     directory = base / "crowded"
     directory.mkdir(mode=0o755)
-    agent = Agent(wrapped, directory, service.url)
+    agent = Agent(wrapped, directory, service.url, *getattr(request, "param", ()))
     agent.wait_for("answers on")
     yield agent
     agent.stop()
@@ -69,3 +71,37 @@ def test_an_agent_without_a_segment_serves_and_shows_the_table_once_there_is_one
 
     wait_until(claims, "a program claims from the table")
     assert claims()
+
+
+@pytest.mark.parametrize("crowded", [("--exclude", "*.tmp")], indirect=True)
+def test_rules_hold_without_a_segment_and_go_with_the_agent(
+    crowded: Agent, service: ServiceDouble, union: Path, public_wrapper: Path
+) -> None:
+    crowded.wait_for("raise kernel.shmmni")
+    names = ["left.tmp", "placed", "later.tmp", "last"]
+    script = "import sys; [open(name, 'x').close() or input() for name in sys.argv[1:]]"
+    program = inside(
+        crowded, "/usr/bin/python3", "-I", "-c", script, *(str(union / name) for name in names),
+        LD_PRELOAD=str(public_wrapper), SES_AGENT_SOCKET=str(crowded.socket), SES_SYNC_MS="20000",
+    )  # fmt: skip
+    assert program.stdin
+
+    def told() -> list[str]:
+        files = (file for request in service.announcements() for file in request.body["opened"])
+        return sorted({Path(file["path"]).name for file in files if file["path"]})
+
+    def goes_on(lines: int, name: str) -> None:
+        program.stdin.write(b"\n" * lines)
+        program.stdin.flush()
+        wait_until(lambda: (union / name).exists(), f"{name} is created")
+
+    goes_on(1, "placed")
+    wait_until(told, "the service heard of a file")
+    rules = Path(f"{crowded.socket}.rules")
+    assert rules.stat().st_mode & 0o777 == 0o644
+    goes_on(2, "last")
+    wait_until(lambda: len(told()) >= 2, "the service heard of the last one")
+    assert told() == ["last", "placed"]
+    assert crowded.stop() == 0
+    assert not rules.exists()
+    program.communicate(b"\n", timeout=60)

@@ -1,13 +1,20 @@
 #include "rules/rules_publisher.h"
 
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "node/shared_memory.h"
+#include "node/unique_fd.h"
 
 namespace ses::agent {
 namespace {
@@ -24,9 +31,37 @@ template <size_t N> bool put(char (&list)[N], const std::vector<std::string> &pa
   return true;
 }
 
-void retire(int id, ses_rules &rules) {
+void retire(ses_rules &rules) {
   std::atomic_ref(rules.state).store(SES_TABLE_RETIRED, std::memory_order_release);
-  ses_segment_remove(id);
+}
+
+ses_rules *map(int fd) {
+  void *at = mmap(nullptr, sizeof(ses_rules), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return at == MAP_FAILED ? nullptr : static_cast<ses_rules *>(at);
+}
+
+// Whoever has mapped the file at PATH looks for another one.
+void remove_file(const std::string &path) {
+  const UniqueFd fd(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status {};
+  if (fd && fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode) &&
+      status.st_uid == geteuid() && status.st_nlink == 1 && status.st_size == sizeof(ses_rules)) {
+    if (ses_rules *const left = map(fd.get())) {
+      retire(*left);
+      munmap(left, sizeof *left);
+    }
+  }
+  unlink(path.c_str());
+}
+
+// Null and errno: there is none.
+ses_rules *make_file(const std::string &path, const ses_rules &rules) {
+  const std::string made = path + ".tmp";
+  unlink(made.c_str());
+  const UniqueFd fd(open(made.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  const bool whole = fd && write(fd.get(), &rules, sizeof rules) == sizeof rules &&
+                     fchmod(fd.get(), 0644) == 0 && rename(made.c_str(), path.c_str()) == 0;
+  return whole ? map(fd.get()) : nullptr;
 }
 
 } // namespace
@@ -42,8 +77,8 @@ std::string fault_of(const std::string &pattern) {
                                                         : "";
 }
 
-RulesPublisher::RulesPublisher(const std::string &socket_path, const Rules &rules,
-                               std::string &why) {
+RulesPublisher::RulesPublisher(const std::string &socket_path, const Rules &rules, std::string &why)
+    : file_(socket_path + SES_RULES_SUFFIX) {
   const uint64_t socket_hash = ses_segment_hash(socket_path.c_str());
   const int32_t key = ses_segment_key(socket_hash, SES_RULES_UID);
   const ses_segment_rule rule = ses_segment_published(geteuid(), false, sizeof(ses_rules));
@@ -57,6 +92,7 @@ RulesPublisher::RulesPublisher(const std::string &socket_path, const Rules &rule
     why = "they are too long together; say the same with fewer patterns";
     return;
   }
+  remove_file(file_);
   ses_segment_facts facts{};
   void *at = nullptr;
   if (const int left = ses_segment_find(key);
@@ -67,7 +103,8 @@ RulesPublisher::RulesPublisher(const std::string &socket_path, const Rules &rule
       rules_ = found;
       return;
     }
-    retire(left, *found);
+    retire(*found);
+    ses_segment_remove(left);
     ses_segment_detach(found);
   }
   if (none) {
@@ -76,7 +113,13 @@ RulesPublisher::RulesPublisher(const std::string &socket_path, const Rules &rule
   bool was_left = false;
   const int made = ses_segment_publish(key, &rule, &was_left, &at);
   if (made < 0) {
-    why = why_no_segment(made, key);
+    const std::string no_segment = why_no_segment(made, key);
+    rules_ = make_file(file_, *wanted);
+    if (rules_ == nullptr) {
+      why = no_segment + "; and " + file_ + ": " + std::strerror(errno);
+    } else {
+      spdlog::info("programs read the rules from {}: {}", file_, no_segment);
+    }
     return;
   }
   auto *const shared = static_cast<ses_rules *>(at);
@@ -88,9 +131,16 @@ RulesPublisher::RulesPublisher(const std::string &socket_path, const Rules &rule
 }
 
 RulesPublisher::~RulesPublisher() {
-  if (rules_ != nullptr) {
-    retire(id_, *rules_);
+  if (rules_ == nullptr) {
+    return;
+  }
+  retire(*rules_);
+  if (id_ >= 0) {
+    ses_segment_remove(id_);
     ses_segment_detach(rules_);
+  } else {
+    munmap(rules_, sizeof *rules_);
+    unlink(file_.c_str());
   }
 }
 

@@ -2,7 +2,8 @@
 //
 // The segment that an earlier agent left is taken over if it has the same rules, and replaced
 // otherwise.  One that somebody else made in its place is removed if the agent is root.  Without
-// rules there is no segment.  It is removed when this object is destroyed.
+// rules there is no segment.  Where none is to be had, because other users have them all, a file
+// beside the socket has the rules.  Both are removed when this object is destroyed.
 #ifndef SES_AGENT_RULES_PUBLISHER_H
 #define SES_AGENT_RULES_PUBLISHER_H
 
@@ -32,7 +33,8 @@ public:
   RulesPublisher &operator=(const RulesPublisher &) = delete;
 
 private:
-  int id_ = -1;
+  const std::string file_;
+  int id_ = -1; // of the segment
   ses_rules *rules_ = nullptr; // null: none
 };
 

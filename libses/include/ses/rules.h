@@ -3,7 +3,8 @@
  * of the node, byte for byte.
  *
  * Where it is and when a program believes it: ses/segment.h, as the table.
- * Without a segment there are no rules.
+ * Where the agent gets no segment, the same is in a file: the socket's path and
+ * SES_RULES_SUFFIX.  Without both there are no rules.
  *
  * What is in it never changes.  An agent with other rules, and one that ends,
  * sets the state to SES_TABLE_RETIRED and removes it; programs then look for
@@ -22,6 +23,7 @@
 #define SES_RULES_MAGIC 0x454c5552u /* "RULE" in memory on little-endian machines */
 #define SES_RULES_VERSION 1u
 #define SES_RULES_UID UINT32_MAX /* nobody's */
+#define SES_RULES_SUFFIX ".rules"
 
 struct ses_rules {
   struct ses_segment_head segment; /* SES_RULES_KIND */
