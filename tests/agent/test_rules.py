@@ -16,7 +16,7 @@ from service_double import ServiceDouble
 
 pytestmark = pytest.mark.root
 
-NOBODY, NOBODY_AT_ALL = 65534, (1 << 32) - 1
+NOBODY, LAST, NOBODY_AT_ALL = 65534, (1 << 32) - 2, (1 << 32) - 1
 
 
 class Node:
@@ -93,7 +93,7 @@ def segment(node: Node) -> int | None:
 
 def test_rules_hold_for_programs_of_every_user(node: Node) -> None:
     node.begin("--exclude", "*.tmp", "--exclude", f"{node._union}/x/**", "--include", "a*", "--include", "b*")
-    for uid in (0, NOBODY):
+    for uid in (0, NOBODY, LAST):
         node.check_placed(f"a{uid}", uid)
         node.check_placed(f"b{uid}", uid)
         node.check_left_alone(f"a{uid}.tmp", uid)

@@ -8,6 +8,8 @@ import pwd
 import signal
 import socket
 import stat
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -114,6 +116,21 @@ def test_only_a_unix_socket_says_who_calls() -> None:
         assert uid_of(remote_of(one.fileno()) or "") == os.getuid()
         assert remote_of(tcp.fileno()) is None
     assert [uid_of(text) for text in ("127.0.0.1", "uid:", "uid:-1", "uid:0x0")] == [None] * 4
+
+
+@pytest.mark.parametrize("user", [1, 2**31 - 1, 2**31, 2**32 - 2])
+def test_every_number_of_a_user_is_one(user: int, open_folder: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(open_folder / "here"))
+        door.listen()
+        (open_folder / "here").chmod(0o666)
+        script = "import os, socket as s, sys; os.setuid(int(sys.argv[2]))\n"
+        script += "s.socket(s.AF_UNIX).connect(sys.argv[1])"
+        subprocess.run(
+            [sys.executable, "-I", "-c", script, open_folder / "here", str(user)], check=True, timeout=60
+        )
+        with door.accept()[0] as line:
+            assert uid_of(remote_of(line.fileno()) or "") == user
 
 
 def test_a_service_at_a_socket_needs_no_tokens_to_start(open_folder: Path) -> None:

@@ -23,11 +23,12 @@ from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import NewConnectionError
 
+from ses_client.peer import peer_uid
+
 SOCKET_SCHEME = "unix:"
 SERVICE_USER = "qstorman"  # of the packages
 MEND = "use unix:/run/qstorman/service.sock or https, or name the service's user by SES_SERVICE_USER"
 
-_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 _LISTENING = "0A"
 
 
@@ -120,8 +121,7 @@ def _connect(connection: HTTPConnection, path: str) -> socket.socket:
         timeout = connection.timeout
         made.settimeout(timeout if isinstance(timeout, (int, float)) else None)
         made.connect(path)
-        found = made.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        _, uid, _ = _CREDENTIALS.unpack(found)
+        uid = peer_uid(made)
         if uid not in trusted_users():
             raise UnprovenError(connection, _stranger(uid))
     except OSError as error:

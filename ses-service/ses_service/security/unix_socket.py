@@ -9,11 +9,11 @@ import errno
 import os
 import socket
 import stat
-import struct
 from contextlib import suppress
 from pathlib import Path
 
-_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
+from ses_client.peer import peer_uid
+
 _PREFIX = "uid:"
 
 
@@ -73,10 +73,7 @@ def remote_of(descriptor: int) -> str | None:
     with socket.socket(fileno=os.dup(descriptor)) as found:
         if found.family != socket.AF_UNIX:
             return None
-        _, uid, _ = _CREDENTIALS.unpack(
-            found.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        )
-    return f"{_PREFIX}{uid}"
+        return f"{_PREFIX}{peer_uid(found)}"
 
 
 def uid_of(remote: str) -> int | None:

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
+from ses_client.peer import peer_uid
+
 MAGIC = 0x51534553
 VERSION = 6  # SES_PROTOCOL_VERSION
 TYPE_ASK, TYPE_ANSWER = 1, 2
 HEADER = struct.Struct("=IHHII")
 ASK = struct.Struct("=IIqQII64s16s16x192s")
 ANSWER = struct.Struct("=QdQIIII96s640s")
-_PEER = struct.Struct("=iII")
 
 
 class Status(IntEnum):
@@ -46,7 +47,7 @@ class Answer:
 def listener(path: Path, timeout_seconds: float) -> int:
     """Return the uid of the process that listens on a socket; raises OSError."""
     with _connected(path, timeout_seconds) as connection:
-        return _uid(connection)
+        return peer_uid(connection)
 
 
 def ask(path: Path, device: int, timeout_seconds: float) -> Answer:
@@ -58,7 +59,7 @@ def ask(path: Path, device: int, timeout_seconds: float) -> Answer:
     body = ASK.pack(os.major(device), os.minor(device), -1, 0, 0, 0, b"ses-doctor", b"", b"")
     message = HEADER.pack(MAGIC, VERSION, TYPE_ASK, HEADER.size + ASK.size, 0) + body
     with _connected(path, timeout_seconds) as connection:
-        uid = _uid(connection)
+        uid = peer_uid(connection)
         connection.send(message)
         received = connection.recv(HEADER.size + ANSWER.size + 1)
     if len(received) != HEADER.size + ANSWER.size:
@@ -84,9 +85,3 @@ def _connected(path: Path, timeout_seconds: float) -> socket.socket:
         connection.close()
         raise
     return connection
-
-
-def _uid(connection: socket.socket) -> int:
-    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-    uid: int = _PEER.unpack(raw)[1]
-    return uid

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import os
 import socket
-import struct
 import sys
 import tempfile
 import threading
@@ -41,6 +40,7 @@ from pyoxigraph import (
     Store,
     parse,
 )
+from ses_client.peer import peer_uid
 
 CANNOT_OPEN = 3
 RAN_AWAY = 4
@@ -206,9 +206,7 @@ class Server(ThreadingMixIn, UnixStreamServer):
     def verify_request(self, request: object, client_address: object) -> bool:  # noqa: ARG002
         """Return whether who connects may ask."""
         assert isinstance(request, socket.socket)
-        size = struct.calcsize("3i")
-        _, user, _ = struct.unpack("3i", request.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
-        return user in (0, os.getuid())
+        return peer_uid(request) in (0, os.getuid())
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing of callers who hang up; faults of the store are answered."""
