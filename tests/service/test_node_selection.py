@@ -9,8 +9,8 @@ from ses_service.decision.node_groups import NodeGroups
 from ses_service.decision.node_selection import rank_nodes
 from ses_service.decision.nodes import Fleet, LimitedBy, NodeDecision, NodesQuestion, fleet
 from ses_service.ledger.placement import Reason
-from ses_service.model.entities import ElementState, Environment, Requirement
-from ses_service.model.nodes import NetworkLink, NodeClass
+from ses_service.model.entities import ElementState, Environment, Requirement, Subject
+from ses_service.model.nodes import ByHost, NetworkLink, NodeClass
 
 MB = 1e6
 
@@ -158,3 +158,24 @@ def test_only_degraded_elements_are_used_where_there_is_nothing_else(site: Any) 
     nodes = nodes_of(of("one", "n1", systems=frozenset({"a"})), of("two", "n2"))
     told = {one.node: one.element.id for one in ranked(there, nodes).candidates}
     assert told == {"n1": "a/x", "n2": "b/y"}
+
+
+@pytest.mark.parametrize(("written", "told"), [("n1", "n1.example.org"), ("n1.example.org", "n1")])
+def test_a_host_is_the_same_with_and_without_its_domain(site: Any, written: str, told: str) -> None:
+    there = site(site.element("a/x"), site.element("b/y"), node_access=ByHost({written: {"a"}}.items()))
+    assert site.reasons(there.decide(subject=Subject("alice", node=told))) == {"y": "unreachable"}
+    nodes = nodes_of(of("thin", written, "n2", link=300))
+    busy = ranked(there, nodes, site.write(300), streams={told: 2})
+    assert names(busy) == ["n2", written]
+    without = ranked(there, nodes, exclude=frozenset({told}))
+    assert (names(without), without.notes) == (["n2"], ())
+    assert names(ranked(there, nodes, among=frozenset({told}))) == [written]
+
+
+def test_hosts_of_two_domains_are_two() -> None:
+    known = ByHost({"n1.a.org": 1, "n1.b.org": 2, "n2.a.org": 3, "n3": 4}.items())
+    asked = ("n1.a.org", "n1", "n1.c.org", "n2", "n2.b.org", "n3.c.org", "n4")
+    assert [known.get(one) for one in asked] == [1, None, None, 3, None, 4, None]
+    assert [one in known for one in asked] == [True, False, False, True, False, True, False]
+    assert known.named("n3.c.org") == "n3"
+    assert known.named("n1") == "n1"

@@ -212,6 +212,15 @@ def test_nodes_are_ranked_for_a_task_from_classes_and_what_is_open_there(service
     assert listed["holds"] == ["union/b1"]
 
 
+def test_a_node_that_calls_itself_by_its_domain_is_the_one_that_the_site_describes(service: Any) -> None:
+    with_nodes(service, NodeClass("thin", "n[1-2]", ("n1", "n2"), frozenset({"union"}), 100e6))
+    service.open(1, node="n1.example.org")
+    found = select(service)
+    assert [(one["node"], one["open_files"]) for one in found["candidates"]] == [("n2", 0), ("n1", 1)]
+    (listed,) = service.get("/v1/node-classes").get_json()["node_classes"]
+    assert (listed["count"], listed["heard"], listed["open_files"]) == (2, 1, 1)
+
+
 def test_without_descriptions_the_nodes_are_those_whose_agents_are_heard_of(service: Any) -> None:
     say(service, tables=[{"system": "union"}])
     found = select(service)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +13,7 @@ from ses_service.decision.question import Question
 from ses_service.ledger.placement import Prediction, Reason
 from ses_service.model.columns import Bools, Codes, Floats
 from ses_service.model.entities import Element, Environment, ResolvedRequirement
-from ses_service.model.nodes import NodeClass
+from ses_service.model.nodes import ByHost, NodeClass
 
 
 class LimitedBy(StrEnum):
@@ -96,7 +97,7 @@ class Fleet:
     """
 
     names: tuple[str, ...]
-    index: Mapping[str, int]
+    index: ByHost[int]
     of_class: Codes
     classes: tuple[NodeClass, ...]
     access: Codes
@@ -109,7 +110,7 @@ class Fleet:
     def places(self, names: Iterable[str]) -> Bools:
         """Return for each node whether it is one of these."""
         found = np.zeros(len(self.names), dtype=np.bool_)
-        found[[self.index[name] for name in names if name in self.index]] = True
+        found[[place for place in map(self.index.get, names) if place is not None]] = True
         return found
 
 
@@ -133,7 +134,7 @@ def fleet(environment: Environment, heard: Mapping[str, frozenset[str]]) -> Flee
     at = {name: place for place, name in enumerate(uplinks)}
     return Fleet(
         names=names,
-        index={name: place for place, name in enumerate(names)},
+        index=ByHost(zip(names, itertools.count())),
         of_class=np.repeat(np.arange(len(classes)), [len(one.nodes) for one in classes]),
         classes=tuple(classes),
         access=np.array([mounts.index(one.systems) for one in classes], dtype=np.int64),

@@ -13,6 +13,7 @@ from ses_service.knowledge.terms import SITE_GRAPH, STATES
 from ses_service.knowledge.times import moment
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.entities import Element, ElementState, Environment, StorageSystem
+from ses_service.model.nodes import ByHost
 
 _PATIENCE = 3.0
 """10,000 elements took 3.8 s on a busy machine: too near the usual limit of 5."""
@@ -46,7 +47,7 @@ def read_environment(store: SparqlReader, revision: str) -> Environment:
         home_vo={row["user"]: row["vo"] for row in homes},
         organisations=frozenset(row["vo"] for row in groups),
         member_groups=tuple((row["group"], row["vo"]) for row in groups if "group" in row),
-        node_access=of_classes | {node: frozenset(names) for node, names in access.items()},
+        node_access=ByHost((of_classes | {node: frozenset(names) for node, names in access.items()}).items()),
         node_classes=classes,
         calibrations=read_node_calibrations(store),
         revision=revision,

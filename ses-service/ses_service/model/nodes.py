@@ -5,7 +5,42 @@ Pure data.  Rates are bytes per second, each way.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
+
+_V = TypeVar("_V")
+_D = TypeVar("_D")
+
+
+class ByHost(dict[str, _V]):
+    """Values by the names of hosts, found by ``get`` and ``in`` with and without a host's domain.
+
+    A machine may call itself ``n1.example.org`` where the site writes ``n1``, or the other way round.  Two
+    names with a domain, and hosts of two domains, are no others than they say.
+    """
+
+    def __init__(self, values: Iterable[tuple[str, _V]] = ()) -> None:
+        super().__init__(values)
+        self._by_host: dict[str, str | None] = {}
+        for name in self:
+            host = name.partition(".")[0]
+            self._by_host[host] = None if host in self._by_host else name
+
+    def named(self, name: str) -> str:
+        """Return by which name a host is known here; its own if it is not."""
+        if super().__contains__(name):
+            return name
+        host, dot, _ = name.partition(".")
+        known = self._by_host.get(host)
+        return name if known is None or (dot and "." in known) else known
+
+    def get(self, name: str, default: _D | None = None) -> _V | _D | None:  # type: ignore[override]
+        """Return the value of a host; ``default``: it is not known."""
+        return super().get(self.named(name), default)
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(self.named(str(name)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from ses_service.ledger.exclusions import ExcludedOn, Exclusion
 from ses_service.ledger.ledger import Ledger, Node
 from ses_service.model.columns import ElementTable
 from ses_service.model.entities import Environment
-from ses_service.model.nodes import NodeClass
+from ses_service.model.nodes import ByHost, NodeClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +58,30 @@ class NodeAccess:
         self._tables = tables
         self.excluding: set[str] = set()
         self._known: tuple[Environment, Mapping[str, frozenset[str]], Fleet] | None = None
-        self._described: tuple[Environment, frozenset[str]] | None = None
+        self._described: tuple[Environment, ByHost[None]] | None = None
 
     def now(self, environment: Environment) -> Fleet:
         """Return the nodes: those described, and those heard of with the storage systems of their tables."""
-        if self._described is None or self._described[0] is not environment:
-            described = {node for one in environment.node_classes for node in one.nodes}
-            self._described = environment, frozenset(described.union(environment.node_access))
+        of_site = self._of_site(environment)
         heard: Mapping[str, frozenset[str]] = {}
-        names, of_site = self._ledger.node_names, self._described[1]
-        if not of_site.issuperset(names):
+        others = [name for name in set(self._ledger.node_names).difference(of_site) if name not in of_site]
+        if others:
             systems = self._tables.systems_of_nodes()
-            heard = {name: systems.get(name, frozenset()) for name in names if name not in of_site}
+            heard = {name: systems.get(name, frozenset()) for name in others}
         known = self._known
         if known is None or known[0] is not environment or known[1] != heard:
             known = self._known = environment, heard, fleet(environment, heard)
         return known[2]
+
+    def _of_site(self, environment: Environment) -> ByHost[None]:
+        """Return the nodes that the site describes."""
+        if self._described is None or self._described[0] is not environment:
+            described = [node for one in environment.node_classes for node in one.nodes]
+            self._described = (
+                environment,
+                ByHost((name, None) for name in (*described, *environment.node_access)),
+            )
+        return self._described[1]
 
     def exclusions(self) -> defaultdict[str, list[tuple[str, Exclusion]]]:
         """Return what nodes exclude, by element, each with the node."""
@@ -117,10 +125,11 @@ class NodeAccess:
 
     def classes(self, environment: Environment) -> list[ClassNow]:
         """Return every class of nodes, in the order of the site; nodes not described come last."""
-        heard = {one.name for one in self._ledger.nodes if one.incarnation}
-        stalled = {one.name: replace(one) for one in self._ledger.nodes if one.stalled}
-        excluding = {one.name: replace(one) for one in self._ledger.nodes if one.exclusions}
-        streams = self.streams()
+        named = self._of_site(environment).named
+        heard = {named(one.name) for one in self._ledger.nodes if one.incarnation}
+        stalled = {named(one.name): replace(one) for one in self._ledger.nodes if one.stalled}
+        excluding = {named(one.name): replace(one) for one in self._ledger.nodes if one.exclusions}
+        streams = {named(name): count for name, count in self.streams().items()}
         return [
             ClassNow(
                 one,
