@@ -313,36 +313,48 @@ size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_v
   return count;
 }
 
-#define DIFFERS(member, order)                                                                     \
-  if (a->member != b->member)                                                                      \
-  return SES_CORE_ORDER_##order
+/* What is compared, at the places of enum ses_core_order from ROOM on. */
+static void numbers_of(const struct key *key, double numbers[SES_CORE_KEYS]) {
+  const double all[SES_CORE_KEYS] = {
+      key->full,
+      (double)(key->classes >> 32),
+      (double)(key->classes >> 31 & 1),
+      (double)(key->classes >> 30 & 1),
+      (double)(key->classes & 0x3fffffff),
+      key->ours,
+      (double)key->others,
+      (double)key->speed,
+      (double)key->last_placed,
+      (double)key->place,
+  };
+  __builtin_memcpy(numbers, all, sizeof all);
+}
 
-static enum ses_core_order difference(const struct key *a, const struct key *b) {
-  DIFFERS(full, ROOM);
-  DIFFERS(classes >> 32, DISTANCE);
-  DIFFERS(classes >> 31, COMPARED);
-  DIFFERS(classes >> 30, SCARCE);
-  DIFFERS(classes, SHARE);
-  DIFFERS(ours, OURS);
-  DIFFERS(others, OTHERS);
-  DIFFERS(speed, PLENTY);
-  DIFFERS(last_placed, LAST_PLACED);
-  return SES_CORE_ORDER_TABLE;
+/* By what B comes after A. */
+static enum ses_core_order difference(const double a[SES_CORE_KEYS],
+                                      const double b[SES_CORE_KEYS]) {
+  for (int at = 0; at < SES_CORE_KEYS; at++)
+    if (a[at] != b[at])
+      return a[at] < b[at] ? (enum ses_core_order)(at + SES_CORE_ORDER_ROOM) : SES_CORE_ORDER_FIRST;
+  return SES_CORE_ORDER_FIRST;
 }
 
 void ses_core_ordered_by(const struct ses_core_query *query,
                          const struct ses_core_verdict *verdicts, const uint32_t *rows,
-                         size_t count, uint8_t *by) {
+                         size_t count, uint8_t *by, double *keys) {
   struct best best = best_of(query, verdicts);
-  struct key before = {0};
+  double before[SES_CORE_KEYS];
+  double numbers[SES_CORE_KEYS];
   for (size_t place = 0; place < count; place++) {
     struct key key = key_of(query, &best, &verdicts[rows[place]], rows[place]);
-    bool after = place > 0 && comes_before(&before, &key);
-    by[place] = after ? (uint8_t)difference(&before, &key) : SES_CORE_ORDER_FIRST;
+    numbers_of(&key, numbers);
+    by[place] = place > 0 ? (uint8_t)difference(before, numbers) : SES_CORE_ORDER_FIRST;
     if (by[place] == SES_CORE_ORDER_DISTANCE &&
         verdicts[rows[place]].distance <= verdicts[rows[place - 1]].distance)
       by[place] = SES_CORE_ORDER_HARM;
-    before = key;
+    if (keys)
+      __builtin_memcpy(keys + place * SES_CORE_KEYS, numbers, sizeof numbers);
+    __builtin_memcpy(before, numbers, sizeof numbers);
   }
 }
 

@@ -225,7 +225,7 @@ def keys(
         got = float(verdict["share"])
         behind = (
             0
-            if verdict["plenty"] or got == best
+            if verdict["plenty"] or got >= best
             else step((best - got) / best if best else NAN, policy["equal_share"])
         )
         speed = above(float(row["write_rate"])) if verdict["plenty"] else MOST_STEPS

@@ -108,7 +108,9 @@ def test_order_is_that_of_the_reference_and_so_is_what_is_said_to_decide_it(ques
     for place, by in enumerate(differ, 1):
         if by is Order.DISTANCE and distances[place] <= distances[place - 1]:
             differ[place - 1] = Order.HARM
-    assert query.ordered_by(query.rank()).tolist() == [Order.FIRST, *differ][: len(ranked)]
+    by, numbers = query.ordered_by(query.rank())
+    assert by.tolist() == [Order.FIRST, *differ][: len(ranked)]
+    assert numbers.tolist() == sorted(numbers.tolist())
 
 
 @given(questions())

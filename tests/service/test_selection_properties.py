@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from typing import Any
 
+import orjson
 from generated_sites import build, requirements, sites
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ses_core import Order
+from ses_service.api.render import candidates
 from ses_service.ledger.ordered_by import NAMES
 from ses_service.ledger.placement import Basis
 from ses_service.model.entities import Element, Observation, Requirement
@@ -53,6 +56,26 @@ def test_the_reasons_that_are_printed_tell_the_order(
         elif found:
             mine, before = map(float, found.groups())
             assert (mine <= before) if "get less" in one.after else (mine >= before), one.after
+
+
+@given(sites, requirements, st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_what_is_said_of_each_alone_gives_the_order(
+    site: Site, described: list[Any], wanted: list[Requirement], dice: Any
+) -> None:
+    as_read = orjson.dumps(candidates(build(site, described).decide(*wanted).candidates, {}))
+    ranked = orjson.loads(as_read)
+
+    def numbers(one: dict[str, Any]) -> list[float]:
+        assert list(one["order"]) == list(NAMES[1:-1])
+        return [-math.inf if number is None else number for number in one["order"].values()]
+
+    shuffled = [*ranked]
+    dice.shuffle(shuffled)
+    assert sorted(shuffled, key=numbers) == ranked
+    for before, one in itertools.pairwise(ranked):
+        differ = next(name for name in one["order"] if one["order"][name] != before["order"][name])
+        assert differ == ("distance" if one["ordered_by"] == "harm" else one["ordered_by"])
 
 
 def test_a_tight_room_is_said_of_an_idle_element_that_comes_last(site: Site) -> None:

@@ -175,7 +175,7 @@ json decision_json(const Choice &choice) {
   });
   json candidates = json::array(), refused = json::array();
   std::vector<uint8_t> by(order.size());
-  ses_core_ordered_by(&query, verdicts.data(), order.data(), order.size(), by.data());
+  ses_core_ordered_by(&query, verdicts.data(), order.data(), order.size(), by.data(), nullptr);
   for (size_t i = 0; i < std::min<size_t>(order.size(), SES_ANNOUNCED_ELEMENTS_MAX); ++i) {
     candidates.push_back(candidate_json(choice, order[i], verdicts[order[i]].distance, by[i]));
   }

@@ -336,10 +336,15 @@ enum ses_core_order {
   SES_CORE_ORDER_HARM = 11, /* streams of ours there would lose more; see DISTANCE */
 };
 
-/* Into BY, for each of the COUNT accepted rows in ROWS, an enum ses_core_order. */
+enum { SES_CORE_KEYS = 10 }; /* numbers that the order compares */
+
+/* Into BY, for each of the COUNT accepted rows in ROWS, an enum ses_core_order.  Into KEYS, unless
+ * it is NULL, the numbers that are compared of each, the smaller first, from ROOM to TABLE: room in
+ * bytes for each stream, negative (minus infinity: it is not tight); steps of distance, of share
+ * and of rates from the best; 0 or 1; streams; ms since the epoch; places. */
 void ses_core_ordered_by(const struct ses_core_query *query,
                          const struct ses_core_verdict *verdicts, const uint32_t *rows,
-                         size_t count, uint8_t *by);
+                         size_t count, uint8_t *by, double *keys);
 
 /* The first row in that order; negative: every element is refused. */
 int ses_core_choose(const struct ses_core_query *query, struct ses_core_verdict *verdicts);

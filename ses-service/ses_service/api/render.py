@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import orjson
 from flask import Response
@@ -21,6 +21,7 @@ from ses_service.decision.resolve import PassedOver
 from ses_service.knowledge.times import written
 from ses_service.ledger.exclusions import Exclusion
 from ses_service.ledger.ledger import Node
+from ses_service.ledger.ordered_by import OrderName
 from ses_service.ledger.placement import Candidate, Placement, Prediction, Refusal
 from ses_service.ledger.size_history import SizeKey, Sizes
 from ses_service.model.entities import (
@@ -221,6 +222,7 @@ def candidates(many: Iterable[Candidate], backends: dict[str, str]) -> list[Json
             "basis": str(one.basis),
             "ordered_by": one.ordered_by or None,
             "after": one.after,
+            "order": dict(zip(get_args(OrderName), one.keys, strict=False)) or None,
         }
         for one in many
     ]

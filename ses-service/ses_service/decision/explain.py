@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import ses_core
 from ses_core import Query, Records, Refusal
@@ -101,8 +103,10 @@ def candidates(
     return tuple(found)
 
 
-def after_each_other(view: View, verdicts: Records, order: Codes) -> list[tuple[str, str]]:
-    """Return what puts each row after the one before it, by name and in words."""
+def after_each_other(
+    view: View, verdicts: Records, order: Codes
+) -> Iterator[tuple[str, str, tuple[float, ...]]]:
+    """Yield what puts each row after the one before it, by name and in words, and what is compared of it."""
     elements, query = view.rows.elements, view.rows.query
     columns = zip(
         verdicts["distance"][order].tolist(),
@@ -113,7 +117,9 @@ def after_each_other(view: View, verdicts: Records, order: Codes) -> list[tuple[
         map(known, elements["write_rate"][order].tolist()),
         strict=True,
     )
-    return in_words(query.ordered_by(order.astype(np.uint32)).tolist(), [Compared(*one) for one in columns])
+    by, keys = query.ordered_by(order.astype(np.uint32))
+    in_order = in_words(by.tolist(), [Compared(*one) for one in columns])
+    return ((name, words, tuple(one)) for (name, words), one in zip(in_order, keys.tolist(), strict=True))
 
 
 def refusals(

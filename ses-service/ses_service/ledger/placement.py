@@ -78,7 +78,8 @@ class Candidate:
     """One element that may be chosen.  Rates are bytes per second, ``free`` bytes, ``age`` seconds.
 
     ``ordered_by`` names what of the order puts it after the one before it (``NAMES`` of :mod:`ordered_by`),
-    ``after`` says so in words; empty: nothing does.
+    ``after`` says so in words; empty: nothing does.  ``keys`` are the numbers by which candidates are sorted,
+    the smaller first, as ``ses_core_ordered_by()`` gives them; empty: not known.
     """
 
     rank: int
@@ -92,6 +93,7 @@ class Candidate:
     basis: Basis
     ordered_by: str = ""
     after: str = ""
+    keys: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,8 @@ class Candidate(Answer):
     """One rank.  ``basis`` says what the prediction rests on.
 
     `ordered_by` names what puts it after the one before it, null where nothing does; `after` says so in
-    words.
+    words.  `order` are the numbers that are compared, one after the other, the smaller first; null:
+    the smallest there is (room is not tight); instead of all: not known, as a program chose.
     """
 
     rank: int
@@ -121,6 +122,7 @@ class Candidate(Answer):
     basis: Literal["monitor+ledger", "ledger", "static"]
     ordered_by: OrderName | None
     after: str
+    order: dict[OrderName, float | None] | None
 
 
 class Refusal(Answer):
