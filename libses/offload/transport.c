@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zmq.h>
 
 #include "ses/offload.h"
@@ -71,8 +72,9 @@ static bool connect_to(void *socket, void *events, const char *endpoint, const c
       zmq_setsockopt(socket, ZMQ_RECONNECT_IVL, &never, sizeof never) != 0 ||
       zmq_setsockopt(socket, ZMQ_CONNECT_TIMEOUT, &most, sizeof most) != 0 ||
       zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, server, OFFLOAD_KEY_TEXT) != 0 ||
-      zmq_socket_monitor(socket, MONITOR, MONITORED) != 0 || zmq_connect(events, MONITOR) != 0 ||
-      zmq_connect(socket, endpoint) != 0)
+      TEMP_FAILURE_RETRY(zmq_socket_monitor(socket, MONITOR, MONITORED)) != 0 ||
+      TEMP_FAILURE_RETRY(zmq_connect(events, MONITOR)) != 0 ||
+      TEMP_FAILURE_RETRY(zmq_connect(socket, endpoint)) != 0)
     return false;
   int first = next_event(events, 2 * CONNECT_MS); /* to connect, then to shake hands */
   errno = first == 0 ? ETIMEDOUT : ECONNREFUSED;
@@ -149,7 +151,7 @@ static bool start_guard(void *context, const char *client) {
   pthread_t thread;
   if (!guard || !zmq_z85_decode(guard->client, client) ||
       !(guard->socket = zmq_socket(context, ZMQ_REP)) ||
-      zmq_bind(guard->socket, "inproc://zeromq.zap.01") != 0 ||
+      TEMP_FAILURE_RETRY(zmq_bind(guard->socket, "inproc://zeromq.zap.01")) != 0 ||
       pthread_create(&thread, NULL, guard_thread, guard) != 0) {
     if (guard && guard->socket)
       zmq_close(guard->socket);
@@ -173,7 +175,8 @@ void *offload_listen(void *context, const char *address, const char *client,
   if (made && (zmq_setsockopt(made, ZMQ_CURVE_SERVER, &server, sizeof server) != 0 ||
                zmq_setsockopt(made, ZMQ_ROUTER_MANDATORY, &must, sizeof must) != 0 ||
                zmq_setsockopt(made, ZMQ_ZAP_DOMAIN, "ses", 3) != 0 ||
-               zmq_setsockopt(made, ZMQ_IPV6, &six, sizeof six) != 0 || zmq_bind(made, at) != 0 ||
+               zmq_setsockopt(made, ZMQ_IPV6, &six, sizeof six) != 0 ||
+               TEMP_FAILURE_RETRY(zmq_bind(made, at)) != 0 ||
                zmq_getsockopt(made, ZMQ_LAST_ENDPOINT, endpoint, &size) != 0)) {
     int error = errno;
     zmq_close(made);

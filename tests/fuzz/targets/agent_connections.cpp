@@ -31,8 +31,9 @@ namespace {
 constexpr size_t kStep = 5;
 constexpr unsigned kInputsOfAgent = 300; // its files pile up, as no service is told of them
 constexpr uid_t kFirstUser = 4001;
-constexpr unsigned kTries = 20;
-constexpr int kForEver = -1; // the fuzzer ends an input that waits
+constexpr unsigned kTries = 200;
+constexpr useconds_t kPause = 1000; // those that wait for a choice have it, or not, by then
+constexpr int kForEver = -1;        // the fuzzer ends an input that waits
 
 const std::string &directory() {
   static const std::string name = "/var/tmp/ses-fuzz-" + std::to_string(getpid());
@@ -186,8 +187,9 @@ std::optional<ses_answer> answer(int socket, int milliseconds) {
   return said;
 }
 
-// Whatever the others do, who asks is answered; again, as the agent hangs up when this thread gets
-// no processor for a second before it asks.
+// Whatever the others do, who asks is answered; again, as the agent hangs up while all places are
+// taken by who waits for a choice, and when this thread gets no processor for a second before it
+// asks.
 bool is_answered(bool managed, uint32_t status) {
   for (unsigned tries = 0; tries < kTries; ++tries) {
     Program program;
@@ -197,6 +199,7 @@ bool is_answered(bool managed, uint32_t status) {
     if (const auto said = answer(program.socket.get(), kForEver)) {
       return said->status == status;
     }
+    usleep(kPause);
   }
   return false;
 }

@@ -53,9 +53,9 @@ static void begin(struct conversation *with) {
   made->socket = zmq_socket(made->context, ZMQ_PAIR);
   made->events = zmq_socket(made->context, ZMQ_PAIR);
   size_t size = sizeof made->ready;
-  MUST(zmq_bind(with->part, "inproc://part") == 0 &&
-       zmq_connect(made->socket, "inproc://part") == 0);
-  MUST(zmq_bind(made->events, "inproc://events") == 0);
+  MUST(TEMP_FAILURE_RETRY(zmq_bind(with->part, "inproc://part")) == 0 &&
+       TEMP_FAILURE_RETRY(zmq_connect(made->socket, "inproc://part")) == 0);
+  MUST(TEMP_FAILURE_RETRY(zmq_bind(made->events, "inproc://events")) == 0);
   MUST(zmq_getsockopt(made->socket, ZMQ_FD, &made->ready, &size) == 0);
   with->domain = made;
   with->line = ends[1];
