@@ -61,7 +61,7 @@ def test_a_sweep_by_another_user_meets_nothing_that_it_may_not_read(
 def announced(service: ServiceDouble) -> list[dict[str, str]]:
     """What the agent said of elements that some users cannot use."""
     tables = [table for one in service.requests for table in one.body.get("tables", ())]
-    return [one for table in tables for one in table.get("excluded_for_users", ())]
+    return [one for table in tables for one in table.get("excluded", ()) if one["user"] is not None]
 
 
 def on_of(agent: Agent, device: int) -> str:

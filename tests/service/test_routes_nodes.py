@@ -101,7 +101,7 @@ def test_what_a_node_excludes_is_told_until_it_says_otherwise(service: Any) -> N
     full = [{"element": "union/b2", "user": "alice", "why": "No space left on device"}]
     others = opened(placement_id="b" * 16, user="bob", decision={**opened()["decision"], "id": 5})
     say(
-        service, tables=[{**asked, "excluded": [], "excluded_for_users": full}],
+        service, tables=[{**asked, "excluded": full}],
         opened=[opened(placement_id="c" * 16), others], decisions=[DECISION, {**DECISION, "id": 5}],
     )  # fmt: skip
     why = "It is excluded on n1: No space left on device."

@@ -126,20 +126,15 @@ void put_opened(JsonText &text, const Announcement::Opened &opened) {
   }
 }
 
-// In two members, since an earlier service does not look whose it is.
 void put_excluded(JsonText &text, const Exclusions &excluded,
-                  const std::map<uid_t, std::string> &names, bool of_users) {
-  text.open(of_users ? "excluded_for_users" : "excluded", '[');
+                  const std::map<uid_t, std::string> &names) {
+  text.open("excluded", '[');
   for (const Exclusion &one : excluded) {
-    if (one.uid.has_value() == of_users) {
-      text.open("", '{');
-      text.put("element", one.element);
-      text.put("why", one.why.substr(0, kMaxWhy));
-      if (one.uid) {
-        text.put("user", names.at(*one.uid));
-      }
-      text.close('}');
-    }
+    text.open("", '{');
+    text.put("element", one.element);
+    text.put("why", one.why.substr(0, kMaxWhy));
+    one.uid ? text.put("user", names.at(*one.uid)) : text.put_null("user");
+    text.close('}');
   }
   text.close(']');
 }
@@ -287,8 +282,7 @@ std::string announcement_body(const Announcement &announcement) {
     text.put("revision", table.revision);
     text.put("version", table.version);
     if (table.excluded) {
-      put_excluded(text, *table.excluded, announcement.names, false);
-      put_excluded(text, *table.excluded, announcement.names, true);
+      put_excluded(text, *table.excluded, announcement.names);
     }
     text.close('}');
   }

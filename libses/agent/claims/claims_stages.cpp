@@ -4,12 +4,13 @@
 #include <cstring>
 
 #include "claims/claims_keeper.h"
+#include "ses/limits.h"
 
 namespace ses::agent {
 namespace {
 
 constexpr std::chrono::seconds kStageAgain{30}; // after it failed
-constexpr size_t kMaxUnusable = 256;            // of a system; the contract takes no more
+constexpr size_t kMaxUnusable = SES_ANNOUNCED_EXCLUDED_MAX - SES_TABLE_ELEMENTS; // of a system
 
 } // namespace
 

@@ -42,5 +42,6 @@
 #define SES_ANNOUNCED_ELEMENTS_MAX 10   /* candidates of one, and as many refused ones */
 #define SES_ANNOUNCED_SAMPLES_MAX 32    /* of what a file received */
 #define SES_ANNOUNCED_READERS_MAX 500   /* rows of what is read */
+#define SES_ANNOUNCED_EXCLUDED_MAX 320  /* elements of a system that take no file, and of whom */
 
 #endif /* SES_LIMITS_H */

@@ -16,6 +16,7 @@ MAX_ANNOUNCED_DECISIONS = 500
 MAX_ANNOUNCED_ELEMENTS = 10
 MAX_ANNOUNCED_SAMPLES = 32
 MAX_ANNOUNCED_READERS = 500
+MAX_ANNOUNCED_EXCLUDED = 320
 
 MAX_PATH = 8192  # characters; the kernel ends a path at 4096 bytes
 MAX_KIND = 63  # characters of a kind, and of a profile without its owner

@@ -14,11 +14,12 @@ from ses.lustre.mounts import mount_of
 from ses.lustre.parameters import Parameters
 from ses.lustre.statfs import ask_targets
 from ses.lustre.targets import FileSystem, gather
-from ses.output import console, line, print_json, table
+from ses.output import console, line, print_json, say, table
 from ses.slurm.description import turtle as nodes_turtle
 from ses.slurm.nodes import look as look_at_nodes
 from ses.union.branches import look
 from ses.union.branches import turtle as union_turtle
+from ses.union.unmounted import on_the_root
 from ses.whole_file import write_whole
 
 
@@ -83,7 +84,9 @@ def _discover_nodes(written: str | None, as_json: bool) -> None:
 
 def _discover_union(mount: Path, written: str | None, as_json: bool) -> None:
     found = look(mount)
-    if _write(written, union_turtle(found)):
+    for cause, step in on_the_root([one.directory for one in found.branches]):
+        say(f"Warning: {cause} {step}", err=True)
+    if _write(written, union_turtle(found) if written else ""):
         return
     if as_json:
         print_json(found.as_json())

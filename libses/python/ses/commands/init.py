@@ -85,7 +85,7 @@ def init(
         munge=munge,
     )
     _check(answers)
-    for cause, step in (one for system in answers.storage for one in system.hidden):
+    for cause, step in (one for system in answers.storage for one in system.warnings):
         say(f"Warning: {cause} {step}", err=True)
     for found in (one for system in answers.storage for one in check_undescribed(system.mount_point)):
         say(f"Warning: {found.detail} {found.mend}", err=True)

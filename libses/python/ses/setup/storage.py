@@ -18,6 +18,7 @@ from ses.lustre.targets import gather
 from ses.union.branches import look
 from ses.union.branches import turtle as union_turtle
 from ses.union.hidden import hidden
+from ses.union.unmounted import on_the_root
 
 _SITE = "https://w3id.org/qstorman/site"
 
@@ -36,7 +37,7 @@ class Target:
 class Storage:
     """One storage system: its description as Turtle, and the targets that show its elements.
 
-    ``hidden``: what keeps the monitor from seeing it, and what to do about each.
+    ``warnings``: what may be wrong with it, or keeps the monitor from seeing it, and what to do about each.
     """
 
     name: str
@@ -44,7 +45,7 @@ class Storage:
     elements: int
     turtle: str
     targets: tuple[Target, ...]
-    hidden: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[tuple[str, str], ...] = ()
 
 
 def storage_at(mount: Path, exporters: Sequence[str]) -> Storage:
@@ -60,13 +61,14 @@ def storage_at(mount: Path, exporters: Sequence[str]) -> Storage:
         return _lustre(mount, exporters)
     targets = _targets("node_exporter", exporters, union.name)
     seen = Target(union.name, "mergerfs", paths=(union.mount_point,))
+    branches = [one.directory for one in union.branches]
     return Storage(
         union.name,
         union.mount_point,
         len(union.branches),
         union_turtle(union) + _observed(f"{_SITE}/{union.name}/union", union.name, targets),
         targets or (seen,),
-        () if targets else tuple(hidden([union.mount_point, *(one.directory for one in union.branches)])),
+        (*on_the_root(branches), *(() if targets else hidden([union.mount_point, *branches]))),
     )
 
 

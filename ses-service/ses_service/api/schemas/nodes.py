@@ -212,30 +212,24 @@ class InBatchMade(Said):
 
 
 class ExcludedHere(Said):
-    """An element to which no file of the node can go, and why."""
+    """An element to which no file of the node, or of one user there, can go, and why."""
 
     element: ElementId
     why: Annotated[str, Field(max_length=1000)]
-
-
-class ExcludedForUser(ExcludedHere):
-    """An element to which no file of a user can go on the node, and why."""
-
-    user: Text
+    user: Text | None = None
 
 
 class TableWanted(Said):
     """A storage system that is mounted on the node, and what it has of its table: nothing, by default.
 
-    `excluded` are all its elements to which no file of the node can go, `excluded_for_users` those of some
-    users; without `excluded` both are as said before.
+    `excluded` are all its elements to which no file of the node, or of some users, can go; without it they
+    are as said before.
     """
 
     system: Text
     revision: Annotated[str, Field(max_length=128)] = ""
     version: Annotated[int, Field(ge=0, lt=2**53)] = 0
-    excluded: Annotated[list[ExcludedHere], Field(max_length=64)] | None = None
-    excluded_for_users: Annotated[list[ExcludedForUser], Field(default_factory=list, max_length=256)]
+    excluded: Annotated[list[ExcludedHere], Field(max_length=limits.MAX_ANNOUNCED_EXCLUDED)] | None = None
 
     def to_model(self) -> TableAsked:
         """Return it as the core knows it."""
@@ -354,10 +348,7 @@ class AnnouncementIn(Itemised, Said):
             refused=tuple((one.placement_id, one.detail) for one in self.refused if one.placement_id),
             stalled={one.thread: one.seconds for one in self.stalled},
             excluded={
-                table.system: (
-                    *(Exclusion(one.element, one.why) for one in table.excluded),
-                    *(Exclusion(one.element, one.why, one.user) for one in table.excluded_for_users),
-                )
+                table.system: tuple(Exclusion(one.element, one.why, one.user) for one in table.excluded)
                 for table in self.tables
                 if table.excluded is not None
             },

@@ -1,0 +1,57 @@
+"""Branches whose disk is not mounted: what lies there now is another file system, mostly that of the root."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from shlex import quote
+
+from ses_client.errors import SesError
+from ses_client.unions import parse_mounts
+
+_FSTAB, _MOUNTINFO = Path("/etc/fstab"), Path("/proc/self/mountinfo")
+_CODE = re.compile(rb"\\([0-3][0-7]{2})")  # a space, mostly
+
+
+def check_mounted(directories: Sequence[str]) -> None:
+    """Raise SesError where fstab has a mount point at or above a directory, and nothing is mounted there."""
+    mounted = {one.point for one in parse_mounts(_MOUNTINFO.read_bytes())}
+    for point in _mount_points():
+        below = [one for one in directories if Path(one).is_relative_to(point)]
+        if below and os.path.realpath(point) not in mounted:
+            raise SesError(
+                f"{point} is not mounted, though {_FSTAB} has it: {below[0]} is not the file system that it "
+                f"should be. Mount it (mount {quote(str(point))}) and look again."
+            )
+
+
+def on_the_root(directories: Sequence[str]) -> list[tuple[str, str]]:
+    """Return which of several directories are on the root's file system as others are not, and what to do."""
+    devices: dict[str, int] = {}
+    for one in directories:
+        with suppress(OSError):
+            devices[one] = Path(one).stat().st_dev
+    root = Path("/").stat().st_dev
+    found = [one for one, device in devices.items() if device == root]
+    if len(found) == len(devices):
+        return []
+    return [
+        (
+            f"{one} is on the file system of /, as not all branches are.",
+            "If it is to be a disk of its own, mount that first.",
+        )
+        for one in found
+    ]
+
+
+def _mount_points() -> list[Path]:
+    try:
+        lines = _FSTAB.read_bytes().splitlines()
+    except OSError:
+        return []
+    fields = [line.split() for line in lines if not line.lstrip().startswith(b"#")]
+    points = [one[1] for one in fields if len(one) > 2 and one[1].startswith(b"/") and one[1] != b"/"]
+    return [Path(os.fsdecode(_CODE.sub(lambda code: bytes([int(code[1], 8)]), one))) for one in points]
