@@ -9,7 +9,7 @@
 namespace ses::agent {
 namespace {
 
-constexpr std::chrono::seconds kStageAgain{30}; // after it failed
+constexpr std::chrono::seconds kStageAgain{30};                                  // after it failed
 constexpr size_t kMaxUnusable = SES_ANNOUNCED_EXCLUDED_MAX - SES_TABLE_ELEMENTS; // of a system
 
 } // namespace

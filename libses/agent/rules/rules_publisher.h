@@ -34,7 +34,7 @@ public:
 
 private:
   const std::string file_;
-  int id_ = -1; // of the segment
+  int id_ = -1;                // of the segment
   ses_rules *rules_ = nullptr; // null: none
 };
 

@@ -11,7 +11,7 @@
 #include "settings/settings.h"
 
 #define PAUSE_MS 1000u
-#define SUFFIX_SIZE 16u /* with its NUL */
+#define SUFFIX_SIZE 16u   /* with its NUL */
 #define MOST_ATTACHED 64u /* by one process: agents that came one after the other */
 
 /* What is looked for. */
@@ -78,7 +78,8 @@ static __attribute__((noinline)) void *map(const struct kind *kind, uint32_t use
   return at < 0 && at > -4096 ? NULL : (void *)at;
 }
 
-static __attribute__((noinline)) const void *find(const struct kind *kind, struct found *found, uint32_t user) {
+static __attribute__((noinline)) const void *find(const struct kind *kind, struct found *found,
+                                                  uint32_t user) {
   if (atomic_load_explicit(&found->attached, memory_order_relaxed) >= MOST_ATTACHED)
     return NULL;
   int id = -1;
