@@ -32,21 +32,22 @@ void Announcer::hold_back(std::vector<AnnouncementBacklog::Opening> &opened,
                           std::vector<AnnouncementBacklog::Ending> &ended) {
   std::set<uid_t> unknown;
   const auto waiting = [](auto &from, const auto &waits) {
-    return std::ranges::stable_partition(from, [&](const auto &one) { return !waits(one.uid); });
+    return std::stable_partition(from.begin(), from.end(),
+                                 [&](const auto &one) { return !waits(one.uid); });
   };
   const bool has_room = held_opened_.size() < kMostHeld;
   const auto openings =
       waiting(opened, [&](uid_t uid) { return has_room && !names_.name_of(uid); });
-  for (auto &opening : openings) {
+  std::for_each(openings, opened.end(), [this](auto &opening) {
     held_opened_.insert_or_assign(opening.file.placement_id, std::move(opening));
-  }
-  opened.erase(openings.begin(), openings.end());
+  });
+  opened.erase(openings, opened.end());
   for (const auto &[id, opening] : held_opened_) {
     unknown.insert(opening.uid);
   }
   const auto endings = waiting(ended, [&](uid_t uid) { return unknown.contains(uid); });
-  std::ranges::move(endings, std::back_inserter(held_ended_));
-  ended.erase(endings.begin(), endings.end());
+  std::move(endings, ended.end(), std::back_inserter(held_ended_));
+  ended.erase(endings, ended.end());
 }
 
 void Announcer::let_go_on() {
