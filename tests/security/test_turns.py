@@ -27,7 +27,7 @@ def _run(story: Coroutine[Any, Any, None]) -> None:
 
 def test_places_go_round_and_no_caller_has_more_than_its_share() -> None:
     async def story() -> None:
-        turns = Turns(3, 2, 100)
+        turns = Turns(3, 2, 100, lambda: 0.0)
         asked = [(who, _taken(turns, who)) for who in "aaaaabbc"]
 
         def served() -> str:
@@ -45,9 +45,62 @@ def test_places_go_round_and_no_caller_has_more_than_its_share() -> None:
     _run(story())
 
 
+def test_the_next_place_is_for_who_had_one_for_the_shortest_time_lately() -> None:
+    async def story() -> None:
+        now = [0.0]
+        turns = Turns(1, 1, 100, lambda: now[0])
+
+        def ends(who: str, seconds: float) -> None:
+            now[0] += seconds
+            turns.give_back(who)
+
+        heavy = [_taken(turns, "heavy") for _ in range(4)]
+        light = [_taken(turns, "light") for _ in range(2)]
+        third = _taken(turns, "third")
+        ends("heavy", 5)
+        assert light[0].done()
+        ends("light", 0.1)
+        assert third.done(), "has had none"
+        ends("third", 1)
+        assert light[1].done(), "though the others have waited for longer"
+        ends("light", 0.1)
+        assert heavy[1].done()
+        now[0] += 2000
+        turns.give_back("heavy")
+        assert heavy[2].done()
+        _taken(turns, "third")
+        ends("heavy", 0.001)
+        assert not heavy[3].done(), "what was long ago is forgotten, what was just now is not"
+
+    _run(story())
+
+
+def test_who_waits_for_most_makes_room_for_others() -> None:
+    async def story() -> None:
+        turns = Turns(1, 1, 100)
+        asked = {who: [_taken(turns, who) for _ in range(5)] for who in "ab"}
+        assert turns.count == 10
+        assert not turns.make_room("a", 10), "its own make no room for it"
+        assert turns.make_room("c", 10)
+        assert [turn.cancelled() for turn in asked["b"]] == [False] * 4 + [True]
+        others = [_taken(turns, "c")]
+        while turns.make_room("c", 10):
+            others.append(_taken(turns, "c"))
+        assert len(others) == 3, "as many as anybody has"
+        assert turns.count == 10
+        assert all(not turn.done() for turn in others)
+        for _ in range(10):
+            who = next(iter(turns._has))
+            turns.give_back(who)
+        assert turns.count == 0
+        assert all(turn.done() for turn in others)
+
+    _run(story())
+
+
 def test_of_one_caller_only_so_many_wait_and_who_leaves_makes_room() -> None:
     async def story() -> None:
-        turns = Turns(1, 1, 2)
+        turns = Turns(1, 1, 2, lambda: 0.0)
         first, second, third = (_taken(turns, "a") for _ in range(3))
         assert turns.take("a") is None
         other = _taken(turns, "b")
@@ -152,6 +205,26 @@ def test_others_are_answered_while_one_callers_requests_take_for_ever(attacks: i
         answers = await asyncio.gather(*asked)
         assert answers.count(200) == min(attacks, 2 + 48)
         assert answers.count(503) == attacks - answers.count(200)
+        server.threads.close()
+
+    _run(story())
+
+
+def test_two_callers_who_fill_all_places_keep_no_third_out() -> None:
+    async def story() -> None:
+        server = Server()
+        many = [
+            asyncio.create_task(server.ask("/slow", f"10.0.0.{number}"))
+            for _ in range(60)
+            for number in (1, 2)
+        ]
+        await _until(lambda: len(server.begun) == 4)
+        third = asyncio.create_task(server.ask("/files", "10.0.0.3"))
+        await asyncio.sleep(0)
+        server.go.set()
+        assert await third == 200
+        answers = await asyncio.gather(*many)
+        assert (answers.count(200), answers.count(503)) == (63, 57)
         server.threads.close()
 
     _run(story())

@@ -78,17 +78,19 @@ class Threads:
         body = await self.body(receive)
         if body is None:
             return
-        if body is TOO_MUCH or self.full:
+        if body is TOO_MUCH or not self.has_room(scope):
             await respond(send, OVERLOADED)
             return
         answer = await self.answer(scope, body, receive)
         if answer is not None:
             await respond(send, answer)
 
-    @property
-    def full(self) -> bool:
-        """Whether so many requests are inside that the next one would wait too long."""
-        return self._turns.count >= self._waiting
+    def has_room(self, scope: Scope) -> bool:
+        """Return whether not so many requests are inside that this one would wait too long.
+
+        Of a caller with more that wait one is refused for it.
+        """
+        return self._turns.make_room(self._caller(scope), self._waiting)
 
     async def body(self, receive: Receive) -> bytes | None:
         """Return the body, with one byte more than is allowed if it is larger; ``None``: they hung up.
@@ -123,6 +125,8 @@ class Threads:
         try:
             if not turn.done():
                 await _first_of(turn, gone)
+            if turn.cancelled():
+                return OVERLOADED
             if not turn.done():
                 return None
             deadline = Deadline(self._seconds)
@@ -142,7 +146,7 @@ class Threads:
             return OVERLOADED
         finally:
             gone.cancel()
-            if running is None:
+            if running is None and not turn.cancelled():
                 self._turns.leave(who, turn)
 
     def _ended(self, who: str, turn: asyncio.Future[None], done: asyncio.Future[Answer]) -> None:

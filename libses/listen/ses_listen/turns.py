@@ -1,24 +1,36 @@
-"""Who gets the next of a few places: callers in turn, so that none waits for all that another asks."""
+"""Who gets the next of a few places: who had them least lately, and waits not for all that another asks."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter, deque
+from collections.abc import Callable
+
+_HALF = 10.0  # seconds after which time with a place counts half
+_FORGOTTEN = 1e-3  # seconds
+_MAX_WORTH = 1024.0  # of a second, before all is counted anew
 
 
 class Turns:
     """``places`` for requests that are worked on; one caller has at most ``each`` of them.
 
-    Who waits does so in a queue of the caller, and the queues are served round robin.  Belongs to one event
-    loop.
+    Who waits does so in a queue of the caller.  The next place is for the caller who had one for the shortest
+    time lately, of equals for who waits longest: whoever asks for much waits, and not who asks for little.
+    Belongs to one event loop.
     """
 
-    def __init__(self, places: int, each: int, waiting: int) -> None:
+    def __init__(
+        self, places: int, each: int, waiting: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._free = places
         self._each = each
         self._waiting = waiting
         self._has: Counter[str] = Counter()
-        self._queues: dict[str, deque[asyncio.Future[None]]] = {}  # the next caller first
+        self._queues: dict[str, deque[asyncio.Future[None]]] = {}  # who came first first
+        self._used: dict[str, float] = {}  # seconds with a place, worth more the later
+        self._clock = clock
+        self._at = self._began = clock()  # counted until then; where a second is worth one
         self.count = 0
         """How many have a place, or wait for one."""
 
@@ -37,8 +49,25 @@ class Turns:
         self._serve()
         return turn
 
+    def make_room(self, who: str, most: int) -> bool:
+        """Return whether fewer than ``most`` have a place or wait; it may take one who waits.
+
+        The last one of the caller who has most waiting goes, if those are more than ``who`` would have; what
+        :meth:`take` returned for it is cancelled.
+        """
+        if self.count < most:
+            return True
+        longest = max(self._queues, key=lambda one: len(self._queues[one]), default=who)
+        if len(self._queues.get(longest, ())) <= len(self._queues.get(who, ())) + 1:
+            return False
+        last = self._queues[longest][-1]
+        self.leave(longest, last)
+        last.cancel()
+        return True
+
     def give_back(self, who: str) -> None:
         """Give a place to the next."""
+        self._charge()
         self._free += 1
         self._has[who] -= 1
         if not self._has[who]:
@@ -56,11 +85,24 @@ class Turns:
         if not self._queues[who]:
             del self._queues[who]
 
+    def _charge(self) -> None:
+        """Count the time since this was done last for those who have places."""
+        passed = max(0.0, self._clock() - self._at)
+        self._at += passed
+        worth = 2.0 ** ((self._at - self._began) / _HALF)
+        for who, places in self._has.items():
+            self._used[who] = self._used.get(who, 0.0) + places * passed * worth
+        if worth > _MAX_WORTH:
+            self._began = self._at
+            self._used = {who: now for who, used in self._used.items() if (now := used / worth) > _FORGOTTEN}
+
     def _serve(self) -> None:
         while self._free:
-            who = next((one for one in self._queues if self._has[one] < self._each), None)
+            waiting = (one for one in self._queues if self._has[one] < self._each)
+            who = min(waiting, key=lambda one: self._used.get(one, 0.0), default=None)
             if who is None:
                 return
+            self._charge()
             queue = self._queues.pop(who)
             queue.popleft().set_result(None)
             if queue:

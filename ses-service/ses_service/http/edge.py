@@ -99,7 +99,7 @@ class Edge:
 
             if self.answer(found, scope["headers"], scope.get("client"), body, began, take):
                 reply = await answered
-        if reply is None and self._flask.full and scope["path"].startswith("/v1/"):
+        if reply is None and scope["path"].startswith("/v1/") and not self._flask.has_room(scope):
             reply = self.refusal
             self._runtime.metrics.count("other", "unknown", reply.status, began)
         if reply is None:
