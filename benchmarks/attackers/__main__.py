@@ -305,7 +305,8 @@ class Known:
             asked = time.time()
             with suppress(SesError):
                 for one in client.placements(state="open", limit=1000):
-                    self.first[path] = min(asked, self.first.get(path := str(one.path), asked))
+                    path = str(one.path)
+                    self.first[path] = min(asked, self.first.get(path, asked))
             self.answers.append((asked, time.time() - asked))
 
 
@@ -319,7 +320,7 @@ def figures(files: list[Created], known: dict[str, float], since: float, to: flo
     """Return what became of the files created from one moment to another."""
     all_of_it = [one for one in files if since <= one.at < to]
     some = [one for one in all_of_it if one.writer < WRITERS]
-    delays = sorted(known[one.path] - one.at for one in some if one.path in known)
+    delays = sorted(max(0.0, known[one.path] - one.at) for one in some if one.path in known)
     return {
         "files": len(some),
         "create_us": microseconds(some),

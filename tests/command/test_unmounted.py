@@ -44,7 +44,23 @@ def test_nothing_is_described_before_the_disk_is_there(
         subprocess.run(["umount", "-l", point], check=True)
 
 
-def test_a_branch_on_the_root_among_disks_is_told(ses, union: tuple[Path, list[Path]]) -> None:
+def test_a_disk_below_a_mount_point_that_is_not_in_use_is_one(
+    ses, union: tuple[Path, list[Path]], fstab: Path, tmp_path: Path
+) -> None:
+    mount, branches = union
+    with fstab.open("a") as more:
+        more.write(f"UUID=3 {branches[1].parent} xfs noauto 0 0\nUUID=4 {branches[1]} xfs defaults 0 0\n")
+    for one in branches:
+        subprocess.run(["mount", "-t", "tmpfs", "none", one], check=True)
+    try:
+        done = ses("discover", "--mergerfs", str(mount), "--turtle", str(tmp_path / "found.ttl"))
+    finally:
+        for one in branches:
+            subprocess.run(["umount", "-l", one], check=True)
+    assert done.exit_code == 0, done.output
+
+
+def test_a_branch_on_the_root_among_disks_gets_a_warning(ses, union: tuple[Path, list[Path]]) -> None:
     mount, branches = union
     told = ses("discover", "--mergerfs", str(mount))
     assert "Warning" not in told.output, "all are"

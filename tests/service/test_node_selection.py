@@ -179,3 +179,9 @@ def test_hosts_of_two_domains_are_two() -> None:
     assert [one in known for one in asked] == [True, False, False, True, False, True, False]
     assert known.named("n3.c.org") == "n3"
     assert known.named("n1") == "n1"
+
+
+def test_agents_of_one_host_under_two_names_count_together(site: Any) -> None:
+    there = site.equal(2).see_all()
+    found = ranked(there, nodes_of(of("thin", "n1", link=300)), streams={"n1": 1, "n1.example.org": 2})
+    assert [one.open_files for one in found.candidates] == [3]

@@ -40,7 +40,7 @@ ses_rules *map(int fd) {
   return at == MAP_FAILED ? nullptr : static_cast<ses_rules *>(at);
 }
 
-// Whoever has mapped the file at PATH looks for another one.
+// Programs that have mapped the file at PATH look for another one.
 void remove_file(const std::string &path) {
   const UniqueFd fd(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status {};

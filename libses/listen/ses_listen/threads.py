@@ -90,7 +90,8 @@ class Threads:
 
         Of a caller with more that wait one is refused for it.
         """
-        return self._turns.make_room(self._caller(scope), self._waiting)
+        is_full = self._turns.count >= self._waiting
+        return not is_full or self._turns.make_room(self._caller(scope), self._waiting)
 
     async def body(self, receive: Receive) -> bytes | None:
         """Return the body, with one byte more than is allowed if it is larger; ``None``: they hung up.

@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 _HALF = 10.0  # seconds after which time with a place counts half
 _FORGOTTEN = 1e-3  # seconds
-_MAX_WORTH = 1024.0  # of a second, before all is counted anew
+_MAX_HALVES = 10.0  # before all is counted anew
 
 
 class Turns:
     """``places`` for requests that are worked on; one caller has at most ``each`` of them.
 
     Who waits does so in a queue of the caller.  The next place is for the caller who had one for the shortest
-    time lately, of equals for who waits longest: whoever asks for much waits, and not who asks for little.
+    time lately, of equals for who waits longest: who asks for much waits, and not who asks for little.
     Belongs to one event loop.
     """
 
@@ -50,7 +50,7 @@ class Turns:
         return turn
 
     def make_room(self, who: str, most: int) -> bool:
-        """Return whether fewer than ``most`` have a place or wait; it may take one who waits.
+        """Return whether fewer than ``most`` have a place or wait, now or since one who waited has gone.
 
         The last one of the caller who has most waiting goes, if those are more than ``who`` would have; what
         :meth:`take` returned for it is cancelled.
@@ -89,12 +89,13 @@ class Turns:
         """Count the time since this was done last for those who have places."""
         passed = max(0.0, self._clock() - self._at)
         self._at += passed
-        worth = 2.0 ** ((self._at - self._began) / _HALF)
+        halves = (self._at - self._began) / _HALF
+        if halves > _MAX_HALVES:
+            left = 0.5**halves
+            self._used = {who: now for who, used in self._used.items() if (now := used * left) > _FORGOTTEN}
+            self._began, halves = self._at, 0.0
         for who, places in self._has.items():
-            self._used[who] = self._used.get(who, 0.0) + places * passed * worth
-        if worth > _MAX_WORTH:
-            self._began = self._at
-            self._used = {who: now for who, used in self._used.items() if (now := used / worth) > _FORGOTTEN}
+            self._used[who] = self._used.get(who, 0.0) + places * passed * 2.0**halves
 
     def _serve(self) -> None:
         while self._free:

@@ -12,7 +12,7 @@
 
 #define PAUSE_MS 1000u
 #define SUFFIX_SIZE 16u   /* with its NUL */
-#define MOST_ATTACHED 64u /* by one process: agents that came one after the other */
+#define MAX_ATTACHED 64u /* by one process: agents that came one after the other */
 
 /* What is looked for. */
 struct kind {
@@ -80,7 +80,7 @@ static __attribute__((noinline)) void *map(const struct kind *kind, uint32_t use
 
 static __attribute__((noinline)) const void *find(const struct kind *kind, struct found *found,
                                                   uint32_t user) {
-  if (atomic_load_explicit(&found->attached, memory_order_relaxed) >= MOST_ATTACHED)
+  if (atomic_load_explicit(&found->attached, memory_order_relaxed) >= MAX_ATTACHED)
     return NULL;
   int id = -1;
   uint32_t maker = 0;

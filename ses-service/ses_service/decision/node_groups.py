@@ -101,7 +101,7 @@ class NodeGroups:
         )
         self.streams = np.zeros(len(fleet.names), dtype=np.int64)
         at = np.fromiter(map(fleet.index.get, streams, repeat(-1)), np.int64, len(streams))
-        self.streams[at[at >= 0]] = np.fromiter(streams.values(), np.int64, len(at))[at >= 0]
+        np.add.at(self.streams, at[at >= 0], np.fromiter(streams.values(), np.int64, len(at))[at >= 0])
         self.uplink_streams = np.zeros(len(fleet.uplinks))
         uplink = fleet.uplink[fleet.of_class]
         if len(fleet.uplinks):

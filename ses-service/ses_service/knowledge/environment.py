@@ -49,7 +49,7 @@ def read_environment(store: SparqlReader, revision: str) -> Environment:
         member_groups=tuple((row["group"], row["vo"]) for row in groups if "group" in row),
         node_access=ByHost((of_classes | {node: frozenset(names) for node, names in access.items()}).items()),
         node_classes=classes,
-        calibrations=read_node_calibrations(store),
+        calibrations=ByHost(read_node_calibrations(store).items()),
         revision=revision,
     )
 

@@ -270,10 +270,3 @@ class Environment:
     organisations: frozenset[str] = frozenset()
     node_classes: tuple[NodeClass, ...] = ()
     calibrations: Mapping[str, NodeCalibration] = field(default_factory=dict)
-
-    def calibration(self, node: str) -> NodeCalibration | None:
-        """Return the latest calibration of a node, with or without its domain; ``None``: it has none."""
-        host = node.partition(".")[0]
-        known = [one for name, one in self.calibrations.items() if name.partition(".")[0] == host]
-        exact = [one for one in known if one.node == node]
-        return max(exact or known, key=lambda one: one.at, default=None)

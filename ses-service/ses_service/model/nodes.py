@@ -14,7 +14,7 @@ _D = TypeVar("_D")
 
 
 class ByHost(dict[str, _V]):
-    """Values by the names of hosts, found by ``get`` and ``in`` with and without a host's domain.
+    """Values by the names of hosts, found with and without a host's domain.
 
     A machine may call itself ``n1.example.org`` where the site writes ``n1``, or the other way round.  Two
     names with a domain, and hosts of two domains, are no others than they say.
@@ -38,6 +38,9 @@ class ByHost(dict[str, _V]):
     def get(self, name: str, default: _D | None = None) -> _V | _D | None:  # type: ignore[override]
         """Return the value of a host; ``default``: it is not known."""
         return super().get(self.named(name), default)
+
+    def __getitem__(self, name: str) -> _V:
+        return super().__getitem__(self.named(name))
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(self.named(str(name)))

@@ -129,7 +129,9 @@ class NodeAccess:
         heard = {named(one.name) for one in self._ledger.nodes if one.incarnation}
         stalled = {named(one.name): replace(one) for one in self._ledger.nodes if one.stalled}
         excluding = {named(one.name): replace(one) for one in self._ledger.nodes if one.exclusions}
-        streams = {named(name): count for name, count in self.streams().items()}
+        streams: Counter[str] = Counter()
+        for name, count in self.streams().items():
+            streams[named(name)] += count
         return [
             ClassNow(
                 one,

@@ -17,13 +17,14 @@ _CODE = re.compile(rb"\\([0-3][0-7]{2})")  # a space, mostly
 
 
 def check_mounted(directories: Sequence[str]) -> None:
-    """Raise SesError where fstab has a mount point at or above a directory, and nothing is mounted there."""
-    mounted = {one.point for one in parse_mounts(_MOUNTINFO.read_bytes())}
-    for point in _mount_points():
-        below = [one for one in directories if Path(one).is_relative_to(point)]
-        if below and os.path.realpath(point) not in mounted:
+    """Raise SesError where a directory is on another mount than fstab has for it, further up."""
+    mounted = [Path(one.point) for one in parse_mounts(_MOUNTINFO.read_bytes())]
+    wanted = [*map(Path.resolve, _mount_points())]
+    for one in directories:
+        point, here = (_nearest(points, Path(one).resolve()) for points in (wanted, mounted))
+        if len(point.parts) > len(here.parts):
             raise SesError(
-                f"{point} is not mounted, though {_FSTAB} has it: {below[0]} is not the file system that it "
+                f"{point} is not mounted, though {_FSTAB} has it: {one} is not the file system that it "
                 f"should be. Mount it (mount {quote(str(point))}) and look again."
             )
 
@@ -45,6 +46,12 @@ def on_the_root(directories: Sequence[str]) -> list[tuple[str, str]]:
         )
         for one in found
     ]
+
+
+def _nearest(points: Sequence[Path], path: Path) -> Path:
+    """Return the last of some mount points on the way to a path."""
+    above = (one for one in points if path.is_relative_to(one))
+    return max(above, key=lambda one: len(one.parts), default=Path("/"))
 
 
 def _mount_points() -> list[Path]:

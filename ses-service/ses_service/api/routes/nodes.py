@@ -86,7 +86,7 @@ def calibration(node: str) -> Response:
 
     The latest calibration that the knowledge base has of it.
     """
-    found = runtime().state.environment.calibration(node)
+    found = runtime().state.environment.calibrations.get(node)
     if found is None:
         raise NotFoundProblem(f"Node {node} was not calibrated.")
     return render.answer(render_nodes.calibration(found))
