@@ -9,7 +9,7 @@ import pytest
 from ses_service.api.render import excluded
 from ses_service.ledger.exclusions import Exclusion
 from ses_service.model.entities import Level
-from ses_service.model.nodes import NodeCalibration, NodeClass
+from ses_service.model.nodes import ByHost, NodeCalibration, NodeClass
 from ses_service.security.tokens import Principal, Role
 
 ROUTE = "/v1/nodes/n1/announcements"
@@ -259,7 +259,7 @@ def test_a_node_that_falls_silent_is_listed_until_it_is_heard_again(service: Any
 
 def test_what_a_node_was_measured_to_give_is_told(service: Any) -> None:
     measured = NodeCalibration("n1", 1.5e9, "copies", 64, 8e9, None, 1.25e9)
-    service.knowledge.site = replace(service.knowledge.site, calibrations={"n1": measured})
+    service.knowledge.site = replace(service.knowledge.site, calibrations=ByHost({"n1": measured}.items()))
     service.knowledge.changes += 1
     service.refresh()
     assert service.get("/v1/nodes/n1.example.org/calibration").get_json() == {
