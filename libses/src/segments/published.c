@@ -11,7 +11,7 @@
 #include "settings/settings.h"
 
 #define PAUSE_MS 1000u
-#define SUFFIX_SIZE 16u   /* with its NUL */
+#define SUFFIX_SIZE 16u  /* with its NUL */
 #define MAX_ATTACHED 64u /* by one process: agents that came one after the other */
 
 /* What is looked for. */
