@@ -363,35 +363,68 @@ def test_report_about_another_device_does_not_count(
     assert service.opened(placement) == []
 
 
-def test_without_room_in_inotify_files_are_looked_at_instead(
-    binary: Path, service: ServiceDouble, directory: Path, tmp_path: Path
-) -> None:
-    """In a user namespace of its own, where the limit is 0 and the story below is played."""
+@contextmanager
+def without_room_in_inotify(binary: Path, tmp_path: Path, service: ServiceDouble, path: Path,
+                            then: str) -> Iterator[subprocess.Popen[str]]:  # fmt: skip
+    """A process with an agent of its own, which watches nothing: it creates `path` and does `then`, as above.
+
+    In a user namespace, where the limit is 0 until `then` sets another one with `room()`.
+    """
     script = (
-        "import os, pathlib, subprocess, sys, time\n"
+        "import os, pathlib, sys\n"
         f"sys.path[:0] = {[str(HERE), str(HERE.parent)]!r}\n"
-        "pathlib.Path('/proc/sys/user/max_inotify_watches').write_text('0')\n"
         "from running_agent import Agent\n"
+        "def room(most):\n"
+        "    pathlib.Path('/proc/sys/user/max_inotify_watches').write_text(str(most))\n"
+        "def wait():\n    assert sys.stdin.readline()\n"
+        "room(0)\n"
         f"agent = Agent(pathlib.Path({str(binary)!r}), pathlib.Path({str(tmp_path)!r}), {service.url!r})\n"
         "try:\n"
         "    agent.wait_for('service found')\n"
-        f"    path = pathlib.Path({str(directory)!r}) / 'file'\n"
+        f"    path = pathlib.Path({str(path)!r})\n"
         "    conversation = agent.ask(path.parent.stat().st_dev)\n"
         "    fd = conversation.create(path)\n"
         "    agent.wait_for('inotify has no room')\n"
-        "    os.write(fd, b'1234567')\n"
+        "    print(conversation.answer.placement, flush=True)\n"
+        f"    {then}\n"
         "    os.close(fd)\n"
         "    agent.wait_for(f'placement {conversation.answer.placement} of uid 0 ended: closed')\n"
-        "    print(conversation.answer.placement)\n"
         "finally:\n"
         "    assert agent.stop() == 0\n"
     )
-    command = ["unshare", "--user", "--map-root-user", sys.executable, "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    if "unshare failed" in done.stderr:
-        pytest.skip(f"no user namespaces here: {done.stderr.strip()}")
-    assert done.returncode == 0, done.stderr
-    assert service.ended(done.stdout.strip()) == [{"reason": "closed", "bytes_written": 7}]
+    apart = ["unshare", "--user", "--map-root-user"]
+    if subprocess.run([*apart, "true"], check=False).returncode != 0:
+        pytest.skip("no user namespaces here")
+    command = [*apart, sys.executable, "-c", script]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:  # fmt: skip
+        try:
+            yield process
+            _, errors = process.communicate(timeout=PATIENCE)
+        finally:
+            process.terminate()
+    assert process.returncode == 0, errors
+
+
+def test_without_room_in_inotify_files_are_looked_at_instead(
+    binary: Path, service: ServiceDouble, directory: Path, tmp_path: Path
+) -> None:
+    path = directory / "file"
+    with without_room_in_inotify(binary, tmp_path, service, path, "os.write(fd, b'1234567')") as process:
+        placement = placement_of(process)
+    assert service.ended(placement) == [{"reason": "closed", "bytes_written": 7}]
+
+
+def test_with_room_in_inotify_again_files_are_followed_as_others(
+    binary: Path, service: ServiceDouble, directory: Path, tmp_path: Path
+) -> None:
+    then = "room(1000); os.truncate(path, 64 << 20); wait()"
+    with without_room_in_inotify(binary, tmp_path, service, directory / "file", then) as process:
+        placement = placement_of(process)
+        wait_until(lambda: service.bytes_of(placement) == 64 << 20, "the service hears of the size")
+        wait_until(lambda: service.is_idle(placement), "the service hears that it is idle")
+        go_on(process)
+    assert service.ended(placement) == [{"reason": "closed", "bytes_written": 64 << 20}]
 
 
 @pytest.mark.root

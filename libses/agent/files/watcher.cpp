@@ -321,11 +321,17 @@ void Watcher::watch_begun() {
     Watched &watched = files_.at(id);
     const auto error = failed.find(id);
     if (error == failed.end()) {
+      if (std::exchange(watched.polled, false)) {
+        polled_.erase(id);
+        unchecked_.insert(id); // as in begin()
+      }
       idle_.add(id, handle, Clock::now());
       follow(watched.file);
       continue;
     }
-    watched.polled = true;
+    if (std::exchange(watched.polled, true)) {
+      continue;
+    }
     polled_.insert(id);
     if (error->second != ENOSPC && error->second != ENOMEM) { // mostly removed meanwhile
       spdlog::debug("placement {} is looked at twice a second: {}", format_id(id),

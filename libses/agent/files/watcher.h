@@ -100,7 +100,7 @@ public:
 private:
   struct Watched {
     PlacedFile file;
-    bool polled = false;   // looked at twice a second: no close event may come
+    bool polled = false;   // looked at twice a second, until it can be watched
     bool orphaned = false; // its process is gone, somebody else has it open
     bool told = false;     // of a close, since the last look
   };

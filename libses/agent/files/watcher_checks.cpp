@@ -107,6 +107,13 @@ void Watcher::look_around() {
   }
   check(std::set<uint64_t>(closed_before_));
   check(std::set<uint64_t>(polled_));
+  for (const uint64_t id : polled_) { // there was no room, or a file system did not answer in time
+    const PlacedFile &file = files_.at(id).file;
+    if (file.handle && processes_.at(file.pid).pidfd) {
+      begun_.push_back({id, file.handle.get()});
+    }
+  }
+  watch_begun();
   check_orphans(std::set<uint64_t>(orphans_), EndReason::kExited);
 }
 
