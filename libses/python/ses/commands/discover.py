@@ -19,7 +19,7 @@ from ses.slurm.description import turtle as nodes_turtle
 from ses.slurm.nodes import look as look_at_nodes
 from ses.union.branches import look
 from ses.union.branches import turtle as union_turtle
-from ses.union.unmounted import on_the_root
+from ses.union.unmounted import check_mounted, on_the_root
 from ses.whole_file import write_whole
 
 
@@ -84,8 +84,11 @@ def _discover_nodes(written: str | None, as_json: bool) -> None:
 
 def _discover_union(mount: Path, written: str | None, as_json: bool) -> None:
     found = look(mount)
-    for cause, step in on_the_root([one.directory for one in found.branches]):
+    branches = [one.directory for one in found.branches]
+    for cause, step in on_the_root(branches):
         say(f"Warning: {cause} {step}", err=True)
+    if written:
+        check_mounted(branches)
     if _write(written, union_turtle(found) if written else ""):
         return
     if as_json:

@@ -18,7 +18,7 @@ from ses.lustre.targets import gather
 from ses.union.branches import look
 from ses.union.branches import turtle as union_turtle
 from ses.union.hidden import hidden
-from ses.union.unmounted import on_the_root
+from ses.union.unmounted import check_mounted, on_the_root
 
 _SITE = "https://w3id.org/qstorman/site"
 
@@ -52,8 +52,8 @@ def storage_at(mount: Path, exporters: Sequence[str]) -> Storage:
     """Look at what is mounted at a directory: a mergerfs union or Lustre.
 
     ``exporters`` are the addresses of those that see its elements.  Without any, the monitor looks at the
-    branches of a union itself, on this machine.  Raises NotFoundError when it is neither, and UsageError for
-    Lustre without exporters.
+    branches of a union itself, on this machine.  Raises NotFoundError when it is neither, UsageError for
+    Lustre without exporters, and SesError where the disk of a branch is not mounted.
     """
     try:
         union = look(mount)
@@ -62,6 +62,7 @@ def storage_at(mount: Path, exporters: Sequence[str]) -> Storage:
     targets = _targets("node_exporter", exporters, union.name)
     seen = Target(union.name, "mergerfs", paths=(union.mount_point,))
     branches = [one.directory for one in union.branches]
+    check_mounted(branches)
     return Storage(
         union.name,
         union.mount_point,
