@@ -157,6 +157,7 @@ def test_the_keyboard_is_enough(full_site, served, open_window) -> None:
     window = open_window()
     page = window.page
     page.goto(f"{served}/sign-in")
+    expect(page.get_by_label("User name")).to_be_focused()  # not at once, on a busy machine
     page.keyboard.type("alice")
     page.keyboard.press("Tab")
     page.keyboard.type(PASSWORD)
