@@ -21,6 +21,7 @@ from ses.api import StoragePolicy
 from ses.quantities import requirement
 from ses_client.answers.vocabulary import Kind as ClientKind
 from ses_client.errors import UsageError
+from ses_client.names import is_set_name
 from ses_service.api.problems import InvalidProblem
 from ses_service.api.routes.requirements import _check_name
 from ses_service.api.schemas import requests
@@ -33,7 +34,6 @@ from ses_service.model import limits
 from ses_service.model.entities import Level
 from ses_webface.files.forms import FilesForm
 from ses_webface.requirements.forms import field_of, form_for
-from ses_webface.requirements.services import is_name
 
 ROOT = Path(__file__).parents[2]
 LIBSES = ROOT / "libses"
@@ -212,7 +212,7 @@ def test_the_name_of_an_application_is_taken_at_every_door_or_at_none(
             "effective": _is_valid(requests.EffectiveQuery, {"user": "alice", "application": name}),
             "set": _is_set(Level.APPLICATION, f"alice:{name}"),
             "turtle": _has_set("application", f"alice:{name}"),
-            "portal": is_name("application", f"alice:{name}"),
+            "portal": is_set_name("application", f"alice:{name}"),
         }
         assert found == dict.fromkeys(found, is_taken), name
 
@@ -246,15 +246,12 @@ def test_a_name_is_taken_at_every_door_or_at_none(name: str, is_taken: bool, lim
     """
     wrong = {one.node for one in validate(described, "limits") if one.severity == "error"}
     assert len(wrong) == (0 if is_taken else 3), wrong
-    found = {
-        "subject": _is_valid(requests.SubjectIn, {"user": name, "vo": name}),
-        "portal": is_name("user", name) and is_name("vo", name),
-    }
+    found = {"subject": _is_valid(requests.SubjectIn, {"user": name, "vo": name})}
     if "\n" not in name:
         found["jobs"] = "user" in limits_probe([f"@ {name}"])[0].split()
-    if set(name) <= {"x"}:
-        found["account"] = _is_valid(AccountIn, {"user": name, "vo": name})
     if name.isalpha():
+        found["account"] = _is_valid(AccountIn, {"user": name, "vo": name})
+        found["portal"] = is_set_name("user", name) and is_set_name("vo", name)
         found["set"] = _is_set(Level.USER, name)
         found["sets"] = _is_set(Level.VO, name)
         found["filter"] = _filters("user", name)

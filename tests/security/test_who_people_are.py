@@ -8,11 +8,13 @@ from urllib.parse import quote
 import pytest
 from flask.testing import FlaskClient
 from rdflib import Literal
-from ses_client.names import USER, user_of
+from ses_client.names import USER, VO, user_of
 from ses_service.api.app import create_app
 from ses_service.knowledge.checks.validation import validate
 from ses_service.process.runtime import ServiceConfig
+from ses_webface.accounts.forms import PersonForm
 from ses_webface.accounts.services import AccountError, check_name
+from werkzeug.datastructures import MultiDict
 
 PEOPLE = [
     "alice", "CORP\\alice", "12345678", "alice+x", "älice", "svc$",
@@ -22,6 +24,12 @@ NOBODY = [
     "-rf", "a:b", "a/b", " a", "a ", "a  b", "a\nb", "a\n", "a\tb", "a\x00b", "a$b", "a;b", "a*", "'a'", "%a",
     "a\u202eb", "a b",
 ]  # fmt: skip
+
+ORGANISATIONS = [
+    "materials", "CORP\\Domain Users", "domain users", "R&D (physics)", "ou=physics,dc=example", "a:b",
+    "Größe", "users@example.org", "123", "a" * 256,
+]  # fmt: skip
+NONE = ["-rf", "a/b", " a", "a ", "a  b", "a\nb", "a\x00b", "a;b", "a*", "'a'", "%a", "a\u202eb", "a" * 257]
 
 
 def _by_http(client: FlaskClient, path: str) -> bool:
@@ -57,6 +65,36 @@ def test_a_name_is_a_users_in_every_part_or_in_none(client: FlaskClient, name: s
     if name == "%a":  # the VO "a"
         ways["profile"] = False
     assert ways == dict.fromkeys(ways, name in PEOPLE)
+
+
+def _is_told(client: FlaskClient, user: str, vo: str) -> bool:
+    body = {"accounts": [{"user": "somebody", "vo": "materials"}, {"user": user, "vo": vo}]}
+    told = client.put("/v1/members/accounts", json=body).get_json()
+    assert told["accounts"] + told["refused"] == 2
+    return told["accounts"] == 2  # type: ignore[no-any-return]
+
+
+def _is_typed(client: FlaskClient, vo: str) -> bool:
+    with client.application.test_request_context(method="POST"):
+        form = PersonForm(MultiDict({"name": "alice", "vo": vo}), meta={"csrf": False})
+        return form.validate()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("name", [*ORGANISATIONS, *NONE])
+def test_a_name_is_an_organisations_in_every_part_or_in_none(client: FlaskClient, name: str) -> None:
+    ways = {
+        "rule": bool(VO.fullmatch(name)),
+        "set": _by_http(client, f"vo/{quote(name, safe='')}"),
+        "profile": _by_http(client, f"profile/{quote(f'%{name}', safe='')}:own"),
+        "told by a portal": _is_told(client, "alice", name),
+        "typed in a portal": _is_typed(client, name),
+    }
+    assert ways == dict.fromkeys(ways, name in ORGANISATIONS)
+
+
+@pytest.mark.parametrize("name", [*PEOPLE, *NOBODY])
+def test_a_portal_tells_of_whoever_can_have_an_account(client: FlaskClient, name: str) -> None:
+    assert _is_told(client, name, "materials") == (name in PEOPLE)
 
 
 @pytest.mark.parametrize("name", PEOPLE)

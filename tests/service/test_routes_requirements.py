@@ -145,7 +145,7 @@ def test_names_people_use_are_accepted(service: Service, path: str) -> None:
         "application/alice:",
         "application/alice:%20x",
         "application/alice:x%00",
-        "vo/a%20b",
+        "vo/a%20%20b",
         "vo/%0A",
         "site/other",
     ],

@@ -12,7 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
-from ses_service.decision.resolve import SITE_NAME, SetIndex, next_change
+from ses_client.names import SITE_NAME
+
+from ses_service.decision.resolve import SetIndex, next_change
 from ses_service.model.entities import Level, RequirementSet
 
 MAX_USERS = 20_000

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ses_client.names import SITE_NAME
+
 from ses_service.model.entities import (
     Kind,
     Level,
@@ -25,7 +27,6 @@ from ses_service.model.entities import (
 from ses_service.model.kinds import in_order
 from ses_service.model.limits import MAX_REQUIREMENTS
 
-SITE_NAME = "default"
 EXPLICIT_NAME = "request"
 
 SetIndex: TypeAlias = Mapping[tuple[Level, str], RequirementSet]

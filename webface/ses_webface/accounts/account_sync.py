@@ -6,7 +6,6 @@ that was restored or replaced would otherwise not know.  A service that is away 
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from collections.abc import Callable
 import structlog
 from ses_client.client import ServiceClient
 from ses_client.errors import SesError
-from ses_client.limits import MAX_NAME
+from ses_client.names import VO
 from sqlalchemy.exc import SQLAlchemyError
 
 from ses_webface.accounts.revocations import RevocationService
@@ -24,7 +23,6 @@ _log = structlog.get_logger("ses_webface")
 
 _PAUSE = 30.0
 _AGAIN = 300.0
-_VO = re.compile(rf"[A-Za-z0-9_.@+:=-]{{1,{MAX_NAME}}}")
 
 
 class AccountSync:
@@ -55,7 +53,7 @@ class AccountSync:
             self._revocations.end_unseen()
             self._revocations.settle()
             homes = {one.name: one.vo for one in self._accounts.everybody() if one.vo}
-            told = {name: vo for name, vo in homes.items() if _VO.fullmatch(vo)}
+            told = {name: vo for name, vo in homes.items() if VO.fullmatch(vo)}
             if told == self._told and self._ticks() - self._told_at < _AGAIN:
                 return
             self._selection.tell_accounts(told)

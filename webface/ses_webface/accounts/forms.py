@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]
-from ses_client.limits import MAX_NAME
+from ses_client.names import VO, VO_FORM
 from wtforms import (  # type: ignore[import-untyped]
     Form,
     HiddenField,
@@ -18,6 +18,7 @@ from wtforms.validators import (  # type: ignore[import-untyped]
     InputRequired,
     Length,
     NumberRange,
+    Optional,
     Regexp,
     ValidationError,
 )
@@ -87,8 +88,8 @@ class PersonForm(FlaskForm):  # type: ignore[misc]
     vo = StringField(
         "Virtual organisation",
         [
-            Length(max=MAX_NAME),
-            Regexp(r"[A-Za-z0-9_.@+:=-]*\Z", message="Use letters, digits and . _ @ + : = - only."),
+            Optional(),
+            Regexp(rf"{VO.pattern}\Z", message=f"Use {VO_FORM}."),
         ],
     )
     role = SelectField("Role", choices=[SelectChoice(*one) for one in ROLES], default="")

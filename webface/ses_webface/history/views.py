@@ -7,11 +7,12 @@ from flask import Blueprint, abort, flash, redirect, render_template, request, u
 from ses_client.answers.changes import set_named_by, subject_of_set
 from ses_client.answers.requirements import LEVELS
 from ses_client.errors import ConflictError, RefusedError, SesError
+from ses_client.names import is_set_name
 from werkzeug.wrappers import Response
 
 from ses_webface.history import services, wording
 from ses_webface.portal import person, service
-from ses_webface.requirements.services import is_name, may_read
+from ses_webface.requirements.services import may_read
 
 blueprint = Blueprint("history", __name__, url_prefix="/history")
 log = structlog.get_logger(__name__)
@@ -24,7 +25,7 @@ _BEYOND = 2**53  # the service takes no larger number
 def overview() -> Page:
     """List changes, the latest first; of one requirement set when it is named."""
     level, _, name = (request.args.get("set") or "").partition("/")
-    if level and (level not in LEVELS or not is_name(level, name)):
+    if level and (level not in LEVELS or not is_set_name(level, name)):
         abort(404)
     if level and not may_read(service(), person(), level, name):
         abort(403)

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
-from ses_client.answers.requirements import LEVELS, Requirement, RequirementSet, Subject
+from ses_client.answers.requirements import Requirement, RequirementSet, Subject
 from ses_client.answers.selections import Candidate, Prediction, Selection
 from ses_client.answers.vocabulary import Vocabulary
 from ses_client.client import ServiceClient
 from ses_client.errors import ConflictError
-from ses_client.limits import MAX_APPLICATION, MAX_NAME
 
 from ses_webface.accounts.people import Person
 from ses_webface.moments import applies, to_field
@@ -67,19 +66,6 @@ class Resolution:
 
     subject: Subject
     explanations: tuple[Explanation, ...]
-
-
-def is_name(level: str, name: str) -> bool:
-    """Tell whether a level can have a set of this name."""
-    printable = name.isprintable() and name == name.strip() and "/" not in name
-    if level == "application":
-        user, _, application = name.partition(":")
-        fits = 0 < len(user) <= MAX_NAME and printable and 0 < len(application.encode()) <= MAX_APPLICATION
-        return fits and ":" not in application
-    if level == "site":
-        return name == "default"
-    fits = printable and 0 < len(name) <= MAX_NAME
-    return level in LEVELS and fits and (level == "vo" or ":" not in name)
 
 
 def may_edit(person: Person, level: str, name: str) -> bool:

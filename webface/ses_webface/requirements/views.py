@@ -11,6 +11,7 @@ from ses_client.answers.requirements import LEVELS, Requirement, RequirementSet,
 from ses_client.answers.vocabulary import Expansion, Profile
 from ses_client.errors import ConflictError, RefusedError, SesError
 from ses_client.limits import MAX_APPLICATION
+from ses_client.names import USER_FORM, VO_FORM, is_set_name
 from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response
 
@@ -28,14 +29,14 @@ blueprint = Blueprint("requirements", __name__, url_prefix="/requirements")
 log = structlog.get_logger(__name__)
 Page = str | tuple[str, int] | Response
 
-_NO_NAME = f"Write a name of at most {MAX_APPLICATION} bytes without a slash or a colon, for example dd."
+_NO_PROGRAM = f"Write a name of at most {MAX_APPLICATION} bytes without a slash, for example dd."
 
 
 @blueprint.get("")
 def overview() -> Page:
     """Show every set that applies and what they add up to."""
     application = (request.args.get("application") or "").strip() or None
-    if application and not services.is_name("application", f"{person().name}:{application}"):
+    if application and not is_set_name("application", f"{person().name}:{application}"):
         application = None
     found = services.overview(service(), person(), application)
     return render_template("requirements/overview.html", overview=found)
@@ -50,10 +51,10 @@ def applied() -> Page:
     if user != who.name and not who.is_admin:
         abort(403)
     subject, fault = Subject(user, application), ""
-    if not services.is_name("user", user):
-        fault = f"“{user[:100]}” is no name of a user. {_NO_NAME}"
-    elif application and not services.is_name("application", f"{user}:{application}"):
-        fault = f"“{application[:100]}” is no name of a program. {_NO_NAME}"
+    if not is_set_name("user", user):
+        fault = f"“{user[:100]}” is no name of a user ({USER_FORM})."
+    elif application and not is_set_name("application", f"{user}:{application}"):
+        fault = f"“{application[:100]}” is no name of a program. {_NO_PROGRAM}"
     found = (
         services.Resolution(subject, ()) if fault else services.resolution(service(), subject, vocabulary())
     )
@@ -67,11 +68,9 @@ def open_set() -> Page:
     level = request.args.get("level", "application")
     typed = (request.args.get("name") or "").strip()
     name = f"{person().name}:{typed}" if level == "application" else typed
-    if level not in ("application", "vo") or not services.is_name(level, name):
-        flash(
-            f"“{typed[:100]}” is no name of a {'program' if level == 'application' else 'VO'}. {_NO_NAME}",
-            "error",
-        )
+    if level not in ("application", "vo") or not is_set_name(level, name):
+        wrong = f"program. {_NO_PROGRAM}" if level == "application" else f"VO ({VO_FORM})."
+        flash(f"“{typed[:100]}” is no name of a {wrong}", "error")
         return redirect(url_for("requirements.overview"), 303)
     return redirect(url_for("requirements.edit", level=level, name=name), 303)
 
@@ -103,8 +102,8 @@ def copy(level: str, name: str) -> Page:
     typed = (request.args.get("to") or "").strip()
     to = f"{person().name}:{typed}"
     _require_name(level, name)
-    if not services.is_name("application", to):
-        flash(f"“{typed[:100]}” is no name of a program. {_NO_NAME}", "error")
+    if not is_set_name("application", to):
+        flash(f"“{typed[:100]}” is no name of a program. {_NO_PROGRAM}", "error")
         return redirect(url_for("requirements.edit", level=level, name=name), 303)
     return redirect(url_for("requirements.edit", level="application", name=to, copied=f"{level}/{name}"), 303)
 
@@ -160,14 +159,14 @@ def preview(level: str, name: str) -> Page:
 
 
 def _require_name(level: str, name: str) -> None:
-    if level not in LEVELS or not services.is_name(level, name):
+    if level not in LEVELS or not is_set_name(level, name):
         abort(404)
 
 
 def _to_copy(level: str, name: str) -> RequirementSet | None:
     """Return the set the form is to be filled in from; None where none is named, or one nobody may see."""
     from_level, _, from_name = request.args.get("copied", "").partition("/")
-    if from_level not in LEVELS or not services.is_name(from_level, from_name):
+    if from_level not in LEVELS or not is_set_name(from_level, from_name):
         return None
     if not services.may_edit(person(), level, name) or not _may_read(from_level, from_name):
         return None

@@ -11,6 +11,7 @@ import re
 
 from apiflask import APIBlueprint
 from flask import Response, request
+from ses_client.names import SET_FORMS, is_set_name
 
 from ses_service.api import render
 from ses_service.api.authentication import allow, caller
@@ -31,11 +32,10 @@ from ses_service.api.schemas.requests import (
     RequirementSetIn,
     RequirementsQuery,
 )
-from ses_service.decision.resolve import SITE_NAME, ordered, passed_over, resolve, sets_for_user
+from ses_service.decision.resolve import ordered, passed_over, resolve, sets_for_user
 from ses_service.knowledge import InvalidDescriptionError
 from ses_service.knowledge.profiles import owner_of
 from ses_service.members.homes import home_of
-from ses_service.model import names
 from ses_service.model.entities import Level, MeasuredRun, RequirementSet, Subject, with_home_vo
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import Principal, Role
@@ -43,7 +43,6 @@ from ses_service.security.tokens import Principal, Role
 blueprint = APIBlueprint("requirements", __name__, tag="requirements")
 
 _ETAG = re.compile(r'(?:W/)?"(\d{1,18})"')
-_APPLICATION = re.compile(r"(?! )[^\x00-\x1f\x7f/]+(?<! )")
 
 
 @blueprint.get("/v1/requirements")
@@ -167,25 +166,8 @@ def _level(text: str) -> Level:
 
 
 def _check_name(level: Level, name: str) -> None:
-    match level:
-        case Level.APPLICATION:
-            person, colon, application = name.partition(":")
-            fits = bool(colon and names.USER.fullmatch(person) and _APPLICATION.fullmatch(application))
-            form = "USER:APPLICATION"
-        case Level.USER:
-            fits, form = bool(names.USER.fullmatch(name)), "a user's name"
-        case Level.VO:
-            fits, form = bool(names.VO.fullmatch(name)), "the name of a virtual organisation"
-        case Level.PROFILE:
-            owner, own = owner_of(level, name), name.rpartition(":")[2]
-            owned = names.VO.fullmatch(owner[1:]) if owner.startswith("%") else names.USER.fullmatch(owner)
-            fits = bool((owned or own == name) and names.PROFILE.fullmatch(own))
-            form = "NAME, USER:NAME or %VO:NAME, where NAME is of small letters, digits and '-'"
-        case _:
-            fits, form = name == SITE_NAME, f"{SITE_NAME!r}, the only set of the site"
-    long = names.too_long(level, name)
-    if long or not fits:
-        message = long or f"at level {level} the name must be {form}"
+    if not is_set_name(level, name):
+        message = f"at level {level} the name must be {SET_FORMS[level]}"
         raise InvalidProblem([{"location": "path.name", "message": message}])
 
 

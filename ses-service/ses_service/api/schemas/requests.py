@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from ses_client.names import is_application
 
 from ses_service.api.schemas.kinds import (
     bounds_by_kind,
@@ -32,7 +33,6 @@ from ses_service.model.limits import (
     MAX_STRIPE_COUNT,
     MAX_WEIGHT,
 )
-from ses_service.model.names import is_application
 
 
 def _is_moment(text: str) -> str:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from rdflib import RDF, BNode, Graph, URIRef
 from rdflib.term import Node
+from ses_client.names import is_application
 
 from ses_service.knowledge.hostlist import MAX_NODES, HostlistError, expanded
 from ses_service.knowledge.terms import ODRL, QSM, QUDT
 from ses_service.knowledge.vocabulary import vocabulary
-from ses_service.model.limits import MAX_BOUND
-from ses_service.model.names import too_long
+from ses_service.model.limits import MAX_APPLICATION, MAX_BOUND, MAX_NAME
 
 _MAX_HINTS = 20  # unknown terms: a near one takes a millisecond to find
 _MAX_SHARING = 5  # named
@@ -88,7 +88,7 @@ def _shared_names(description: Graph) -> Iterator[Fault]:
 
 def _long_names(description: Graph) -> Iterator[Fault]:
     for owner, name in description.subject_objects(QSM.subject):
-        if fault := too_long(str(description.value(owner, QSM.level)), str(name)):
+        if fault := _too_long(str(description.value(owner, QSM.level)), str(name)):
             yield Fault(owner, fault, QSM.subject, name)
 
 
@@ -197,3 +197,13 @@ def short(term: Node | None) -> str:
     """Return the last part of an IRI, or the text of a literal."""
     text = str(term)
     return text.rsplit("#", 1)[-1].rsplit("/", 1)[-1] if isinstance(term, URIRef) else text
+
+
+def _too_long(level: str, name: str) -> str | None:
+    """Say what is longer than it may be in the name of a set of requirements; None: nothing."""
+    owner, _, application = name.partition(":") if level == "application" else (name, "", "")
+    if level == "profile":
+        owner = name.rpartition(":")[0].removeprefix("%")
+    if not is_application(application):
+        return f"the name of the application is longer than {MAX_APPLICATION} bytes of UTF-8"
+    return f"a name in it is longer than {MAX_NAME} characters" if len(owner) > MAX_NAME else None
