@@ -41,7 +41,7 @@ VALUES = {
     "what": "set",
 }
 NAMES = {"storage": "b0", "profiles": "w:simulate", "people": "w", "requirements": "default"}
-LAST = "/people/<name>/remove"
+LAST = ("/people/<name>/remove", "/sign-in")  # ends the accounts; has wrong passwords, after which all wait
 WITHOUT = ("static", "accounts.sign_out")  # a file; ends the session, and reads nothing
 ABSENT = ("/sign-in/oidc", "/sign-in/oidc/back", "/people/<name>/identity")  # there is no provider here
 FIELD = re.compile(r'<(?:input|select|textarea|button)\b[^>]*\bname="([\w.-]+)"')
@@ -101,7 +101,7 @@ def _rules(app: Flask) -> Iterator[tuple[str, str, str, str]]:
     """Yield each pattern with a method, an address of it, and the page that its form is on."""
     key = app.extensions["ses_webface"].links.for_account("u1")
     rules = [one for one in app.url_map.iter_rules() if one.endpoint not in WITHOUT]
-    rules.sort(key=lambda one: one.rule == LAST)
+    rules.sort(key=lambda one: LAST.index(one.rule) if one.rule in LAST else -1)
     with app.test_request_context():
         adapter = app.url_map.bind("localhost")
         for rule in rules:

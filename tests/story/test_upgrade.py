@@ -20,7 +20,7 @@ from storm_site import PATIENCE, created, held, hold, running_site, wait_until
 pytestmark = [pytest.mark.root, pytest.mark.long, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).resolve().parents[2]
-EARLIER = "b19ef2d2e45a4751a5b883b80cf2aedcb7f83d34"
+EARLIER = "d19471a90bd118049aaedff5e5d40c01098bcd67"
 FILES = 100  # of each program between two upgrades
 # Slower than a storm: what an agent cannot tell yet is bounded, and beyond that bound files are not placed.
 STEADY = """
