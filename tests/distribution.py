@@ -12,7 +12,7 @@ TESTS = Path(__file__).parent
 
 #: Files that take longest, longest first: begun last, one would keep a single worker busy at the end.
 LONG = (
-    *("agent/test_fuzz.py", "demo/test_demo.py", "portal/test_in_a_browser.py"),
+    *("demo/test_demo.py", "portal/test_in_a_browser.py"),
     *("knowledge/test_exchange.py", "security/test_what_is_known_of_the_site_is_not_lost_silently.py"),
     *("story/test_site_page.py", "portal/test_knowledge_story.py"),
     *("portal/test_newcomers_and_developers.py", "knowledge/test_kill.py", "experiment/test_collision.py"),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from agent_sources import build
+from agent_sources import link
 from claims_program import Claims
 from patience import wait_until
 from running_agent import Agent
@@ -89,14 +89,7 @@ def test_file_that_is_read_again_is_a_stream_meanwhile(
 def told(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What is told of files by what happened to them since they were closed."""
     place = tmp_path_factory.mktemp("closed")
-    sources = (
-        "files/closed_files",
-        "processes/file_events",
-        "node/may_hang",
-        "processes/proc_files",
-        "table/writing_out",
-    )
-    program = build(place / "closed_files", "closed_files.cpp", sources)
+    program = link(place / "closed_files", "closed_files.cpp")
     said = subprocess.run([program, place], capture_output=True, text=True, check=True, timeout=60)
     return said.stdout.splitlines()
 

@@ -10,13 +10,12 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
-from agent_sources import build
+from agent_sources import link
 from patience import PATIENCE
 from running_agent import record_job
 
 UID = 1000
 OTHER = 1001
-SOURCES = ("processes/identity", "processes/jobs", "node/may_hang", "processes/proc_files", "protocol/wire")
 SESSION = "/user.slice/user-1000.slice/user@1000.service/app.slice"
 SCOPE = "/system.slice/slurmstepd.scope"
 
@@ -26,7 +25,7 @@ Jobs = Callable[..., str]
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Jobs:
     """Run the probe; what it prints."""
-    program = build(tmp_path_factory.mktemp("jobs") / "jobs", "jobs.cpp", SOURCES)
+    program = link(tmp_path_factory.mktemp("jobs") / "jobs", "jobs.cpp")
 
     def run(*arguments: object, groups: str | bytes = "", **environment: str) -> str:
         text = groups.encode() if isinstance(groups, str) else groups

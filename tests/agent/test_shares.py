@@ -19,7 +19,7 @@ from service_double import ServiceDouble
 @pytest.fixture(scope="module")
 def backlog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("backlog") / "backlog_shares"
-    return link(program, Path(__file__).parent / "probes/backlog_shares.cpp")
+    return link(program, "backlog_shares.cpp")
 
 
 @pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine

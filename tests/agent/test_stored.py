@@ -69,7 +69,7 @@ def test_numbers_of_announcements_grow(
 @pytest.fixture(scope="module")
 def backlog_bound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("backlog") / "backlog_bound"
-    return link(program, Path(__file__).parent / "probes/backlog_bound.cpp")
+    return link(program, "backlog_bound.cpp")
 
 
 @pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine

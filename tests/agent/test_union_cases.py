@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_sources import build
+from agent_sources import link
 from ses_client.unions import is_another, parse_branches
 
 CASES: dict[str, list[dict[str, Any]]] = tomllib.loads(
     Path(__file__).with_name("union_cases.toml").read_text("utf-8")
 )
-SOURCES = ("node/mountinfo", "systems/file_system", "systems/union_reading")
 
 
 @pytest.fixture(scope="module")
 def agents(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("probe") / "unions", "unions.cpp", SOURCES)
+    return link(tmp_path_factory.mktemp("probe") / "unions", "unions.cpp")
 
 
 def asked(program: Path, cases: list[tuple[str, str]], *words: str) -> list[str]:

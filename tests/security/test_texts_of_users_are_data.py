@@ -51,7 +51,7 @@ from smed_monitor.quotas.page import page as quota_page
 
 sys.path.append(str(Path(__file__).parents[1] / "agent"))
 
-from agent_sources import build
+from agent_sources import link
 
 ROOT = Path(__file__).parents[2]
 VALUES = [
@@ -300,7 +300,7 @@ def test_a_command_to_paste_is_one_command(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     probe = Path(__file__).parent / "probes/shown.cpp"
-    return build(tmp_path_factory.mktemp("shown") / "shown", probe, ["node/log", "node/mountinfo"])
+    return link(tmp_path_factory.mktemp("shown") / "shown", probe)
 
 
 def test_an_event_of_the_agent_is_one_line_and_steers_no_terminal(shown: Path) -> None:

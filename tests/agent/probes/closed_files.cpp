@@ -13,9 +13,6 @@
 
 using namespace ses::agent;
 
-// The table has one row here.
-std::optional<unsigned> TableFacts::row_of(const std::string &) const { return 0; }
-
 namespace {
 
 constexpr double kRate = 1e6, kBytes = 10e6;
