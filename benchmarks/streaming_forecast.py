@@ -43,7 +43,7 @@ from ses_benchmarks.processes import unwind_when_ended
 
 MB = 1e6
 DISKS, LINKS, CORES, LOOPS = (10, 30, 90), (8, 25, 100), (0.1, 0.3, 0.8), (1, 12, 60)
-BLOCK, FILE_BLOCKS, MEASURED_BLOCKS, LEAST_BLOCKS = 65536, 4096, 512, 128
+BLOCK, FILE_BLOCKS, MEASURED_BLOCKS, MIN_BLOCKS = 65536, 4096, 512, 128
 WAYS = ("cached", "direct", "written")
 PERIOD_US = 20_000
 OWN, PEER = "198.18.18.1", "198.18.18.2"
@@ -207,7 +207,7 @@ def try_cell(shaped: Shaped, cell: Cell, seconds: float, runs: int) -> Found:
     """Forecast a cell, run the program in it, and with each resource halved."""
     processor = _processor_seconds(shaped, cell, runs)
     rate = BLOCK / _forecast(cell, 1, processor).seconds
-    blocks = min(FILE_BLOCKS, max(LEAST_BLOCKS, int(seconds * rate / BLOCK))) // 16 * 16
+    blocks = min(FILE_BLOCKS, max(MIN_BLOCKS, int(seconds * rate / BLOCK))) // 16 * 16
     took = _seconds(shaped, cell, blocks, runs)
     halved = {
         Resource.DISK: replace(cell, disk=cell.disk / 2),

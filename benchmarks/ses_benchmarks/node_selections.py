@@ -19,7 +19,7 @@ from ses_benchmarks.summary import Measurement, summarise
 
 COUNTS = (1, 64)
 _CLASSES, _LINKS = 10, 4
-_MOST_OPEN = 8  # files of a node
+_MAX_OPEN = 8  # files of a node
 
 
 def classes(nodes: int) -> list[NodeFacts]:
@@ -47,14 +47,14 @@ def open_files(served: Served, nodes: int, elements: int) -> None:
                     "user": "bench",
                     "path": f"/srv/bench/{node}-{number}",
                     "device": 7,
-                    "inode": str(_MOST_OPEN * node + number),
+                    "inode": str(_MAX_OPEN * node + number),
                     "restore": {
                         "element": f"bench/e{(node + number) % elements}",
                         "booked_at": time.time(),
                         "decided_by": "program",
                     },
                 }
-                for number in range(1 + node // 3 % _MOST_OPEN)
+                for number in range(1 + node // 3 % _MAX_OPEN)
             ]
             said = {"incarnation": "a" * 16, "opened": files, "ended": []}
             path = f"/v1/nodes/n{node:05}/announcements"

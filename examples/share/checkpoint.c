@@ -27,7 +27,7 @@
 #define KEPT 32u
 #define WORDS 128 /* of a state: 1 KiB */
 #define AGE_SECONDS 0.05
-#define MOST_PROCESSES 64
+#define MAX_PROCESSES 64
 #define WORK_NS 20000
 
 struct line {
@@ -149,7 +149,7 @@ static void work(void) {
 }
 
 static void run(ses_share *share, unsigned process, double failing, const ses_share_kind *kind) {
-  ses_share_item *states[MOST_PROCESSES], *shared = item_of(share, "line", 0, kind);
+  ses_share_item *states[MAX_PROCESSES], *shared = item_of(share, "line", 0, kind);
   uint64_t *took = calloc(steps, sizeof *took), state[WORDS], known = 0;
   uint64_t versions[KEPT] = {0}; /* of the last checkpoint of each step that can be gone back to */
   struct account account = {0};
@@ -238,8 +238,8 @@ int main(int argc, char **argv) {
   static const double probabilities[] = {0, 0.005, 0.01, 0.02, 0.05};
   processes = argc == 3 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
   steps = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
-  if (processes == 0 || processes > MOST_PROCESSES || steps == 0) {
-    fprintf(stderr, "usage: checkpoint PROCESSES STEPS (at most %d processes)\n", MOST_PROCESSES);
+  if (processes == 0 || processes > MAX_PROCESSES || steps == 0) {
+    fprintf(stderr, "usage: checkpoint PROCESSES STEPS (at most %d processes)\n", MAX_PROCESSES);
     return 2;
   }
   ses_share_kind strict = {.bytes = sizeof(struct line), .model = SES_SHARE_STRICT};

@@ -21,7 +21,7 @@
 #include <ses/share.h>
 
 #define BLOCK 250 /* records */
-#define MOST_BLOCKS 4000u
+#define MAX_BLOCKS 4000u
 
 struct record {
   uint64_t key;
@@ -175,8 +175,8 @@ int main(int argc, char **argv) {
   int ends[2];
   ses_share *share;
   char name[SES_SHARE_NAME_MAX];
-  if (blocks == 0 || blocks > MOST_BLOCKS || queries == 0) {
-    fprintf(stderr, "usage: select RECORDS QUERIES (at most %u records)\n", MOST_BLOCKS * BLOCK);
+  if (blocks == 0 || blocks > MAX_BLOCKS || queries == 0) {
+    fprintf(stderr, "usage: select RECORDS QUERIES (at most %u records)\n", MAX_BLOCKS * BLOCK);
     return 2;
   }
   snprintf(name, sizeof name, "select-%d", getpid());

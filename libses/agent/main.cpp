@@ -53,9 +53,9 @@ namespace {
 constexpr int kCannotStart = 1;
 constexpr int kWrongUse = 2;
 constexpr int kNiceness = -10;
-constexpr size_t kMostWatched = 65536;
+constexpr size_t kMaxWatched = 65536;
 constexpr rlim_t kDescriptors = 262144;
-constexpr size_t kMostConnections = 2048;
+constexpr size_t kMaxConnections = 2048;
 constexpr int kKeptMemory = 2 << 20;
 constexpr std::chrono::milliseconds kLastClaims{1000};
 constexpr std::chrono::seconds kLastReports{3};
@@ -183,7 +183,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   unions.start();
   Announcer announcer({services, token, trust, options.node, health, exchange, saved});
   Watcher watcher(announcer, writing_out, options.jobs_dir,
-                  std::min<size_t>(descriptors / 3, kMostWatched),
+                  std::min<size_t>(descriptors / 3, kMaxWatched),
                   static_cast<int>(std::min<size_t>(descriptors - descriptors / 8, INT_MAX)));
   Readers readers(
       {[&systems] { return devices_of(systems); },
@@ -213,7 +213,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   ClaimsKeeper claims({table, systems, health, announcer, exchange, finder, stager, doorbell,
                        survey, options.core >= 0 && !options.sleep});
   SocketServer server({listener->descriptor(), stop_signals,
-                       std::min<size_t>(descriptors / 4, kMostConnections), options.answer_limit,
+                       std::min<size_t>(descriptors / 4, kMaxConnections), options.answer_limit,
                        options.asks_per_second, options.lustre_form, systems, lustre, health,
                        announcer, exchange, watcher, finder, stager, doorbell, table, claims});
   table.apply_saved(saved.tables(), Clock::now());

@@ -16,12 +16,12 @@
 
 #define LINE_MAX_BYTES 1024
 #define NUMBER_MAX 80 /* bytes of a requirement or number as text */
-#define MOST_ARGUMENTS 24
+#define MAX_ARGUMENTS 24
 
 _Static_assert(sizeof(ses_node) == 384, "the size of a node is part of the ABI");
 
 struct command {
-  char *arguments[MOST_ARGUMENTS];
+  char *arguments[MAX_ARGUMENTS];
   size_t count;
   char texts[SES_REQUIREMENTS_MAX + 3][NUMBER_MAX];
   size_t used;

@@ -52,7 +52,7 @@ struct claimed {
 
 /* So many servers with claims are remembered; where there are more, or the query knows, each row
  * looks for its own. */
-#define MOST_CLAIMED 6u
+#define MAX_CLAIMED 6u
 
 /* What is the same for every row, found once per query. */
 struct asked {
@@ -69,8 +69,8 @@ struct asked {
                            tight, as it is below */
   double room_fraction; /* this part of the element's size, where no file like it is known */
   uint32_t count;
-  uint32_t claimed_count; /* more than MOST_CLAIMED: there is no room for all */
-  struct claimed claimed[MOST_CLAIMED];
+  uint32_t claimed_count; /* more than MAX_CLAIMED: there is no room for all */
+  struct claimed claimed[MAX_CLAIMED];
   struct part parts[SES_REQUIREMENTS_MAX];
 };
 
@@ -145,7 +145,7 @@ static void ask(const struct ses_core_query *query, struct asked *asked) {
 
 /* Into ASKED the claims by server. */
 static void find_claimed(const struct ses_core_query *query, struct asked *asked) {
-  asked->claimed_count = query->server_claims ? MOST_CLAIMED + 1 : 0;
+  asked->claimed_count = query->server_claims ? MAX_CLAIMED + 1 : 0;
   if (!query->claims || query->server_claims)
     return;
   for (size_t row = 0; row < query->count; row++) {
@@ -155,8 +155,8 @@ static void find_claimed(const struct ses_core_query *query, struct asked *asked
     uint32_t place = 0;
     while (place < asked->claimed_count && asked->claimed[place].server != server)
       place++;
-    if (place == MOST_CLAIMED) {
-      asked->claimed_count = MOST_CLAIMED + 1;
+    if (place == MAX_CLAIMED) {
+      asked->claimed_count = MAX_CLAIMED + 1;
       return;
     }
     if (place == asked->claimed_count)
@@ -169,7 +169,7 @@ static inline double server_claims(const struct ses_core_query *query, const str
                                    size_t row) {
   if (!query->claims || !is_number(query->elements[row].server_rate))
     return 0.0;
-  if (asked->claimed_count > MOST_CLAIMED)
+  if (asked->claimed_count > MAX_CLAIMED)
     return server_claims_of(query, row);
   for (uint32_t place = 0; place < asked->claimed_count; place++)
     if (asked->claimed[place].server == query->elements[row].server)

@@ -7,7 +7,7 @@
 #include "share.h"
 
 /* So many steps behind the best, or more, or not known. */
-#define MOST_STEPS 1000000.0
+#define MAX_STEPS 1000000.0
 /* More than distance and harm are. */
 #define NO_DISTANCE 2000.0F
 /* What lies exactly at the end of a step is in it, whatever rounding did. */
@@ -64,7 +64,7 @@ static double width_of(double width) { return width > 0 ? width : 1e-6; }
  * last. */
 static inline uint64_t class_of(double behind, double steps) {
   double step = behind * steps;
-  return step < MOST_STEPS ? (uint32_t)(int32_t)larger(step, 0.0) : (uint32_t)MOST_STEPS;
+  return step < MAX_STEPS ? (uint32_t)(int32_t)larger(step, 0.0) : (uint32_t)MAX_STEPS;
 }
 
 static inline uint64_t distance_class(const struct best *best,
@@ -154,7 +154,7 @@ static inline uint64_t classes_of(const struct ses_core_query *query, const stru
 static inline uint64_t speed_of(const struct best *best, const struct ses_core_verdict *verdict,
                                 const struct ses_core_element *element) {
   return verdict->plenty ? class_of(element->write_rate / best->slowest - 1.0, best->speed_steps)
-                         : (uint64_t)MOST_STEPS;
+                         : (uint64_t)MAX_STEPS;
 }
 
 static inline double ours_of(const struct ses_core_query *query,

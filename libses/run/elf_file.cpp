@@ -9,13 +9,13 @@
 namespace ses::run {
 namespace {
 
-constexpr size_t kMostBytes = 1 << 20; // of one table, string or note segment
-constexpr size_t kMostHeaders = 512;
+constexpr size_t kMaxBytes = 1 << 20; // of one table, string or note segment
+constexpr size_t kMaxHeaders = 512;
 constexpr uint32_t kGoBuildId = 4; // type of the note that Go's linker writes under the name "Go"
 
 // LENGTH bytes at OFFSET; fewer when the file ends there.
 std::string read_at(int fd, uint64_t offset, uint64_t length) {
-  std::string bytes(std::min<uint64_t>(length, kMostBytes), '\0');
+  std::string bytes(std::min<uint64_t>(length, kMaxBytes), '\0');
   const ssize_t got = pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
   bytes.resize(got > 0 ? static_cast<size_t>(got) : 0);
   return bytes;
@@ -131,7 +131,7 @@ std::optional<ElfFile> read_elf(int fd) {
     return file;
   }
   if (start.size() < sizeof header || header.e_phentsize != sizeof(Elf64_Phdr) ||
-      header.e_phnum > kMostHeaders) {
+      header.e_phnum > kMaxHeaders) {
     return std::nullopt;
   }
   const auto segments =

@@ -16,7 +16,7 @@
 namespace ses::run {
 namespace {
 
-constexpr size_t kMostInterpreters = 5; // the kernel follows no more
+constexpr size_t kMaxInterpreters = 5; // the kernel follows no more
 
 std::string base_name(const std::string &path) { return path.substr(path.rfind('/') + 1); }
 
@@ -119,7 +119,7 @@ Target inspect(const std::string &name) {
   }
   target.path = found.path;
   std::string path = found.path;
-  while (target.interpreters.size() <= kMostInterpreters) {
+  while (target.interpreters.size() <= kMaxInterpreters) {
     const std::string next = follow(target, path);
     if (next.empty()) {
       return target;

@@ -26,7 +26,7 @@
 #define KEYS 256u
 #define PERMISSIONS 0777u
 #define MAKING_TRIES 5000 /* of a millisecond, while another process fills in the head */
-#define LOOKS_MOST 1000   /* at a key whose segments go as soon as they are looked at */
+#define LOOKS_MAX 1000    /* at a key whose segments go as soon as they are looked at */
 #define DEFAULT_BYTES (1u << 20)
 #define DEFAULT_ITEMS 256u
 #define PAGE 4096u
@@ -208,7 +208,7 @@ static bool is_absent(int status) {
 /* ID is the segment of KEY, negative where there is none.  One that went while it was looked at may
  * have left its key to the region. */
 static int look_for(const struct place *place, key_t key, int *id, struct ses_share *share) {
-  for (int tries = LOOKS_MOST;; tries--) {
+  for (int tries = LOOKS_MAX;; tries--) {
     *id = ses_segment_find(key);
     int one = *id < 0                            ? -*id
               : is_of_another(*id, place->owner) ? ENOENT

@@ -18,7 +18,7 @@
 #define TRIES 64               /* of a get, before it looks at the clock */
 #define LOOK_NS 50000000ull    /* how long a sleep lasts at most */
 #define SHORTEST_NAP_NS 20000u /* of who may only read, and cannot be woken */
-#define LONGEST_NAP_NS 2000000u
+#define MAX_NAP_NS 2000000u
 
 /* Has a call waited for others long enough?  *DEADLINE is 0 at first. */
 static bool is_too_late(const struct ses_share_item *item, uint64_t *deadline) {
@@ -34,7 +34,7 @@ static uint64_t deadline_of(const struct ses_share_item *item) {
 
 static void nap(uint64_t *ns) {
   nanosleep(&(struct timespec){.tv_nsec = (long)*ns}, NULL);
-  *ns = *ns * 2 < LONGEST_NAP_NS ? *ns * 2 : LONGEST_NAP_NS;
+  *ns = *ns * 2 < MAX_NAP_NS ? *ns * 2 : MAX_NAP_NS;
 }
 
 /* ---------------------------------------------------------------------- slots */

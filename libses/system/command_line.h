@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define SES_WRONG_USE 2
-#define SES_OPTIONS_MOST 16
+#define SES_OPTIONS_MAX 16
 
 /* One of `text`, `number` and `flag` says where its value goes. */
 struct ses_option {
@@ -42,9 +42,9 @@ static inline bool ses_option_number(const struct ses_option *option, const char
 static inline int ses_command_line(const char *program, const char *version, const char *help,
                                    const struct ses_option *options, int argc, char **argv) {
   enum { HELP = 1000, VERSION };
-  struct option known[SES_OPTIONS_MOST + 3] = {0};
+  struct option known[SES_OPTIONS_MAX + 3] = {0};
   int count = 0;
-  for (; count < SES_OPTIONS_MOST && options[count].name; count++)
+  for (; count < SES_OPTIONS_MAX && options[count].name; count++)
     known[count] = (struct option){options[count].name, !options[count].flag, NULL, count};
   known[count] = (struct option){"help", no_argument, NULL, HELP};
   known[count + 1] = (struct option){"version", no_argument, NULL, VERSION};

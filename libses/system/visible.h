@@ -27,8 +27,8 @@ inline Utf8Character first_character(std::string_view text) {
     }
     code = code << 6 | (next & 0x3f);
   }
-  constexpr unsigned kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool is_one = lead >= 0xc2 && lead <= 0xf4 && code >= kLeast[size] && code <= 0x10ffff &&
+  constexpr unsigned kMinCode[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool is_one = lead >= 0xc2 && lead <= 0xf4 && code >= kMinCode[size] && code <= 0x10ffff &&
                       (code < 0xd800 || code > 0xdfff);
   return is_one ? Utf8Character{size, code} : Utf8Character{0, 0};
 }

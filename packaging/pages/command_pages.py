@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from programs import Command, Option, Program
 
 MADE = "<!-- Made by `make pages` from what programs say of themselves: change it there. -->\n\n"
-_MOST_LINES = 250
+_MAX_LINES = 250
 _STATUSES = """\
 | exit status | of | it says |
 |---|---|---|
@@ -81,7 +81,7 @@ def _program(program: Program) -> dict[str, str]:
     if shared:
         head += f"Options of most commands:\n\n{_table(shared)}\n"
     whole = MADE + head + _sections(program.commands, shared)
-    if len(whole.splitlines()) <= _MOST_LINES:
+    if len(whole.splitlines()) <= _MAX_LINES:
         return {f"commands/{program.name}.md": whole}
     pages = {}
     links = ""
@@ -92,7 +92,7 @@ def _program(program: Program) -> dict[str, str]:
         pages[f"commands/{page}"] = f"{MADE}# {name}\n\n{_text(says)}\n\n{common}{_sections(within, shared)}"
         links += f"| [`{name}`]({page}) | {marked(Command(name, '', says, ()).summary)} |\n"
     own = [one for one in program.commands if one.name.count(" ") == 1]
-    while len((whole := _own_page(head, links, own, shared)).splitlines()) > _MOST_LINES:
+    while len((whole := _own_page(head, links, own, shared)).splitlines()) > _MAX_LINES:
         longest = max(own, key=lambda one: len(_sections([one], shared).splitlines()))
         own.remove(longest)
         page = longest.name.replace(" ", "-") + ".md"

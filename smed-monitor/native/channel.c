@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LEAST_KEY 16
-#define MOST_KEY 256
+#define MIN_KEY 16
+#define MAX_KEY 256
 #define GONE_MS 3000 /* what a node has not received by then, it never will */
 #define IDENTITY "smed"
 #define SUITE "TLS_AES_128_GCM_SHA256" /* the hash that such keys are bound to */
@@ -21,7 +21,7 @@ struct smed_channel {
   SSL *tls;
 };
 
-static unsigned char key[MOST_KEY + 1];
+static unsigned char key[MAX_KEY + 1];
 static size_t key_bytes;
 
 bool smed_channel_key(const char *program, const char *file) {
@@ -43,7 +43,7 @@ bool smed_channel_key(const char *program, const char *file) {
   close(opened);
   while (length > 0 && (key[length - 1] == '\n' || key[length - 1] == '\r'))
     length--;
-  if (wrong == NULL && (length < LEAST_KEY || length > MOST_KEY))
+  if (wrong == NULL && (length < MIN_KEY || length > MAX_KEY))
     wrong = "does not hold a key of 16 to 256 bytes";
   if (wrong != NULL) {
     fprintf(stderr, "%s: %s %s\n", program, file, wrong);

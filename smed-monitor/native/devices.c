@@ -9,19 +9,19 @@
 #include <unistd.h>
 
 #define SECTOR 512u
-#define MOST_LINES 1024u
+#define MAX_LINES 1024u
 
 static struct device {
   const char *name; /* in diskstats; NULL: it is read from its stat file */
   size_t name_length;
   uint32_t line; /* where it was last */
   int file;
-} devices[SMED_TABLE_MOST];
+} devices[SMED_TABLE_MAX];
 static uint32_t count;
 
 static int diskstats = -1;
-static char text[MOST_LINES * 128];
-static const char *lines[MOST_LINES]; /* the names in them, and what follows */
+static char text[MAX_LINES * 128];
+static const char *lines[MAX_LINES]; /* the names in them, and what follows */
 static uint32_t line_count;
 
 /* The numbers of a stat file (Documentation/block/stat.rst); false when there are fewer than 11. */
@@ -65,7 +65,7 @@ static bool read_lines(void) {
   while ((more = pread(diskstats, text + length, sizeof(text) - 1 - length, (off_t)length)) > 0)
     length += (size_t)more;
   text[length] = '\0';
-  for (const char *at = text; *at != '\0' && line_count < MOST_LINES;) {
+  for (const char *at = text; *at != '\0' && line_count < MAX_LINES;) {
     const char *end = strchr(at, '\n');
 
     at += strspn(at, " 0123456789"); /* major and minor; a name may begin with a digit, see below */
@@ -74,7 +74,7 @@ static bool read_lines(void) {
       break;
     at = end + 1;
   }
-  return length < sizeof(text) - 1 && line_count < MOST_LINES;
+  return length < sizeof(text) - 1 && line_count < MAX_LINES;
 }
 
 static bool is_at(const struct device *device, uint32_t line) {

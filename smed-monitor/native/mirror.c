@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #define PROGRAM "smed-mirror"
-#define MOST 256 /* samplers */
+#define MAX_SAMPLERS 256 /* samplers */
 #define CONNECT_MS 2000u
 #define ANSWER_MS 1000u
 #define LOST_NS 2000000000ull /* a reading that takes longer will not come */
@@ -129,7 +129,7 @@ static bool greet(struct sampler *sampler, struct smed_offer *offer, const char 
   if (!smed_channel_send(sampler->channel, &hello, sizeof(hello), soon) ||
       !smed_channel_receive(sampler->channel, offer, sizeof(*offer), soon) ||
       memcmp(&offer->hello, &hello, sizeof(hello)) != 0 || offer->count == 0 ||
-      offer->count > SMED_TABLE_MOST || offer->bytes != smed_table_bytes(offer->count))
+      offer->count > SMED_TABLE_MAX || offer->bytes != smed_table_bytes(offer->count))
     return false;
   offer->window.provider[sizeof(offer->window.provider) - 1] = '\0';
   *why = "its table cannot be kept here";
@@ -321,7 +321,7 @@ static int read_options(int argc, char **argv) {
       {.name = "directory", .text = &options.directory},
       {.name = "key-file", .text = &options.key_file},
       {.name = "period-ms", .number = &options.period_ms, .least = 1, .most = 1000},
-      {.name = "core", .number = &options.core, .most = SMED_MOST_CORES},
+      {.name = "core", .number = &options.core, .most = SMED_MAX_CORES},
       {.name = "one-sided", .flag = &options.one_sided},
       {.name = "sleep", .flag = &options.sleep},
       {.name = "always", .flag = &options.always},
@@ -337,7 +337,7 @@ static int read_options(int argc, char **argv) {
     return ses_refuse(PROGRAM, "--key-file FILE", "is missing");
   if (options.sleep && options.core < 0)
     return ses_refuse(PROGRAM, "--sleep", "needs --core N");
-  if (optind == argc || argc - optind > MOST)
+  if (optind == argc || argc - optind > MAX_SAMPLERS)
     return ses_refuse(PROGRAM, "NAME=HOST:PORT:", "from 1 to 256 samplers are needed");
   for (int i = optind; i < argc; i++)
     if (!is_sampler(argv[i]))
@@ -346,7 +346,7 @@ static int read_options(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  static struct sampler samplers[MOST];
+  static struct sampler samplers[MAX_SAMPLERS];
   int ended = read_options(argc, argv);
 
   if (ended >= 0)

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SMED_MOST_CORES 1023 /* what a cpu_set_t holds */
+#define SMED_MAX_CORES 1023 /* what a cpu_set_t holds */
 
 /* Keep this process, and the threads it starts from now on, on CORE; -1: anywhere.  False, with why
  * on standard error. */

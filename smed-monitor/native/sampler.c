@@ -71,7 +71,7 @@ static int read_options(int argc, char **argv) {
       {.name = "table", .text = &options.table},
       {.name = "period-ms", .number = &options.period_ms, .least = 1, .most = 1000},
       {.name = "fifo", .number = &options.fifo, .least = 1, .most = 99},
-      {.name = "core", .number = &options.core, .most = SMED_MOST_CORES},
+      {.name = "core", .number = &options.core, .most = SMED_MAX_CORES},
       {.name = "sleep", .flag = &options.sleep},
       {.name = "always", .flag = &options.always},
       {.name = "listen", .text = &options.listen},
@@ -90,9 +90,9 @@ static int read_options(int argc, char **argv) {
   if ((options.listen == NULL) != (options.key_file == NULL) ||
       (options.fabric != NULL && options.listen == NULL))
     return ses_refuse(PROGRAM, "--listen", "and --key-file need each other, and --fabric both");
-  if (argc - optind > (int)SMED_TABLE_MOST) {
+  if (argc - optind > (int)SMED_TABLE_MAX) {
     fprintf(stderr, PROGRAM ": %d devices; a table has room for %u.\n", argc - optind,
-            SMED_TABLE_MOST);
+            SMED_TABLE_MAX);
     return SES_WRONG_USE;
   }
   return -1;

@@ -17,11 +17,11 @@
 #define GREETING_MS 2000u
 #define ANSWER_MS 1000u
 
-#define PLACES (3 * SMED_SERVE_MOST)
+#define PLACES (3 * SMED_SERVE_MAX)
 
 enum stage { FREE, UNPROVEN, PROVEN, CUT_OFF };
 
-/* Connections: SMED_SERVE_MOST that have shown the key, as many that have not, and those of them
+/* Connections: SMED_SERVE_MAX that have shown the key, as many that have not, and those of them
  * that are cut off, until their threads have gone. */
 static struct place {
   enum stage stage;
@@ -78,7 +78,7 @@ static struct place *begin(int socket) {
 
   ses_tcp_of(socket, true, &made.from);
   pthread_mutex_lock(&lock);
-  if (count(UNPROVEN, NULL) >= SMED_SERVE_MOST)
+  if (count(UNPROVEN, NULL) >= SMED_SERVE_MAX)
     cut_one_off();
   while ((place = find_free()) == NULL)
     pthread_cond_wait(&left, &lock);
@@ -90,7 +90,7 @@ static struct place *begin(int socket) {
 /* It has shown the key.  False: as many as may be have. */
 static bool prove(struct place *place) {
   pthread_mutex_lock(&lock);
-  bool fits = place->stage == UNPROVEN && count(PROVEN, NULL) < SMED_SERVE_MOST;
+  bool fits = place->stage == UNPROVEN && count(PROVEN, NULL) < SMED_SERVE_MAX;
   if (fits)
     place->stage = PROVEN;
   pthread_mutex_unlock(&lock);

@@ -3,7 +3,7 @@
  * each connection, and the window for one-sided reads (fabric.h), which a third thread serves where
  * the provider needs one and no polling loop does it.
  *
- * At most SMED_SERVE_MOST connections have shown the key.  As many others may be about to; one more
+ * At most SMED_SERVE_MAX connections have shown the key.  As many others may be about to; one more
  * takes the place of the oldest from the host that has most of them, which is cut off.
  */
 #ifndef SMED_SERVE_H
@@ -12,7 +12,7 @@
 #include "fabric.h"
 #include "table.h"
 
-#define SMED_SERVE_MOST 64
+#define SMED_SERVE_MAX 64
 
 /* Serve TABLE (COUNT records) at ADDRESS, and by PROVIDER unless that is NULL.  FABRIC becomes the
  * endpoint, for smed_fabric_progress(), where POLLED; else a thread is started for it.  False, with

@@ -18,7 +18,7 @@ static struct space {
   const char *path;
   _Atomic uint64_t seen_ns; /* 0: never, or it is not to be had */
   _Atomic uint64_t size_bytes, free_bytes, read_only;
-} spaces[SMED_TABLE_MOST];
+} spaces[SMED_TABLE_MAX];
 
 /* 0, or an error number. */
 static int look(struct space *space) {

@@ -27,7 +27,7 @@
 
 #define SMED_TABLE_MAGIC 0x44454d53u /* "SMED" */
 #define SMED_TABLE_VERSION 3u
-#define SMED_TABLE_MOST 4096u
+#define SMED_TABLE_MAX 4096u
 
 /* How what is in a table came to this node. */
 enum smed_via {

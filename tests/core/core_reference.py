@@ -9,7 +9,7 @@ import numpy as np
 from ses_core import Cause, Kind, Order, Refusal, State
 
 NAN = math.nan
-MOST_STEPS = 1_000_000
+MAX_STEPS = 1_000_000
 RATES = (Kind.CURRENT_READ, Kind.AVERAGE_READ, Kind.CURRENT_WRITE, Kind.AVERAGE_WRITE)
 READS = (Kind.CURRENT_READ, Kind.AVERAGE_READ)
 WRITES = (Kind.CURRENT_WRITE, Kind.AVERAGE_WRITE)
@@ -216,7 +216,7 @@ def keys(
     def above(rate: float) -> int:
         with np.errstate(all="ignore"):
             steps = (np.float64(rate) / slowest - 1) * (1 / policy["equal_share"])
-        return int(max(0, steps)) if steps < MOST_STEPS else MOST_STEPS
+        return int(max(0, steps)) if steps < MAX_STEPS else MAX_STEPS
 
     def key(place: int) -> tuple[Any, ...]:
         verdict, row = verdicts[place], table[place]
@@ -228,7 +228,7 @@ def keys(
             if verdict["plenty"] or got >= best
             else step((best - got) / best if best else NAN, policy["equal_share"])
         )
-        speed = above(float(row["write_rate"])) if verdict["plenty"] else MOST_STEPS
+        speed = above(float(row["write_rate"])) if verdict["plenty"] else MAX_STEPS
         return (
             bool(verdict["tight"]),
             -max(0.0, float(free - row["reserved"])) / (streams + 1) if verdict["tight"] else 0,

@@ -7,7 +7,7 @@
 
 #include "ses/core.h"
 
-#define MOST 40
+#define MAX_ROWS 40
 
 static uint64_t state;
 
@@ -43,7 +43,7 @@ static void check(int holds, const char *what) {
 static void check_rows(const uint32_t *rows, size_t count, size_t most,
                        const struct ses_core_query *query,
                        const struct ses_core_verdict *verdicts) {
-  unsigned char seen[MOST] = {0};
+  unsigned char seen[MAX_ROWS] = {0};
   check(count <= most && count <= query->count, "more rows than there are");
   for (size_t i = 0; i < count; i++) {
     check(rows[i] < query->count, "a row that is not there");
@@ -54,7 +54,7 @@ static void check_rows(const uint32_t *rows, size_t count, size_t most,
 
 /* Every array is as long as it must be and no longer, on the heap, for the sanitizer to see. */
 static void ask(void) {
-  size_t count = number() % MOST;
+  size_t count = number() % MAX_ROWS;
   struct ses_core_element *elements = malloc(count * sizeof *elements + 1);
   struct ses_core_sample *samples = malloc(count * sizeof *samples + 1);
   struct ses_core_verdict *verdicts = malloc(count * sizeof *verdicts + 1);
@@ -63,7 +63,7 @@ static void ask(void) {
   uint32_t *scratch = malloc(count * sizeof *scratch + 1);
   size_t words = (count + 63) / 64;
   uint64_t *excluded = malloc(words * sizeof *excluded + 1);
-  size_t most = number() % (MOST + 2);
+  size_t most = number() % (MAX_ROWS + 2);
   uint32_t *rows = malloc(most * sizeof *rows + 1);
   struct ses_core_need need;
   struct ses_core_policy policy;
@@ -85,7 +85,7 @@ static void ask(void) {
                                  .claims = number() % 2 ? claims : NULL,
                                  .excluded = number() % 4 ? NULL : excluded,
                                  .count = count,
-                                 .few = number() % 3 ? 0 : number() % MOST};
+                                 .few = number() % 3 ? 0 : number() % MAX_ROWS};
   if (number() % 2)
     ses_core_observe_all(elements, samples, count, &policy);
   ses_core_predict_all(&query, offers);

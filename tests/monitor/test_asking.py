@@ -17,7 +17,7 @@ from smed_monitor.collectors.http import HttpSource
 from smed_monitor.config.settings import Target
 from smed_monitor.core.errors import DeadlineError, ReplyError, UnreachableError
 from smed_monitor.core.model import Outcome
-from smed_monitor.scraping.scheduler import MOST_ASKED, Scheduler
+from smed_monitor.scraping.scheduler import MAX_ASKED, Scheduler
 from smed_monitor.scraping.scrape import Scraper
 
 Eventually = Callable[[Callable[[], object], str], None]
@@ -231,7 +231,7 @@ def test_targets_that_do_not_answer_hold_up_nobody(watch: Any) -> None:
 
 
 def test_more_silent_targets_than_are_waited_for_leave_half_of_the_pool_to_the_others(watch: Any) -> None:
-    silent = [Asked(f"silent{number}", hangs=True) for number in range(MOST_ASKED + 10)]
+    silent = [Asked(f"silent{number}", hangs=True) for number in range(MAX_ASKED + 10)]
     seen = watch([*silent, Asked("a"), Asked("b")])
     wait_until(lambda: all(seen.failures[one.target.name] for one in silent), "each is said to be late")
     before = seen.outcomes["a"]

@@ -104,7 +104,7 @@ def test_series_that_mean_the_same_are_added_up() -> None:
 def test_no_series_is_lost_when_more_are_shown_than_can_be_remembered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(exposition, "MOST_REMEMBERED", 3)
+    monkeypatch.setattr(exposition, "MAX_REMEMBERED", 3)
     line = b'lustre_read_bytes_total{component="ost",jobid="%c",target="fs-OST0000"} 1\n'
     pages = [b"".join(line % job for job in jobs) for jobs in (b"ab", b"abcdefg", b"gfedcbah")]
     found = both(LustreHpe(), *pages)

@@ -300,7 +300,7 @@ def test_a_connection_gets_no_more_programs_after_some_minutes(counted, monkeypa
     run, starts = counted
     with Connection() as kept:
         held_over(kept, run(["true"]))
-        monkeypatch.setattr(connection, "_LONGEST_SECONDS", 0.0)
+        monkeypatch.setattr(connection, "_MAX_SECONDS", 0.0)
         held_over(kept, run(["true"]))
         assert starts() == 2
 

@@ -110,7 +110,7 @@ def test_empty_lists_say_why_they_are_empty(alice, site) -> None:
 
 
 def test_downloads_hold_all_files_of_the_filter(alice, full, monkeypatch) -> None:
-    monkeypatch.setattr("ses_webface.files.downloads.MOST_AT_ONCE", 2)
+    monkeypatch.setattr("ses_webface.files.downloads.MAX_AT_ONCE", 2)
     page = alice.get("/files?element=union/b1").text
     (address,) = re.findall(r'href="(/files/download.csv[^"]+)"', page)
     told = alice.get(address)

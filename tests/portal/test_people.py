@@ -120,7 +120,7 @@ def test_somebody_is_signed_out_and_removed(root, signed_in, parts) -> None:
 
 
 def test_of_many_people_the_first_are_listed_and_others_are_found(root, parts, monkeypatch) -> None:
-    monkeypatch.setattr("ses_webface.accounts.administration.MOST_LISTED", 2)
+    monkeypatch.setattr("ses_webface.accounts.administration.MAX_LISTED", 2)
     parts.accounts.add("zoe", PASSWORD, vo="physics")
     page = text_of(root.get("/people"))
     assert "The first 2 of 4." in page

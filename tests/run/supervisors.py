@@ -9,7 +9,7 @@ from pathlib import Path
 from mergerfs_union import Union
 from patience import wait_until
 
-MOST_SECONDS = 60
+MAX_SECONDS = 60
 
 
 def supervisors(union: Union) -> dict[int, str]:
@@ -53,7 +53,7 @@ def by_role(union: Union) -> dict[str, list[int]]:
 
 def wait_for_all(union: Union, spare: int = 0) -> dict[str, list[int]]:
     """All three roles, once there are no more processes than these and those to spare."""
-    deadline = time.monotonic() + MOST_SECONDS
+    deadline = time.monotonic() + MAX_SECONDS
     while len(found := by_role(union)) < 3 or sum(map(len, found.values())) > 3 + spare:
         assert time.monotonic() < deadline, found
         time.sleep(0.001)

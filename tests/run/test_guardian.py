@@ -9,7 +9,7 @@ from mergerfs_union import Union
 from patience import wait_until
 from preloaded_supervisor import with_preloaded
 from program_ways import Programs
-from supervisors import MOST_SECONDS, wait_for_end
+from supervisors import MAX_SECONDS, wait_for_end
 
 
 def test_the_next_call_in_the_same_place_stays_the_worker_s(
@@ -33,7 +33,7 @@ def test_the_next_call_in_the_same_place_stays_the_worker_s(
         wait_until(
             lambda: (markers / "answered").exists() or process.poll() is not None, "it never came to it"
         )
-        out, err = process.communicate("end\n", timeout=MOST_SECONDS)
+        out, err = process.communicate("end\n", timeout=MAX_SECONDS)
     wait_for_end(union)
     assert (process.returncode, err) == (0, ""), out
     assert {path.name for path in markers.iterdir()} == {"slow", "taken", "made", "answered"}

@@ -16,7 +16,7 @@ from patience import wait_until
 from preloaded_supervisor import with_preloaded
 from program_ways import Programs
 from supervisors import (
-    MOST_SECONDS,
+    MAX_SECONDS,
     by_role,
     has_stopped,
     is_gone,
@@ -87,7 +87,7 @@ def two_keepers(union: Union, ses_run: Path, programs: Programs, tmp_path: Path)
         try:
             yield TwoKeepers(union, marks, spare, last)
         finally:
-            _, err = process.communicate("go\n", timeout=MOST_SECONDS)
+            _, err = process.communicate("go\n", timeout=MAX_SECONDS)
     wait_for_end(union)
     assert (process.returncode, err) == (0, "")
     assert [report.outcome for report in union.agent.reports] == [CREATED]

@@ -23,7 +23,7 @@ from mergerfs_union import NOBODY, Union
 from patience import wait_until
 from program_ways import Programs
 from supervisors import (
-    MOST_SECONDS,
+    MAX_SECONDS,
     has_stopped,
     wait_for_all,
     wait_for_end,
@@ -217,7 +217,7 @@ def test_killing_the_supervisor_fails_no_create(
             killed += 1
             for victim in victims:
                 wait_until_gone(victim)
-        out, err = process.communicate("end\n", timeout=MOST_SECONDS)
+        out, err = process.communicate("end\n", timeout=MAX_SECONDS)
     wait_for_end(union)
     assert (process.returncode, err) == (0, ""), (killed, out)
     assert killed >= KILLS
@@ -282,7 +282,7 @@ def test_the_log_tells_what_the_guardian_let_go_on(
         os.kill(worker, signal.SIGSTOP)
         wait_until(lambda: has_stopped(worker), "the worker does not stop")
         try:
-            process.communicate("go\n", timeout=MOST_SECONDS)
+            process.communicate("go\n", timeout=MAX_SECONDS)
         finally:
             os.kill(worker, signal.SIGCONT)
     wait_for_end(union)
@@ -307,7 +307,7 @@ def test_stopped_worker_holds_nobody_up(union: Union, ses_run: Path, programs: P
         # Before it has begun a file: that one is its own.
         wait_until(lambda: has_stopped(worker), "the worker does not stop")
         try:
-            out, _ = process.communicate("go\n", timeout=MOST_SECONDS)
+            out, _ = process.communicate("go\n", timeout=MAX_SECONDS)
         finally:
             os.kill(worker, signal.SIGCONT)
     assert (process.returncode, out) == (0, "20\n")
@@ -342,7 +342,7 @@ def test_worker_stopped_at_any_moment_holds_nobody_up(
                 time.sleep(0.003)
         finally:
             os.kill(worker, signal.SIGCONT)
-            out, _ = process.communicate("end\n", timeout=MOST_SECONDS)
+            out, _ = process.communicate("end\n", timeout=MAX_SECONDS)
     assert (process.returncode, int(out)) == (0, len(list(away.iterdir())))
     wait_for_end(union)
 

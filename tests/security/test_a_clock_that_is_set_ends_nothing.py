@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ses_service.ledger.announcement import silence_for
 from ses_service.ledger.ledger import Ledger
-from ses_service.ledger.pace import LONGEST_PACE
+from ses_service.ledger.pace import MAX_PACE
 from ses_service.ledger.placement import EndReason, Placement
 from ses_service.model.columns import element_table
 from ses_service.model.entities import Element, Environment, Subject
@@ -14,7 +14,7 @@ from ses_service.model.policies import Policies
 from ses_service.process.clock import SlewedClock
 
 HOURS = 3 * 3600.0
-SILENCE = silence_for(LONGEST_PACE)
+SILENCE = silence_for(MAX_PACE)
 
 
 class Machine:

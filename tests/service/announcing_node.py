@@ -18,7 +18,7 @@ def options(*more: str) -> tuple[str, ...]:
 
 AGENT = "a" * 16
 AT_ONCE = 40
-MOST_OF_A_STORM = 12  # announcements that say something new
+MAX_OF_A_STORM = 12  # announcements that say something new
 
 
 class Node:
@@ -86,7 +86,7 @@ class Node:
         """Go on until the service is gone; with nothing new after a while: no more than can be listed."""
         try:
             for number in itertools.count():
-                some = number < MOST_OF_A_STORM
+                some = number < MAX_OF_A_STORM
                 ended = sorted(self.open)[: AT_ONCE // 2] if some else []
                 self.announce(service, self.begin() if some else [], ended)
         except (urllib3.exceptions.HTTPError, ValueError):

@@ -15,7 +15,7 @@ from ses_service.model.policies import Policies
 def test_a_node_has_no_more_files_open_than_an_agent_follows(
     make_service: Any, site: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_bounds, "MOST_OPEN", 3)
+    monkeypatch.setattr(file_bounds, "MAX_OPEN", 3)
     service = make_service(site.equal(2).environment, clock).refresh()
     ids = new_ids(5)
     said = announcement(ids, ["union/b0"])
@@ -135,7 +135,7 @@ def test_an_agent_that_comes_back_with_all_it_may_have_is_believed() -> None:
     bounds = FileBounds(Policies().node_files_per_second)
     backlog = 20_000
     for _ in range(3):  # it and the service were started again at once, again and again
-        assert not any(bounds.refuses("n1", "alice", 1e9) for _ in range(file_bounds.MOST_OPEN + backlog))
+        assert not any(bounds.refuses("n1", "alice", 1e9) for _ in range(file_bounds.MAX_OPEN + backlog))
 
 
 def test_nodes_that_begin_few_files_are_forgotten() -> None:
@@ -148,7 +148,7 @@ def test_nodes_that_begin_few_files_are_forgotten() -> None:
 def test_one_user_of_a_node_with_too_many_open_costs_another_nothing(
     make_service: Any, site: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_bounds, "MOST_OPEN", 8)
+    monkeypatch.setattr(file_bounds, "MAX_OPEN", 8)
     service = make_service(site.equal(2).environment, clock).refresh()
     mallory, alice = new_ids(12), new_ids(3)
     files = announcement(mallory, ["union/b0"], user="mallory")["opened"]
@@ -194,7 +194,7 @@ def test_a_node_that_makes_up_users_has_at_most_three_times_as_much_more() -> No
 def test_a_node_that_makes_up_users_has_at_most_three_times_as_many_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(file_bounds, "MOST_OPEN", 100)
+    monkeypatch.setattr(file_bounds, "MAX_OPEN", 100)
     bounds = FileBounds(1e9)
     opened = 0
     for user in (f"u{number}" for number in range(300)):

@@ -26,7 +26,7 @@ from ses_service.model.entities import Element, Kind, Level, Requirement, Resolv
 from ses_service.store.database import Database, sqlite_url
 from ses_service.store.errors import DatabaseDamagedError, DatabaseError
 from ses_service.store.files import FileHistory
-from ses_service.store.set_aside import MOST, repair_command
+from ses_service.store.set_aside import MAX_FILES, repair_command
 from ses_service.store.writer import Writer
 from structlog.testing import capture_logs
 from written_here import store_of, stored_in
@@ -224,13 +224,13 @@ def test_a_file_of_somebody_else_is_not_damaged() -> None:
 
 def test_a_disk_that_damages_every_file_is_not_filled_with_them(tmp_path: Path, begun: Any) -> None:
     file = tmp_path / "ledger.db"
-    for number in range(MOST):
+    for number in range(MAX_FILES):
         Path(f"{file}-damaged-2026010{number}T000000Z").touch()
     file.write_bytes(b"no database" * PAGE)
     service = begun(file)
     wait_until(lambda: "look at the disk" in service.runtime.journal.status.detail)
     assert file.read_bytes() == b"no database" * PAGE
-    assert len(damaged_files(file)) == MOST
+    assert len(damaged_files(file)) == MAX_FILES
     assert service.open(), "the ledger goes on in memory"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ses_service.decision.needs import need_of
-from ses_service.decision.node_tables import CHOSEN_FOR, MOST_ELEMENTS, NodeTables, TableAsked
+from ses_service.decision.node_tables import CHOSEN_FOR, MAX_ELEMENTS, NodeTables, TableAsked
 from ses_service.decision.rows import Rows
 from ses_service.ledger.arrivals import SystemArrivals
 from ses_service.model.columns import element_table, observation_table
@@ -160,10 +160,10 @@ def test_of_many_elements_each_need_has_its_part_and_nodes_have_different_ones(s
     told = Told(many(site, fast=40).see_all())
     told.needs.append(need_of([site.write(250)], ()))
     first, second = names(told.ask("n1")), names(told.ask("n2"))
-    assert len(first) == len(set(first)) == MOST_ELEMENTS
+    assert len(first) == len(set(first)) == MAX_ELEMENTS
     for order in (first, second):
-        assert sum(name >= "union/b960" for name in order) >= MOST_ELEMENTS // 2
-        assert sum(name < "union/b960" for name in order) >= MOST_ELEMENTS // 4
+        assert sum(name >= "union/b960" for name in order) >= MAX_ELEMENTS // 2
+        assert sum(name < "union/b960" for name in order) >= MAX_ELEMENTS // 4
     assert first != second
 
 
@@ -183,7 +183,7 @@ def test_a_need_that_nothing_meets_gets_the_elements_that_are_nearest_and_an_emp
 ) -> None:
     told = Told(many(site, fast=0).see_all())
     told.needs = [need_of([site.write(250)], ())]
-    assert len(names(told.ask())) == MOST_ELEMENTS
+    assert len(names(told.ask())) == MAX_ELEMENTS
     told.needs = [need_of([site.write(250, hard=True)], ())]
     assert names(told.ask("n2")) == []
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from ses_service.security.personal_tokens import (
-    MOST,
+    MAX_TOKENS,
     PersonalTokenError,
     PersonalTokenFileError,
     PersonalTokens,
@@ -144,7 +144,7 @@ def test_people_have_names_and_tokens_of_their_own(people: People) -> None:
 
 
 def test_person_has_a_bounded_number_of_tokens(people: People) -> None:
-    for number in range(MOST):
+    for number in range(MAX_TOKENS):
         people.token(name=f"t{number}")
     assert people.make(name="more").status_code == 409
     assert people.make("bob").status_code == 200

@@ -179,7 +179,7 @@ def test_a_file_whose_figures_come_late_is_judged_again_and_counted_once(
 def test_elements_beyond_those_that_are_counted_apart_are_one(
     make_service: Any, site: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judgements, "MOST_LABELS", 2)
+    monkeypatch.setattr(judgements, "MAX_LABELS", 2)
     story = Story(make_service, site, clock)
     for element in ("union/b0", "union/b1", "union/b2"):
         story.end(story.place(2, "alice", "dd", element), 120, 40)

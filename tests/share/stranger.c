@@ -9,7 +9,7 @@
 #include "remote/fabric.h"
 #include "system/clock.h"
 
-enum { COUNT = 20, MOST = 1 << 20, WAIT_MS = 1000 };
+enum { COUNT = 20, MAX_MESSAGE = 1 << 20, WAIT_MS = 1000 };
 
 int main(int argc, char **argv) {
   struct ses_fabric *fabric = NULL;
@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
                               .sin_port = htons((uint16_t)atoi(argv[1])),
                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   memcpy(peer.at, &there, sizeof there);
-  if (ses_fabric_open("tcp", "127.0.0.1", MOST, pair[0], &fabric, &own) != 0 ||
+  if (ses_fabric_open("tcp", "127.0.0.1", MAX_MESSAGE, pair[0], &fabric, &own) != 0 ||
       ses_fabric_meet(fabric, &peer) != 0)
     return 1;
   int left = COUNT;

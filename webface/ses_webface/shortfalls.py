@@ -9,7 +9,7 @@ from ses_client.answers.vocabulary import Vocabulary
 
 from ses_webface.quantities import show_quantity
 
-_LEAST_SHOWN = 0.01
+_MIN_SHOWN = 0.01
 
 
 def misses(one: Candidate | Placement, words: Vocabulary) -> str:
@@ -40,7 +40,7 @@ def _how_far(one: Prediction, words: Vocabulary) -> str:
     if one.value is None or not one.bound:
         return "unknown" if one.value is None else "missed"
     part = abs(one.value / one.bound - 1)
-    share = f"{part:.0%}" if part >= _LEAST_SHOWN else f"under {_LEAST_SHOWN:.0%}"
+    share = f"{part:.0%}" if part >= _MIN_SHOWN else f"under {_MIN_SHOWN:.0%}"
     return f"{share} {'over' if _at_most(one, words) else 'short'}"
 
 

@@ -23,7 +23,7 @@ from enum import IntEnum
 from ses_service.ledger.pace import Use, pace_for, return_within, telling_within
 
 TIME_OUT = 1.0
-FIRST_DELAY, LONGEST_DELAY = 0.2, 30.0
+FIRST_DELAY, MAX_DELAY = 0.2, 30.0
 SMALL_SITE = 2.0  # seconds over which nodes come back at once
 LOOKS_EVERY = 5.0  # seconds, and no more often than
 LOOK_PACES = 3.0  # so many signs of life
@@ -100,7 +100,7 @@ class _Agent:
 
 def delay_bound(within: float, failures: int) -> float:
     """Return the bound of the delay after so many failures, where nodes are to come back within that."""
-    return min(max(LONGEST_DELAY, within), max(FIRST_DELAY, within - SMALL_SITE) * 2.0 ** min(failures, 16))
+    return min(max(MAX_DELAY, within), max(FIRST_DELAY, within - SMALL_SITE) * 2.0 ** min(failures, 16))
 
 
 def come_back(loss: Loss, costs: Costs, seed: int = 0) -> Return:

@@ -17,9 +17,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kShortestPace = 0.02, kLongestPace = 300; // seconds
+constexpr double kShortestPace = 0.02, kMaxPace = 300; // seconds
 constexpr double kLongestTelling = 5, kLongestReturn = 600;
-constexpr size_t kMostInReply = 100000;
+constexpr size_t kMaxInReply = 100000;
 constexpr size_t kUsualFile = 600; // bytes
 constexpr size_t kMaxWhy = 500;    // bytes; the contract takes 1,000 characters
 
@@ -382,7 +382,7 @@ std::optional<AnnouncementReply> parse_announcement_reply(const std::string &bod
     AnnouncementReply reply;
     reply.instance = object.at("instance").get<std::string>();
     reply.stored = whole(object.at("stored"));
-    reply.next_within = pause_of(object.at("next_within_seconds"), kLongestPace);
+    reply.next_within = pause_of(object.at("next_within_seconds"), kMaxPace);
     if (const json *telling = field_of(object, "tell_within_seconds")) {
       reply.tell_within = pause_of(*telling, kLongestTelling);
     }
@@ -403,7 +403,7 @@ std::optional<AnnouncementReply> parse_announcement_reply(const std::string &bod
       });
     }
     if (const json *open = field_of(object, "open")) {
-      if (open->size() > kMostInReply) {
+      if (open->size() > kMaxInReply) {
         return std::nullopt;
       }
       reply.open.emplace();

@@ -7,17 +7,17 @@
 namespace ses::agent {
 namespace {
 
-constexpr size_t kMostWaiting = 100000;
-constexpr size_t kMostWaitingOfUid = 16384;
+constexpr size_t kMaxWaiting = 100000;
+constexpr size_t kMaxWaitingOfUid = 16384;
 constexpr size_t kMaxMovesOfUser = 100; // in a batch
-constexpr size_t kMostTaken = 20000;    // openings and ends kept until stored, some 20 MB
+constexpr size_t kMaxTaken = 20000;     // openings and ends kept until stored, some 20 MB
 
 } // namespace
 
 bool AnnouncementBacklog::crowded_by(uid_t uid) const {
   const auto found = users_.find(uid);
   return found != users_.end() &&
-         found->second.waiting() >= std::min(kMostWaitingOfUid, kMostWaiting / users_.size());
+         found->second.waiting() >= std::min(kMaxWaitingOfUid, kMaxWaiting / users_.size());
 }
 
 std::set<FileId> AnnouncementBacklog::streams_of(const std::set<FileId> &files) const {
@@ -88,7 +88,7 @@ template <typename Change> void AnnouncementBacklog::change(uint64_t id, Change 
 
 bool AnnouncementBacklog::ended(uid_t uid, EndedFile file) {
   const uint64_t id = file.placement_id;
-  if (users_[uid].waiting() >= kMostWaiting) { // crowded_by() stopped new placements long before
+  if (users_[uid].waiting() >= kMaxWaiting) { // crowded_by() stopped new placements long before
     const auto found = open_.find(id);
     const bool never_told = found != open_.end() && found->second.waiting &&
                             !found->second.acknowledged && found->second.opening.restore;
@@ -259,7 +259,7 @@ void AnnouncementBacklog::settle(Batch &batch, uint64_t number,
   for (const uint64_t id : unknown) {
     (void)is_told_again(open_, id);
   }
-  while (taken_ > kMostTaken) {
+  while (taken_ > kMaxTaken) {
     forget_first_taken(std::ranges::max_element(users_, {}, [](const auto &user) {
                          return user.second.taken.size();
                        })->second);

@@ -27,8 +27,8 @@ constexpr size_t kManyFiles = 50; // after so many in one word the next may take
 constexpr std::chrono::minutes kUsedFor{10};
 constexpr std::chrono::milliseconds kLookAgain{1000}; // whether the service is back
 constexpr std::chrono::milliseconds kAfterFault{500};
-constexpr unsigned kMostAttempts = 3;
-constexpr size_t kMostKnown = 4096;
+constexpr unsigned kMaxAttempts = 3;
+constexpr size_t kMaxKnown = 4096;
 constexpr std::chrono::milliseconds kNameAgain{20}; // whether it is known by now
 
 std::string random_digits() {
@@ -301,7 +301,7 @@ void Announcer::tell_unsent(Lock &lock) {
       client_.request("POST", announcement_path(service_.node), unsent_.first(head));
   lock.lock();
   const bool done = reply.status == 200, hopeless = is_refused(reply) || reply.timed_out;
-  if (!done && (!hopeless || ++unsent_attempts_ < kMostAttempts)) {
+  if (!done && (!hopeless || ++unsent_attempts_ < kMaxAttempts)) {
     not_before_ = Clock::now() + part_of(kAfterFault, 0, random_);
     if (const std::string cause = failure_of(reply); !cause.empty()) {
       service_.health.failed(cause, reply);
@@ -373,7 +373,7 @@ void Announcer::failed(Batch batch, const Reply &reply) {
   if (reply.status != kTooLarge) {
     not_before_ = Clock::now() + part_of(kAfterFault, 0, random_);
   }
-  if (size > 1 || ++attempts_ < kMostAttempts) {
+  if (size > 1 || ++attempts_ < kMaxAttempts) {
     spdlog::debug("an announcement of {} files failed: HTTP {} {}", size, reply.status,
                   problem_detail(reply.body));
     batch_limit_ = std::max<size_t>(size / 2, 1);
@@ -483,7 +483,7 @@ void Announcer::pass_on_needs(AnnouncementReply &reply, ServiceNews &news) {
     }
   }
   std::erase_if(generation_of_, [&](const auto &known) {
-    return generation_of_.size() > kMostKnown &&
+    return generation_of_.size() > kMaxKnown &&
            !uid_of_.contains(names_.name_of(known.first).value_or(""));
   });
 }

@@ -10,7 +10,7 @@
 namespace ses::agent {
 namespace {
 
-constexpr size_t kMostHeld = 65536;
+constexpr size_t kMaxHeld = 65536;
 constexpr std::chrono::milliseconds kNamePatience{200};
 
 } // namespace
@@ -35,7 +35,7 @@ void Announcer::hold_back(std::vector<AnnouncementBacklog::Opening> &opened,
     return std::stable_partition(from.begin(), from.end(),
                                  [&](const auto &one) { return !waits(one.uid); });
   };
-  const bool has_room = held_opened_.size() < kMostHeld;
+  const bool has_room = held_opened_.size() < kMaxHeld;
   const auto openings =
       waiting(opened, [&](uid_t uid) { return has_room && !names_.name_of(uid); });
   std::for_each(openings, opened.end(), [this](auto &opening) {

@@ -6,7 +6,7 @@
 namespace ses::agent {
 namespace {
 
-constexpr int kMost = SES_CLAIMS_SLOTS;
+constexpr int kMaxSlots = SES_CLAIMS_SLOTS;
 
 uint32_t load(uint32_t &at) { return std::atomic_ref(at).load(std::memory_order_acquire); }
 
@@ -27,7 +27,7 @@ void ClaimCounts::change(unsigned system, unsigned row, int by, Time now, const 
   Row &one = rows_[system][row];
   const int before = std::max(one.open, 0);
   uneven_ -= one.open != 0 ? 1 : 0;
-  one.open = std::clamp(one.open + by, -kMost, kMost);
+  one.open = std::clamp(one.open + by, -kMaxSlots, kMaxSlots);
   uneven_ += one.open != 0 ? 1 : 0;
   const int shown = std::max(one.open, 0) - before;
   if (before == 0 && shown > 0) {
@@ -49,7 +49,8 @@ void ClaimCounts::look(unsigned system, size_t rows, Time now, const Changed &ch
     const auto difference = static_cast<int32_t>(claimed - one.claimed);
     one.claimed = claimed;
     looked_at_.emplace_back(system, row);
-    change(system, row, std::clamp(difference, -kMost, std::max(kMost - total_, 0)), now, changed);
+    change(system, row, std::clamp(difference, -kMaxSlots, std::max(kMaxSlots - total_, 0)), now,
+           changed);
   }
 }
 

@@ -25,8 +25,8 @@ constexpr std::chrono::minutes kServiceStays{10};   // of a uid below kFirstPers
 constexpr std::chrono::seconds kWithoutSegment{10}; // then it is tried again
 constexpr milliseconds kStopTick{5};
 constexpr uid_t kFirstPerson = 1000;
-constexpr size_t kMostUsers = 4096;
-constexpr size_t kMostClaims = 1024; // of a user, at a look
+constexpr size_t kMaxUsers = 4096;
+constexpr size_t kMaxClaims = 1024; // of a user, at a look
 
 uint64_t in_ms(ClaimsKeeper::Time time) {
   return static_cast<uint64_t>(
@@ -83,7 +83,7 @@ void ClaimsKeeper::publish_needs(User &user) {
 
 void ClaimsKeeper::asked(uid_t uid, Time now) {
   const bool servable = geteuid() == 0 || uid == geteuid();
-  if (!servable || (!users_.contains(uid) && users_.size() >= kMostUsers)) {
+  if (!servable || (!users_.contains(uid) && users_.size() >= kMaxUsers)) {
     return;
   }
   User &user = users_[uid];
@@ -153,7 +153,7 @@ void ClaimsKeeper::take_survey(Time now) {
   }
   const auto see = [&](uid_t uid) {
     if ((uid >= kFirstPerson || geteuid() != 0) &&
-        (users_.contains(uid) || users_.size() < kMostUsers)) {
+        (users_.contains(uid) || users_.size() < kMaxUsers)) {
       users_[uid].seen_at = now;
     }
   };
@@ -309,7 +309,7 @@ size_t ClaimsKeeper::read(User &user, Time now) {
     }
   };
   look_at_counts();
-  std::vector<Claim> claims = ring.read(kMostClaims, now);
+  std::vector<Claim> claims = ring.read(kMaxClaims, now);
   const size_t read = claims.size();
   found_.reserve(found_.size() + read);
   for (Claim &claim : claims) {

@@ -14,16 +14,16 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kMostWaiting = 65536;
-constexpr size_t kMostWaitingOfUid = 16384;
-constexpr size_t kMostInRound = 1024;   // of a user
+constexpr size_t kMaxWaiting = 65536;
+constexpr size_t kMaxWaitingOfUid = 16384;
+constexpr size_t kMaxInRound = 1024;    // of a user
 constexpr size_t kHurry = 4096;         // so many that wait do not wait for the next round
 constexpr milliseconds kRoundEvery{50}; // the service is told no more often
-constexpr size_t kMostOrphans = 4096;
+constexpr size_t kMaxOrphans = 4096;
 constexpr int kRoundPause = 39;         // times as long as a round took
 constexpr milliseconds kLookEvery{200}; // through all processes
 constexpr int kLookPause = 19;
-constexpr milliseconds kLongestPause{1000};
+constexpr milliseconds kMaxPause{1000};
 
 bool is_own(const FileFacts &facts, uid_t uid) { return uid == 0 || facts.owner == uid; }
 
@@ -31,8 +31,7 @@ bool is_own(const FileFacts &facts, uid_t uid) { return uid == 0 || facts.owner 
 std::chrono::steady_clock::time_point next_after(std::chrono::steady_clock::time_point begun,
                                                  milliseconds every, int pause) {
   const auto now = std::chrono::steady_clock::now();
-  const auto rest =
-      std::min<std::chrono::steady_clock::duration>(pause * (now - begun), kLongestPause);
+  const auto rest = std::min<std::chrono::steady_clock::duration>(pause * (now - begun), kMaxPause);
   return std::max(begun + every, now + rest);
 }
 
@@ -66,7 +65,7 @@ void Finder::find(std::vector<ClaimedFile> files) {
     const std::lock_guard lock(mutex_);
     for (ClaimedFile &file : files) {
       auto &queue = waiting_[file.uid];
-      if (queue.size() >= std::min(kMostWaitingOfUid, kMostWaiting / waiting_.size())) {
+      if (queue.size() >= std::min(kMaxWaitingOfUid, kMaxWaiting / waiting_.size())) {
         too_many.emplace_back(file.uid, file.placement_id);
         continue;
       }
@@ -86,10 +85,10 @@ void Finder::find(std::vector<ClaimedFile> files) {
 // The next files of each user.
 std::vector<ClaimedFile> Finder::next_round() {
   std::vector<ClaimedFile> files;
-  files.reserve(std::min(count_, kMostInRound * waiting_.size()));
+  files.reserve(std::min(count_, kMaxInRound * waiting_.size()));
   for (auto user = waiting_.begin(); user != waiting_.end();) {
     auto &queue = user->second;
-    const auto count = static_cast<std::ptrdiff_t>(std::min(queue.size(), kMostInRound));
+    const auto count = static_cast<std::ptrdiff_t>(std::min(queue.size(), kMaxInRound));
     std::move(queue.begin(), queue.begin() + count, std::back_inserter(files));
     queue.erase(queue.begin(), queue.begin() + count);
     user = queue.empty() ? waiting_.erase(user) : std::next(user);
@@ -162,7 +161,7 @@ void Finder::look_for(std::vector<ClaimedFile> files) {
       look_at_ = std::max(look_at_, Clock::now() + kLookEvery);
     }
     orphans_.push_back(std::move(placed));
-    if (orphans_.size() >= kMostOrphans) { // each has a handle
+    if (orphans_.size() >= kMaxOrphans) { // each has a handle
       hand_over_orphans();
     }
   }

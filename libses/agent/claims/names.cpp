@@ -7,8 +7,8 @@
 namespace ses::agent {
 namespace {
 
-constexpr size_t kMostDirectories = 4096;
-constexpr size_t kMostProcesses = 64;
+constexpr size_t kMaxDirectories = 4096;
+constexpr size_t kMaxProcesses = 64;
 constexpr std::chrono::milliseconds kSearchEvery{200}; // through working directories
 
 std::string name_in(const std::string &path) {
@@ -133,7 +133,7 @@ UniqueFd Names::handle_of(const ClaimedFile &file, bool is_process, bool is_orph
   if (!path.starts_with('/') && is_orphan && Clock::now() >= search_at_) {
     search_at_ = Clock::now() + kSearchEvery;
     // The shell that started it is there still, as a rule.
-    for (const pid_t pid : processes_of(file.uid, file.claim.pid, kMostProcesses)) {
+    for (const pid_t pid : processes_of(file.uid, file.claim.pid, kMaxProcesses)) {
       if (is_in(pid, -1)) {
         learn(file.mount_point, path_of(handle.get()));
         return handle;
@@ -150,7 +150,7 @@ void Names::learn(const std::string &mount_point, const std::string &path) {
   }
   Directory directory{mount_point, rest.substr(0, rest.rfind('/') + 1)};
   const std::lock_guard lock(mutex_);
-  if (learned_.size() >= kMostDirectories) {
+  if (learned_.size() >= kMaxDirectories) {
     learned_.clear();
   }
   if (learned_.insert(directory).second) {
@@ -169,7 +169,7 @@ void Names::look_at_directories() {
     const UniqueFd base = open_mount_point(mount_point);
     const UniqueFd handle = path.empty() ? UniqueFd() : open_below(base.get(), path);
     if (const auto facts = facts_of(path.empty() ? base.get() : handle.get())) {
-      if (directories_.size() >= kMostDirectories) {
+      if (directories_.size() >= kMaxDirectories) {
         directories_.clear();
       }
       directories_[facts->id] = std::move(directory);

@@ -7,7 +7,7 @@
 namespace ses::agent {
 namespace {
 
-constexpr size_t kMost = 16384;
+constexpr size_t kMaxFiles = 16384;
 constexpr double kWorthFollowing = 1; // seconds of reading
 constexpr std::chrono::seconds kFollowed{60}, kOpenAtMost{600};
 
@@ -31,7 +31,7 @@ bool ClosedFiles::add(AnnouncementBacklog::Ending &ending, int handle, const Cho
   const std::chrono::duration<double> open_for = now - choice.decided;
   const WritingOut::Seconds seconds = writing_out_.lasts(choice, bytes, open_for.count());
   File file;
-  file.followed = handle >= 0 && seconds.reading >= kWorthFollowing && files_.size() < kMost &&
+  file.followed = handle >= 0 && seconds.reading >= kWorthFollowing && files_.size() < kMaxFiles &&
                   uses_.add({{id, handle}}).empty() && reads_.add({{id, handle}}).empty();
   if (!file.followed && seconds.writing <= 0) {
     uses_.remove(id);

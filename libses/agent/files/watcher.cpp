@@ -27,11 +27,11 @@ constexpr std::chrono::milliseconds kRoundEvery{50}; // the service is told no m
 constexpr int kPause = 39;                           // times as long as a round used a processor
 constexpr int kPauseOfArrivals = 4;                  // times as long as it took to follow them
 constexpr size_t kHurry = 4096;                      // so many that arrived do not wait
-constexpr std::chrono::milliseconds kLongestPause{1000};
-constexpr size_t kMostArrived = 65536;
+constexpr std::chrono::milliseconds kMaxPause{1000};
+constexpr size_t kMaxArrived = 65536;
 constexpr int kForgetMilliseconds = 1000; // processes without files
-constexpr size_t kMostIdle = 8;   // the part of what may be watched that such processes may be
-constexpr size_t kMostPolled = 4; // times as many as are watched
+constexpr size_t kMaxIdle = 8;   // the part of what may be watched that such processes may be
+constexpr size_t kMaxPolled = 4; // times as many as are watched
 
 // What epoll's data says: one of these, or a pid.
 constexpr uint64_t kClosed = 1ull << 32;
@@ -99,7 +99,7 @@ void Watcher::watch(std::vector<PlacedFile> files) {
     const std::lock_guard lock(mutex_);
     for (PlacedFile &file : files) {
       size_t &of_user = arrived_of_[file.uid];
-      if (of_user >= kMostArrived / arrived_of_.size()) {
+      if (of_user >= kMaxArrived / arrived_of_.size()) {
         lost.push_back({file.uid, {file.placement_id, EndReason::kLost, std::nullopt, {}}});
         continue;
       }
@@ -189,8 +189,8 @@ void Watcher::tell(Clock::time_point now) {
 // them takes a fortieth of a core.  Files that arrive meanwhile are others' too: they are followed
 // and announced without another look at what there was.
 void Watcher::rest(Clock::time_point begun, Clock::duration used) {
-  const auto until = std::max(
-      begun + kRoundEvery, Clock::now() + std::min<Clock::duration>(kPause * used, kLongestPause));
+  const auto until = std::max(begun + kRoundEvery,
+                              Clock::now() + std::min<Clock::duration>(kPause * used, kMaxPause));
   for (auto next = begun + kRoundEvery;;) {
     {
       std::unique_lock lock(mutex_);
@@ -293,7 +293,7 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
     return files_.size() >= most && of_user >= most / files_of_.size();
   };
   const bool crowded = of_user >= most_watched_ / 2 || is_over(most_watched_);
-  if (is_over(kMostPolled * most_watched_)) {
+  if (is_over(kMaxPolled * most_watched_)) {
     spdlog::debug("placement {} is not followed: {} are already", format_id(id), files_.size());
     tell_end(file.uid, id, EndReason::kLost);
     return;
@@ -391,7 +391,7 @@ void Watcher::forget_processes() {
   const auto now = Clock::now();
   if (idle_processes_.empty() ||
       (now - forgotten_at_ < std::chrono::milliseconds(kForgetMilliseconds) &&
-       idle_processes_.size() < most_watched_ / kMostIdle)) {
+       idle_processes_.size() < most_watched_ / kMaxIdle)) {
     return;
   }
   forgotten_at_ = now;

@@ -74,7 +74,7 @@ struct PlacedFile {
 
 class Watcher {
 public:
-  // Watches at most MOST_WATCHED files, half of them of one uid; what goes beyond is looked for in
+  // Watches at most MAX_WATCHED files, half of them of one uid; what goes beyond is looked for in
   // its process twice a second, up to four times as many, and then given up as "lost".  Where that
   // is full, users who have an equal share of it get no more.  Handles that wait and are numbered
   // HIGHEST_HANDLE or above are let go, so that descriptors for new connections remain.

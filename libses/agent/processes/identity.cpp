@@ -14,8 +14,8 @@ namespace ses::agent {
 namespace {
 
 constexpr std::chrono::seconds kKept{60};
-constexpr size_t kMostKnown = 10000;
-constexpr size_t kMostAsked = 16; // at once: each has a thread, which may be lost
+constexpr size_t kMaxKnown = 10000;
+constexpr size_t kMaxAsked = 16; // at once: each has a thread, which may be lost
 constexpr size_t kLongestEntry = 1u << 20;
 
 // Empty: the name service fails just now.
@@ -59,7 +59,7 @@ std::optional<std::string> UserNames::name_of(uid_t uid, std::chrono::millisecon
   auto found = cache_->known.find(uid);
   if (found == cache_->known.end() || now >= found->second.until) {
     const bool others_wait = !cache_->asked.empty();
-    if (cache_->asked.size() < kMostAsked && cache_->asked.insert(uid).second) {
+    if (cache_->asked.size() < kMaxAsked && cache_->asked.insert(uid).second) {
       try {
         std::thread([cache = cache_, uid] { ask(*cache, uid); }).detach();
       } catch (const std::system_error &) { // no thread to be had: the next time
@@ -83,7 +83,7 @@ void UserNames::ask(Cache &cache, uid_t uid) {
   if (name.empty()) {
     return;
   }
-  if (cache.known.size() >= kMostKnown) {
+  if (cache.known.size() >= kMaxKnown) {
     std::erase_if(cache.known, [now](const auto &one) { return one.second.until <= now; });
   }
   cache.known[uid] = {name, now + kKept};

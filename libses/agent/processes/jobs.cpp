@@ -23,7 +23,7 @@ namespace ses::agent {
 namespace {
 
 constexpr size_t kLongestFile = 4096;
-constexpr size_t kMostJobUsers = 4096;
+constexpr size_t kMaxJobUsers = 4096;
 
 bool is_name(const std::string &text) {
   const auto is_first = [](unsigned char c) { return (c & 0xc0) != 0x80; }; // of a character
@@ -198,7 +198,7 @@ std::set<std::string> Jobs::users() {
           "packaging/slurm writes it",
           entry->d_name);
     }
-    if (user && users.size() < kMostJobUsers) {
+    if (user && users.size() < kMaxJobUsers) {
       users.insert(std::move(*user));
     }
   }

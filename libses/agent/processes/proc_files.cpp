@@ -20,7 +20,7 @@ namespace ses::agent {
 namespace {
 
 constexpr std::string_view kDeleted = " (deleted)"; // what the kernel adds to a removed file's path
-constexpr size_t kMostOfFamily = 256;
+constexpr size_t kMaxOfFamily = 256;
 constexpr size_t kFlags = 6, kStarted = 19; // of /proc/PID/stat, counted from the state
 constexpr size_t kReadAtOnce = 8192;
 constexpr unsigned long kExitingFlag = 0x4; // PF_EXITING in the kernel's include/linux/sched.h
@@ -53,10 +53,10 @@ bool gives_access(int directory, const char *name) {
 void add_children(int tasks, const char *thread, std::vector<pid_t> &family) {
   const std::string name = std::string(thread) + "/children";
   const UniqueFd file(openat(tasks, name.c_str(), O_RDONLY | O_CLOEXEC));
-  char text[8 * kMostOfFamily];
+  char text[8 * kMaxOfFamily];
   const ssize_t length = file ? read(file.get(), text, sizeof text) : 0;
   const char *const end = text + std::max<ssize_t>(length, 0);
-  for (const char *at = text; at < end && family.size() < kMostOfFamily;) {
+  for (const char *at = text; at < end && family.size() < kMaxOfFamily;) {
     pid_t child = 0;
     const auto [after, error] = std::from_chars(at, end, child);
     if (error == std::errc()) {

@@ -20,11 +20,11 @@ constexpr milliseconds kTogether{20}; // looks that are due within
 constexpr double kPartOfAge = 0.05;
 constexpr std::chrono::seconds kNotYoung{10};   // from where on kLongest is less than that part
 constexpr int kPause = 400, kPauseLater = 1000; // times as long as looks took of a processor
-constexpr size_t kMostAtOnce = 4096;            // files
+constexpr size_t kMaxAtOnce = 4096;             // files
 constexpr std::chrono::seconds kSearchEvery{1};
-constexpr size_t kMostDescriptors = 4096; // of a process that are searched
-constexpr size_t kMostOfFile = 8;         // descriptors
-constexpr int kSeen = 1 << 30;            // beside the flags of a descriptor that was looked at
+constexpr size_t kMaxDescriptors = 4096; // of a process that are searched
+constexpr size_t kMaxOfFile = 8;         // descriptors
+constexpr int kSeen = 1 << 30;           // beside the flags of a descriptor that was looked at
 
 double seconds(OpenRates::Time::duration time) { return duration<double>(time).count(); }
 
@@ -103,7 +103,7 @@ std::vector<IdleFiles::Grown> OpenRates::look(const std::vector<IdleFiles::Chang
   const auto begun = processor_time();
   size_t looked_at = 0;
   bool some_young = false;
-  while (!looks_.empty() && looks_.begin()->first <= now + kTogether && looked_at < kMostAtOnce) {
+  while (!looks_.empty() && looks_.begin()->first <= now + kTogether && looked_at < kMaxAtOnce) {
     const pid_t pid = looks_.begin()->second;
     looks_.erase(looks_.begin());
     Process &process = processes_.at(pid);
@@ -154,7 +154,7 @@ void OpenRates::search(pid_t pid, const Files &files) {
   }
   size_t looked_at = 0;
   std::map<FileId, std::vector<int>> open;
-  for (const OpenDescriptor &one : descriptors_on(pid, devices, kMostDescriptors, looked_at)) {
+  for (const OpenDescriptor &one : descriptors_on(pid, devices, kMaxDescriptors, looked_at)) {
     open[one.file].push_back(one.fd);
   }
   for (const auto &[placement, followed] : files) {
@@ -162,7 +162,7 @@ void OpenRates::search(pid_t pid, const Files &files) {
     for (const int fd : open[followed->file.id]) {
       const auto known =
           std::ranges::find(followed->descriptors, fd, [](const auto &one) { return one.fd; });
-      if (descriptors.size() < kMostOfFile) {
+      if (descriptors.size() < kMaxOfFile) {
         descriptors.push_back(known != followed->descriptors.end() ? *known
                                                                    : DescriptorInfo{fd, 0, 0, 0});
       }

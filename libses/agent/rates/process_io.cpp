@@ -10,7 +10,7 @@
 namespace ses::agent {
 namespace {
 
-constexpr size_t kMostThreads = 16;
+constexpr size_t kMaxThreads = 16;
 
 std::string path_in(pid_t pid, const char *what) {
   return "/proc/" + std::to_string(pid) + "/" + what;
@@ -151,7 +151,7 @@ BusyDescriptors busy_descriptors_of(pid_t pid) {
                  const UniqueFd file(openat(directory, name.c_str(), O_RDONLY | O_CLOEXEC));
                  const ssize_t length = file ? read(file.get(), text, sizeof text) : 0;
                  add_busy({text, static_cast<size_t>(std::max<ssize_t>(length, 0))}, busy);
-                 return ++threads < kMostThreads;
+                 return ++threads < kMaxThreads;
                });
                return busy;
              })

@@ -11,13 +11,13 @@ namespace ses::agent {
 namespace {
 
 constexpr std::chrono::seconds kLookEvery{1}, kReaderSearchEvery{3}, kAskAgain{3}, kStaysFor{3};
-constexpr std::chrono::seconds kLongestPause{10};
+constexpr std::chrono::seconds kMaxPause{10};
 constexpr int kReaderPause = 400;       // times as long as a look took of a processor
 constexpr uint64_t kReadsNoFile = 4096; // bytes: messages, for as long as a file stays read
 constexpr std::chrono::milliseconds kNamePatience{200};
-constexpr size_t kMostAskedAtOnce = 64; // processes
-constexpr size_t kMostLooks = 256;      // the same
-constexpr size_t kMostReaderDescriptors = 2048;
+constexpr size_t kMaxAskedAtOnce = 64; // processes
+constexpr size_t kMaxLooks = 256;      // the same
+constexpr size_t kMaxReaderDescriptors = 2048;
 constexpr double kSame = 0.25;
 
 } // namespace
@@ -43,7 +43,7 @@ std::vector<pid_t> to_ask(const std::set<pid_t> &processes, const AskedBefore &a
   }
   std::ranges::sort(found, {}, [](const auto &one) { return std::pair(one.first, -one.second); });
   std::vector<pid_t> next;
-  for (size_t i = 0; i < std::min(found.size(), kMostAskedAtOnce); ++i) {
+  for (size_t i = 0; i < std::min(found.size(), kMaxAskedAtOnce); ++i) {
     next.push_back(found[i].second);
   }
   return next;
@@ -54,7 +54,7 @@ std::chrono::nanoseconds Readers::work() {
   const std::chrono::nanoseconds least =
       look(std::chrono::steady_clock::now()) ? kLookEvery : kReaderSearchEvery;
   const std::chrono::nanoseconds pause = kReaderPause * (processor_time() - begun);
-  return std::clamp<std::chrono::nanoseconds>(pause, least, kLongestPause);
+  return std::clamp<std::chrono::nanoseconds>(pause, least, kMaxPause);
 }
 
 // Those that read, of processes that began since the last look and of others in turn.
@@ -72,7 +72,7 @@ void Readers::find_processes(const std::set<dev_t> &devices, Time now) {
     const auto owner = owner_of(pid);
     size_t looked_at = 0;
     const bool reads =
-        owner && !descriptors_on(pid, devices, kMostReaderDescriptors, looked_at, true).empty();
+        owner && !descriptors_on(pid, devices, kMaxReaderDescriptors, looked_at, true).empty();
     if (const auto name = reads ? names_.name_of(*owner, kNamePatience) : std::nullopt) {
       processes_[pid].user = *name;
       processes_[pid].started = state_of(pid).started;
@@ -114,7 +114,7 @@ void Readers::look_at(pid_t pid, Process &process, const std::set<dev_t> &device
   }
   bool some_moved = false;
   for (const OpenDescriptor &open :
-       descriptors_on(pid, devices, kMostReaderDescriptors, looked_at, true)) {
+       descriptors_on(pid, devices, kMaxReaderDescriptors, looked_at, true)) {
     const auto info = descriptor_of(pid, open.fd);
     if (!info || !info->can_read()) {
       continue;
@@ -193,7 +193,7 @@ bool Readers::look(Time now) {
   }
   size_t looks = 0, looked_at = 0;
   auto next = processes_.upper_bound(last_); // in turn
-  while (looks < std::min(processes_.size(), kMostLooks) && looked_at < kMostReaderDescriptors) {
+  while (looks < std::min(processes_.size(), kMaxLooks) && looked_at < kMaxReaderDescriptors) {
     next = next == processes_.end() ? processes_.begin() : next;
     last_ = next->first;
     if (const uint64_t started = state_of(last_).started;

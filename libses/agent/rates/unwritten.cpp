@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kKept{50};
 constexpr std::chrono::seconds kMountsKept{10};
-constexpr size_t kMostKnown = 1024;
+constexpr size_t kMaxKnown = 1024;
 
 } // namespace
 
@@ -56,7 +56,7 @@ std::optional<uint64_t> kilobytes_of(std::string_view text,
 }
 
 std::string Unwritten::device_of(const std::string &path, Time now) {
-  if (now - devices_at_ >= kMountsKept || devices_.size() >= kMostKnown) {
+  if (now - devices_at_ >= kMountsKept || devices_.size() >= kMaxKnown) {
     devices_at_ = now;
     devices_.clear();
   }
@@ -105,7 +105,7 @@ std::optional<uint64_t> Unwritten::read_node() const {
 std::optional<uint64_t> Unwritten::of(const std::string &target, Time now) {
   const bool is_path = target.starts_with('/');
   const std::string device = is_path ? device_of(target, now) : target;
-  if (known_.size() >= kMostKnown) {
+  if (known_.size() >= kMaxKnown) {
     known_.clear();
   }
   const auto [known, first] = known_.try_emplace(device);

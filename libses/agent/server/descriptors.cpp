@@ -17,7 +17,7 @@
 namespace ses::agent {
 namespace {
 
-constexpr size_t kMostOfMessage = 253; // SCM_MAX_FD in the kernel's include/net/scm.h
+constexpr size_t kMaxOfMessage = 253; // SCM_MAX_FD in the kernel's include/net/scm.h
 constexpr size_t kFull = 256;
 
 bool is_path_only(const UniqueFd &fd) {
@@ -136,7 +136,7 @@ ssize_t receive(int socket, std::span<std::byte> buffer, UniqueFd &handle, Descr
     return 0;
   }
   // Room for all that can come: what has none the kernel closes here and now.
-  alignas(cmsghdr) char control[CMSG_SPACE(kMostOfMessage * sizeof(int))];
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxOfMessage * sizeof(int))];
   iovec text{buffer.data(), buffer.size()};
   msghdr message{};
   message.msg_iov = &text;

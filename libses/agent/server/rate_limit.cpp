@@ -5,12 +5,12 @@
 namespace ses::agent {
 namespace {
 
-constexpr size_t kMostUsers = 4096; // then those who have not asked for a second are forgotten
+constexpr size_t kMaxUsers = 4096; // then those who have not asked for a second are forgotten
 
 } // namespace
 
 bool RateLimit::take(uid_t uid, Time now) {
-  if (buckets_.size() >= kMostUsers && !buckets_.contains(uid)) {
+  if (buckets_.size() >= kMaxUsers && !buckets_.contains(uid)) {
     std::erase_if(buckets_, [&](const auto &entry) {
       return now - entry.second.at > std::chrono::seconds(1);
     });

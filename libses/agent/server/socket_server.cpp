@@ -25,9 +25,9 @@ namespace {
 constexpr std::chrono::milliseconds kAskWithin{1000};
 constexpr std::chrono::milliseconds kReportWithin{10000}; // a create on a busy disk takes a while
 constexpr size_t kLongestMessage = std::max(sizeof(ses_ask), sizeof(ses_report));
-constexpr size_t kMostReady = 1024;    // looked at, to let users take turns
-constexpr size_t kMostServed = 128;    // between two looks at what is ready
-constexpr size_t kMostLookedAt = 4096; // connections, most of them turned away
+constexpr size_t kMaxReady = 1024;    // looked at, to let users take turns
+constexpr size_t kMaxServed = 128;    // between two looks at what is ready
+constexpr size_t kMaxLookedAt = 4096; // connections, most of them turned away
 constexpr uint64_t kListener = 0, kStop = 1, kNews = 2, kLooked = 3, kStaged = 4, kWoken = 5,
                    kStageMoved = 6;
 constexpr uint64_t kFirstConnection = 16;
@@ -55,7 +55,7 @@ bool SocketServer::run() {
     return false;
   }
   (void)watch(epoll_.get(), parts_.stager.watch().descriptor(), kStageMoved, EPOLLIN);
-  std::array<epoll_event, kMostReady> events{};
+  std::array<epoll_event, kMaxReady> events{};
   for (;;) {
     std::vector<Id> ready;
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
@@ -141,7 +141,7 @@ void SocketServer::serve_in_turn(std::vector<Id> ready) {
   }
   std::stable_sort(turns.begin(), turns.end(),
                    [](const auto &a, const auto &b) { return a.first < b.first; });
-  for (size_t i = 0; i < std::min(turns.size(), kMostServed); ++i) {
+  for (size_t i = 0; i < std::min(turns.size(), kMaxServed); ++i) {
     on_readable(turns[i].second);
   }
 }
@@ -150,7 +150,7 @@ void SocketServer::serve_in_turn(std::vector<Id> ready) {
 // with them must not keep others out of it.
 void SocketServer::accept_some() {
   size_t taken = 0;
-  for (size_t seen = 0; seen < kMostLookedAt && taken < kMostServed; ++seen) {
+  for (size_t seen = 0; seen < kMaxLookedAt && taken < kMaxServed; ++seen) {
     UniqueFd fd(accept4(parts_.listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd) {
       return;

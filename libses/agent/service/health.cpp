@@ -14,12 +14,12 @@
 namespace ses::agent {
 namespace {
 
-constexpr double kFirstDelay = 0.2, kLongestDelay = 30; // seconds, before chance
-constexpr double kSwitchWithin = 0.1;                   // to another service
-constexpr double kSmallSite = 2;              // seconds over which nodes come back at once
-constexpr std::chrono::seconds kSteady{10};   // up this long: the next failure is a first one
-constexpr std::chrono::seconds kLeastLook{1}; // between two looks that programs caused, or
-constexpr int kLooksInPace = 5;               // so many in the time between two signs of life
+constexpr double kFirstDelay = 0.2, kMaxDelay = 30; // seconds, before chance
+constexpr double kSwitchWithin = 0.1;               // to another service
+constexpr double kSmallSite = 2;                    // seconds over which nodes come back at once
+constexpr std::chrono::seconds kSteady{10};         // up this long: the next failure is a first one
+constexpr std::chrono::seconds kMinLook{1};         // between two looks that programs caused, or
+constexpr int kLooksInPace = 5;                     // so many in the time between two signs of life
 
 Clock::duration seconds(double number) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(number));
@@ -79,7 +79,7 @@ bool ServiceHealth::needed(std::chrono::milliseconds pace) {
       return false;
     }
     const Clock::duration longest =
-        std::max<Clock::duration>({kLeastLook, pace / kLooksInPace, return_within_});
+        std::max<Clock::duration>({kMinLook, pace / kLooksInPace, return_within_});
     std::uniform_real_distribution<double> chance(0.5, 1); // nodes drift apart
     look_not_before_ = now + std::chrono::duration_cast<Clock::duration>(longest * chance(random_));
     retry_at_ = now;
@@ -140,7 +140,7 @@ void ServiceHealth::failed(const std::string &cause, const Reply &reply) {
     std::uniform_real_distribution<double> chance(0, 1);
     const double whole = std::chrono::duration<double>(return_within_).count();
     const double first = std::max(kFirstDelay, whole - kSmallSite);
-    const double longest = std::max(kLongestDelay, whole);
+    const double longest = std::max(kMaxDelay, whole);
     const double bound = std::min(longest, first * (1u << std::min(state.failures, 16u)));
     ++state.failures;
     state.not_before = now + seconds(bound * chance(random_)) +

@@ -11,7 +11,7 @@ namespace ses::agent {
 namespace {
 
 constexpr double kUsedShare = 0.75; // of its life; then the next is asked for
-constexpr double kLongestLife = 86400;
+constexpr double kMaxLife = 86400;
 constexpr size_t kCredential = 4096;
 
 } // namespace
@@ -44,7 +44,7 @@ bool Sessions::take(size_t service, const std::string &body) {
     if (token.empty() || token.find_first_of(" \t\r\n") != std::string::npos || !(seconds > 0)) {
       return false;
     }
-    const std::chrono::duration<double> used(std::min(seconds, kLongestLife) * kUsedShare);
+    const std::chrono::duration<double> used(std::min(seconds, kMaxLife) * kUsedShare);
     const std::lock_guard lock(mutex_);
     open_[service] = {token, std::chrono::steady_clock::now() +
                                  std::chrono::duration_cast<std::chrono::milliseconds>(used)};

@@ -21,7 +21,7 @@ namespace {
 
 constexpr mode_t kTopMode = 0755;
 constexpr mode_t kUserMode = 0744; // others may list it, and reach nothing in it
-constexpr unsigned kMostSwept = 10000;
+constexpr unsigned kMaxSwept = 10000;
 constexpr uid_t kFirstPerson = 1000; // below are accounts of the system, which people do not have
 
 // The directory NAME in PARENT, itself and on the same file system, or an invalid descriptor.
@@ -121,7 +121,7 @@ UniqueFd ensure(int parent, const Wanted &wanted, const std::string &path, std::
 unsigned sweep_directory(int directory, uid_t uid, time_t before, unsigned &looked_at) {
   const Entries entries = entries_of(directory);
   unsigned removed = 0;
-  while (entries && looked_at < kMostSwept) {
+  while (entries && looked_at < kMaxSwept) {
     const dirent *entry = readdir(entries.get());
     if (entry == nullptr) {
       break;
@@ -209,7 +209,7 @@ unsigned sweep_stage(const std::string &target, std::chrono::seconds age) {
   const Entries users = entries_of(top.get());
   unsigned removed = 0;
   unsigned looked_at = 0;
-  while (users && looked_at < kMostSwept) {
+  while (users && looked_at < kMaxSwept) {
     const dirent *entry = readdir(users.get());
     if (entry == nullptr) {
       break;

@@ -7,7 +7,7 @@
 namespace ses::agent {
 namespace {
 
-constexpr double kFewest = 3, kMost = 64;
+constexpr double kMinFew = 3, kMaxFew = 64;
 constexpr uint64_t kSameMoment = 1000; // ms in which placements on busy elements are as old
 
 double seconds(std::chrono::steady_clock::duration duration) {
@@ -142,7 +142,7 @@ uint64_t Candidates::unseen(Time now) const {
 uint32_t Candidates::few(Time now, const ses_rank &rank, uint32_t streams) const {
   // What others placed last is on its way for half the time between two words of theirs.
   const double unheard = rate_ * (std::max(0.0, seconds(now - asked_at_)) + telling_ / 2);
-  const double few = std::clamp(std::round(total_ / unheard), kFewest, kMost);
+  const double few = std::clamp(std::round(total_ / unheard), kMinFew, kMaxFew);
   return ses_table_few(unheard < 0.5 ? 0 : static_cast<uint32_t>(few), streams, total(), &rank);
 }
 

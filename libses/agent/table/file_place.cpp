@@ -16,7 +16,7 @@ constexpr uint32_t kPlain = 0x0BD10BD0, kWithPool = 0x0BD30BD0, kComposite = 0x0
 constexpr size_t kStripes = 28, kPlainSize = 32, kPool = 32, kPoolSize = 16, kWithPoolSize = 48;
 constexpr size_t kObjectSize = 24, kIndexInObject = 20;
 constexpr size_t kEntries = 14, kFirstEntry = 32, kEntrySize = 48, kOffsetInEntry = 24;
-constexpr size_t kMostBytes = 65536;
+constexpr size_t kMaxBytes = 65536;
 
 template <typename Number> std::optional<Number> number_at(std::string_view bytes, size_t at) {
   Number number{};
@@ -28,7 +28,7 @@ template <typename Number> std::optional<Number> number_at(std::string_view byte
 }
 
 std::string attribute_of(int handle, const char *name) {
-  std::string value(kMostBytes, '\0');
+  std::string value(kMaxBytes, '\0');
   const std::string file = "/proc/self/fd/" + std::to_string(handle);
   const ssize_t length = getxattr(file.c_str(), name, value.data(), value.size());
   value.resize(static_cast<size_t>(std::max<ssize_t>(length, 0)));

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kLargestFile = 8u << 20;
-constexpr size_t kMostUsers = 4096;
+constexpr size_t kMaxUsers = 4096;
 constexpr const char *kFile = "/agent.json";
 
 } // namespace
@@ -82,7 +82,7 @@ void SavedState::set_table(json table) {
 void SavedState::set_needs(std::optional<uid_t> uid, const json &entries) {
   const std::string key = uid ? std::to_string(*uid) : "";
   const std::lock_guard lock(mutex_);
-  if (needs_.size() < kMostUsers || needs_.contains(key)) {
+  if (needs_.size() < kMaxUsers || needs_.contains(key)) {
     needs_[key] = entries;
     changed_ = true;
   }

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from ses_listen.places import Places
 
-MOST = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 
 
 class Intake:
     """Bytes that are held.  Belongs to one event loop."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_BYTES) -> None:
         self._most = most
         self.held = 0
         self.places = Places()

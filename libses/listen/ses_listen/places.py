@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-MOST = 16384
+MAX_PLACES = 16384
 
 
 class Placed(Protocol):
@@ -25,7 +25,7 @@ class Places:
     or the newest when none is.  So an address that many share (a proxy, NAT) has what others do not need.
     """
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_PLACES) -> None:
         self.most = most
         self.count = 0
         self._of: dict[str, dict[Placed, None]] = {}

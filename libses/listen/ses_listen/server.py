@@ -20,7 +20,7 @@ from typing import Any
 from uvicorn import Config, Server
 
 from ses_listen.connection import ARRIVAL, Connection
-from ses_listen.places import MOST
+from ses_listen.places import MAX_PLACES
 from ses_listen.tls import FollowedTls
 
 _BACKLOG = 4096
@@ -74,7 +74,7 @@ def serve(
     connection: type[Connection] = Connection,
     headers: tuple[tuple[str, str], ...] = (),
     times: Times = Times(),
-    most: int = MOST,
+    most: int = MAX_PLACES,
 ) -> None:
     """Serve until a signal to end comes; ``ready`` is called when connections are accepted.
 

@@ -17,7 +17,7 @@ _SIZES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15,
           "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40, "PiB": 2.0**50}  # fmt: skip
 _RATES = {f"{unit}/s": size for unit, size in _SIZES.items()}
 _LINK_RATES = {**_RATES, "kbit/s": 1e3 / 8, "Mbit/s": 1e6 / 8, "Gbit/s": 1e9 / 8}
-_MOST = 2**63 - 1  # bytes of a file
+_MAX_SIZE = 2**63 - 1  # bytes of a file
 
 
 class _Amount(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
@@ -40,7 +40,7 @@ class _Amount(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian
             self.fail(f"unit {unit!r} of {value!r} is none of {', '.join(self.units)}{hint}", param, ctx)
         if number == 0 and not self._zero:
             self.fail(f"{value!r} is nothing.", param, ctx)
-        if number * self.units[unit] > _MOST:
+        if number * self.units[unit] > _MAX_SIZE:
             self.fail(f"{value!r} is too large.", param, ctx)
         return number * self.units[unit]
 

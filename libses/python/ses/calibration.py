@@ -25,7 +25,7 @@ from ses_client.errors import SesError
 from ses.lustre import blob
 
 BLOCK_BYTES = 4 * 2**20
-LEAST_FREE = 0.10
+MIN_FREE = 0.10
 """This part of a file system stays free, or nothing is written."""
 _DELAYED = os.O_NOCTTY | 0o20000
 """Lustre: make no objects yet (0o20000 is O_ASYNC, which os does not name)."""
@@ -69,7 +69,7 @@ def refuse_when_full(place: Place, size: int) -> None:
     else:  # statvfs is about all OSTs together
         left = free if place.free_bytes is None else int(min(free, place.free_bytes))
         whole = 0
-    if left - size < max(LEAST_FREE * whole, size):
+    if left - size < max(MIN_FREE * whole, size):
         raise NotMeasuredError(
             f"only {left / 1e9:.2f} GB are free, too little to write {size / 1e9:.2f} GB: "
             "give a smaller --size-mib, or make room"

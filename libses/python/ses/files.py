@@ -18,7 +18,7 @@ from ses_client.visible import on_one_line
 from ses.columns import Column
 from ses.output import number
 
-_MOST_AT_ONCE = 1000
+_MAX_AT_ONCE = 1000
 
 
 def words(verdict: str | None) -> str:
@@ -31,7 +31,7 @@ def listed(client: ServiceClient, asked: dict[str, str], most: int | None) -> It
     left = most
     after: str | None = None
     while left is None or left > 0:
-        limit = _MOST_AT_ONCE if left is None else min(left, _MOST_AT_ONCE)
+        limit = _MAX_AT_ONCE if left is None else min(left, _MAX_AT_ONCE)
         page = client.files(asked, after=after, limit=limit)
         yield page
         after = page.next

@@ -16,7 +16,7 @@ from ses_client.answers.reading import JSON
 
 from ses.files import words
 
-_MOST_NEEDS = 8  # in a line: a user may state another one for each file
+_MAX_NEEDS = 8  # in a line: a user may state another one for each file
 
 
 @dataclass(slots=True)
@@ -130,13 +130,13 @@ class Job:
         total = self.total
         told = [f"{total.files} files on {len(self.elements)} elements, {total.written / 1e9:.1f} GB written"]
         needs = sorted(self.needs.values(), key=lambda one: -one.verdicts.total())
-        for one in needs[:_MOST_NEEDS]:
+        for one in needs[:_MAX_NEEDS]:
             told.append(
                 f"{one.kind}>={one.required:.15g}{one.unit}: promised {middle(one.promised)}, "
                 f"got {middle(one.got)}, {one.told}"
             )
-        if len(needs) > _MOST_NEEDS:
-            told.append(f"and {len(needs) - _MOST_NEEDS} other needs")
+        if len(needs) > _MAX_NEEDS:
+            told.append(f"and {len(needs) - _MAX_NEEDS} other needs")
         return "; ".join(told)
 
 

@@ -21,14 +21,14 @@ extern "C" {
 namespace ses::run {
 namespace {
 
-constexpr int kLeastPatienceMs = 2;
+constexpr int kMinPatienceMs = 2;
 constexpr int kRetryMs = 100; // starting a worker or a keeper
 
 class Guardian {
 public:
   Guardian(SharedCalls &calls, int worker)
       : calls_(calls), listener_(kListener), creator_(listener_, calls), worker_(worker),
-        patience_ms_(std::max(kLeastPatienceMs, static_cast<int>(ses_settings()->sync_ms))) {
+        patience_ms_(std::max(kMinPatienceMs, static_cast<int>(ses_settings()->sync_ms))) {
     if (const int keeper = calls.keeper; keeper > 0) {
       keeper_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, keeper, 0)));
     }

@@ -75,7 +75,7 @@ static int read_options(int argc, char **argv, struct options *options) {
       {.name = "listen", .text = &options->listen},
       {.name = "provider", .text = &options->provider},
       {.name = "munge-socket", .text = &munge},
-      {.name = "sessions", .number = &options->sessions, .least = 4, .most = SES_SERVED_MOST},
+      {.name = "sessions", .number = &options->sessions, .least = 4, .most = SES_SERVED_MAX},
       {.name = "memory", .number = &options->memory, .least = 1, .most = 1 << 30},
       {0},
   };

@@ -11,7 +11,7 @@
 
 #define SPIN_NS 20000u /* a message that comes soon needs no system call */
 #define NAP_NS 20000u  /* the first, of a provider that cannot wake who waits */
-#define LONGEST_NAP_NS 1000000u
+#define MAX_NAP_NS 1000000u
 #define SLEEP_MS 50 /* at most, of one that can */
 
 enum way { OUT, IN, WAYS };
@@ -146,7 +146,7 @@ static void sleep_a_little(struct ses_fabric *fabric, uint64_t left_ns, uint64_t
                           {.fd = fabric->wakes, .events = POLLIN}};
   if (fabric->wakes < 0) {
     ppoll(both, 1, &(struct timespec){.tv_nsec = (long)*nap_ns}, NULL);
-    *nap_ns = *nap_ns < LONGEST_NAP_NS ? 2 * *nap_ns : *nap_ns;
+    *nap_ns = *nap_ns < MAX_NAP_NS ? 2 * *nap_ns : *nap_ns;
   } else if (fi_trywait(fabric->its.fabric, &queue, 1) == 0)
     poll(both, 2, most);
 }

@@ -8,7 +8,7 @@
 
 #include "remote/served.h"
 
-#define SESSIONS (2 * SES_SERVED_MOST)
+#define SESSIONS (2 * SES_SERVED_MAX)
 
 /* Shared by all processes of the agent.  A session that writes nonsense here can only have others
  * refused. */

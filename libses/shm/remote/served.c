@@ -19,7 +19,7 @@ static struct served {
   uid_t user;
   uint64_t begun_ns;
   unsigned host;
-} all[3 * SES_SERVED_MOST]; /* there is a place for those that are killed, until they are gone */
+} all[3 * SES_SERVED_MAX]; /* there is a place for those that are killed, until they are gone */
 
 static int limit;
 

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define SES_SERVED_MOST 4096
+#define SES_SERVED_MAX 4096
 
-/* How many may be proven, at most SES_SERVED_MOST; first of all. */
+/* How many may be proven, at most SES_SERVED_MAX; first of all. */
 void ses_served_limit(int sessions);
 
 /* Whether one more may begin, from this host.  Where too many have proven nothing, it takes the

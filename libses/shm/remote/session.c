@@ -17,7 +17,7 @@
 
 #define HANDSHAKE_NS 10000000000ull
 #define FOR_EVER UINT64_MAX
-#define ITEMS_MOST SES_SHARE_ITEMS_MAX
+#define ITEMS_MAX SES_SHARE_ITEMS_MAX
 #define ITEM_BYTES 256u /* of this process, for an item without a copy */
 
 /* The one that this process serves. */
@@ -25,9 +25,9 @@ static struct {
   struct ses_fabric *fabric;
   uint8_t secret[SES_REMOTE_NUMBER];
   ses_share *share;
-  bool writes;                       /* its memory is not more than its owner may have */
-  ses_share_item *items[ITEMS_MOST]; /* by the numbers that the other side knows; NULL: free */
-  uint64_t held[ITEMS_MOST];         /* bytes of this process, for each */
+  bool writes;                      /* its memory is not more than its owner may have */
+  ses_share_item *items[ITEMS_MAX]; /* by the numbers that the other side knows; NULL: free */
+  uint64_t held[ITEMS_MAX];         /* bytes of this process, for each */
 } session;
 
 /* ------------------------------------------------------------------- handshake */
@@ -126,9 +126,9 @@ static int give(ses_share_item *item, struct ses_remote_reply *reply) {
   if (status == 0 && !ses_memory_take(held))
     status = EDQUOT;
   uint32_t number = 0;
-  while (number < ITEMS_MOST && session.items[number])
+  while (number < ITEMS_MAX && session.items[number])
     number++;
-  if (status == 0 && number == ITEMS_MOST) {
+  if (status == 0 && number == ITEMS_MAX) {
     ses_memory_give_back(held);
     status = ENOMEM;
   }
@@ -162,7 +162,7 @@ static int get(ses_share_item *item, const struct ses_remote_request *asked,
 
 static int of_item(const struct ses_remote_request *asked, const char *value, uint64_t bytes,
                    struct ses_remote_reply *reply) {
-  ses_share_item *item = asked->item < ITEMS_MOST ? session.items[asked->item] : NULL;
+  ses_share_item *item = asked->item < ITEMS_MAX ? session.items[asked->item] : NULL;
   int status = 0;
   if (!item)
     return EBADF;

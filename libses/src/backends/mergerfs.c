@@ -29,7 +29,7 @@
 #define FUSE_SUPER_MAGIC 0x65735546ul
 #define ANY_INODE 0
 #define NAME_LENGTH 17 /* '/' and 16 hexadecimal digits */
-#define LEAST_FREE (1ull << 20)
+#define MIN_FREE (1ull << 20)
 
 /* Is the component at AT, which ends before END, WORD? */
 static bool is_component(const char *at, const char *end, const char *word, size_t length) {
@@ -242,7 +242,7 @@ static __attribute__((noinline)) int no_room(int fd, uint64_t bytes) {
     return 0;
   uint64_t unit = (uint64_t)(found.f_frsize ? found.f_frsize : found.f_bsize);
   uint64_t left = found.f_bavail * unit;
-  return left < LEAST_FREE ? -ENOSPC : left < bytes ? -EFBIG : 0;
+  return left < MIN_FREE ? -ENOSPC : left < bytes ? -EFBIG : 0;
 }
 
 /*

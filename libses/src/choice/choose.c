@@ -17,7 +17,7 @@
 
 #define CHOICES 16u /* at most for one file, each lost to another program or a new table */
 #define AREAS 64u   /* each is held for about a microsecond */
-#define MOST_SEEN 65535u
+#define MAX_SEEN 65535u
 #define CACHE_LINE 64
 
 /* What a choice needs besides the table. */
@@ -198,7 +198,7 @@ static bool claim(const struct ses_spot *spot, const struct area *area,
 
 static uint16_t as_seen(float own, uint32_t claims) {
   double streams = (double)own + claims;
-  return streams > 0 ? streams < MOST_SEEN ? (uint16_t)streams : MOST_SEEN : 0;
+  return streams > 0 ? streams < MAX_SEEN ? (uint16_t)streams : MAX_SEEN : 0;
 }
 
 /* Into the slot what the agent needs to know of the choice. */

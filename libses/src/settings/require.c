@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define MOST_DIGITS 19 /* of SES_BOUND_MAX; more than a double tells apart */
+#define MAX_DIGITS 19 /* of SES_BOUND_MAX; more than a double tells apart */
 
 static const struct {
   const char *name;
@@ -57,7 +57,7 @@ static bool read_number(const char **at, double *number) {
       fraction = true;
       if ((*at)[1] < '0' || (*at)[1] > '9')
         return false;
-    } else if (c >= '0' && c <= '9' && digits < MOST_DIGITS) {
+    } else if (c >= '0' && c <= '9' && digits < MAX_DIGITS) {
       digits++;
       *number = *number * 10 + (c - '0');
       scale *= fraction ? 10 : 1;

@@ -16,7 +16,7 @@ from ses_service.ledger.achieved import Sample
 from ses_service.model.columns import Floats
 
 _CELLS = 2_000_000  # samples of single elements that are kept, 12 bytes each
-_MOST, _LEAST = 512, 16
+_MAX_SAMPLES, _MIN_SAMPLES = 512, 16
 _APART = 1.0  # seconds
 _POINTS = 32
 
@@ -65,7 +65,7 @@ class LoadHistory:
             return
         self._times.append(now)
         self._samples.append(np.stack([busy, health, streams]).astype(np.float32))
-        if len(self._times) > max(_LEAST, min(_MOST, _CELLS // max(1, len(busy)))):
+        if len(self._times) > max(_MIN_SAMPLES, min(_MAX_SAMPLES, _CELLS // max(1, len(busy)))):
             half = len(self._times) // 2
             self._times[:half] = self._times[:half:2]
             self._samples[:half] = self._samples[:half:2]

@@ -25,8 +25,8 @@ from ses_service.model.columns import Bools, Codes, Floats
 from ses_service.model.policies import Policies
 
 _SHORTLIST = 16  # elements among which the best is looked for where a link limits the stream
-_MOST_SHORTLIST = 4096
-_MOST_ROWS = 4000  # judged at once, beyond one for each group
+_MAX_SHORTLIST = 4096
+_MAX_ROWS = 4000  # judged at once, beyond one for each group
 LIMITS = (LimitedBy.ELEMENT, LimitedBy.LINK, LimitedBy.UPLINK)
 
 
@@ -120,7 +120,7 @@ class NodeGroups:
     def judge(self) -> Judged:
         """Return what a stream would get in each group; claims and streams of shared links count."""
         count = len(self.groups.streams)
-        width = 1 if self.asked.count > 1 else max(1, min(_SHORTLIST, _MOST_ROWS // max(1, count)))
+        width = 1 if self.asked.count > 1 else max(1, min(_SHORTLIST, _MAX_ROWS // max(1, count)))
         places, table = self._best_rows(count, width)
         before = Query(table, self.need, self.policy).predict()
         limits = self._limit(table, np.repeat(np.arange(count), width))
@@ -155,7 +155,7 @@ class NodeGroups:
         query = view.rows.query
         query.ask(self.need, words(left_out) if left_out.any() else None)
         query.judge()
-        most = min(_MOST_SHORTLIST, max(_SHORTLIST, 2 * self.asked.count))
+        most = min(_MAX_SHORTLIST, max(_SHORTLIST, 2 * self.asked.count))
         rows = query.rank(most).astype(np.int64)
         if self.asked.count > 1:
             rows = _servers_round_robin(rows, table.server)

@@ -23,7 +23,7 @@ from ses_service.decision.rows import LOADS, PROMISES, Rows
 from ses_service.ledger.arrivals import SystemArrivals
 from ses_service.model.columns import Bools, Codes, ElementTable, Floats
 
-MOST_ELEMENTS = 64
+MAX_ELEMENTS = 64
 CHOSEN_FOR = 10.0  # seconds before the elements of a node are chosen anew, where there are more
 
 _STILL_GOOD = 0.75  # of its part that a need must still accept, or elements are chosen anew
@@ -160,7 +160,7 @@ class NodeTables:
         if own is None:
             rows = self._chosen(node, code, of_system, needs, now)
             own = self._of_nodes[node, system] = _NodeRows(rows, facts, 0, now, now)
-        elif len(of_system) > MOST_ELEMENTS and not 0 <= now - own.chosen_at < CHOSEN_FOR:
+        elif len(of_system) > MAX_ELEMENTS and not 0 <= now - own.chosen_at < CHOSEN_FOR:
             own.chosen_at = now
             if not all(self._still_good(own.rows, code, of_system, need, now, len(needs)) for need in needs):
                 rows = self._chosen(node, code, of_system, needs, now)
@@ -171,16 +171,16 @@ class NodeTables:
 
     def _chosen(self, node: str, code: int, of_system: Codes, needs: Sequence[Records], now: float) -> Codes:
         start = self._starts.setdefault(node, start_of(len(self._starts)))
-        if len(of_system) <= MOST_ELEMENTS:
+        if len(of_system) <= MAX_ELEMENTS:
             return of_system[order_of_own(self._widths(of_system), start)]
-        part = max(1, MOST_ELEMENTS // max(1, len(needs)))
+        part = max(1, MAX_ELEMENTS // max(1, len(needs)))
         wanted = [self._accepted(code, of_system, need, now) for need in needs]
-        orders = [_first_of_own(one, start, MOST_ELEMENTS) for one in wanted]
+        orders = [_first_of_own(one, start, MAX_ELEMENTS) for one in wanted]
         found: dict[int, None] = {}
-        for most in (part, MOST_ELEMENTS):  # equal parts first, then what is left over
+        for most in (part, MAX_ELEMENTS):  # equal parts first, then what is left over
             for place in range(most):
                 for order in orders:
-                    if place < len(order) and len(found) < MOST_ELEMENTS:
+                    if place < len(order) and len(found) < MAX_ELEMENTS:
                         found.setdefault(order[place])
         return np.array(list(found), dtype=np.int64)
 
@@ -188,7 +188,7 @@ class NodeTables:
         self, rows: Codes, code: int, of_system: Codes, need: Records, now: float, parts: int
     ) -> bool:
         acceptable = self._accepted(code, of_system, need, now)
-        part = min(MOST_ELEMENTS // parts, len(acceptable.rows))
+        part = min(MAX_ELEMENTS // parts, len(acceptable.rows))
         return bool(np.count_nonzero(acceptable.among[rows]) >= _STILL_GOOD * part)
 
     def _accepted(self, code: int, of_system: Codes, need: Records, now: float) -> _Acceptable:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ses_service.ledger.achieved import Cause, Verdict
 from ses_service.ledger.files import By, Group
 
-MOST_ROWS = 100
+MAX_ROWS = 100
 
 _ADVICE = {
     Cause.PROGRAM: "the program itself waited: require a current rate in place of an average one, which "
@@ -108,4 +108,4 @@ def _add(total: Sum, group: Group) -> None:
 
 
 def _worst(sums: Iterable[Sum]) -> list[Sum]:
-    return sorted(sums, key=lambda one: (-one.missing, one.name))[:MOST_ROWS]
+    return sorted(sums, key=lambda one: (-one.missing, one.name))[:MAX_ROWS]

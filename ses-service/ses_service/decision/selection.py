@@ -20,7 +20,7 @@ from ses_service.model.policies import Policies
 from ses_service.model.server_links import link_notes
 
 _NONE: Codes = np.zeros(0, dtype=np.int64)
-_MOST_NOTED = 3  # elements that some nodes exclude
+_MAX_NOTED = 3  # elements that some nodes exclude
 _DEGRADED = int(State.DEGRADED)
 _STRIPING = frozenset({"lustre"})  # storage systems whose elements can be named one by one
 _CAUSES = {
@@ -143,7 +143,7 @@ def _notes(
         yield "Only degraded elements are left."
     if question.subject.node is None:
         some = sorted(name for name, one in view.excluded.items() if not one.everywhere)
-        yield from (f"{name} is {view.excluded[name].sentence()}." for name in some[:_MOST_NOTED])
+        yield from (f"{name} is {view.excluded[name].sentence()}." for name in some[:_MAX_NOTED])
     unknown = sorted(name for name in question.exclude if name not in view.table.index)
     if unknown:
         yield f"Excluded but not described by the site: {', '.join(unknown[:5])}."

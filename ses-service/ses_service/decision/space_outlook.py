@@ -16,7 +16,7 @@ import numpy.typing as npt
 APART = 600.0  # seconds between two samples
 _WEEK = 7 * 86400.0
 _DAY = 86400.0
-_LEAST_SPAN = _DAY
+_MIN_SPAN = _DAY
 _FARTHEST = 3650.0  # days
 _FIRST, _LAST, _N, _T, _TT, _Y, _TY = range(7)
 _FIELDS = 7
@@ -68,7 +68,7 @@ class SpaceTrend:
         """Return how the free space of elements changes, in bytes a day; of those of which it is known."""
         first, last, n, t, tt, y, ty = self._sums
         spread = n * tt - t * t
-        known = (last - first >= _LEAST_SPAN) & (now - last <= _DAY) & (spread > 0)
+        known = (last - first >= _MIN_SPAN) & (now - last <= _DAY) & (spread > 0)
         if not known.any():
             return {}
         slopes = (n * ty - t * y) / np.where(known, spread, 1.0) * _DAY

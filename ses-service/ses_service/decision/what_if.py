@@ -14,7 +14,7 @@ from ses_service.ledger.files import File
 from ses_service.ledger.placement import Candidate
 from ses_service.model.kinds import RATES, Kind
 
-MOST_STRIPES = 8
+MAX_STRIPES = 8
 _FEWEST = 3  # files of a kind, from which something is said
 _MOSTLY = 0.9
 
@@ -76,7 +76,7 @@ def _stripes(kind: Kind, missed: Miss) -> int | None:
         reverse=True,
     )
     total = 0.0
-    for count, value in enumerate(offered[:MOST_STRIPES], 1):
+    for count, value in enumerate(offered[:MAX_STRIPES], 1):
         total += value
         if total >= (missed.file.bound or 0.0):
             return count

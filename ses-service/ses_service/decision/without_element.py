@@ -19,7 +19,7 @@ from ses_service.model.entities import Level, RequirementSet, Subject, with_home
 
 Decide: TypeAlias = Callable[[Question], Decision]
 
-MOST_SETS = 200
+MAX_SETS = 200
 """Requirement sets that are looked at; at 10,000 elements each takes milliseconds."""
 
 
@@ -64,7 +64,7 @@ def without(
     ask = Question(Subject(""), storage_system=system, exclude=frozenset({element}), limit=0)
     home_vo = table.environment.home_vo
     moved = []
-    for one in stated[:MOST_SETS]:
+    for one in stated[:MAX_SETS]:
         who = with_home_vo(subject_of(one), home_vo)
         question = replace(ask, subject=who, requirements=resolve(who, (), sets, now), limit=1)
         first = decide(replace(question, exclude=frozenset())).candidates
@@ -78,7 +78,7 @@ def without(
         open_in_system=int(own[np.unique(table.device[table.system == table.system[row]])].sum()),
         others=len(decide(ask).candidates),
         sets_total=len(stated),
-        sets_asked=min(len(stated), MOST_SETS),
+        sets_asked=min(len(stated), MAX_SETS),
         moved=tuple(moved),
     )
 

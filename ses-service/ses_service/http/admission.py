@@ -24,7 +24,7 @@ from collections.abc import Callable
 from ses_service.threads.give_way import Foreground
 
 _PACE = 0.0005  # seconds of a pass for which one decision is due
-_MOST = 4
+_MAX_DUE = 4
 _PASSED_OVER = 4  # decisions that go before a step that waits
 
 
@@ -115,7 +115,7 @@ class Admission:
 
     def _next(self, loop: asyncio.AbstractEventLoop) -> None:
         now = time.perf_counter()
-        due = min(_MOST, 1 + int((now - self._passed) / _PACE))
+        due = min(_MAX_DUE, 1 + int((now - self._passed) / _PACE))
         self._passed = now
         going_on = True  # also past a function that fails: nobody else must wait for ever
         try:

@@ -26,7 +26,7 @@ Subjects: TypeAlias = dict[tuple[str | None, str | None, str | None], Subject]
 
 SHORTEST_SILENCE = 30.0
 SILENT_PACES = 3.0
-MOST_SYSTEMS = 16  # of which a node says what it excludes; those said last are kept
+MAX_SYSTEMS = 16  # of which a node says what it excludes; those said last are kept
 
 
 @dataclass(slots=True)
@@ -167,7 +167,7 @@ def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None,
     if (node := ledger.node(announcement.node)) is not None:
         node.stalled = {thread: now - seconds for thread, seconds in announcement.stalled.items()}
         excluded = {**node.excluded, **announcement.excluded}
-        node.excluded = dict([*excluded.items()][-MOST_SYSTEMS:])
+        node.excluded = dict([*excluded.items()][-MAX_SYSTEMS:])
     doubted = ledger.take_doubted(announcement.node)
     held = tuple(ledger.open_on(announcement.node) if first else doubted) or (() if first else None)
     unknown, refused = _take_opened(announcement, ledger, table, now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,6 @@ class ExcludedOn:
     def sentence(self, node: str | None = None) -> str:
         """Return it in words, of one node if that excludes it."""
         named = [node] if node in self.nodes else sorted(self.nodes)
-        said = "; ".join(f"excluded on {one}: {self.nodes[one]}" for one in named[:_MOST_NAMED] if one)
-        more = len(named) - _MOST_NAMED
+        said = "; ".join(f"excluded on {one}: {self.nodes[one]}" for one in named[:_MAX_NAMED] if one)
+        more = len(named) - _MAX_NAMED
         return said if more <= 0 else f"{said}; and on {more} more nodes"

@@ -15,7 +15,7 @@ import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-MOST_OPEN = 65_536  # files of one node; its agent follows no more
+MAX_OPEN = 65_536  # files of one node; its agent follows no more
 AVERAGED_OVER = 600.0  # seconds
 _FEW = 1000  # nodes below which nobody is forgotten
 
@@ -84,9 +84,9 @@ class FileBounds:
         """Return why a user may not begin a file on a node; if empty it may, and the file is counted."""
         files = self._open.get(node, {user: 0})
         users = len(files) + (user not in files)
-        if files.get(user, 0) >= _share(MOST_OPEN, users, sum(files.values()) // MOST_OPEN):
+        if files.get(user, 0) >= _share(MAX_OPEN, users, sum(files.values()) // MAX_OPEN):
             self.refusals.too_many_open += 1
-            why = f"The node has {MOST_OPEN} files open, as many as it may, many of them this user's."
+            why = f"The node has {MAX_OPEN} files open, as many as it may, many of them this user's."
         elif not self._begins(node, user, now):
             self.refusals.too_fast += 1
             why = (

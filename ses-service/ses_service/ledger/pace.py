@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-LONGEST_PACE = 60.0
+MAX_PACE = 60.0
 LONGEST_TELLING = 1.0
 CREATING_PART = 0.5
 CREATING_FOR = 20.0
@@ -31,7 +31,7 @@ class Use(Enum):
 def pace_for(use: Use, nodes: int) -> float:
     """Return the longest time between two words of one of so many nodes."""
     shortest, each_second = use.value
-    return min(LONGEST_PACE, max(shortest, nodes / each_second))
+    return min(MAX_PACE, max(shortest, nodes / each_second))
 
 
 def telling_within(in_use: int) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ses_service.ledger.counts import ElementCounter
 
-MOST_STREAMS = 64  # of one node on one element; more of them make no difference to a decision
+MAX_STREAMS = 64  # of one node on one element; more of them make no difference to a decision
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class Readers:
         wanted: dict[str, int] = {}
         for one in told:
             if one.rate > 0:
-                wanted[one.element] = min(MOST_STREAMS, wanted.get(one.element, 0) + one.files)
+                wanted[one.element] = min(MAX_STREAMS, wanted.get(one.element, 0) + one.files)
         known = self._began.setdefault(node, {})
         for element in [*known, *(one for one in wanted if one not in known)]:
             self._set(node, known, element, wanted.get(element, 0), now)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _TOGETHER = 100
-_MOST = 1_000_000
+_MAX_MEMBERS = 1_000_000
 _OF_NAMES = "memberuid"
 _ANYTHING = "(objectClass=*)"
 
@@ -125,8 +125,8 @@ class _Reading:
                     users.update(_text(name) for name in names[:1])
                 else:
                     waiting += self._take(attributes, users)
-            if len(seen) + len(users) > _MOST:
-                raise DirectoryError(f"group {rule.name} has more than {_MOST} members")
+            if len(seen) + len(users) > _MAX_MEMBERS:
+                raise DirectoryError(f"group {rule.name} has more than {_MAX_MEMBERS} members")
         return frozenset(filter(None, users))
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 STATES = tuple(ElementState)
 
-LEAST_GIVEN = 10e6  # bytes per second that an element without a nominal rate is taken to give at least
+MIN_GIVEN = 10e6  # bytes per second that an element without a nominal rate is taken to give at least
 
 
 def _at_least_one(values: Iterable[float | None]) -> Floats:
@@ -188,11 +188,11 @@ def utilisation_of(
 def seen_to_give(observations: ObservationTable, read: Floats, write: Floats) -> ObservationTable:
     """Return the observations of elements that were seen to give so much at most; sets how busy they are.
 
-    A direction without a nominal rate is compared with the largest rate seen, or with ``LEAST_GIVEN``: a
+    A direction without a nominal rate is compared with the largest rate seen, or with ``MIN_GIVEN``: a
     few log files do not make an element busy.  Where there is a queue and no rate, the queue tells.
     """
     capabilities = tuple(
-        np.where(np.isnan(nominal), np.fmax(seen, LEAST_GIVEN), nominal)
+        np.where(np.isnan(nominal), np.fmax(seen, MIN_GIVEN), nominal)
         for nominal, seen in ((observations.read_capability, read), (observations.write_capability, write))
     )
     now = utilisation_of(observations.current_read, observations.current_write, *capabilities)

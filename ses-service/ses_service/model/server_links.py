@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ses_service.model.entities import Element
 
 _MB = 1e6
-_MOST_TOLD = 3
+_MAX_TOLD = 3
 
 
 def link_notes(limited: Iterable[tuple[Element, float]]) -> list[str]:
@@ -21,7 +21,7 @@ def link_notes(limited: Iterable[tuple[Element, float]]) -> list[str]:
     return [
         f"The link of {server}{_carries(some[0][0])} leaves a stream {_least(some):.4g} MB/s: less than "
         f"{_elements(some)} would give."
-        for server, some in list(of_servers.items())[:_MOST_TOLD]
+        for server, some in list(of_servers.items())[:_MAX_TOLD]
     ]
 
 

@@ -25,7 +25,7 @@ from ses_service.security.whole_file import write_whole
 PREFIX = "ses_"
 """What each token begins with, so that who finds one in a file knows what it is."""
 
-MOST = 20
+MAX_TOKENS = 20
 """Tokens of one person."""
 
 LONGEST_DAYS = 3660
@@ -104,8 +104,10 @@ class PersonalTokens:
                     f"You have a token named {name!r}; revoke it or choose another name."
                 )
             alive = [one for one in mine if one.ends > now]
-            if len(alive) >= MOST:
-                raise PersonalTokenError(f"You have {MOST} tokens, which is the most; revoke one first.")
+            if len(alive) >= MAX_TOKENS:
+                raise PersonalTokenError(
+                    f"You have {MAX_TOKENS} tokens, which is the most; revoke one first."
+                )
             gone = {one.sha256 for one in mine if one.name == name or one.ends <= now}
             self._keep(
                 {key: one for key, one in self._tokens.items() if key not in gone} | {made.sha256: made}

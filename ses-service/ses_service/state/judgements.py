@@ -17,9 +17,9 @@ from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.placement import EndReason, Placement
 
 ERROR_BOUNDS = (0.1, 0.25, 0.5, 0.8, 1.25, 2.0, 4.0, 10.0)
-MOST_LABELS = 1000  # VOs, and elements, that are counted apart; others count as "other"
+MAX_LABELS = 1000  # VOs, and elements, that are counted apart; others count as "other"
 _OTHER = "other"
-_MOST_WAITING = 100_000
+_MAX_WAITING = 100_000
 _AT_ONCE = 50
 _NO_FILE = frozenset({EndReason.UNUSED, EndReason.FAILED})
 
@@ -46,7 +46,7 @@ class Judgements:
         self._lock = lock
         self._ledger = ledger
         self._history = history
-        self._waiting: deque[Placement] = deque(maxlen=_MOST_WAITING)
+        self._waiting: deque[Placement] = deque(maxlen=_MAX_WAITING)
         self._running = threading.Lock()
         self._of_vos: dict[str, Counter[Verdict]] = {}
         self._of_elements: dict[str, Counter[Verdict]] = {}
@@ -100,7 +100,7 @@ class Judgements:
 
 def _label(name: str, known: Collection[str]) -> str:
     """Return the name under which something is counted: another one where too many are known already."""
-    return name if name in known or len(known) < MOST_LABELS else _OTHER
+    return name if name in known or len(known) < MAX_LABELS else _OTHER
 
 
 def _flat(counts: Mapping[str, Counter[Verdict]]) -> dict[tuple[str, Verdict], int]:

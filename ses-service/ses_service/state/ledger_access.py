@@ -17,7 +17,7 @@ from ses_service.ledger import handover
 from ses_service.ledger.announcement import silence_for
 from ses_service.ledger.file_bounds import Refusals
 from ses_service.ledger.ledger import Ledger
-from ses_service.ledger.pace import LONGEST_PACE
+from ses_service.ledger.pace import MAX_PACE
 from ses_service.ledger.peer_placements import Notification
 from ses_service.ledger.placement import Claim, EndReason, Placement
 from ses_service.ledger.size_history import SizeHistory, SizeKey, Sizes, keys_of
@@ -28,7 +28,7 @@ T = TypeVar("T")
 # Seconds an open file counts that a node is asked about and says nothing of: its end may have been told to
 # another service, or while the database was away.
 RESTORED_LEASE = 120.0
-_MOST_TO_LEARN = 20_000
+_MAX_TO_LEARN = 20_000
 _LEARNED_AT_ONCE = 100
 _WRITTEN = frozenset({EndReason.CLOSED, EndReason.EXITED})
 
@@ -60,7 +60,7 @@ class LedgerAccess:
         self._clock = clock
         self._sizes = SizeHistory()
         self._sizes_lock = threading.Lock()
-        self._to_learn: deque[tuple[Placement, float]] = deque(maxlen=_MOST_TO_LEARN)
+        self._to_learn: deque[tuple[Placement, float]] = deque(maxlen=_MAX_TO_LEARN)
         self._learning = threading.Lock()
         ledger.on_size = self._to_be_learned
 
@@ -238,7 +238,7 @@ class LedgerAccess:
                     self._ledger.restore(self._with_an_end(placement, now))
                     self._ledger.doubt(placement.placement_id)
             for node in self._ledger.streams():
-                self._ledger.expect(node, now, now + silence_for(LONGEST_PACE))
+                self._ledger.expect(node, now, now + silence_for(MAX_PACE))
 
     def forget_claims(self, ids: Iterable[str]) -> None:
         """Forget that other services told of these placements."""

@@ -11,8 +11,8 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-_MOST_NODES = 100_000
-_MOST_WAITING = 1000  # announcements of a node; beyond, the number grows in larger steps
+_MAX_NODES = 100_000
+_MAX_WAITING = 1000  # announcements of a node; beyond, the number grows in larger steps
 
 
 @dataclass(slots=True)
@@ -44,13 +44,13 @@ class StoredAnnouncements:
             if said is None or said.incarnation != incarnation:
                 said = self._nodes[node] = _Said(incarnation)
             self._nodes.move_to_end(node)
-            if len(self._nodes) > _MOST_NODES:
+            if len(self._nodes) > _MAX_NODES:
                 self._nodes.popitem(last=False)
             if number:
                 said.waiting.append((number, self._mark()))
             stored = self._stored()
             while said.waiting and said.waiting[0][1] <= stored:
                 said.stored = max(said.stored, said.waiting.popleft()[0])
-            if len(said.waiting) > _MOST_WAITING:
+            if len(said.waiting) > _MAX_WAITING:
                 del said.waiting[-2]
             return said.stored

@@ -1,6 +1,6 @@
 """Files that ended, as rows of the database and back, and what is asked about them.
 
-A question looks at the latest ``MOST_EXAMINED`` files that one index gives, so that its time is bounded
+A question looks at the latest ``MAX_EXAMINED`` files that one index gives, so that its time is bounded
 however many files there are and whatever else is asked for; a list says where to go on.
 """
 
@@ -23,9 +23,9 @@ from ses_service.store.rows import text_of
 from ses_service.store.tables import FILE, FILE_DETAIL
 from ses_service.store.upsert import Values
 
-MOST_EXAMINED = 50_000
+MAX_EXAMINED = 50_000
 
-_MOST_JOBS = 100  # that are summed up apart, the worst first
+_MAX_JOBS = 100  # that are summed up apart, the worst first
 _QUICK = 1
 _HOUR = 3600
 _FILE, _DETAIL = TypeAdapter(File), TypeAdapter(Detail)
@@ -77,14 +77,14 @@ class FileHistory:
         looked = sa.select(FILE).where(*lead).order_by(*_ORDER)
         if not rest:
             return _page(self._rows(looked.limit(limit + 1)), limit, None)
-        inner = looked.limit(MOST_EXAMINED).subquery()
+        inner = looked.limit(MAX_EXAMINED).subquery()
         asked = sa.select(inner).where(*(one(inner.c) for one in rest))
         asked = asked.order_by(inner.c.ended_at.desc(), inner.c.placement_id.desc()).limit(limit + 1)
         found = self._rows(asked)
         last = None
         if len(found) <= limit:
             keys = sa.select(FILE.c.ended_at, FILE.c.placement_id).where(*lead).order_by(*_ORDER)
-            (last,) = self._rows(keys.offset(MOST_EXAMINED - 1).limit(1)) or (None,)
+            (last,) = self._rows(keys.offset(MAX_EXAMINED - 1).limit(1)) or (None,)
         return _page(found, limit, None if last is None else (last["ended_at"], last["placement_id"]))
 
     def detail(self, placement_id: str) -> tuple[File, Detail] | None:
@@ -98,12 +98,12 @@ class FileHistory:
     def groups(self, wanted: Wanted) -> tuple[list[Group], bool]:
         """Return the latest files asked for, summed up in each way there is.
 
-        And whether these are all, or only the latest ``MOST_EXAMINED`` that were looked at.
+        And whether these are all, or only the latest ``MAX_EXAMINED`` that were looked at.
         """
         lead, rest = _split(wanted)
         latest = sa.select(FILE).where(*lead).order_by(*_ORDER)
-        asked = _summed(latest.limit(MOST_EXAMINED).subquery().c, rest, rounds=self._database.rounds)
-        beyond = sa.select(FILE.c.placement_id).where(*lead).order_by(*_ORDER).offset(MOST_EXAMINED).limit(1)
+        asked = _summed(latest.limit(MAX_EXAMINED).subquery().c, rest, rounds=self._database.rounds)
+        beyond = sa.select(FILE.c.placement_id).where(*lead).order_by(*_ORDER).offset(MAX_EXAMINED).limit(1)
         with self._database.transaction(reading=True) as connection:
             groups = [
                 Group(
@@ -162,7 +162,7 @@ def _summed(
     files = sa.select(*columns, looked.verdict, looked.cause, short.label("short"), told.label("told"))
     found = files.where(*(one(looked) for one in rest)).cte("found").c
     missed = sa.func.sum(found.short)
-    worst = sa.select(found.job).group_by(found.job).order_by(missed.desc(), found.job).limit(_MOST_JOBS)
+    worst = sa.select(found.job).group_by(found.job).order_by(missed.desc(), found.job).limit(_MAX_JOBS)
     of_job = sa.func.coalesce(found.job, "").in_(sa.select(sa.func.coalesce(worst.subquery().c.job, "")))
     return sa.union_all(
         *(

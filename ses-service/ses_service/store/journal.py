@@ -45,7 +45,7 @@ MAX_WAITING = MAX_UNTAKEN  # the ledger keeps no more that ended
 _AT_ONCE = 1000
 _LATE = 5.0
 # The more changes there are, the less is waited for others; with this much of it, still half of the time.
-_MOST_URGENT = 0.8
+_MAX_URGENT = 0.8
 _URGENT = 10_000
 _RETRY = (0.25, 0.5, 1.0, 2.0, 5.0)
 _LAST_WORDS = 5.0
@@ -349,7 +349,7 @@ class Journal:
 
     def _between(self, changes: int) -> Callable[[], None]:
         """Return what is to be called between the pieces of so many changes."""
-        urgency = min(_MOST_URGENT, changes / _URGENT)
+        urgency = min(_MAX_URGENT, changes / _URGENT)
         return lambda: self._foreground.give_way(urgency)
 
     def _keep_for_later(self, changes: list[tuple[str, Placement | None]], keys: list[SizeKey]) -> None:

@@ -27,7 +27,7 @@ from ses_service.store.tables import EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, 
 
 _TABLES = (PLACEMENT, EXPLANATION, SIZE_HISTORY, FILE, FILE_DETAIL)
 _ADDED = {"idle": "0", "service": "''"}  # columns that a file of an earlier version has not
-_MOST_FAILURES = 500_000  # ranges that cannot be read, of one table: some seconds
+_MAX_FAILURES = 500_000  # ranges that cannot be read, of one table: some seconds
 _ROWS_AT_ONCE = 500
 _PAGE_COUNT, _FREE_PAGES = slice(28, 32), slice(32, 40)  # in the first page, see sqlite.org/fileformat2.html
 
@@ -187,7 +187,7 @@ def _ranges(connection: sqlite3.Connection, text: str, numbers: list[int]) -> It
     around = high - low + 1  # beyond the ends may be rows whose pages no reading met
     todo = [(low - around, high + around)]
     failures = 0
-    while todo and failures < _MOST_FAILURES:
+    while todo and failures < _MAX_FAILURES:
         first, last = todo.pop()
         try:
             for row in connection.execute(text, (first, last, last - first + 1)):

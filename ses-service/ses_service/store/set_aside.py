@@ -13,7 +13,7 @@ from pathlib import Path
 from ses_service.store.errors import DatabaseError
 
 LEDGER = "ledger.db"  # in the state directory, unless --database-url names another
-MOST = 5  # damaged again and again: the disk is at fault, and must not be filled as well
+MAX_FILES = 5  # damaged again and again: the disk is at fault, and must not be filled as well
 _DAMAGED, _REPAIRED = "-damaged-", "-repaired-"
 _WITH_IT = ("-wal", "-shm")
 
@@ -21,12 +21,12 @@ _WITH_IT = ("-wal", "-shm")
 def set_aside(file: Path) -> Path:
     """Give a damaged file a dated name; return it.
 
-    Nobody may have the file open.  Raises DatabaseError when it cannot be renamed, or ``MOST`` are there.
+    Nobody may have the file open.  Raises DatabaseError where it cannot, or where ``MAX_FILES`` are there.
     """
-    if len(set_aside_files(file)) >= MOST:
+    if len(set_aside_files(file)) >= MAX_FILES:
         raise DatabaseError(
-            f"{file} is damaged, and {MOST} damaged ones lie there already: look at the disk, then stop the "
-            f"service and run: {repair_command(file)}"
+            f"{file} is damaged, and {MAX_FILES} damaged ones lie there already: look at the disk, then stop "
+            f"the service and run: {repair_command(file)}"
         )
     stem = f"{file.name}{_DAMAGED}{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     target, number = file.with_name(stem), 1

@@ -18,7 +18,7 @@ from smed_monitor.collectors.layout import Layout
 from smed_monitor.core.errors import ContentError
 
 MeaningT = TypeVar("MeaningT")
-MOST_REMEMBERED = 1 << 18
+MAX_REMEMBERED = 1 << 18
 
 
 class _Unknown(Enum):
@@ -95,14 +95,14 @@ class Reader(Generic[MeaningT]):
 
     def _remember(self, head: bytes) -> None:
         """Lines that start so are of no interest."""
-        if len(self._known) < MOST_REMEMBERED:
+        if len(self._known) < MAX_REMEMBERED:
             self._known[head] = None
 
     def _known_or_learned(self, head: bytes, line: bytes, body: bytes) -> MeaningT | None:
         known = self._known.get(head, _UNKNOWN)
         if known is not _UNKNOWN:
             return known
-        if len(self._known) >= MOST_REMEMBERED:  # a target that makes up labels must not fill the memory
+        if len(self._known) >= MAX_REMEMBERED:  # a target that makes up labels must not fill the memory
             self._known.clear()
         try:
             text = head.decode("utf-8")

@@ -28,7 +28,7 @@ from smed_monitor.core.model import ONE_SIDED, PULL, Moment, Reading, now
 
 HEAD = struct.Struct("=IHHQIIQI28xQ56x")
 RECORD = struct.Struct("=I36s11Q")
-MAGIC, VERSION, MOST = 0x44454D53, 3, 4096
+MAGIC, VERSION, MAX_RECORDS = 0x44454D53, 3, 4096
 ASKED_OFFSET = 64
 WAYS = {1: ONE_SIDED, 2: PULL}
 NOT_REACHED = 3
@@ -200,7 +200,7 @@ def _checked(file: int) -> tuple[int, int, int]:
     magic, version, head_bytes, size, count, record_bytes, period, via, _asked = HEAD.unpack(head)
     if (magic, version, head_bytes, record_bytes) != (MAGIC, VERSION, HEAD.size, RECORD.size):
         raise ContentError("is not a table of this version of smed-sampler")
-    if count > MOST or size != HEAD.size + count * RECORD.size or os.fstat(file).st_size < size:
+    if count > MAX_RECORDS or size != HEAD.size + count * RECORD.size or os.fstat(file).st_size < size:
         raise ContentError("is a table of smed-sampler that is shorter than it says")
     return period, count, via
 

@@ -15,7 +15,7 @@ from smed_monitor.http.edge import BusyError, Edge, Readers, headers
 from smed_monitor.http.metrics import exposition
 from smed_monitor.http.problems import problem_response
 from smed_monitor.http.schemas import (
-    MOST_STEPS,
+    MAX_STEPS,
     Check,
     HealthOut,
     HistoryOut,
@@ -139,7 +139,7 @@ def history(query: HistoryQuery) -> HistoryOut:
     settings = monitor.settings.history
     until = now().wall if query.until is None else query.until
     since = until - 3600 if query.since is None else query.since
-    step = max(query.step or settings.period_seconds, float(ceil((until - since) / MOST_STEPS)))
+    step = max(query.step or settings.period_seconds, float(ceil((until - since) / MAX_STEPS)))
     record = monitor.table.record(query.element)
     if record is None:
         raise HTTPError(404, f"there is no element {query.element}; GET /v1/observations lists them")

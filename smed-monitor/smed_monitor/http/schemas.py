@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from smed_monitor.core.model import State
 from smed_monitor.core.quotas import Kind
 
-LONGEST_WAIT_SECONDS = 30.0
+MAX_WAIT_SECONDS = 30.0
 LATEST_TIME = 1e10
-MOST_STEPS = 3600
+MAX_STEPS = 3600
 
 
 class _Model(BaseModel):
@@ -25,7 +25,7 @@ class ObservationsQuery(_Model):
         float,
         Field(
             ge=0,
-            le=LONGEST_WAIT_SECONDS,
+            le=MAX_WAIT_SECONDS,
             allow_inf_nan=False,
             description="Wait up to this many seconds for an outcome of a scrape the caller has not seen.",
         ),

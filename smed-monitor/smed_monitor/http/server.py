@@ -17,9 +17,9 @@ from smed_monitor.http.app import create_app
 from smed_monitor.scraping.monitor import Monitor
 
 THREADS = 32
-MOST_WAITING = 24
-MOST_INSIDE = 256  # requests; beyond, the next would wait too long
-MOST_BODY = 0  # bytes; no question has one, and none is read
+MAX_WAITING = 24
+MAX_INSIDE = 256  # requests; beyond, the next would wait too long
+MAX_BODY = 0  # bytes; no question has one, and none is read
 OBJECTS_BEFORE_COLLECTION = 50_000
 
 log = structlog.get_logger(__name__)
@@ -36,7 +36,7 @@ def serve(
     monitor = Monitor(settings, state_dir=state_dir)
     _collect_rarely()
     behind = Threads(
-        create_app(monitor, most_waiting=MOST_WAITING), THREADS, MOST_INSIDE, MOST_BODY, each=MOST_WAITING + 4
+        create_app(monitor, most_waiting=MAX_WAITING), THREADS, MAX_INSIDE, MAX_BODY, each=MAX_WAITING + 4
     )
     monitor.start()
     try:

@@ -18,7 +18,7 @@ _KINDS = {"glb-usr": Kind.USER, "glb-grp": Kind.GROUP, "glb-prj": Kind.PROJECT}
 _ENTRY = re.compile(r"^- id:\s+(\d+)\s*$", re.MULTILINE)
 _FIELD = re.compile(r"\b(hard|soft|granted):\s*(\d+)")
 _KIB = 1024.0
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 
 Names = Callable[[Kind, int], str]
 
@@ -33,7 +33,7 @@ def read(root: Path, name_of: Names, at: float) -> list[Quota]:
                 continue
             try:
                 with path.open("rb") as file:
-                    text = file.read(MOST_BYTES).decode("utf-8", "replace")
+                    text = file.read(MAX_BYTES).decode("utf-8", "replace")
             except OSError:
                 continue
             filesystem = path.parent.parent.name.rpartition("-QMT")[0]

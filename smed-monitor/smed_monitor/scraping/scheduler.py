@@ -31,7 +31,7 @@ from smed_monitor.scraping.scrape import Scraper
 TICK_SECONDS = 0.02
 """Scrapes due this close to each other begin together: ten answers parsed one after the other cost half of
 what they cost one at a time, each by a thread that has slept."""
-MOST_ASKED = 64
+MAX_ASKED = 64
 """Answers waited for at a time by the scheduler's thread; what is due beyond goes to the pool."""
 
 log = structlog.get_logger(__name__)
@@ -136,7 +136,7 @@ class Scheduler:
                 self._busy.add(index)
         if skipped:
             self._skip(self._scrapers[index].target.name)
-        elif suspect or len(self._asked) >= MOST_ASKED or (descriptor := self._scrapers[index].ask()) is None:
+        elif suspect or len(self._asked) >= MAX_ASKED or (descriptor := self._scrapers[index].ask()) is None:
             self._leave(index)
         else:
             over = time.monotonic() + self._scrapers[index].target.timeout_seconds

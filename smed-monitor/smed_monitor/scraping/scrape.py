@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 MEGA = 1e6
 
 
-MOST_ELEMENTS = 100_000  # that rules make of what one target shows
+MAX_ELEMENTS = 100_000  # that rules make of what one target shows
 
 
 class Scraper:
@@ -129,7 +129,7 @@ class Scraper:
         """Make elements of what the rules match and no element is yet."""
         kind = self._collector.finds_by
         for name in self._collector.found(sample):
-            if name in self._seen or len(self._seen) >= MOST_ELEMENTS:
+            if name in self._seen or len(self._seen) >= MAX_ELEMENTS:
                 continue
             self._seen.add(name)
             for rule in self._rules:

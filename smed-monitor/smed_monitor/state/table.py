@@ -19,7 +19,7 @@ from typing import NamedTuple
 from smed_monitor.core.model import Moment, Observation, Outcome, Record, State, now
 
 MANY_TARGETS = 8
-MOST_REMEMBERED = 8192
+MAX_REMEMBERED = 8192
 """Outcomes whose elements are remembered for readers that ask only for changes."""
 
 
@@ -145,7 +145,7 @@ class Table:
     def _note(self, target: str) -> None:
         """Remember whose elements this outcome changed: those of ``target``, well or badly."""
         self._news_of[self._sequence] = News(self._clock().monotonic, self._names_at.get(target, ()))
-        if len(self._news_of) > MOST_REMEMBERED:
+        if len(self._news_of) > MAX_REMEMBERED:
             self._news_of.popitem(last=False)
 
     def skipped(self, target: str) -> None:

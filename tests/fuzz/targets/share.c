@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
        0);
   for (unsigned turn = 0; turn < 40 && answer_one() == 0; turn++)
     ;
-  for (unsigned i = 0; i < ITEMS_MOST; i++)
+  for (unsigned i = 0; i < ITEMS_MAX; i++)
     if (session.items[i]) {
       ses_share_let_go(session.items[i]);
       session.items[i] = NULL;

@@ -21,7 +21,7 @@ blueprint = Blueprint("people", __name__, url_prefix="/people")
 log = structlog.get_logger(__name__)
 Page = str | tuple[str, int] | Response
 
-MOST_LISTED = 200
+MAX_LISTED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ def _list_page(form: PersonForm, made: tuple[str, str] | None = None) -> str:
         for name in names
     ]
     return render_template(
-        "accounts/people.html", form=form, people=found[:MOST_LISTED], found=len(found), total=len(seen),
+        "accounts/people.html", form=form, people=found[:MAX_LISTED], found=len(found), total=len(seen),
         part=part, organisations=organisations, made=made,
     )  # fmt: skip
 

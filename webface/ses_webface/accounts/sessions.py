@@ -19,7 +19,7 @@ from ses_webface.accounts.services import account_of
 from ses_webface.database import Database
 
 IDLE_SECONDS = 12 * 3600.0  # without a request
-LONGEST_SECONDS = 7 * 86400.0
+MAX_SECONDS = 7 * 86400.0
 _PRECISION_SECONDS = 60.0  # how often a request in use is written down
 
 
@@ -47,7 +47,7 @@ class SessionService:
             session.execute(
                 delete(BrowserSession).where(
                     (BrowserSession.seen_at < now - IDLE_SECONDS)
-                    | (BrowserSession.started_at < now - LONGEST_SECONDS)
+                    | (BrowserSession.started_at < now - MAX_SECONDS)
                 )
             )
             session.add(
@@ -71,7 +71,7 @@ class SessionService:
                 .where(
                     BrowserSession.key_digest == _digest(key),
                     BrowserSession.seen_at >= now - IDLE_SECONDS,
-                    BrowserSession.started_at >= now - LONGEST_SECONDS,
+                    BrowserSession.started_at >= now - MAX_SECONDS,
                 )
             ).one_or_none()
             if found is None:
@@ -103,7 +103,7 @@ class SessionService:
                 .join(Account, Account.id == BrowserSession.account_id)
                 .where(
                     BrowserSession.seen_at >= now - IDLE_SECONDS,
-                    BrowserSession.started_at >= now - LONGEST_SECONDS,
+                    BrowserSession.started_at >= now - MAX_SECONDS,
                 )
                 .order_by(Account.name, BrowserSession.started_at, BrowserSession.id)
             )

@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 from ses_client.answers.files import COLUMNS, File, FilePage, csv_cell
 
-MOST_AT_ONCE = 1000
+MAX_AT_ONCE = 1000
 
 Pages = Callable[[str | None], FilePage]
 

@@ -54,7 +54,7 @@ def download(kind: str) -> Response:
         abort(400)
     write, mimetype = _DOWNLOADS[kind]
     wanted, asked = form.wanted(person()), service()
-    body = write(lambda after: asked.files(wanted, after=after, limit=downloads.MOST_AT_ONCE))
+    body = write(lambda after: asked.files(wanted, after=after, limit=downloads.MAX_AT_ONCE))
     return Response(
         body, mimetype=mimetype, headers={"Content-Disposition": f"attachment; filename=files.{kind}"}
     )

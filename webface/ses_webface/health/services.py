@@ -12,7 +12,7 @@ from ses_client.answers.element_groups import Exporters
 from ses_client.answers.elements import Readiness
 from ses_client.answers.nodes import HeardNode, HeardNodes, NodeClass, NodeClasses
 
-MOST_NODES = 200
+MAX_NODES = 200
 _WORDS = {
     "knowledge-base": "Knowledge base",
     "site": "Site",
@@ -87,8 +87,8 @@ def fleet_of(nodes: HeardNodes, classes: NodeClasses) -> Fleet:
     versions = Counter(one.version or "not told" for one in nodes.nodes)
     return Fleet(
         heard=len(nodes.nodes),
-        silent=tuple(sorted(nodes.silent, key=lambda one: -one.heard_at)[:MOST_NODES]),
+        silent=tuple(sorted(nodes.silent, key=lambda one: -one.heard_at)[:MAX_NODES]),
         versions=tuple(sorted(versions.items())),
-        longest_unheard=tuple(sorted(nodes.nodes, key=lambda one: one.heard_at)[:MOST_NODES]),
+        longest_unheard=tuple(sorted(nodes.nodes, key=lambda one: one.heard_at)[:MAX_NODES]),
         unheard=tuple(one for one in classes.classes if one.heard < one.count),
     )

@@ -10,7 +10,7 @@ from flask import Blueprint, abort, render_template
 from ses_client.answers.elements import Readiness
 from ses_client.errors import SesError
 
-from ses_webface.health.services import MOST_NODES, configuration_of, fleet_of, parts_of
+from ses_webface.health.services import MAX_NODES, configuration_of, fleet_of, parts_of
 from ses_webface.portal import away, note_away, person, service
 
 blueprint = Blueprint("health", __name__, url_prefix="/health")
@@ -34,7 +34,7 @@ def overview() -> str:
         shown=shown,
         fleet=fleet,
         problems=list(dict.fromkeys(problems)),
-        most=MOST_NODES,
+        most=MAX_NODES,
     )
 
 

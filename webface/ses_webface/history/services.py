@@ -12,7 +12,7 @@ from ses_webface.accounts.people import Person
 from ses_webface.requirements.services import home_vo, may_edit
 
 _ENOUGH = 25
-_MOST_CALLS = 10
+_MAX_CALLS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Sight:
 def listing(service: ServiceClient, person: Person, *, before: int | None, subject: str | None) -> Listing:
     """List changes below a number, of one subject or of all a person sees."""
     sight, found = Sight(service, person), list[Change]()
-    for _ in range(_MOST_CALLS):
+    for _ in range(_MAX_CALLS):
         page = service.changes(before=before, subject=subject)
         found += [one for one in page.changes if one.author == person.name or sight.covers(one.subject)]
         before = page.next

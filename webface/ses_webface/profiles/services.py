@@ -12,7 +12,7 @@ from ses_client.client import ServiceClient
 
 from ses_webface.accounts.people import Person
 
-MOST_SETS = 10
+MAX_SETS = 10
 """Of one profile: each is a question to the service."""
 OTHERS = "Of other people"
 
@@ -51,12 +51,10 @@ def takers(service: ServiceClient, person: Person) -> dict[str, list[Requirement
 
 
 def uses(service: ServiceClient, person: Person, profile: Profile) -> tuple[Use, ...]:
-    """Return what takes a profile up, the first ``MOST_SETS``, each with what the person's files got."""
+    """Return what takes a profile up, the first ``MAX_SETS``, each with what the person's files got."""
     found = takers(service, person)
     every = [one for several in found.values() for one in several]
-    return tuple(
-        _use(service, person, one, profile, every) for one in found.get(profile.name, ())[:MOST_SETS]
-    )
+    return tuple(_use(service, person, one, profile, every) for one in found.get(profile.name, ())[:MAX_SETS])
 
 
 def _use(

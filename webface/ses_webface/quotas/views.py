@@ -9,7 +9,7 @@ from ses_webface.portal import person, service
 blueprint = Blueprint("quotas", __name__, url_prefix="/quotas")
 PAGE = 50
 SOON_DAYS = 30.0
-_MOST_PAGES = 10_000
+_MAX_PAGES = 10_000
 
 
 @blueprint.get("")
@@ -17,7 +17,7 @@ def overview() -> str:
     """Show some quotas, those that are used up first before the others."""
     text = request.args.get("page", "")
     is_number = text.isascii() and text.isdecimal() and len(text) < 19  # int() refuses thousands of digits
-    page = min(_MOST_PAGES, max(1, int(text))) if is_number else 1
+    page = min(_MAX_PAGES, max(1, int(text))) if is_number else 1
     system = request.args.get("system") or None
     user = None if person().is_admin else person().name
     found = service().quotas(user=user, system=system, offset=(page - 1) * PAGE, limit=PAGE)

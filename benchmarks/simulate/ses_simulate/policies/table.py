@@ -19,7 +19,7 @@ from ses_simulate.policies.told import Told
 
 Moments: TypeAlias = npt.NDArray[np.uint64]
 
-MOST_CANDIDATES = 64
+MAX_CANDIDATES = 64
 FEWEST_COMPARED = 3
 WORTH_MINDING = 0.5  # files that were not heard of, from which fewer candidates are compared
 
@@ -86,7 +86,7 @@ class Tables:
         self._terms = terms
         self._told = told
         self._site = table(size)
-        self._count = min(size, MOST_CANDIDATES)
+        self._count = min(size, MAX_CANDIDATES)
         self._node = table(self._count)
         self._orders = self._orders_of(world.nodes)
         self._places = [{int(row): place for place, row in enumerate(order)} for order in self._orders]
@@ -254,7 +254,7 @@ class Tables:
         size = len(rates)
         if not self._terms.orders:
             return [np.arange(size)[: self._count]] * nodes
-        if size <= MOST_CANDIDATES:
+        if size <= MAX_CANDIDATES:
             return [order_of_own(rates, _lot(node)) for node in range(nodes)]
         # Neighbouring elements from a place of the node's own on: together nodes have all alike often.
         found = []

@@ -10,7 +10,7 @@ from typing import Any
 
 from ses.api.library import ffi, library, text
 
-_MOST = 64  # elements of a system in the node's table
+_MAX_ELEMENTS = 64  # elements of a system in the node's table
 _REFUSES, _DEGRADED, _SCARCE = 1, 2, 4
 
 
@@ -49,7 +49,7 @@ class Loads:
         if found == ffi.NULL:
             raise OSError(ffi.errno, os.strerror(ffi.errno), self.directory)
         self._loads = ffi.gc(found, library().ses_loads_close)
-        self._rows: Any = ffi.new(f"ses_load[{_MOST}]")
+        self._rows: Any = ffi.new(f"ses_load[{_MAX_ELEMENTS}]")
         self._age: Any = ffi.new("double *")
 
     def __repr__(self) -> str:
@@ -74,7 +74,7 @@ class Loads:
 
     def read(self) -> list[Load]:
         """Return the loads of one moment.  Raises OSError: the agent is gone (ENODEV)."""
-        count = library().ses_loads_read(self._loads, self._rows, _MOST, self._age)
+        count = library().ses_loads_read(self._loads, self._rows, _MAX_ELEMENTS, self._age)
         if count < 0:
             raise OSError(ffi.errno, os.strerror(ffi.errno), self.directory)
         return [self._load(row) for row in range(count)]

@@ -22,7 +22,7 @@ from ses.profiling.run import profile as run_and_watch
 from ses.profiling.turtle import check_name, turtle_of
 from ses.quantities import written
 
-_MOST_FILES = 10
+_MAX_FILES = 10
 _LARGE = 1e6
 
 
@@ -134,10 +134,10 @@ def _show(out: Console, found: ProgramProfile, needs: tuple[Implied, ...]) -> No
     if large:
         line(out)
         rows = [[on_one_line(one.path), _mega(one.read_bytes), _mega(one.written_bytes), one.pattern]
-                for one in large[:_MOST_FILES]]  # fmt: skip
+                for one in large[:_MAX_FILES]]  # fmt: skip
         table(out, ("file", ">read", ">written", "order"), rows)
-        if len(large) > _MOST_FILES:
-            line(out, f"and {len(large) - _MOST_FILES} files more (--json)")
+        if len(large) > _MAX_FILES:
+            line(out, f"and {len(large) - _MAX_FILES} files more (--json)")
     line(out)
     for note in found.notes:
         line(out, f"Note: {note}.")

@@ -18,7 +18,7 @@ from ses.output import console, line, print_json, table
 from ses.report import hour, page
 from ses.whole_file import write_whole
 
-_MOST_ROWS = 10
+_MAX_ROWS = 10
 _HEADERS = (
     ">files",
     ">met",
@@ -69,8 +69,8 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
     )
     for title, header, sums in sums_by:
         line(out, f"\nBy {title}, worst first:")
-        table(out, (header, *_HEADERS), [_row(one) for one in sums[:_MOST_ROWS]])
-    worst = sorted(summed.hours, key=lambda one: -one.shortfall * (one.files - one.cannot_say))[:_MOST_ROWS]
+        table(out, (header, *_HEADERS), [_row(one) for one in sums[:_MAX_ROWS]])
+    worst = sorted(summed.hours, key=lambda one: -one.shortfall * (one.files - one.cannot_say))[:_MAX_ROWS]
     line(out, "\nBy hour, worst first:")
     table(out, ("hour", *_HEADERS), [_row(one, hour(one)) for one in worst])
     if summed.causes:

@@ -12,7 +12,7 @@ from ses_client.errors import NotFoundError
 
 from ses.output import console, line
 
-_MOST_FILES = 1000
+_MAX_FILES = 1000
 _SUBJECTS = {"application": "application", "vo": "VO", "job": "job"}
 
 
@@ -49,7 +49,7 @@ def explain_no_files(client: ServiceClient, asked: Mapping[str, str]) -> None:
         must_be_element(client, asked["element"])
     whose = {"user": asked["user"]} if "user" in asked else {}
     of_user = f" of user {asked['user']!r}" if whose else ""
-    latest = client.files(whose, limit=_MOST_FILES).files
+    latest = client.files(whose, limit=_MAX_FILES).files
     if whose and not latest:
         note(f"No file{of_user} is known.")
         return

@@ -42,8 +42,8 @@ WAYS = (DEFAULT, SHARED, DEDICATED)
 ALONE = {NONE: NONE, SHARED: "none, one core less"}  # runs without a monitor, by whose cores they have
 ALPHA = 0.1
 PAGE_BYTES = 16 * 1024
-MOST_DEVICES = 24
-LEAST_RESPONSES = 100
+MAX_DEVICES = 24
+MIN_RESPONSES = 100
 PATIENCE_SECONDS = 30.0
 _TABLE_HEAD = struct.Struct("=IHHQIIQI28xQ56x")  # smed-monitor/native/table.h
 _ONE_SIDED = 1
@@ -275,7 +275,7 @@ def responses(address: tuple[str, int], seconds: float) -> list[float]:
             if not whole.startswith(b"HTTP/1.1 200"):
                 raise DemoError(f"nginx answers {whole[:40]!r}.")
         length, buffer, end = len(whole), bytearray(65536), time.monotonic() + seconds
-        while time.monotonic() < end or len(taken) < LEAST_RESPONSES:
+        while time.monotonic() < end or len(taken) < MIN_RESPONSES:
             started, left = time.perf_counter_ns(), length
             connection.sendall(request)
             while left > 0:
@@ -310,7 +310,7 @@ def _devices() -> list[str]:
     found = sorted(path.name for path in Path("/sys/class/block").iterdir() if (path / "stat").exists())
     if not found:
         raise DemoError("This node has no block device to sample.")
-    return (found * MOST_DEVICES)[:MOST_DEVICES]
+    return (found * MAX_DEVICES)[:MAX_DEVICES]
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ _VERSION = 0x00010004
 _HEAD_BYTES = 576
 _STATFS = struct.Struct("=QQQQQQ40sIIQIII")
 _STATFS_BYTES, _UUID_BYTES = 144, 40
-_MOST_OSTS, _HOLES = 65535, 256
+_MAX_OSTS, _HOLES = 65535, 256
 
 # Letters as in `lfs df -v`: all but "f" (flash) and "a" (aggregate) mean: do not place here.
 _LETTERS = {0x1: "D", 0x2: "R", 0x4: "N", 0x20: "S", 0x40: "I", 0x100: "a", 0x200: "f"}
@@ -118,7 +118,7 @@ def ask_targets(
 
 def _loop(ask: Ask) -> Iterator[TargetStatfs]:
     holes = 0
-    for index in range(_MOST_OSTS):
+    for index in range(_MAX_OSTS):
         into = ctypes.create_string_buffer(_STATFS_BYTES)
         uuid = ctypes.create_string_buffer(_UUID_BYTES)
         result = ask(index, into, uuid)

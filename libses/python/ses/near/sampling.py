@@ -22,8 +22,8 @@ from ses.near.history import START_SECONDS, Seen
 SAMPLE_BYTES = 16 << 20
 _READ_SECONDS = 0.5
 _READ_PIECE = 1 << 20
-_LEAST_SECONDS = 1e-6
-_LEAST_CPU = 1e-4  # seconds; what is less is not measured
+_MIN_SECONDS = 1e-6
+_MIN_CPU = 1e-4  # seconds; what is less is not measured
 
 
 def sample(there: Run, path_here: str, path_there: str, size: int, connection: Connection) -> Seen:
@@ -38,11 +38,11 @@ def sample(there: Run, path_here: str, path_there: str, size: int, connection: C
     with Connection() as own:
         empty = _held(replace(local, piece=Piece(path_here, 0, 0)), own)
         here = _held(replace(local, piece=Piece(path_here, 0, length)), own)
-    used = max(here.cpu_seconds - empty.cpu_seconds, _LEAST_CPU)
+    used = max(here.cpu_seconds - empty.cpu_seconds, _MIN_CPU)
     return Seen(
         returned=max(0, near.returned - empty.returned) / length,
         cpu_seconds_per_byte=used / length,
-        slowdown=max(1.0, near.cpu_seconds / max(here.cpu_seconds, _LEAST_CPU)),
+        slowdown=max(1.0, near.cpu_seconds / max(here.cpu_seconds, _MIN_CPU)),
         cores=near.cores,
         start_seconds=START_SECONDS if near.start_seconds is None else near.start_seconds,
         memory=near.memory,
@@ -60,7 +60,7 @@ def read_rate(file: Path) -> float:
             done += len(data)
             if time.monotonic() - began > _READ_SECONDS:
                 break
-    return done / max(time.monotonic() - began, _LEAST_SECONDS)
+    return done / max(time.monotonic() - began, _MIN_SECONDS)
 
 
 def _held(run: Run, connection: Connection) -> Ended:

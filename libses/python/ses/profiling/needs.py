@@ -13,11 +13,11 @@ from ses.profiling.result import ProgramProfile
 
 MARGIN = 1.25
 """The rate of one run is one sample; other runs of the same program differ by a quarter at times."""
-_LEAST_RATE = 1.0
+_MIN_RATE = 1.0
 """MB/s; a slower stream finds its rate everywhere."""
-LEAST_BYTES = 1_000_000
+MIN_BYTES = 1_000_000
 """What loading a program and its settings reads at least; less says nothing of a rate."""
-_LEAST_GB = 0.001
+_MIN_GB = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def implied(profile: ProgramProfile, margin: float = MARGIN) -> tuple[Implied, .
         seconds = sum(one.seconds for one in busy)
         moved = sum(one.read_bytes if name == "read" else one.written_bytes for one in busy)
         rate = moved / seconds / streams / 1e6 if seconds > 0 else 0.0
-        if rate >= _LEAST_RATE and moved >= LEAST_BYTES:
+        if rate >= _MIN_RATE and moved >= MIN_BYTES:
             several = f" for each of {streams:.1f} files at a time" if streams >= 1.05 else ""
             found.append(
                 Implied(
@@ -53,7 +53,7 @@ def implied(profile: ProgramProfile, margin: float = MARGIN) -> tuple[Implied, .
                 )
             )
     largest = max((one.written_bytes for one in profile.files), default=0) / 1e9
-    if largest >= _LEAST_GB:
+    if largest >= _MIN_GB:
         found.append(
             Implied(
                 Requirement("free-capacity", _rounded(largest * margin), "GB"),

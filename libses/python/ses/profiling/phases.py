@@ -10,7 +10,7 @@ from ses.profiling.result import Phase
 
 READS, WRITES, BOTH, COMPUTES, WAITS = "reads", "writes", "reads and writes", "computes", "waits"
 
-LEAST_RATE = 1e6
+MIN_RATE = 1e6
 """Bytes per second from which on a program is said to read or write: less is its libraries and its log."""
 WINDOW_SECONDS = 0.25
 """Looks are compared over this time; a phase is one window at least."""
@@ -61,7 +61,7 @@ def _phase(before: Totals, after: Totals, began: float) -> Phase:
     read = max(0, after.read_bytes - before.read_bytes)
     written = max(0, after.written_bytes - before.written_bytes)
     cpu = max(0.0, after.cpu_seconds - before.cpu_seconds)
-    reads, writes = read / seconds >= LEAST_RATE, written / seconds >= LEAST_RATE
+    reads, writes = read / seconds >= MIN_RATE, written / seconds >= MIN_RATE
     if reads or writes:
         kind = BOTH if reads and writes else READS if reads else WRITES
     else:

@@ -35,7 +35,7 @@ from ses.profiling.proc import (
 from ses.profiling.result import ProgramProfile
 
 SHORTEST_SECONDS = 0.02
-LONGEST_SECONDS = 0.25
+MAX_SECONDS = 0.25
 """Between two looks: a fiftieth of the time so far, within these; at least what two hundred looks take."""
 _PART, _SHARE = 0.02, 0.005
 _KEPT = 20_000
@@ -143,7 +143,7 @@ def _watch(pid: int, running: int, attribution: Attribution, totals: list[Totals
         totals.append(_totals(look, attribution))
         if len(totals) > _KEPT:
             del totals[1:-1:2]
-        pause = min(max(SHORTEST_SECONDS, _PART * (look.at - totals[0].at)), LONGEST_SECONDS)
+        pause = min(max(SHORTEST_SECONDS, _PART * (look.at - totals[0].at)), MAX_SECONDS)
         used = time.thread_time() - used
         pause, last = max(pause, min(used, last) / _SHARE), used  # one slow look changes nothing
     attribution.add(look_at(pid))

@@ -32,8 +32,8 @@ from ses_service.process.runtime import runtime
 from ses_service.state.state import ElementNow
 
 blueprint = APIBlueprint("elements", __name__, tag="elements")
-_MOST_FULL_SOON = 50
-_MOST_DETAILS = 2
+_MAX_FULL_SOON = 50
+_MAX_DETAILS = 2
 
 
 @blueprint.get("/v1/elements")
@@ -106,7 +106,7 @@ def element_groups(query_data: GroupsQuery) -> Response:
             ],
             "full_soon_total": len(soon),
             "full_soon": [
-                {"element": name, "full_in_days": round(days, 2)} for name, days in soon[:_MOST_FULL_SOON]
+                {"element": name, "full_in_days": round(days, 2)} for name, days in soon[:_MAX_FULL_SOON]
             ],
             **_sources(moment.at),
         }
@@ -133,7 +133,7 @@ def exporter_list(query_data: ExportersQuery) -> Response:
             "stale": one.stale,
             "missing": one.missing,
             "oldest_seconds": None if one.oldest is None else round(one.oldest, 3),
-            "details": sorted(one.details)[:_MOST_DETAILS],
+            "details": sorted(one.details)[:_MAX_DETAILS],
         }
         for one in found[: query_data.limit]
     ]

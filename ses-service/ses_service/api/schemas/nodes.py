@@ -22,7 +22,7 @@ from ses_service.model import limits
 from ses_service.model.entities import Level, Requirement, ResolvedRequirement, Strictness
 from ses_service.model.kinds import PREDICTED, Kind
 
-MOST_TABLES = 16
+MAX_TABLES = 16
 
 Id = Annotated[str, Field(pattern=PLACEMENT_ID)]
 Path = Annotated[str, Field(min_length=1, max_length=limits.MAX_PATH)]
@@ -321,7 +321,7 @@ class AnnouncementIn(Itemised, Said):
     users: Annotated[list[Text], _listed(limits.MAX_ANNOUNCED_USERS)]
     decisions: Annotated[list[DecisionMade], _listed(limits.MAX_ANNOUNCED_DECISIONS)]
     generations: Annotated[dict[Text, Digest], _listed(limits.MAX_ANNOUNCED_USERS, dict)]
-    tables: Annotated[list[TableWanted], _listed(MOST_TABLES)]
+    tables: Annotated[list[TableWanted], _listed(MAX_TABLES)]
     busy: bool = False
     in_use: bool = False
     reading: Annotated[list[ReadingSaid], Field(max_length=limits.MAX_ANNOUNCED_READERS)] | None = None

@@ -27,7 +27,7 @@ _PROGRAM = Path(__file__).with_name("embedded_server.py")
 _SOCKET = "socket"
 _START_SECONDS = 30.0
 _FIRST_PAUSE = 0.1
-_LONGEST_PAUSE = 10.0
+_MAX_PAUSE = 10.0
 _LOOK_SECONDS = 5.0
 _LARGEST_LOG = 2**20
 _PR_SET_PDEATHSIG = 1
@@ -170,7 +170,7 @@ class EmbeddedStore:
         while True:
             began = time.monotonic()
             status = self._wait_for_end()
-            pause = _FIRST_PAUSE if time.monotonic() - began > 5 else min(pause * 2, _LONGEST_PAUSE)
+            pause = _FIRST_PAUSE if time.monotonic() - began > 5 else min(pause * 2, _MAX_PAUSE)
             if self._stopping.is_set():
                 return
             reason = self._failure if status is None else self._reason(status)

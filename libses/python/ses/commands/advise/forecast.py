@@ -25,7 +25,7 @@ from ses.last_forecast import Kept, keep
 from ses.output import console, line, number, print_json, say, table
 from ses.own_link import Link, own_link
 from ses.profiling.darshan import read_log
-from ses.profiling.needs import LEAST_BYTES, implied
+from ses.profiling.needs import MIN_BYTES, implied
 from ses.profiling.phases import BOTH
 from ses.profiling.result import Phase, ProgramProfile, from_json
 from ses.profiling.run import profile as run_and_watch
@@ -96,7 +96,7 @@ def advise(
         say(f"{program[0]} ended with status {status}: what follows is of that run.", err=True)
     needs = [one.requirement for one in implied(found)] if stored is None else stored.requirements
     moved = found.read_bytes + found.written_bytes
-    if moved < LEAST_BYTES:
+    if moved < MIN_BYTES:
         raise UsageError(f"The program moved {moved / 1e6:.1f} MB: too little for storage to matter to it.")
     selection = client.select(Subject(user, application, vo), needs, storage_system=system, limit=0)
     places = [

@@ -35,7 +35,7 @@ def list_command(client: ServiceClient, as_json: bool, system: str | None, wide:
     table(console(wide=wide), _HEADERS, [_row(one) for one in shown])
 
 
-_MOST_NODES = 3  # that are named, of those that exclude an element
+_MAX_NODES = 3  # that are named, of those that exclude an element
 
 _HEADERS = (
     Column("element"),
@@ -52,7 +52,7 @@ _HEADERS = (
 
 def _row(one: Element) -> list[str]:
     seen = one.observation
-    excluded = map(str, one.excluded[:_MOST_NODES])
+    excluded = map(str, one.excluded[:_MAX_NODES])
     return [
         one.id,
         ", ".join(dict.fromkeys([one.state, *(seen.flags if seen is not None else ()), *excluded])),

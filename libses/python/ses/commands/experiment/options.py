@@ -16,10 +16,10 @@ from ses.output import console, line
 from ses.progress import Progress
 
 Result = TypeVar("Result")
-LEAST_THREADS = 16  # of the union: its few default threads would serialise writers
+MIN_THREADS = 16  # of the union: its few default threads would serialise writers
 
 threads_option = click.option(
-    "--threads", type=click.IntRange(LEAST_THREADS), default=LEAST_THREADS, show_default=True, metavar="N",
+    "--threads", type=click.IntRange(MIN_THREADS), default=MIN_THREADS, show_default=True, metavar="N",
     help="Threads of mergerfs, at least 16: its few default threads would serialise writers.",
 )  # fmt: skip
 seed_option = click.option(

@@ -29,7 +29,7 @@ _STDERR_KEPT = 400
 _PIECE = 1 << 16
 _CLOSE_SECONDS = 10.0
 _LEAVE_SECONDS = 2.0
-_LONGEST_SECONDS = 300.0
+_MAX_SECONDS = 300.0
 
 
 class NotStartedError(SesError):
@@ -97,7 +97,7 @@ class Connection:
 
         Raises NotStartedError with the reason.
         """
-        if self._now is not None and time.monotonic() - self._now.since > _LONGEST_SECONDS:
+        if self._now is not None and time.monotonic() - self._now.since > _MAX_SECONDS:
             self.close()
         began = time.monotonic()
         with self._lock:

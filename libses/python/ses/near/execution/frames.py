@@ -14,7 +14,7 @@ import struct
 from typing import Protocol
 
 HEAD = struct.Struct("!cI")
-MOST = 1 << 20
+MAX_FRAME = 1 << 20
 """Bytes of a frame; more is no frame but something else that speaks (a banner of the node, for instance)."""
 
 
@@ -45,7 +45,7 @@ def read(stream: Stream) -> tuple[bytes, bytes] | None:
             raise NoFrameError(_shown(head))
         return None
     kind, length = HEAD.unpack(head)
-    if kind not in b"HGNOEASX" or length > MOST:
+    if kind not in b"HGNOEASX" or length > MAX_FRAME:
         raise NoFrameError(_shown(head + stream.read(200)))
     data = stream.read(length)
     return (kind, data) if len(data) == length else None
