@@ -146,12 +146,13 @@ static int serve(const char *socket, const char *union_, char **branches, unsign
 
 static int decide(dev_t device) {
   static const char path[] = "/union/of/branches/file";
-  struct ses_spot spot;
+  struct ses_candidates candidates;
   struct ses_choice choice;
   struct ses_answer answer;
   struct ses_stated stated = {.application = ses_segment_hash("table_bench"), .expected_bytes = -1};
-  if (!ses_spot_find(&spot, stated.application, major(device), minor(device)) ||
-      !ses_choose(&spot, &stated, &choice) || !ses_choice_answer(&spot, &stated, &choice, &answer))
+  if (!ses_candidates_find(&candidates, stated.application, major(device), minor(device)) ||
+      !ses_choose(&candidates, &stated, &choice) ||
+      !ses_choice_answer(&candidates, &stated, &choice, &answer))
     return -1;
   ses_slot_describe(&choice.slot, AT_FDCWD, path, sizeof path - 1, "table_bench", 1);
   struct ses_slot_end end = {.outcome = SES_OUTCOME_CREATED, .device = device, .inode = 1, .fd = 3};

@@ -15,10 +15,10 @@
 #include "remote/remote.h"
 #include "system/clock.h"
 
-#define TRIES 64               /* of a get, before it looks at the clock */
-#define LOOK_NS 50000000ull    /* how long a sleep lasts at most */
-#define SHORTEST_NAP_NS 20000u /* of who may only read, and cannot be woken */
-#define MAX_NAP_NS 2000000u
+#define TRIES 64            /* of a get, before it looks at the clock */
+#define LOOK_NS 50000000ull /* how long a sleep lasts at most */
+#define MIN_PAUSE_NS 20000u /* of who may only read, and cannot be woken */
+#define MAX_PAUSE_NS 2000000u
 
 /* Has a call waited for others long enough?  *DEADLINE is 0 at first. */
 static bool is_too_late(const struct ses_share_item *item, uint64_t *deadline) {
@@ -32,9 +32,9 @@ static uint64_t deadline_of(const struct ses_share_item *item) {
   return ses_now_ns() + item->share->patience_ns;
 }
 
-static void nap(uint64_t *ns) {
+static void back_off(uint64_t *ns) {
   nanosleep(&(struct timespec){.tv_nsec = (long)*ns}, NULL);
-  *ns = *ns * 2 < MAX_NAP_NS ? *ns * 2 : MAX_NAP_NS;
+  *ns = *ns * 2 < MAX_PAUSE_NS ? *ns * 2 : MAX_PAUSE_NS;
 }
 
 /* ---------------------------------------------------------------------- slots */
@@ -133,7 +133,7 @@ static int read_newest(const struct ses_share_item *item, char *buffer, size_t r
 static int read_strictly(const struct ses_share_item *item, char *buffer, size_t room,
                          struct taken *taken) {
   const struct ses_share_record *record = item->record;
-  uint64_t deadline = 0, ns = SHORTEST_NAP_NS;
+  uint64_t deadline = 0, ns = MIN_PAUSE_NS;
   for (;;) {
     uint64_t holds = atomic_load_explicit(&record->holds, memory_order_acquire);
     if (ses_lock_is_open(&record->held)) {
@@ -149,7 +149,7 @@ static int read_strictly(const struct ses_share_item *item, char *buffer, size_t
       return EBADF;
     if (is_too_late(item, &deadline))
       return ETIMEDOUT;
-    nap(&ns);
+    back_off(&ns);
   }
 }
 
@@ -332,7 +332,7 @@ int ses_share_await(ses_share_item *item, uint64_t version) {
   if (item->remote)
     return ses_share_ask(item, SES_REMOTE_AWAIT,
                          &(struct ses_remote_call){.asked.version = version});
-  uint64_t deadline = deadline_of(item), ns = SHORTEST_NAP_NS;
+  uint64_t deadline = deadline_of(item), ns = MIN_PAUSE_NS;
   for (;;) {
     uint32_t arrivals = atomic_load_explicit(&record->arrivals, memory_order_acquire);
     if (item->share->writable)
@@ -349,7 +349,7 @@ int ses_share_await(ses_share_item *item, uint64_t version) {
       ses_lock_sleep(&record->arrivals, arrivals,
                      deadline - now < LOOK_NS ? deadline - now : LOOK_NS);
     else
-      nap(&ns);
+      back_off(&ns);
   }
 }
 

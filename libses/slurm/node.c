@@ -19,11 +19,12 @@ static uint32_t word(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_A
 
 /* Would a create below MOUNT be chosen from the table? */
 static bool is_ready(const struct ses_table_mount *mount) {
-  struct ses_spot spot;
-  if (!ses_spot_find(&spot, 0, mount->device_major, mount->device_minor))
+  struct ses_candidates candidates;
+  if (!ses_candidates_find(&candidates, 0, mount->device_major, mount->device_minor))
     return false;
-  return word(&spot.table->systems[spot.system].backend) != SES_BACKEND_MERGERFS ||
-         __atomic_load_n(&spot.of.claims->head.staged[spot.system], __ATOMIC_ACQUIRE) != 0;
+  return word(&candidates.table->systems[candidates.system].backend) != SES_BACKEND_MERGERFS ||
+         __atomic_load_n(&candidates.of.claims->head.staged[candidates.system], __ATOMIC_ACQUIRE) !=
+             0;
 }
 
 /* Waits for the answer, which the agent delays while it hears of the user. */

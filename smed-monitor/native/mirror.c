@@ -36,7 +36,7 @@
 #define AGAIN_MS 500u    /* until the next try to connect */
 #define LOOK_MS 50u      /* between two looks whether a channel lives and somebody asks */
 #define SPIN_NS 20000ull /* readings by hardware are there by then */
-#define NAP_NS 50000ull
+#define PAUSE_NS 50000ull
 
 static struct {
   const char *directory; /* where the tables are kept */
@@ -263,7 +263,7 @@ static bool read_windows(struct sampler *samplers, int count) {
       over = is_over(&samplers[i]) && over;
     now = ses_now_ns();
     if (!over && now - started > SPIN_NS && (options.core < 0 || options.sleep)) {
-      ses_sleep_until(now + NAP_NS);
+      ses_sleep_until(now + PAUSE_NS);
       now = ses_now_ns();
     }
     ses_pause();

@@ -31,7 +31,7 @@ def _text(raw: bytes) -> str:
 
 
 @dataclass(frozen=True)
-class Wish:
+class Requirement:
     """One requirement of an API call."""
 
     kind: int
@@ -66,15 +66,15 @@ def ask_message(
     stripe_size: int = 0,
     stripe_count: int = 0,
     pool: str = "",
-    wishes: tuple[Wish, ...] = (),
+    requirements: tuple[Requirement, ...] = (),
     rank: tuple[int, int, int, int] = (0, 0, 0, 0),
 ) -> bytes:
     numbers: list[float] = []
-    for wish in (*wishes, *[Wish(0, 0.0, 0.0)] * (8 - len(wishes))):
-        numbers += [wish.kind, wish.hard, wish.minimum, wish.weight]
+    for one in (*requirements, *[Requirement(0, 0.0, 0.0)] * (8 - len(requirements))):
+        numbers += [one.kind, one.hard, one.minimum, one.weight]
     return _ASK.pack(
         *(MAGIC, VERSION, ASK, _ASK.size, 0),
-        *(os.major(device), os.minor(device), expected_bytes, stripe_size, stripe_count, len(wishes)),
+        *(os.major(device), os.minor(device), expected_bytes, stripe_size, stripe_count, len(requirements)),
         *(application.encode(), pool.encode(), *rank),
         *numbers,
     )

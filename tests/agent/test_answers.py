@@ -18,7 +18,7 @@ import pytest
 from claims_program import Table
 from mounts import unmount
 from patience import PATIENCE, wait_until
-from program_side import Wish
+from program_side import Requirement
 from running_agent import Agent
 from service_double import ServiceDouble
 
@@ -67,12 +67,12 @@ def test_unknown_device_is_not_managed(agent: Agent) -> None:
 def test_service_is_told_what_a_file_was_placed_for(
     agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
 ) -> None:
-    wishes = (
-        Wish(side.CURRENT_READ, 50.0, hard=True),
-        Wish(side.AVERAGE_WRITE, 400.0, weight=2.0),
-        Wish(side.CAPACITY, 1.5),
+    requirements = (
+        Requirement(side.CURRENT_READ, 50.0, hard=True),
+        Requirement(side.AVERAGE_WRITE, 400.0, weight=2.0),
+        Requirement(side.CAPACITY, 1.5),
     )
-    conversation = agent.ask(device, "simulate", expected_bytes=10**9, wishes=wishes)
+    conversation = agent.ask(device, "simulate", expected_bytes=10**9, requirements=requirements)
     assert conversation.answer.distance > 0, "no element writes as fast"
     placement = conversation.answer.placement
     conversation.create(tmp_path / "file")
@@ -107,7 +107,7 @@ def test_own_requirements_go_before_those_of_the_user_kind_by_kind(
     service.needs[pwd.getpwuid(os.getuid()).pw_name] = ("g1", [need])
     agent = start(service.url)
     agent.wait_for("service found")
-    conversation = agent.ask(device, wishes=(Wish(side.CURRENT_WRITE, 30.0),))
+    conversation = agent.ask(device, requirements=(Requirement(side.CURRENT_WRITE, 30.0),))
     conversation.create(tmp_path / "file")
     placement = conversation.answer.placement
     wait_until(lambda: placement in service.decided, "the service is told")

@@ -1,4 +1,4 @@
-"""Agents that a service sent away together do not come back together, nor before it wished."""
+"""Agents that a service sent away together do not come back together, nor sooner than it asked."""
 
 from __future__ import annotations
 
@@ -26,17 +26,21 @@ def health_delays(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("wish", "within", "first"), [(0, 50, 200), (5, 2000, 200), (3600, 5000, 3000), (0, 50000, 48000)]
+    ("asked", "within", "first"), [(0, 50, 200), (5, 2000, 200), (3600, 5000, 3000), (0, 50000, 48000)]
 )
-def test_agents_are_spread_over_a_time_that_doubles_beyond_the_service_s_wish(
-    health_delays: Path, wish: int, within: int, first: int
+def test_agents_are_spread_over_a_time_that_doubles_beyond_what_the_service_asked_for(
+    health_delays: Path, asked: int, within: int, first: int
 ) -> None:
     """Anywhere between 0 and a bound: 0.2 s, twice as much with each failure, 30 s at most.
 
     A service of ten thousand nodes says that they are to come back over 50 s, and it begins with 48 s.
     """
     done = subprocess.run(
-        [health_delays, "12", str(wish), str(within)], capture_output=True, text=True, timeout=600, check=True
+        [health_delays, "12", str(asked), str(within)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=True,
     )
     delays = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
     bounds = [min(first * 2**failure, max(30000, within)) for failure in range(12)]

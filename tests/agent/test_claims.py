@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from claims_program import NOT_CREATED, Claims, Table, owner_of
 from patience import PATIENCE, moves, wait_until
-from program_side import CURRENT_WRITE, Wish
+from program_side import CURRENT_WRITE, Requirement
 from running_agent import Agent
 from service_double import ServiceDouble
 
@@ -292,7 +292,7 @@ def test_a_requirement_that_a_program_stated_is_told_as_its_own_though_the_user_
     service.needs[pwd.getpwuid(os.getuid()).pw_name] = ("g1", [need])
     agent = start(service.url)
     agent.wait_for("service found")
-    conversation = agent.ask(device, wishes=(Wish(CURRENT_WRITE, 50.0),))
+    conversation = agent.ask(device, requirements=(Requirement(CURRENT_WRITE, 50.0),))
     conversation.create(tmp_path / "asked")
     claims = Claims(agent.socket, os.getuid())
     wait_until(lambda: claims.needs(), "needs are there")

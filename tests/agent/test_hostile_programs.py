@@ -17,7 +17,7 @@ import pytest
 from claims_program import counted
 from mounts import unmount
 from patience import moves, wait_until
-from program_side import HEADER, Wish
+from program_side import HEADER, Requirement
 from running_agent import Agent
 from service_double import ServiceDouble
 
@@ -53,12 +53,14 @@ def bad_messages(device: int) -> dict[str, bytes]:
         "a name without an end": side.ask_message(device, "x" * 64),
         "a pool without an end": side.ask_message(device, "app", pool="x" * 16),
         "a negative size": side.ask_message(device, "app", expected_bytes=-2),
-        "an unknown kind": side.ask_message(device, "app", wishes=(Wish(6, 1.0),)),
-        "kind zero": side.ask_message(device, "app", wishes=(Wish(0, 1.0),)),
-        "a negative minimum": side.ask_message(device, "app", wishes=(Wish(1, -1.0),)),
-        "a minimum that is no number": side.ask_message(device, "app", wishes=(Wish(1, float("nan")),)),
-        "an endless minimum": side.ask_message(device, "app", wishes=(Wish(1, float("inf")),)),
-        "no weight": side.ask_message(device, "app", wishes=(Wish(1, 1.0, weight=0.0),)),
+        "an unknown kind": side.ask_message(device, "app", requirements=(Requirement(6, 1.0),)),
+        "kind zero": side.ask_message(device, "app", requirements=(Requirement(0, 1.0),)),
+        "a negative minimum": side.ask_message(device, "app", requirements=(Requirement(1, -1.0),)),
+        "a minimum that is no number": side.ask_message(
+            device, "app", requirements=(Requirement(1, float("nan")),)
+        ),
+        "an endless minimum": side.ask_message(device, "app", requirements=(Requirement(1, float("inf")),)),
+        "no weight": side.ask_message(device, "app", requirements=(Requirement(1, 1.0, weight=0.0),)),
     }
 
 

@@ -13,7 +13,7 @@ import program_side as side
 import pytest
 from claims_program import Claims, Table
 from patience import wait_until
-from program_side import Wish
+from program_side import Requirement
 from running_agent import Agent
 from service_double import ServiceDouble, problem
 
@@ -178,7 +178,7 @@ def test_what_was_free_is_told_as_it_was_when_the_file_was_placed(
         ({"state": 1 << 3}, {}),
         ({"free": 1e6}, {}),
         ({"free": 2e9}, {"expected_bytes": 3 * 10**9}),
-        ({"busy": 1.0, "others": 1e6}, {"wishes": (Wish(side.CURRENT_READ, 10.0, hard=True),)}),
+        ({"busy": 1.0, "others": 1e6}, {"requirements": (Requirement(side.CURRENT_READ, 10.0, hard=True),)}),
     ],
     ids=["draining", "degraded", "full", "too-small", "hard-requirement"],
 )

@@ -201,7 +201,7 @@ def test_a_service_with_much_to_do_is_not_lost(
     assert not agent.says("lost ("), agent.log.read_text()
 
 
-def test_wish_of_the_service_to_be_left_alone_is_honoured(
+def test_service_that_asks_to_be_left_alone_is(
     start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
     service.pace = 1.0

@@ -39,7 +39,7 @@ def plain(
     offset: int = ANY,
     pattern: int = RAID0,
 ) -> bytes:
-    """A plain layout; with `osts` it lists objects on them (a file's), or wishes for them (`specific`)."""
+    """A plain layout; with `osts` it lists objects on them (a file's), or requests them (`specific`)."""
     magic = SPECIFIC if specific else V1 if pool is None else V3
     stripes = count if count is not None else len(osts or ())
     head = _PLAIN.pack(magic, pattern, bytes(16), size, stripes, offset)

@@ -55,7 +55,7 @@ def test_people_have_tokens_of_their_own(alice, signed_in, site) -> None:
     [({"name": ""}, 422), ({"name": "a b"}, 422), ({"days": "0"}, 422), ({"days": "x"}, 422),
      ({"scope": "some"}, 422), ({"name": "taken"}, 409)],
 )  # fmt: skip
-def test_odd_wishes_are_said_beside_the_field(alice, site, changed: dict[str, str], status: int) -> None:
+def test_odd_input_is_said_beside_the_field(alice, site, changed: dict[str, str], status: int) -> None:
     alice.post(PAGE, {**WANTED, "name": "taken"})
     refused = alice.post(PAGE, {**WANTED, **changed})
     assert refused.status_code == status

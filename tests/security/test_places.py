@@ -33,7 +33,7 @@ class One:
         self.idle = idle
         self.gone = False
 
-    def give_way(self) -> None:
+    def evict(self) -> None:
         self.gone = True
 
 

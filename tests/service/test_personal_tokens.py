@@ -215,7 +215,7 @@ def test_full_disk_refuses_a_token_and_locks_nobody_out(
 @pytest.mark.parametrize(
     "wanted", [{"name": ""}, {"name": "a b"}, {"days": 0}, {"days": 10**6}, {"scope": "some"}, {"more": 1}]
 )
-def test_odd_wishes_are_refused(people: People, wanted: dict[str, Any]) -> None:
+def test_odd_input_is_refused(people: People, wanted: dict[str, Any]) -> None:
     assert people.make(**wanted).status_code == 422
     assert people.names() == []
 

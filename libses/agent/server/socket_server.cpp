@@ -280,7 +280,7 @@ void SocketServer::place(Id id, bool is_final) {
     return;
   }
   parts_.claims.asked(connection->peer.uid, Clock::now());
-  // A pool is a wish about the layout that is not among what files need.
+  // A pool is part of a layout that is not among what files need.
   const bool other_layout = !connection->ask.pool.empty() && system.backend != SES_BACKEND_MERGERFS;
   if (other_layout || parts_.announcer.overloaded_by(connection->peer.uid)) {
     answer(id, SES_ANSWER_UNAVAILABLE);

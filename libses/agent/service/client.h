@@ -85,7 +85,7 @@ struct Reply {
   int status = 0;    // 0: no usable reply; error says why
   std::string error; // empty when there is a status
   std::string body;
-  std::optional<std::chrono::milliseconds> retry_after; // the service's own wish
+  std::optional<std::chrono::milliseconds> retry_after; // as the service asked
   size_t service = 0;                                   // which one was asked
   std::chrono::steady_clock::time_point sent_at{};
   bool timed_out = false;    // it took the question and said nothing in time

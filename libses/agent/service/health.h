@@ -4,8 +4,8 @@
 // time, rubbish, 5xx, or a refused token.  Then programs are answered without the service, and only
 // the housekeeper asks again: another service of the site at once, one that failed after a random
 // delay between 0 and a bound that doubles from 0.2 s to 30 s (full jitter), never before the
-// service itself wished.  So agents that lost a service together do not come back together.  Where
-// there are so many nodes that all of them within seconds would be more than the service can
+// service itself asked for.  So agents that lost a service together do not come back together.
+// Where there are so many nodes that all of them within seconds would be more than the service can
 // answer, it says over which time they are to come back: the bound begins with that.  Where nobody
 // listened, as on a node that starts before its service, the next look does not wait that long once
 // a program needs the service, if there are few nodes: a look that meets nobody costs no service

@@ -107,7 +107,7 @@ class Connection(HttpToolsProtocol):
         """Whether no request is answered now."""
         return self.cycle is None or self.cycle.response_complete
 
-    def give_way(self) -> None:
+    def evict(self) -> None:
         """Let another connection have this one's place."""
         self.transport.abort()
 

@@ -14,7 +14,7 @@ class Placed(Protocol):
     def idle(self) -> bool:
         """Whether no request of it is answered now."""
 
-    def give_way(self) -> None:
+    def evict(self) -> None:
         """End, at once."""
 
 
@@ -39,7 +39,7 @@ class Places:
             those = self._of[whose]
             gone = next((one for one in those if one.idle), next(reversed(those)))
             self.leave(whose, gone)
-            gone.give_way()
+            gone.evict()
 
     def leave(self, who: str, connection: Placed) -> None:
         """Count it no more; does nothing for one that gave way."""

@@ -9,9 +9,9 @@
 #include "net/endpoint.h"
 #include "system/clock.h"
 
-#define SPIN_NS 20000u /* a message that comes soon needs no system call */
-#define NAP_NS 20000u  /* the first, of a provider that cannot wake who waits */
-#define MAX_NAP_NS 1000000u
+#define SPIN_NS 20000u      /* a message that comes soon needs no system call */
+#define MIN_PAUSE_NS 20000u /* the first, of a provider that cannot wake who waits */
+#define MAX_PAUSE_NS 1000000u
 #define SLEEP_MS 50 /* at most, of one that can */
 
 enum way { OUT, IN, WAYS };
@@ -137,7 +137,7 @@ static bool is_over(const struct ses_fabric *fabric) {
   return poll(&end, 1, 0) != 0; /* nothing else is said over it */
 }
 
-static void sleep_a_little(struct ses_fabric *fabric, uint64_t left_ns, uint64_t *nap_ns) {
+static void sleep_a_little(struct ses_fabric *fabric, uint64_t left_ns, uint64_t *pause_ns) {
   struct fid *queue = &fabric->its.queue->fid;
   /* What has to happen before the first message wakes nobody. */
   uint64_t longest = fabric->came == 0 ? 1 : SLEEP_MS;
@@ -145,15 +145,15 @@ static void sleep_a_little(struct ses_fabric *fabric, uint64_t left_ns, uint64_t
   struct pollfd both[] = {{.fd = fabric->connection, .events = POLLIN | POLLRDHUP},
                           {.fd = fabric->wakes, .events = POLLIN}};
   if (fabric->wakes < 0) {
-    ppoll(both, 1, &(struct timespec){.tv_nsec = (long)*nap_ns}, NULL);
-    *nap_ns = *nap_ns < MAX_NAP_NS ? 2 * *nap_ns : *nap_ns;
+    ppoll(both, 1, &(struct timespec){.tv_nsec = (long)*pause_ns}, NULL);
+    *pause_ns = *pause_ns < MAX_PAUSE_NS ? 2 * *pause_ns : *pause_ns;
   } else if (fi_trywait(fabric->its.fabric, &queue, 1) == 0)
     poll(both, 2, most);
 }
 
 /* Until DONE, which progress() brings about. */
 static int wait_while(struct ses_fabric *fabric, const bool *pending, uint64_t deadline_ns) {
-  uint64_t start = ses_now_ns(), nap = NAP_NS;
+  uint64_t start = ses_now_ns(), pause_ns = MIN_PAUSE_NS;
   for (;;) {
     progress(fabric);
     if (!*pending)
@@ -167,7 +167,7 @@ static int wait_while(struct ses_fabric *fabric, const bool *pending, uint64_t d
       return EHOSTDOWN;
     if (now >= deadline_ns)
       return ETIMEDOUT;
-    sleep_a_little(fabric, deadline_ns - now, &nap);
+    sleep_a_little(fabric, deadline_ns - now, &pause_ns);
   }
 }
 

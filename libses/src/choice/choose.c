@@ -47,23 +47,26 @@ static struct area *take_area(void) {
 static uint32_t word(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
 static uint64_t load(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
 
-static const struct ses_table_system *system_of(const struct ses_spot *spot) {
-  return &spot->table->systems[spot->system];
+static const struct ses_table_system *system_of(const struct ses_candidates *candidates) {
+  return &candidates->table->systems[candidates->system];
 }
 
-bool ses_spot_find(struct ses_spot *spot, uint64_t application, unsigned major, unsigned minor) {
-  spot->table = ses_table_segment();
-  if (!spot->table || !ses_table_find(spot->table, major, minor, &spot->mount, &spot->system))
+bool ses_candidates_find(struct ses_candidates *candidates, uint64_t application, unsigned major,
+                         unsigned minor) {
+  candidates->table = ses_table_segment();
+  if (!candidates->table ||
+      !ses_table_find(candidates->table, major, minor, &candidates->mount, &candidates->system))
     return false;
-  return ses_claims_segment(spot->table, &spot->of) &&
-         ses_needs_find(spot->of.claims, application, &spot->entry);
+  return ses_claims_segment(candidates->table, &candidates->of) &&
+         ses_needs_find(candidates->of.claims, application, &candidates->entry);
 }
 
 /* Into AREA what was claimed of each row, and what of that `own` does not hold; returns the sum of
  * that.  The agent may have counted claims that were taken back since. */
-static uint32_t count_claims(const struct ses_spot *spot, struct area *area, size_t rows) {
-  const uint32_t *claimed = spot->of.claims->claimed[spot->system];
-  const uint32_t *counted = spot->of.claims->counted[spot->system];
+static uint32_t count_claims(const struct ses_candidates *candidates, struct area *area,
+                             size_t rows) {
+  const uint32_t *claimed = candidates->of.claims->claimed[candidates->system];
+  const uint32_t *counted = candidates->of.claims->counted[candidates->system];
   uint32_t sum = 0;
   for (size_t row = 0; row < rows; row++) {
     area->claimed[row] = __atomic_load_n(&claimed[row], __ATOMIC_RELAXED);
@@ -92,10 +95,10 @@ static bool has_index(const struct ses_table_place *place) {
 
 /* The rows, into area->rows: one, or on Lustre as many as there are stripes, and at least WIDTH.
  * Where the first is of a pool of several OSTs, the file system takes care of the rest. */
-static __attribute__((noinline)) unsigned choose_rows(const struct ses_spot *spot,
+static __attribute__((noinline)) unsigned choose_rows(const struct ses_candidates *candidates,
                                                       const struct ses_core_query *query,
                                                       struct area *area, unsigned width) {
-  const struct ses_table_system *system = system_of(spot);
+  const struct ses_table_system *system = system_of(candidates);
   int first = ses_core_choose(query, area->verdicts);
   if (first < 0)
     return 0;
@@ -124,9 +127,9 @@ static __attribute__((noinline)) unsigned choose_rows(const struct ses_spot *spo
 enum outcome { CHOSEN, REFUSED, LOST };
 
 /* One choice out of the table as it is, not yet claimed. */
-static enum outcome look(const struct ses_spot *spot, struct area *area, unsigned width,
+static enum outcome look(const struct ses_candidates *candidates, struct area *area, unsigned width,
                          struct ses_choice *choice) {
-  const struct ses_table_system *system = system_of(spot);
+  const struct ses_table_system *system = system_of(candidates);
   const struct ses_rank *rank = &ses_settings()->rank;
   struct ses_claim *slot = choice->slot.claim;
   choice->sequence = ses_sequence_of(&system->sequence);
@@ -138,8 +141,8 @@ static enum outcome look(const struct ses_spot *spot, struct area *area, unsigne
   area->count = count;
   uint64_t excluded = load(&system->excluded);
   if (word(&system->backend) == SES_BACKEND_MERGERFS)
-    excluded |= ~load(&spot->of.claims->head.staged[spot->system]);
-  uint32_t streams = word(&system->streams) + count_claims(spot, area, count);
+    excluded |= ~load(&candidates->of.claims->head.staged[candidates->system]);
+  uint32_t streams = word(&system->streams) + count_claims(candidates, area, count);
   uint32_t total = word(&system->total);
   uint32_t first = ses_table_first(system->numbers, count, total, rank);
   uint32_t few = ses_table_few(word(&system->few), streams, total, rank);
@@ -154,7 +157,7 @@ static enum outcome look(const struct ses_spot *spot, struct area *area, unsigne
                                  .first = first,
                                  .few = few,
                                  .keeps_place = rank->ranks != 0};
-  choice->row_count = choose_rows(spot, &query, area, width);
+  choice->row_count = choose_rows(candidates, &query, area, width);
   if (!ses_sequence_is_same(&system->sequence, choice->sequence))
     return LOST;
   if (choice->row_count == 0)
@@ -168,31 +171,31 @@ static enum outcome look(const struct ses_spot *spot, struct area *area, unsigne
   return CHOSEN;
 }
 
-static void take_back(const struct ses_spot *spot, const struct ses_choice *choice,
+static void take_back(const struct ses_candidates *candidates, const struct ses_choice *choice,
                       unsigned count) {
   for (unsigned i = 0; i < count; i++)
-    __atomic_fetch_sub(&spot->of.claims->claimed[spot->system][choice->rows[i]], 1,
+    __atomic_fetch_sub(&candidates->of.claims->claimed[candidates->system][choice->rows[i]], 1,
                        __ATOMIC_SEQ_CST);
 }
 
 /* Claim each row that was chosen, unless somebody has since; in any case if it is the LAST choice
  * that is made for this file. */
-static bool claim(const struct ses_spot *spot, const struct area *area,
+static bool claim(const struct ses_candidates *candidates, const struct area *area,
                   const struct ses_choice *choice, bool last) {
   for (unsigned i = 0; i < choice->row_count; i++) {
-    uint32_t *claimed = &spot->of.claims->claimed[spot->system][choice->rows[i]];
+    uint32_t *claimed = &candidates->of.claims->claimed[candidates->system][choice->rows[i]];
     uint32_t before = area->claimed[choice->rows[i]];
     if (last)
       __atomic_fetch_add(claimed, 1, __ATOMIC_SEQ_CST);
     else if (!__atomic_compare_exchange_n(claimed, &before, before + 1, false, __ATOMIC_SEQ_CST,
                                           __ATOMIC_RELAXED)) {
-      take_back(spot, choice, i);
+      take_back(candidates, choice, i);
       return false;
     }
   }
-  if (ses_sequence_is_same(&system_of(spot)->sequence, choice->sequence))
+  if (ses_sequence_is_same(&system_of(candidates)->sequence, choice->sequence))
     return true;
-  take_back(spot, choice, choice->row_count);
+  take_back(candidates, choice, choice->row_count);
   return false;
 }
 
@@ -202,12 +205,12 @@ static uint16_t as_seen(float own, uint32_t claims) {
 }
 
 /* Into the slot what the agent needs to know of the choice. */
-static void record(const struct ses_spot *spot, const struct area *area,
+static void record(const struct ses_candidates *candidates, const struct area *area,
                    const struct ses_choice *choice) {
-  const struct ses_table_system *system = system_of(spot);
+  const struct ses_table_system *system = system_of(candidates);
   struct ses_claim *slot = choice->slot.claim;
   slot->row_count = choice->row_count;
-  slot->system = spot->system;
+  slot->system = candidates->system;
   slot->epoch = load(&system->epoch);
   memcpy(slot->rows, choice->rows, sizeof slot->rows);
   slot->rank = ses_settings()->rank.rank;
@@ -226,13 +229,13 @@ static void wake(const struct ses_table *table) {
     ses_sys3(SYS_futex, ses_address(&table->head.asleep), FUTEX_WAKE, INT32_MAX);
 }
 
-static bool choose_and_claim(const struct ses_spot *spot, struct area *area, unsigned width,
-                             struct ses_choice *choice) {
+static bool choose_and_claim(const struct ses_candidates *candidates, struct area *area,
+                             unsigned width, struct ses_choice *choice) {
   for (unsigned tried = 1; tried <= CHOICES; tried++) {
-    enum outcome outcome = look(spot, area, width, choice);
+    enum outcome outcome = look(candidates, area, width, choice);
     if (outcome == REFUSED)
       return false;
-    if (outcome == CHOSEN && claim(spot, area, choice, tried == CHOICES)) {
+    if (outcome == CHOSEN && claim(candidates, area, choice, tried == CHOICES)) {
       choice->slot.claim->attempts = (uint8_t)tried;
       return true;
     }
@@ -242,9 +245,9 @@ static bool choose_and_claim(const struct ses_spot *spot, struct area *area, uns
 
 /* What the file needs, into area->need; into the slot the digest of the entry, and how much of it
  * the program stated. */
-static bool find_need(const struct ses_spot *spot, const struct ses_stated *stated,
+static bool find_need(const struct ses_candidates *candidates, const struct ses_stated *stated,
                       struct area *area, const struct ses_slot *slot) {
-  if (!ses_needs_read(spot->of.claims, spot->entry, stated->application, &area->entry,
+  if (!ses_needs_read(candidates->of.claims, candidates->entry, stated->application, &area->entry,
                       &slot->claim->digest))
     return false;
   slot->claim->stated =
@@ -256,24 +259,24 @@ static bool find_need(const struct ses_spot *spot, const struct ses_stated *stat
   return true;
 }
 
-bool ses_choose(const struct ses_spot *spot, const struct ses_stated *stated,
+bool ses_choose(const struct ses_candidates *candidates, const struct ses_stated *stated,
                 struct ses_choice *choice) {
   struct area *area = take_area();
   if (!area)
     return false;
   memset(choice, 0, sizeof *choice);
   bool chosen = false;
-  if (ses_slot_take(&spot->of, &choice->slot)) {
-    chosen = find_need(spot, stated, area, &choice->slot) &&
-             choose_and_claim(spot, area, stated->width, choice);
+  if (ses_slot_take(&candidates->of, &choice->slot)) {
+    chosen = find_need(candidates, stated, area, &choice->slot) &&
+             choose_and_claim(candidates, area, stated->width, choice);
     if (chosen)
-      record(spot, area, choice);
+      record(candidates, area, choice);
     else
       ses_slot_give_back(&choice->slot);
   }
   ses_area_give_back(&area->owner);
   if (chosen)
-    wake(spot->table);
+    wake(candidates->table);
   return chosen;
 }
 
@@ -321,9 +324,9 @@ static bool write_lustre(const struct ses_table_system *system, const struct ses
   return true;
 }
 
-static bool write_answer(const struct ses_spot *spot, const struct ses_stated *stated,
+static bool write_answer(const struct ses_candidates *candidates, const struct ses_stated *stated,
                          const struct ses_choice *choice, struct ses_answer *answer) {
-  const struct ses_table_system *system = system_of(spot);
+  const struct ses_table_system *system = system_of(candidates);
   const struct ses_table_place *first = &system->places[choice->rows[0]];
   answer->placement_id = choice->slot.placement_id;
   answer->distance = (double)choice->distance;
@@ -334,18 +337,18 @@ static bool write_answer(const struct ses_spot *spot, const struct ses_stated *s
   memcpy(answer->element, first->element, sizeof answer->element);
   if (answer->backend == SES_BACKEND_LUSTRE)
     return write_lustre(system, stated, choice, answer);
-  return write_stage(answer->stage, first->branch, spot->of.user) &&
-         write_stage(answer->stage_in_union, spot->table->mounts[spot->mount].mount_point,
-                     spot->of.user);
+  return write_stage(answer->stage, first->branch, candidates->of.user) &&
+         write_stage(answer->stage_in_union,
+                     candidates->table->mounts[candidates->mount].mount_point, candidates->of.user);
 }
 
-bool ses_choice_answer(const struct ses_spot *spot, const struct ses_stated *stated,
+bool ses_choice_answer(const struct ses_candidates *candidates, const struct ses_stated *stated,
                        const struct ses_choice *choice, struct ses_answer *answer) {
-  if (write_answer(spot, stated, choice, answer) &&
-      ses_sequence_is_same(&system_of(spot)->sequence, choice->sequence) &&
+  if (write_answer(candidates, stated, choice, answer) &&
+      ses_sequence_is_same(&system_of(candidates)->sequence, choice->sequence) &&
       ses_answer_is_placement(answer))
     return true;
-  take_back(spot, choice, choice->row_count);
+  take_back(candidates, choice, choice->row_count);
   ses_slot_give_back(&choice->slot);
   return false;
 }

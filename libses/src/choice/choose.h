@@ -19,7 +19,7 @@
 #include "segments/slot.h"
 
 /* Where to choose: found before it is known whether there is anything to create. */
-struct ses_spot {
+struct ses_candidates {
   const struct ses_table *table;
   struct ses_claims_of of;
   unsigned system; /* its place in the table */
@@ -50,15 +50,16 @@ struct ses_choice {
 
 /* Where files of this application, on device MAJOR:MINOR, are to be chosen for.  False: the table
  * does not have the device, or nothing about this user, or there is no table. */
-bool ses_spot_find(struct ses_spot *spot, uint64_t application, unsigned major, unsigned minor);
+bool ses_candidates_find(struct ses_candidates *candidates, uint64_t application, unsigned major,
+                         unsigned minor);
 
 /* Choose and claim.  False: nothing could be chosen, or claimed, and nothing has changed. */
-bool ses_choose(const struct ses_spot *spot, const struct ses_stated *stated,
+bool ses_choose(const struct ses_candidates *candidates, const struct ses_stated *stated,
                 struct ses_choice *choice);
 
 /* The choice as the agent would have given it in an answer.  False: the table has changed since, or
  * makes no sense; the claim is taken back. */
-bool ses_choice_answer(const struct ses_spot *spot, const struct ses_stated *stated,
+bool ses_choice_answer(const struct ses_candidates *candidates, const struct ses_stated *stated,
                        const struct ses_choice *choice, struct ses_answer *answer);
 
 #endif /* SES_CHOOSE_H */

@@ -60,7 +60,7 @@ struct ses_lov_component {
   uint32_t stripe_size; /* bytes; 0: the default */
   unsigned stripe_count;
   unsigned stripe_offset; /* index of the first OST, SES_LOV_ANY_OST */
-  unsigned objects;       /* objects (or, in SPECIFIC, OSTs wished for) that are listed */
+  unsigned objects;       /* objects (or, in SPECIFIC, OSTs requested) that are listed */
   uint32_t at;            /* where in the layout the component's own part is */
   uint32_t length;
   const unsigned char *object; /* the first listed one */

@@ -31,11 +31,11 @@ static void finish(const struct ses_order *order, const struct ses_slot *slot) {
 }
 
 static __attribute__((noinline)) enum ses_place_status
-create_there(struct ses_order *order, const struct ses_spot *spot, const struct ses_stated *stated,
-             const struct ses_choice *choice) {
+create_there(struct ses_order *order, const struct ses_candidates *candidates,
+             const struct ses_stated *stated, const struct ses_choice *choice) {
   struct ses_entry *entry = &order->entry;
   struct ses_work work;
-  if (!ses_choice_answer(spot, stated, choice, &work.answer))
+  if (!ses_choice_answer(candidates, stated, choice, &work.answer))
     return SES_PLACE_NO_DECISION;
   int holder = order->need ? order->need->holder : 0;
   ses_slot_describe(&choice->slot, entry->file.dirfd, entry->file.path, entry->path_length,
@@ -47,7 +47,8 @@ create_there(struct ses_order *order, const struct ses_spot *spot, const struct 
   return ses_entry_outcome(entry, order->where, order->result);
 }
 
-enum ses_place_status ses_place_by_choice(struct ses_order *order, const struct ses_spot *spot,
+enum ses_place_status ses_place_by_choice(struct ses_order *order,
+                                          const struct ses_candidates *candidates,
                                           const struct ses_stated *stated) {
   struct ses_entry *entry = &order->entry;
   struct ses_choice choice;
@@ -55,7 +56,7 @@ enum ses_place_status ses_place_by_choice(struct ses_order *order, const struct 
                            entry->file.parent_inode) &&
       is_unsuited(entry))
     return SES_PLACE_UNSUITED;
-  if (!ses_choose(spot, stated, &choice))
+  if (!ses_choose(candidates, stated, &choice))
     return SES_PLACE_NO_DECISION;
-  return create_there(order, spot, stated, &choice);
+  return create_there(order, candidates, stated, &choice);
 }

@@ -121,15 +121,15 @@ static __attribute__((noinline)) enum ses_place_status look(struct ses_order *or
 }
 
 static enum ses_place_status attempt(struct ses_order *order) {
-  struct ses_spot spot;
+  struct ses_candidates candidates;
   enum ses_place_status status = look(order);
   if (status != SES_PLACE_PLACED)
     return status;
   struct ses_entry *entry = &order->entry;
   struct ses_stated stated = stated_by(order->need);
-  bool at_hand =
-      is_decidable(order->need) &&
-      ses_spot_find(&spot, stated.application, entry->file.parent_major, entry->file.parent_minor);
+  bool at_hand = is_decidable(order->need) &&
+                 ses_candidates_find(&candidates, stated.application, entry->file.parent_major,
+                                     entry->file.parent_minor);
   status = ses_entry_look_at_name(entry, at_hand);
   if (status != SES_PLACE_PLACED)
     return status;
@@ -140,7 +140,7 @@ static enum ses_place_status attempt(struct ses_order *order) {
   busy_frame = (uintptr_t)__builtin_frame_address(0);
   atomic_signal_fence(memory_order_seq_cst);
   if (at_hand && (entry->width <= SES_CLAIMS_STRIPES || entry->width == SES_WIDTH_ALL))
-    status = ses_place_by_choice(order, &spot, &stated);
+    status = ses_place_by_choice(order, &candidates, &stated);
   if (status == SES_PLACE_NO_DECISION && at_hand && entry->width == SES_WIDTH_ALL)
     status = SES_PLACE_UNSUITED;
   if (status == SES_PLACE_NO_DECISION)

@@ -25,7 +25,8 @@ unsigned ses_requirements_of(const struct ses_need *need,
 
 /* From the choice out of the table to the claim's end.  SES_PLACE_NO_DECISION: nothing could be
  * chosen, and the agent may know more. */
-enum ses_place_status ses_place_by_choice(struct ses_order *order, const struct ses_spot *spot,
+enum ses_place_status ses_place_by_choice(struct ses_order *order,
+                                          const struct ses_candidates *candidates,
                                           const struct ses_stated *stated);
 
 /* From the question to the report. */

@@ -21,7 +21,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from ses_service.threads.give_way import Foreground
+from ses_service.threads.foreground import Foreground
 
 _PACE = 0.0005  # seconds of a pass for which one decision is due
 _MAX_DUE = 4

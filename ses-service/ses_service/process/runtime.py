@@ -38,7 +38,7 @@ from ses_service.store.acknowledged import StoredAnnouncements
 from ses_service.store.journal import Journal
 from ses_service.store.peers import Peers
 from ses_service.store.records import RecordStore
-from ses_service.threads.give_way import Foreground
+from ses_service.threads.foreground import Foreground
 from ses_service.threads.loop import Loop
 
 RUNTIME = "qstorman.runtime"
@@ -112,7 +112,7 @@ class Runtime:
             config.monitor_url,
             self._take_observations,
             config.clock,
-            between=self.foreground.give_way,
+            between=self.foreground.wait_for_idle,
             trust=config.trust,
         )
         self.space = Space(config.space_state)
@@ -210,7 +210,7 @@ class Runtime:
 
     def _take_observations(self, seen: Seen) -> None:
         self.state.take_observations(
-            seen.observations, self.foreground.give_way, seen.window, seen.average_window
+            seen.observations, self.foreground.wait_for_idle, seen.window, seen.average_window
         )
         self.space.take(seen.observations, self.state.now())
 
@@ -228,7 +228,7 @@ class Runtime:
         return described | {name for level, name in self.state.sets if level is Level.VO}
 
     def _expire(self) -> float:
-        self.foreground.give_way()
+        self.foreground.wait_for_idle()
         if self.state.expire():
             return _BREATH
         self.state.grow_old()

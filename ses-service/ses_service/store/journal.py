@@ -34,7 +34,7 @@ from ses_service.store import notifications
 from ses_service.store.errors import DatabaseDamagedError, DatabaseError, DatabaseUrlError
 from ses_service.store.records import RecordStore
 from ses_service.store.set_aside import repair_command
-from ses_service.threads.give_way import Foreground
+from ses_service.threads.foreground import Foreground
 from ses_service.threads.loop import Loop
 
 T = TypeVar("T")
@@ -264,7 +264,7 @@ class Journal:
     def _load(self, gone: list[str] | None) -> None:
         left = self._ledger.drain(self._left)
         try:
-            loaded = self._store.load(gone, left, self._foreground.give_way)
+            loaded = self._store.load(gone, left, self._foreground.wait_for_idle)
         except BaseException:
             self._ledger.put_back(self._left, left)
             raise
@@ -350,7 +350,7 @@ class Journal:
     def _between(self, changes: int) -> Callable[[], None]:
         """Return what is to be called between the pieces of so many changes."""
         urgency = min(_MAX_URGENT, changes / _URGENT)
-        return lambda: self._foreground.give_way(urgency)
+        return lambda: self._foreground.wait_for_idle(urgency)
 
     def _keep_for_later(self, changes: list[tuple[str, Placement | None]], keys: list[SizeKey]) -> None:
         self._unstored.update(

@@ -1,6 +1,6 @@
 // health_delays TIMES SECONDS WITHIN: what many agents do that fail together, TIMES in a row, at a
-// service that wishes to be left alone for SECONDS, and nodes to come back within WITHIN ms.
-// Prints, of each failure, the shortest and the longest delay beyond that wish, in ms, of AGENTS
+// service that asks to be left alone for SECONDS, and nodes to come back within WITHIN ms.
+// Prints, of each failure, the shortest and the longest delay beyond that, in ms, of AGENTS
 // agents.
 //
 // health_delays looks: whether a program's need makes one of them look at once, in the order below.
@@ -59,7 +59,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   const int times = std::atoi(argv[1]);
-  const milliseconds wish{std::atoi(argv[2]) * 1000};
+  const milliseconds asked{std::atoi(argv[2]) * 1000};
   std::vector<long> least(static_cast<size_t>(times), 1L << 40), most(least.size(), -(1L << 40));
   for (int agent = 0; agent < kAgents; ++agent) {
     Services services({ServiceAddress{.url = "http://s"}});
@@ -69,11 +69,11 @@ int main(int argc, char **argv) {
     for (size_t time = 0; time < least.size(); ++time) {
       Reply reply;
       reply.status = 503;
-      reply.retry_after = wish;
+      reply.retry_after = asked;
       const auto before = Clock::now();
       health.failed("busy", reply);
       const auto beyond =
-          std::chrono::duration_cast<milliseconds>(health.retry_at() - before - wish).count();
+          std::chrono::duration_cast<milliseconds>(health.retry_at() - before - asked).count();
       least[time] = std::min<long>(least[time], beyond);
       most[time] = std::max<long>(most[time], beyond);
       if (health.available()) {

@@ -179,28 +179,28 @@ static void require(bool holds, const char *what) {
 static unsigned choose_all(const char *application, unsigned minor, long long size) {
   static const struct ses_wire_requirement own = {
       .kind = SES_KIND_FREE_CAPACITY, .minimum = 1, .weight = 1};
-  struct ses_spot spot;
+  struct ses_candidates candidates;
   struct ses_stated stated = {.application = ses_segment_hash(application),
                               .requirements = &own,
                               .count = size >= 0,
                               .stripe_count = size >= 0 ? 4 : 0,
                               .expected_bytes = size};
   unsigned chosen = 0;
-  if (!ses_spot_find(&spot, stated.application, MAJOR, minor))
+  if (!ses_candidates_find(&candidates, stated.application, MAJOR, minor))
     return 0;
-  require(spot.system < SES_TABLE_SYSTEMS && spot.mount < SES_TABLE_MOUNTS &&
-              spot.entry < SES_CLAIMS_NEEDS,
+  require(candidates.system < SES_TABLE_SYSTEMS && candidates.mount < SES_TABLE_MOUNTS &&
+              candidates.entry < SES_CLAIMS_NEEDS,
           "what was found is there");
   for (unsigned i = 0; i < 6; i++) {
     struct ses_choice choice;
     struct ses_answer answer;
     memset(&answer, 0xa5, sizeof answer);
-    if (!ses_choose(&spot, &stated, &choice))
+    if (!ses_choose(&candidates, &stated, &choice))
       continue;
     require(choice.row_count >= 1 && choice.row_count <= SES_CLAIMS_STRIPES, "it has rows");
     for (unsigned row = 0; row < choice.row_count; row++)
       require(choice.rows[row] < SES_TABLE_ELEMENTS, "they are of the table");
-    if (!ses_choice_answer(&spot, &stated, &choice, &answer))
+    if (!ses_choice_answer(&candidates, &stated, &choice, &answer))
       continue;
     chosen++;
     require(ses_answer_is_placement(&answer), "a choice is a placement");

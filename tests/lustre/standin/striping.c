@@ -119,11 +119,12 @@ static int parse_part(struct part *part, const uint8_t *bytes, size_t size) {
     memcpy(part->pool, bytes + 32, 16);
   if (part->magic != SPECIFIC)
     return 0;
-  part->wished = part->stripe_count;
-  if (part->wished == 0 || part->wished > STRIPES_MAX || size < 48 + 24 * (size_t)part->wished)
-    return part->wished > STRIPES_MAX ? -EINVAL : -ERANGE;
-  for (unsigned i = 0; i < part->wished; i++)
-    part->wish[i] = (uint16_t)get32(bytes + 48 + 24 * (size_t)i + 20);
+  part->requested = part->stripe_count;
+  if (part->requested == 0 || part->requested > STRIPES_MAX ||
+      size < 48 + 24 * (size_t)part->requested)
+    return part->requested > STRIPES_MAX ? -EINVAL : -ERANGE;
+  for (unsigned i = 0; i < part->requested; i++)
+    part->request[i] = (uint16_t)get32(bytes + 48 + 24 * (size_t)i + 20);
   return 0;
 }
 
@@ -164,26 +165,27 @@ int layout_parse(struct layout *layout, const void *data, size_t size) {
 }
 
 static size_t part_size(const struct part *part) {
-  bool shows_wish = part->magic == SPECIFIC && part->objects == 0;
-  size_t head = part->pool[0] || shows_wish || (part->magic == V3 && !part->objects) ? 48 : 32;
-  return head + 24 * (size_t)(shows_wish ? part->wished : part->objects);
+  bool shows_request = part->magic == SPECIFIC && part->objects == 0;
+  size_t head = part->pool[0] || shows_request || (part->magic == V3 && !part->objects) ? 48 : 32;
+  return head + 24 * (size_t)(shows_request ? part->requested : part->objects);
 }
 
 static void encode_part(const struct part *part, uint8_t *into) {
-  bool shows_wish = part->magic == SPECIFIC && part->objects == 0;
+  bool shows_request = part->magic == SPECIFIC && part->objects == 0;
   size_t size = part_size(part);
-  size_t head = size - 24 * (size_t)(shows_wish ? part->wished : part->objects);
+  size_t head = size - 24 * (size_t)(shows_request ? part->requested : part->objects);
   memset(into, 0, size);
-  put(into, shows_wish ? SPECIFIC : head == 48 ? V3 : V1, 4);
+  put(into, shows_request ? SPECIFIC : head == 48 ? V3 : V1, 4);
   put(into + 4, part->pattern, 4);
   put(into + 24, part->stripe_size, 4);
   put(into + 28, part->objects ? part->objects : part->stripe_count, 2);
   put(into + 30, part->objects ? ANY : part->stripe_offset, 2);
   if (head == 48)
     memcpy(into + 32, part->pool, 16);
-  for (unsigned i = 0; i < (shows_wish ? part->wished : part->objects); i++) {
-    put(into + head + 24 * i, shows_wish ? 0 : part->object[i].id, 8);
-    put(into + head + 24 * i + 20, shows_wish ? part->wish[i] : (uint64_t)part->object[i].ost, 4);
+  for (unsigned i = 0; i < (shows_request ? part->requested : part->objects); i++) {
+    put(into + head + 24 * i, shows_request ? 0 : part->object[i].id, 8);
+    put(into + head + 24 * i + 20, shows_request ? part->request[i] : (uint64_t)part->object[i].ost,
+        4);
   }
 }
 
@@ -225,7 +227,7 @@ ssize_t layout_encode(const struct layout *layout, void *data, size_t room) {
 bool layout_is_all_default(const struct layout *layout) {
   const struct part *part = &layout->part[0];
   return !layout->composite && part->stripe_count == 0 && part->stripe_size == 0 &&
-         part->stripe_offset == ANY && !part->pool[0] && !part->wished;
+         part->stripe_offset == ANY && !part->pool[0] && !part->requested;
 }
 
 void layout_complete(struct layout *layout, const struct layout *root) {
@@ -275,22 +277,22 @@ static void add_object(struct part *part, int ost) {
 
 /* -o: these, in this order, or the first error. */
 static int allocate_list(struct part *part, const bool *member, bool pooled) {
-  for (unsigned i = 0; i < part->wished; i++) {
-    if (part->wish[i] >= osts || (pooled && !member[part->wish[i]]))
+  for (unsigned i = 0; i < part->requested; i++) {
+    if (part->request[i] >= osts || (pooled && !member[part->request[i]]))
       return -EINVAL;
     for (unsigned j = 0; j < i; j++)
-      if (part->wish[i] == part->wish[j] && !(part->pattern & OVERSTRIPED))
+      if (part->request[i] == part->request[j] && !(part->pattern & OVERSTRIPED))
         return -EINVAL;
   }
-  for (unsigned i = 0; i < part->wished; i++)
-    if (trouble_of(part->wish[i]) > 0)
-      return -trouble_of(part->wish[i]);
-  for (unsigned i = 0; i < part->wished; i++)
-    add_object(part, part->wish[i]);
+  for (unsigned i = 0; i < part->requested; i++)
+    if (trouble_of(part->request[i]) > 0)
+      return -trouble_of(part->request[i]);
+  for (unsigned i = 0; i < part->requested; i++)
+    add_object(part, part->request[i]);
   return 0;
 }
 
-/* Round robin over what can be used, from the wished offset if that can. */
+/* Round robin over what can be used, from the requested offset if that can. */
 static int allocate_any(struct part *part, const bool *member, bool pooled) {
   unsigned wanted = part->stripe_count == 0 ? 1 : part->stripe_count;
   unsigned start = part->stripe_offset;
@@ -324,7 +326,7 @@ static int allocate_part(struct part *part) {
     add_object(part, MDT);
     return 0;
   }
-  return part->wished ? allocate_list(part, member, pooled) : allocate_any(part, member, pooled);
+  return part->requested ? allocate_list(part, member, pooled) : allocate_any(part, member, pooled);
 }
 
 int layout_allocate(struct layout *layout) {

@@ -36,8 +36,8 @@ struct part { /* a component; a plain layout is its only one */
   unsigned stripe_count;
   unsigned stripe_offset;
   char pool[17];
-  unsigned wished; /* OSTs of SPECIFIC */
-  uint16_t wish[STRIPES_MAX];
+  unsigned requested; /* OSTs of SPECIFIC */
+  uint16_t request[STRIPES_MAX];
   unsigned objects;
   struct object object[STRIPES_MAX];
 };

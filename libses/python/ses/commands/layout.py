@@ -42,7 +42,7 @@ def layout(file: Path, as_json: bool) -> None:
 
 
 def _row(one: dict[str, Any]) -> list[str]:
-    wish = "any" if one["first_ost"] is None else f"from {one['first_ost']}"
+    asked = "any" if one["first_ost"] is None else f"from {one['first_ost']}"
     return [
         _size(one["start"]),
         "end" if one["end"] is None else _size(one["end"]),
@@ -50,7 +50,7 @@ def _row(one: dict[str, Any]) -> list[str]:
         "all" if one["stripe_count"] is None else str(one["stripe_count"] or "default"),
         _size(one["stripe_size_bytes"]) if one["stripe_size_bytes"] else "default",
         one["pool"] or "-",
-        ", ".join(map(str, one["osts"])) or ("-" if one["kind"] == "mdt" else wish),
+        ", ".join(map(str, one["osts"])) or ("-" if one["kind"] == "mdt" else asked),
     ]
 
 

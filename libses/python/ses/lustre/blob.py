@@ -46,7 +46,7 @@ class Component:
     stripe_count: int  # 0: the file system's own; ALL_OSTS: all
     stripe_offset: int  # index of the first OST; ANY_OST
     pool: str
-    osts: tuple[int, ...]  # of the objects it has, or, in a wish, that it shall have
+    osts: tuple[int, ...]  # of the objects it has, or that are requested
     foreign: bool
     at: int
     length: int

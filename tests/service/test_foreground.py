@@ -6,7 +6,7 @@ import asyncio
 import threading
 
 from ses_service.http.admission import Admission
-from ses_service.threads.give_way import Foreground
+from ses_service.threads.foreground import Foreground
 
 
 class Told(Foreground):
@@ -54,7 +54,7 @@ def test_who_gives_way_goes_on_though_somebody_is_answered_all_the_time() -> Non
     foreground = Foreground()
     foreground.begin()
     for urgency in (0.0, 0.5, 1.0, 7.0):
-        foreground.give_way(urgency)
+        foreground.wait_for_idle(urgency)
 
 
 def test_who_gives_way_is_not_held_up_when_nobody_is_answered() -> None:
@@ -62,7 +62,7 @@ def test_who_gives_way_is_not_held_up_when_nobody_is_answered() -> None:
     foreground.begin()
     foreground.end()
     gone_on = threading.Event()
-    thread = threading.Thread(target=lambda: [foreground.give_way(), gone_on.set()])
+    thread = threading.Thread(target=lambda: [foreground.wait_for_idle(), gone_on.set()])
     thread.start()
     assert gone_on.wait(60)
     thread.join()

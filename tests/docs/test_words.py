@@ -1,0 +1,30 @@
+"""Names of things are the field's: what the glossary gave up comes back in no identifier."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BANNED = {
+    r"_?(?:MOST|LEAST)_\w+|\w+(?<!\bAT)_MOST|k(?:Most|Least)[A-Z]\w*": "MAX_, MIN_, kMax, kMin",
+    r"\w*_?(?:nap|NAP)_\w+|nap": "pause",
+    r"\w*_?(?:wish|Wish)(?:es|ed)?": "requirement, request",
+    r"give_way": "evict, wait_for_idle",
+    r"(?:ses_)?spot": "candidates",
+}
+
+
+def test_no_identifier_has_a_word_that_was_given_up() -> None:
+    code = [f":(glob)**/*.{ending}" for ending in ("c", "h", "cpp", "hpp", "py")]
+    tree = ["git", "ls-files", "-z", *code, f":!{Path(__file__).relative_to(ROOT)}"]
+    done = subprocess.run(tree, cwd=ROOT, capture_output=True, text=True, check=True)
+    banned = {re.compile(rf"\b(?:{pattern})\b"): instead for pattern, instead in BANNED.items()}
+    found = [
+        f"{name}: {hit.group()}, which is {instead}"
+        for name in done.stdout.split("\0")[:-1]
+        for pattern, instead in banned.items()
+        if (hit := pattern.search((ROOT / name).read_text(encoding="utf-8")))
+    ]
+    assert found == []
