@@ -200,5 +200,6 @@ def test_days_of_a_token_that_no_float_can_hold_are_refused(app: Flask) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(7200)
 def test_no_request_at_all_to_the_portal_costs_much(app: Flask) -> None:
     _costs(app, 1.0)

@@ -159,6 +159,7 @@ def test_no_request_to_the_monitor_costs_much(monitor: Any) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(7200)
 def test_no_request_at_all_to_the_service_costs_much() -> None:
     _check(costliest(made_service(), SERVICE, seed=2, share=1.0))
 

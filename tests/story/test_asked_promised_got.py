@@ -75,8 +75,8 @@ def file(site: Site, path: str) -> dict[str, Any]:
 
 def streams(site: Site, element: str) -> int:
     """Return what the ledger counts on an element."""
-    found = site.chain.client().elements()["elements"]
-    return next(one["open_placements"] for one in found if one["id"] == element)
+    found = site.chain.client().elements().elements
+    return next(one.open_placements for one in found if one.id == element)
 
 
 def require(site: Site, *texts: str) -> None:

@@ -11,7 +11,7 @@ from ses_simulate.policies.buckets import Buckets
 from ses_simulate.policies.clairvoyant import Clairvoyant, LeastWork
 from ses_simulate.policies.flow import MinCostFlow
 from ses_simulate.policies.interface import Policy, World
-from ses_simulate.policies.lustre import FreeSpace, RoundRobin
+from ses_simulate.policies.lustre import FreeSpace, NodesTurns, RoundRobin
 from ses_simulate.policies.managers import Hdfs, JoinIdle, MythTv, TwoTrue, Wass
 from ses_simulate.policies.ours import LeastOpen, Ours, Tickets
 from ses_simulate.policies.space import DrawnByFree, LeastUsed, MostFree
@@ -23,6 +23,7 @@ Maker: TypeAlias = Callable[[World], Policy]
 POLICIES: Mapping[str, Maker] = {
     "random": RandomChoice,
     "roundrobin": RoundRobin,
+    "nodes-turns": NodesTurns,
     "free-space": FreeSpace,
     "observed-throughput": ObservedThroughput,
     "stale-first": partial(StaleArgmin, first=True),
@@ -50,6 +51,7 @@ POLICIES: Mapping[str, Maker] = {
 SAYS: Mapping[str, str] = {
     "random": "any element, each as likely; mergerfs's rand",
     "roundrobin": "Lustre's turns",
+    "nodes-turns": "turns that each node takes by itself",
     "free-space": "Lustre's draw by free space; turns while that is even",
     "observed-throughput": "the highest observed rate, as the paper can be read",
     "stale-first": "the best of the last sample, the first of equals",

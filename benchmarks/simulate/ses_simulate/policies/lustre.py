@@ -52,6 +52,20 @@ class RoundRobin(Policy):
         return element
 
 
+class NodesTurns(Policy):
+    """Each node takes turns of its own from a place of its own, as clients of PVFS do; hears of no other."""
+
+    def __init__(self, world: World) -> None:
+        self._order = interleaved([device.group for device in world.devices])
+        random = world.random("turns")
+        self._next = [random.randrange(len(self._order)) for _ in range(world.nodes)]
+
+    def choose(self, now: float, file: File) -> int:
+        """Return the next element in the node's turn."""
+        self._next[file.node] += 1
+        return self._order[self._next[file.node] % len(self._order)]
+
+
 class FreeSpace(Policy):
     """Weighted by free space less penalties for recent use; round robin while space is even."""
 
