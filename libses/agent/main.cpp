@@ -200,12 +200,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
                            },
                            [&exchange] { exchange.mounts_changed(); },
                            [&announcer] { return announcer.pace(); }});
-  Finder finder(
-      watcher,
-      [&exchange](uid_t, uint64_t placement) {
-        exchange.ended({{placement, false}});
-      },
-      options.jobs_dir);
+  Finder finder(watcher, exchange, options.jobs_dir);
   Stager stager(
       unions, [&housekeeper](const std::string &target) { housekeeper.sweep_from_now_on(target); });
   Doorbell doorbell(table.publisher().asleep());

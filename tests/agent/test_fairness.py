@@ -124,7 +124,7 @@ def test_flood_of_one_user_shuts_nobody_out(
 def test_two_users_who_fill_the_agent_keep_no_third_out(
     start: Callable[..., Agent], service: ServiceDouble, device: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent = start(service.url, "--answer-ms", "200")
+    agent = start(service.url, "--answer-ms", "5000")
     monkeypatch.chdir(agent.socket.parent)  # pytest closes the folders above
     held: list[socket.socket] = []
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from claims_program import Claims
+from claims_program import Claims, counted
 from patience import wait_until
 from running_agent import Agent, record_job
 from service_double import ServiceDouble
@@ -119,8 +119,9 @@ def test_file_that_a_program_leaves_to_a_child_is_open_until_the_child_ends(
 ) -> None:
     """The program ends as soon as the file is there; nobody saw it with the file open."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as pipe:
-        run(sys.executable, "-c", LEFT_BEHIND, str(union / "left"), makes=0, stdin=pipe.stdout)
+        agent = run(sys.executable, "-c", LEFT_BEHIND, str(union / "left"), makes=0, stdin=pipe.stdout)
         wait_until(lambda: len(service.open_now()) == 1, "it is open")
+        wait_until(lambda: counted(agent.socket) == 1, "it is a stream, as it was until the program ended")
         run(sys.executable, "-c", LOOP, str(union), "100", makes=100)
         assert len(service.open_now()) == 1
         pipe.communicate(b"x")

@@ -133,10 +133,12 @@ class TestRoom:
     def union_options(self) -> str:
         return "use_ino,category.create=mfs"
 
+    @pytest.mark.parametrize("under", [(), ("unshare", "--ipc")], ids=["chosen", "asked"])  # sees no table
     @pytest.mark.parametrize("files", [15, pytest.param(300, marks=pytest.mark.long)])
     def test_no_file_of_unknown_size_finds_less_room_than_on_the_union_alone(
         self, start: Callable[..., Agent], service: ServiceDouble, device: int, union: Path,
         branches: dict[str, Path], sizes: tuple[int, ...], public_wrapper: Path, files: int,
+        under: tuple[str, ...],
     ) -> None:  # fmt: skip
         """After many small ones; on branches as full as chance has it."""
         dice = random.Random(36)
@@ -160,7 +162,7 @@ class TestRoom:
                 most = max(disks.free().values()) - MIB
                 length = min(int(10 ** dice.uniform(3, 8)), int(0.6 * max(sizes) * MIB))
                 done = subprocess.run(
-                    ["fallocate", "-l", str(length), f"f{number}"], cwd=union,
+                    [*under, "fallocate", "-l", str(length), f"f{number}"], cwd=union,
                     env=environment(agent, public_wrapper), capture_output=True, text=True, check=False,
                 )  # fmt: skip
                 assert done.returncode == 0 or length > most, (number, length, disks.free(), done.stderr)

@@ -18,7 +18,7 @@ constexpr size_t kMaxWaiting = 65536;
 constexpr size_t kMaxWaitingOfUid = 16384;
 constexpr size_t kMaxInRound = 1024;    // of a user
 constexpr size_t kHurry = 4096;         // so many that wait do not wait for the next round
-constexpr milliseconds kRoundEvery{50}; // the service is told no more often
+constexpr milliseconds kRoundEvery{10}; // a file of a short program is no stream after that
 constexpr size_t kMaxOrphans = 4096;
 constexpr int kRoundPause = 39;         // times as long as a round took
 constexpr milliseconds kLookEvery{200}; // through all processes
@@ -37,10 +37,8 @@ std::chrono::steady_clock::time_point next_after(std::chrono::steady_clock::time
 
 } // namespace
 
-Finder::Finder(Watcher &watcher, std::function<void(uid_t, uint64_t)> drop,
-               const std::string &jobs_directory)
-    : watcher_(watcher), drop_(std::move(drop)), jobs_(jobs_directory),
-      thread_([this] { work(); }) {}
+Finder::Finder(Watcher &watcher, Exchange &exchange, const std::string &jobs_directory)
+    : watcher_(watcher), exchange_(exchange), jobs_(jobs_directory), thread_([this] { work(); }) {}
 
 Finder::~Finder() { stop(milliseconds(0)); }
 
@@ -59,14 +57,14 @@ void Finder::stop(milliseconds limit) {
 }
 
 void Finder::find(std::vector<ClaimedFile> files) {
-  std::vector<std::pair<uid_t, uint64_t>> too_many;
+  std::vector<Exchange::Ended> too_many;
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
     for (ClaimedFile &file : files) {
       auto &queue = waiting_[file.uid];
       if (queue.size() >= std::min(kMaxWaitingOfUid, kMaxWaiting / waiting_.size())) {
-        too_many.emplace_back(file.uid, file.placement_id);
+        too_many.push_back({file.placement_id, false});
         continue;
       }
       queue.push_back(std::move(file));
@@ -77,9 +75,7 @@ void Finder::find(std::vector<ClaimedFile> files) {
   if (wake) {
     wake_.notify_one();
   }
-  for (const auto &[uid, placement] : too_many) {
-    drop_(uid, placement);
-  }
+  exchange_.ended(too_many);
 }
 
 // The next files of each user.
@@ -129,6 +125,7 @@ void Finder::work() {
 void Finder::look_for(std::vector<ClaimedFile> files) {
   ProcessLooks processes;
   std::vector<PlacedFile> found;
+  std::vector<IdleFiles::Changed> rest;
   found.reserve(files.size());
   for (ClaimedFile &file : files) {
     PlacedFile placed;
@@ -140,7 +137,7 @@ void Finder::look_for(std::vector<ClaimedFile> files) {
     const Found how = look_for(file, process, placed);
     if (how == Found::kStranger) {
       spdlog::debug("uid {} claimed a file that is not its own", file.uid);
-      drop_(file.uid, file.placement_id);
+      exchange_.ended({{file.placement_id, false}});
       continue;
     }
     if (placed.path.empty() && file.claim.path.starts_with('/')) {
@@ -160,11 +157,13 @@ void Finder::look_for(std::vector<ClaimedFile> files) {
     if (orphans_.empty()) {
       look_at_ = std::max(look_at_, Clock::now() + kLookEvery);
     }
+    rest.push_back({placed.placement_id, true});
     orphans_.push_back(std::move(placed));
     if (orphans_.size() >= kMaxOrphans) { // each has a handle
       hand_over_orphans();
     }
   }
+  exchange_.moved(rest);
   names_.forget();
   watcher_.watch(std::move(found));
 }
@@ -178,12 +177,14 @@ void Finder::hand_over_orphans() {
     wanted.insert(file.id);
   }
   const auto open = find_handles(wanted);
+  std::vector<IdleFiles::Changed> streams;
   for (PlacedFile &file : orphans_) {
     file.orphan = true;
     const auto found = open.find(file.id);
     const auto facts = found == open.end() ? std::nullopt : facts_of(found->second.handle.get());
     file.closed = !facts || !facts->regular || !is_own(*facts, file.uid);
     if (!file.closed) {
+      streams.push_back({file.placement_id, false});
       file.pid = found->second.pid;
       if (!file.handle) {
         file.handle.reset(fcntl(found->second.handle.get(), F_DUPFD_CLOEXEC, 0));
@@ -191,6 +192,7 @@ void Finder::hand_over_orphans() {
       }
     }
   }
+  exchange_.moved(streams);
   watcher_.watch(std::exchange(orphans_, {}));
   look_at_ = next_after(begun, kLookEvery, kLookPause);
 }

@@ -8,13 +8,13 @@
 // longer a round takes, the longer the next one waits.  Most files are closed by then: their name
 // gives the size, and a handle is made only of those that are large enough to be followed.  One
 // that cannot be found (closed and removed, its process gone) is handed on with what is known.
+// One whose process is gone is no stream until it is found that somebody else has it open.
 #ifndef SES_AGENT_FINDER_H
 #define SES_AGENT_FINDER_H
 
 #include <chrono>
 #include <condition_variable>
 #include <deque>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -26,15 +26,14 @@
 #include "files/watcher.h"
 #include "processes/jobs.h"
 #include "processes/process_look.h"
+#include "table/exchange.h"
 
 namespace ses::agent {
 
 class Finder {
 public:
-  // DROP: the placement of a user has come to nothing; called on any thread.  JOBS_DIRECTORY: says
-  // whose jobs are, as in processes/jobs.h.
-  Finder(Watcher &watcher, std::function<void(uid_t, uint64_t placement_id)> drop,
-         const std::string &jobs_directory);
+  // JOBS_DIRECTORY: says whose jobs are, as in processes/jobs.h.
+  Finder(Watcher &watcher, Exchange &exchange, const std::string &jobs_directory);
   ~Finder();
 
   // Never waits.
@@ -59,7 +58,7 @@ private:
   void hand_over_orphans();
 
   Watcher &watcher_;
-  const std::function<void(uid_t, uint64_t)> drop_;
+  Exchange &exchange_;
   Names names_; // of the thread, as the next three
   Jobs jobs_;
   std::vector<PlacedFile> orphans_;

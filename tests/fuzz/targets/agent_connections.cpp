@@ -99,7 +99,7 @@ struct Agent {
   bool has_table = keeper.open(why);
   Announcer announcer{{services, token, trust, node, health, exchange, saved}};
   Watcher watcher{announcer, writing_out, directory(), 64, 1000};
-  Finder finder{watcher, [](uid_t, uint64_t) {}, directory()};
+  Finder finder{watcher, exchange, directory()};
   Stager stager{unions, [](const std::string &) {}};
   Doorbell doorbell{keeper.publisher().asleep()};
   Survey survey{directory()};
