@@ -98,9 +98,10 @@ def test_an_open_file_is_told_to_be_as_large_as_it_was_given_room(
 ) -> None:
     made = [claims.choose(row=row) for row in range(2)]
     files = [claims.create(claim, tmp_path / f"file{number}") for number, claim in enumerate(made)]
+    ids = [claims.id_of(claim) for claim in made]
+    wait_until(lambda: all(map(service.opened, ids)), "both were looked at")
     os.ftruncate(files[0], 64 * MIB)
     assert ctypes.CDLL(None).fallocate(files[1], KEEP_SIZE, ctypes.c_long(0), ctypes.c_long(32 * MIB)) == 0
-    ids = [claims.id_of(claim) for claim in made]
     wait_until(lambda: service.bytes_of(ids[0]) == 64 * MIB, "the service hears of the size")
     known = 32 * MIB * 4 / 5  # a look may come while room is made; a quarter more is reported again
     wait_until(lambda: service.bytes_of(ids[1]) >= known, "the service hears of the room")

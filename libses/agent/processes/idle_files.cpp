@@ -1,10 +1,15 @@
 #include "processes/idle_files.h"
 
+#include <fcntl.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <utility>
 
+#include "node/may_hang.h"
 #include "processes/proc_files.h"
 
 namespace ses::agent {
@@ -15,12 +20,33 @@ constexpr std::chrono::seconds kIdleAfter{3};
 constexpr uint64_t kLarge = 16 << 20;               // bytes
 constexpr std::chrono::milliseconds kTogether{100}; // looks that are due within, before and after
 
+// Lets file systems say anew what facts_of() knows of HANDLES: of what is reserved beyond the end
+// of a file the kernel does not hear from FUSE otherwise.  One question to each, however many
+// files.
+void refresh(const std::vector<int> &handles) {
+  std::map<dev_t, std::vector<std::shared_ptr<const UniqueFd>>> of_device;
+  for (const int handle : handles) {
+    if (const auto facts = facts_of(handle)) {
+      of_device[facts->id.device].push_back(copy_of(handle));
+    }
+  }
+  for (auto &[device, files] : of_device) {
+    (void)ask_storage(device, [files = std::move(files)] {
+      struct statx status {};
+      for (const auto &file : files) {
+        (void)statx(file->get(), "", AT_EMPTY_PATH, STATX_SIZE | STATX_BLOCKS, &status);
+      }
+      return true;
+    });
+  }
+}
+
 } // namespace
 
 IdleFiles::IdleFiles() : moves_(IN_MODIFY | IN_ACCESS | IN_ONESHOT) {}
 
 void IdleFiles::add(uint64_t placement, int handle, Time now) {
-  if (files_.try_emplace(placement, File{handle, 0, 0, now, {}, false}).second) {
+  if (files_.try_emplace(placement, File{handle, 0, 0, now, {}, false, true}).second) {
     looks_.emplace_back(now + kLookEvery, placement);
   }
 }
@@ -56,6 +82,7 @@ std::vector<IdleFiles::Changed> IdleFiles::look(Time now) {
   const FileEvents::Happened moved = moves_.read_all();
   const auto moves = [&](uint64_t id, File &file) {
     file.moved_at = now;
+    file.asks = true;
     if (std::exchange(file.idle, false)) {
       changed.push_back({id, false});
       looks_.emplace_back(now + kLookEvery, id);
@@ -73,6 +100,7 @@ std::vector<IdleFiles::Changed> IdleFiles::look(Time now) {
     }
   }
   std::vector<uint64_t> still;
+  std::vector<int> asking;
   std::vector<FileEvents::Wanted> unwatched;
   while (!looks_.empty() && looks_.front().first <= now + kTogether) {
     const uint64_t id = looks_.front().second;
@@ -86,13 +114,18 @@ std::vector<IdleFiles::Changed> IdleFiles::look(Time now) {
       continue;
     }
     still.push_back(id);
+    if (std::exchange(found->second.asks, false)) {
+      asking.push_back(found->second.handle);
+    }
     if (!moves_.watches(id)) {
       unwatched.push_back({id, found->second.handle});
     }
   }
   const auto failed = moves_.add(unwatched);
+  refresh(asking);
   for (const uint64_t id : still) {
     File &file = files_.at(id);
+    (void)has_grown(id, file, now);
     if (failed.contains(id)) {
       file.moved_at = now; // nobody would say when it moves again
     }

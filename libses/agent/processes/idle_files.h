@@ -54,6 +54,7 @@ private:
     uint64_t size = 0, returned = 0;
     Time moved_at{}, grew_at{};
     bool idle = false;
+    bool asks = false; // its file system, at the next look
   };
 
   [[nodiscard]] bool has_grown(uint64_t placement, File &file, Time now);
