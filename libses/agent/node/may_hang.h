@@ -80,10 +80,13 @@ auto what_may_hang(Subject subject, Call call, const Patience &patience = {}) {
 // As in /proc/self/mountinfo, "0:45".
 [[nodiscard]] std::string device_text(dev_t device);
 
+[[nodiscard]] inline Subject storage_of(dev_t device) {
+  return {"the file system of device " + device_text(device)};
+}
+
 // What CALL, which asks the file system of DEVICE, returns; none: it does not answer.
 template <typename Call> auto ask_storage(dev_t device, Call call) {
-  return what_may_hang({"the file system of device " + device_text(device)}, std::move(call),
-                       kOfStorage);
+  return what_may_hang(storage_of(device), std::move(call), kOfStorage);
 }
 
 } // namespace ses::agent

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -30,8 +31,9 @@ void refresh(const std::vector<int> &handles) {
       of_device[facts->id.device].push_back(copy_of(handle));
     }
   }
+  std::vector<std::pair<Subject, std::function<bool()>>> questions; // side by side: some may hang
   for (auto &[device, files] : of_device) {
-    (void)ask_storage(device, [files = std::move(files)] {
+    questions.emplace_back(storage_of(device), [files = std::move(files)] {
       struct statx status {};
       for (const auto &file : files) {
         (void)statx(file->get(), "", AT_EMPTY_PATH, STATX_SIZE | STATX_BLOCKS, &status);
@@ -39,6 +41,7 @@ void refresh(const std::vector<int> &handles) {
       return true;
     });
   }
+  (void)all_that_may_hang(std::move(questions), kOfStorage);
 }
 
 } // namespace
