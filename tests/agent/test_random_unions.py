@@ -32,19 +32,20 @@ OPTIONS = (
 PROGRAMS = (
     "dd if=/dev/zero of={n}.dd bs=4k count=5 status=none; cat {n}.dd | wc -c",
     "for n in 1 2; do dd if=/dev/zero of={n}.dx bs=4k count=2 conv=excl,fsync status=none; done",
-    "cp /etc/passwd {n}.cp; cp -p {n}.cp {n}.cq; cp -n /etc/group {n}.cp; stat -c '%a %h %s' {n}.c*",
+    "cp /etc/passwd {n}.cp; cp -p {n}.cp {n}.cq; cp -n /etc/group {n}.cp; "
+    "stat --cached=never -c '%a %h %s' {n}.c*",  # a union's own answers are a second old
     "mkdir -p {n}/a/b; echo 1 > {n}/a/b/c; tar cf {n}.tar --mtime=@0 {n}/a/b/c; tar xf {n}.tar -C {n}",
     "git init -q {n}.git; cd {n}.git; cp /etc/group g; git add g; git status --porcelain; "
     "git -c user.name=a -c user.email=a@b commit -qm x; git log --format=%s",
     "mktemp -p . {n}.tmpXXXXXX > /dev/null; mktemp -d -p . {n}.tmpXXXXXX > /dev/null; ls {n}* | wc -l",
     "mkdir {n}.from; cp /etc/passwd /etc/group {n}.from; rsync -a {n}.from/ {n}.to; "
     "rsync -ai --size-only {n}.from/ {n}.to",
-    "fallocate -l 100k {n}.fa; stat -c %s {n}.fa",
+    "fallocate -l 100k {n}.fa; stat --cached=never -c %s {n}.fa",
     "sqlite3 {n}.db 'create table t(a); insert into t values(1)'; sqlite3 {n}.db 'select * from t'",
     "set -C; echo 1 > {n}.once; echo 2 > {n}.once; cat {n}.once; ln {n}.once {n}.link; "
     "mv {n}.link {n}.moved; ls {n}.*",
     "umask 077; echo 1 > {n}.own; umask 0; echo 1 > {n}.all; mkdir {n}.g; chmod 775 {n}.g; "
-    "echo 1 > {n}.g/f; stat -c '%a %u %g %h' {n}.own {n}.all {n}.g/f",
+    "echo 1 > {n}.g/f; stat --cached=never -c '%a %u %g %h' {n}.own {n}.all {n}.g/f",
     "echo 1 > gone/{n} || echo no; cd {n}none || echo none; : > {n}.empty; echo more >> {n}.empty; "
     "cat {n}.empty",
 )
@@ -104,7 +105,7 @@ class Twin:
 def run(twin: Twin, uid: int, script: str, **extra: str) -> tuple[int, str]:
     done = subprocess.run(
         ["/bin/sh", "-c", script], cwd=twin.union / "work", user=uid, group=uid, extra_groups=[],
-        env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C"} | extra,
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C"} | extra,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout.replace(str(twin.union), "U")

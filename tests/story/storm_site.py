@@ -27,13 +27,14 @@ HELD = 20
 PATIENCE = 120.0  # seconds; only a hang uses this up
 
 STORM = """
-import os, sys
+import os, sys, time
 directory, writer, count, going_on = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 number = 0
 while number < count or os.path.exists(going_on):
     with open(f"{directory}/{writer}-{number}", "x") as file:
         file.write(f"{writer}-{number}")
     number += 1
+    time.sleep(0.01)  # what is stopped has to begin again beside it
 print(number)
 """
 HOLDER = """

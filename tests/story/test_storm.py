@@ -13,7 +13,7 @@ from storm_site import PATIENCE, STORM, Site, created, held, hold, running_site,
 
 pytestmark = pytest.mark.root
 
-FILES = 4_000
+FILES = 2_000
 WRITERS = 4
 
 
