@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-LONG = ("simulate", "table1", "--users", "6", "--seeds", "2000", "--jobs", "2")
+LONG = ("simulate", "table1", "--users", "6", "--seeds", "100", "--jobs", "2")
 
 
 def test_an_interrupted_simulation_ends_with_all_its_processes() -> None:

@@ -19,7 +19,7 @@ __all__ = ["postgresql"]
 
 pytestmark = pytest.mark.root
 
-ROUNDS = 4
+ROUNDS = 3
 LONGEST = 2.0  # seconds; a busy machine may make a round slow, a wait of ours makes all of them slow
 TIMED = """
 import json, os, sys, time
