@@ -9,13 +9,11 @@ the library become says how much, and what is left of the slowdown of placed one
 attackers.
 Service, monitor and portal, and who attacks them, have one processor, as they have a machine of their own;
 union, agent and programs have another.  Attackers run with SCHED_IDLE: how a busy machine divides its
-processors is the scheduler's affair, and only what the parts do for attackers counts.  In each round they
-are stopped for a while: the slowdown is the median over the rounds, each compared with the pause behind it,
-which the same minute of the machine has.
+processors is the scheduler's affair, and only what the parts do for attackers counts.
 Users have accounts in a mount namespace of the benchmark's own: the service refuses who has none.
 Does NOT attack what needs other machines: MUNGE, the sampler, shared values.
 
-Usage: benchmarks/attackers [--seconds 600] [--alone 60] [--rounds 12] [--only NAME ...]
+Usage: benchmarks/attackers [--seconds 600] [--alone 60] [--only NAME ...]
 """
 
 from __future__ import annotations
@@ -51,7 +49,6 @@ SERVERS, NODE = {0}, {1}  # processors
 OPEN_FOR = 4.0  # seconds: files of honest programs
 EVERY = 0.25  # seconds between two files of one program
 KNOWN_WITHIN = 2.0  # seconds
-PAUSE = 15.0  # seconds in which attackers are stopped
 ASKERS = 2  # of a user: a question that waits for its answer hides what became known meanwhile
 
 SETRESUID = 117  # of x86-64; the call itself, unlike the C library's function, changes one thread
@@ -232,24 +229,19 @@ class Site:
         return attacker
 
 
-def send(user: int, number: signal.Signals) -> int:
-    """Send a signal to all that runs as a user; returns to how many processes."""
-    sent = 0
-    for status in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if status.stat().st_uid == user and status.joinpath("stat").read_text().split()[-50] != "Z":
-                os.kill(int(status.name), number)
-                sent += 1
-    return sent
-
-
 def end_all_of(attacker: subprocess.Popen[bytes], user: int) -> None:
     """End an attacker and what it started: its session first, since a look at some of it would hang."""
     with suppress(ProcessLookupError):
         os.killpg(attacker.pid, signal.SIGKILL)
     attacker.wait()
     for _ in range(20):
-        if send(user, signal.SIGKILL) == 0:
+        left = 0
+        for status in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if status.stat().st_uid == user and status.joinpath("stat").read_text().split()[-50] != "Z":
+                    os.kill(int(status.name), signal.SIGKILL)
+                    left += 1
+        if left == 0:
             break
         time.sleep(0.05)
     for mount in Path("/proc/mounts").read_text().splitlines():
@@ -347,23 +339,15 @@ def answers(known: Known, since: float, to: float) -> dict[str, float]:
     return {"p50": round(statistics.median(took), 3), "most": round(max(took), 3)}
 
 
-def slowdown(files: list[Created], rounds: list[tuple[float, float, float]]) -> dict[str, float]:
-    """Return how many times as long creates took beside attackers as in the pause behind; the last: of one
-    by the other."""
+def slowdown(phases: dict[str, dict[str, object]]) -> dict[str, float]:
+    """Return how many times as long creates took beside attackers, by medians; the last: of one by other."""
 
-    def median(placed: bool, since: float, to: float) -> float:
-        took = [one.nanoseconds for one in files if since <= one.at < to and (one.writer < WRITERS) == placed]
-        return statistics.median(took)
+    def times(kind: str) -> float:
+        alone = statistics.mean(phases[name][kind]["p50"] for name in ("alone", "alone_again"))  # type: ignore[index]
+        return phases["beside_attackers"][kind]["p50"] / alone  # type: ignore[index,no-any-return]
 
-    found = [
-        [median(placed, begun, stopped) / median(placed, stopped, ended) for placed in (True, False)]
-        for begun, stopped, ended in rounds
-    ]
-    return {
-        "placed": round(statistics.median(placed for placed, _ in found), 3),
-        "without_library": round(statistics.median(plain for _, plain in found), 3),
-        "ratio": round(statistics.median(placed / plain for placed, plain in found), 3),
-    }
+    placed, plain = times("create_us"), times("create_without_library_us")
+    return {"placed": round(placed, 3), "without_library": round(plain, 3), "ratio": round(placed / plain, 3)}
 
 
 def main() -> None:
@@ -371,7 +355,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--alone", type=float, default=60)
-    parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--only", nargs="*", choices=sorted(ATTACKS), default=sorted(ATTACKS))
     asked = parser.parse_args()
     unwind_when_ended()
@@ -398,17 +381,7 @@ def main() -> None:
         attackers = {
             name: site.attacker(number, name, writers[0].pid) for number, name in enumerate(asked.only)
         }
-        rounds = []
-        for _ in range(asked.rounds):
-            begun = time.time()
-            time.sleep(asked.seconds / asked.rounds)
-            stopped = time.time()
-            for user in range(FIRST_ATTACKER, FIRST_ATTACKER + len(attackers)):
-                send(user, signal.SIGSTOP)
-            time.sleep(PAUSE)
-            rounds.append((begun, stopped, time.time()))
-            for user in range(FIRST_ATTACKER, FIRST_ATTACKER + len(attackers)):
-                send(user, signal.SIGCONT)
+        time.sleep(asked.seconds)
         after = site.pids()
         gave_up = sorted(name for name, one in attackers.items() if one.poll() is not None)
         moments.append(time.time())
@@ -434,7 +407,7 @@ def main() -> None:
         restarted = sorted(name for name, pid in before.items() if after.get(name) != pid)
         outcome = {
             "attackers": len(attackers), "seconds": asked.seconds, **phases,
-            "slowdown": slowdown(files, rounds), "failed_creates": wrong,
+            "slowdown": slowdown(phases), "failed_creates": wrong,
             "restarted": restarted, "attackers_that_ended": gave_up,
             "answer_s": answers(known, moments[1], moments[2]), "logs": str(work),
         }  # fmt: skip
