@@ -11,6 +11,8 @@ import os
 import random
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from ipaddress import ip_address
@@ -23,6 +25,8 @@ from costly_requests import OMIT, SMALL, Contract, Request, measure
 from ses_service.feeds.monitor_history import Past, Point
 from ses_service.knowledge.exchange.exchange import Exchange
 from ses_service.knowledge.exchange.incoming import Mode
+from ses_service.knowledge.store.embedded import EmbeddedStore
+from ses_service.knowledge.store.store import HttpStore
 from ses_service.model.nodes import NodeCalibration
 from ses_service.security.munge import Credential
 from ses_service.security.sessions import Sessions
@@ -84,12 +88,22 @@ class _Monitor:
 
 
 @pytest.fixture(scope="module")
-def service() -> Any:
-    return made_service()
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with made_service(tmp_path_factory.mktemp("store")) as app:
+        yield app
 
 
-def made_service() -> Any:
-    """Return the service of tests/service, with some hundred elements; eight of them can be changed."""
+@contextmanager
+def made_service(folder: Path) -> Iterator[Any]:
+    """Have the service of tests/service, with some hundred elements; eight of them can be changed."""
+    store = EmbeddedStore(folder)
+    try:
+        yield _service_on(store.start())
+    finally:
+        store.stop()
+
+
+def _service_on(store: HttpStore) -> Any:
     folder = ROOT / "tests" / "service"
     spec = importlib.util.spec_from_file_location("service_parts", folder / "conftest.py")
     assert spec is not None
@@ -100,7 +114,7 @@ def made_service() -> Any:
     calibrations = {"n1": NodeCalibration("n1", datetime.now(UTC).timestamp(), "dd", 8, 1e9, 1e9, 1e9)}
     environment = replace(site.environment, calibrations=calibrations)
     clock = parts.Clock()
-    exchange = Exchange(importlib.import_module("store_in_memory").StoreInMemory(), threading.Lock())
+    exchange = Exchange(store, threading.Lock())
     for text in (DESCRIPTION, f"{DESCRIPTION}\n:b8 rdfs:comment 'slow' .\n"):
         made = exchange.apply(exchange.plan_import(text, "site.ttl", Mode.MERGE, author="alice", now=1.0))
     assert made == CHANGED
@@ -160,8 +174,9 @@ def test_no_request_to_the_monitor_costs_much(monitor: Any) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
-def test_no_request_at_all_to_the_service_costs_much() -> None:
-    _check(costliest(made_service(), SERVICE, seed=2, share=1.0))
+def test_no_request_at_all_to_the_service_costs_much(tmp_path: Path) -> None:
+    with made_service(tmp_path) as app:
+        _check(costliest(app, SERVICE, seed=2, share=1.0))
 
 
 @pytest.mark.parametrize("path", ["/v1/changes/1", "/v1/knowledge/site"])
