@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 import yaml
-from costly_requests import OMIT, SMALL, Contract, Request, measure
+from costly_requests import OMIT, SMALL, STORE, Contract, Request, measure
 from ses_service.feeds.monitor_history import Past, Point
 from ses_service.knowledge.exchange.exchange import Exchange
 from ses_service.knowledge.exchange.incoming import Mode
@@ -98,7 +98,9 @@ def made_service(folder: Path) -> Iterator[Any]:
     """Have the service of tests/service, with some hundred elements; eight of them can be changed."""
     store = EmbeddedStore(folder)
     try:
-        yield _service_on(store.start())
+        app = _service_on(store.start())
+        app.extensions[STORE] = store.pid
+        yield app
     finally:
         store.stop()
 
