@@ -22,11 +22,11 @@ HOLD = (
 def held(directory: Path) -> set[str]:
     """Return the files below a directory that any process has open; agents only look at them."""
     found = set()
-    for descriptors in Path("/proc").glob("[0-9]*/fd"):
+    for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if (descriptors.parent / "comm").read_text() == "ses-agent\n":
+            if (process / "comm").read_text() == "ses-agent\n":
                 continue
-            for one in os.scandir(descriptors):
+            for one in os.scandir(process / "fd"):
                 with suppress(OSError):
                     found.add(str(Path(one.path).readlink()))
     return {path for path in found if path.startswith(f"{directory}/")}

@@ -43,11 +43,11 @@ def mount(directory: Path, options: str) -> tuple[Path, list[Path]]:
 
 def end_session(session: int) -> None:
     """Kill what the suite left behind, also in process groups of its own, as timeout(1) makes them."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # ended meanwhile
-            fields = stat.read_text(errors="replace").rpartition(")")[2].split()
+            fields = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()
             if int(fields[3]) == session:  # state, parent, group, session: proc(5)
-                os.kill(int(stat.parent.name), signal.SIGKILL)
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def run(line: str, library: Path | None, log: Path, options: str, seconds: float) -> str:
