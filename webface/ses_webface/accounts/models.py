@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from sqlalchemy import Double, ForeignKey, Index, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
-from sqlalchemy.types import TypeEngine
 
 from ses_webface.database import Base
 
 NO_PASSWORD = "!"
 """In place of a hash: nothing verifies against it."""
-
-
-def _name(in_sqlite: int) -> TypeEngine[str]:
-    """Return the type of a column with a name; SQLite bounds none, and could not be changed."""
-    return String(in_sqlite).with_variant(String(256), "postgresql")
 
 
 class Account(Base):
@@ -27,8 +21,8 @@ class Account(Base):
     __tablename__ = "account"
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    name: Mapped[str] = mapped_column(_name(64), unique=True)
-    vo: Mapped[str | None] = mapped_column(_name(128))
+    name: Mapped[str] = mapped_column(String(256), unique=True)
+    vo: Mapped[str | None] = mapped_column(String(256))
     is_admin: Mapped[bool] = mapped_column(default=False)
     is_manager: Mapped[bool] = mapped_column(default=False)
     password_hash: Mapped[str] = mapped_column(String(256))
@@ -84,7 +78,7 @@ class Revocation(Base):
     __tablename__ = "revocation"
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    name: Mapped[str] = mapped_column(_name(64))
+    name: Mapped[str] = mapped_column(String(256))
 
 
 class FailedSignIn(Base):

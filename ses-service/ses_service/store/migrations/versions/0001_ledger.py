@@ -1,4 +1,4 @@
-"""Placements, their explanations, the history of sizes, and who wrote last."""
+"""Placements and their explanations, the history of sizes, what became of files, and the services."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Make the tables and what is asked of them."""
     op.create_table(
         "ses_placement",
         sa.Column("placement_id", sa.String(16), primary_key=True),
@@ -23,7 +23,6 @@ def upgrade() -> None:
         sa.Column("backend", sa.Text, nullable=False),
         sa.Column("elements", sa.Text, nullable=False),
         sa.Column("stripe_size", sa.BigInteger),
-        sa.Column("ahead", sa.Boolean, nullable=False),
         sa.Column("distance", sa.Double, nullable=False),
         sa.Column("rank", sa.Integer, nullable=False),
         sa.Column("turn", sa.Integer, nullable=False),
@@ -44,6 +43,8 @@ def upgrade() -> None:
         sa.Column("end_reason", sa.String(16)),
         sa.Column("bytes_written", sa.Double),
         sa.Column("explanation_id", sa.String(16)),
+        sa.Column("idle", sa.Boolean, nullable=False),
+        sa.Column("service", sa.String(16), nullable=False),
     )
     op.create_table(
         "ses_explanation",
@@ -61,13 +62,36 @@ def upgrade() -> None:
         sa.Column("last_at", sa.Double, nullable=False),
     )
     op.create_table(
-        "ses_owner",
-        sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column("owner", sa.String(16), nullable=False),
+        "ses_file",
+        sa.Column("placement_id", sa.String(16), primary_key=True),
+        sa.Column("user", sa.Text, nullable=False),
+        sa.Column("application", sa.Text),
+        sa.Column("vo", sa.Text),
+        sa.Column("job", sa.Text),
+        sa.Column("node", sa.Text),
+        sa.Column("element", sa.Text, nullable=False),
+        sa.Column("path", sa.Text),
+        sa.Column("opened_at", sa.Double, nullable=False),
+        sa.Column("ended_at", sa.Double, nullable=False),
+        sa.Column("end_reason", sa.String(16), nullable=False),
+        sa.Column("bytes_written", sa.Double),
+        sa.Column("bytes_read", sa.Double),
+        sa.Column("write_rate", sa.Double),
+        sa.Column("read_rate", sa.Double),
+        sa.Column("verdict", sa.String(12)),
+        sa.Column("cause", sa.String(20)),
+        sa.Column("kind", sa.Text),
+        sa.Column("bound", sa.Double),
+        sa.Column("predicted", sa.Double),
+        sa.Column("achieved", sa.Double),
     )
-
-
-def downgrade() -> None:
-    """Remove the tables."""
-    for name in ("ses_placement", "ses_explanation", "ses_size_history", "ses_owner"):
-        op.drop_table(name)
+    for name in ("user", "application", "vo", "job", "element", "verdict"):
+        op.create_index(f"ses_file_{name}", "ses_file", [name, "ended_at", "placement_id"])
+    op.create_index("ses_file_user_verdict", "ses_file", ["user", "verdict", "ended_at", "placement_id"])
+    op.create_index("ses_file_ended", "ses_file", ["ended_at", "placement_id"])
+    op.create_table(
+        "ses_file_detail",
+        sa.Column("placement_id", sa.String(16), primary_key=True),
+        sa.Column("body", sa.LargeBinary, nullable=False),
+    )
+    op.create_table("ses_service", sa.Column("service", sa.String(16), primary_key=True))
