@@ -17,7 +17,7 @@ from ses.experiment.table1_users import Form
 @pytest.mark.root
 def test_every_kind_of_run_is_measured_kept_and_not_run_again(traces, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(traces.base))
-    plan = Plan(users=(2,), backgrounds=("skewed",), baselines=("roundrobin", "mfs"), repeats=1,
+    plan = Plan(users=(2,), backgrounds=("skewed",), baselines=("wass", "mfs"), repeats=1,
                 form=Form((3, 2)))  # fmt: skip
     file, steps = tmp_path / "runs.jsonl", []
     with Interrupts() as interrupts:
@@ -39,7 +39,7 @@ def test_every_kind_of_run_is_measured_kept_and_not_run_again(traces, tmp_path, 
 
     found = comparisons(done)
     assert {(one.baseline, one.who) for one in found} == {
-        (baseline, who) for baseline in ("roundrobin", "mfs") for who in ("half", "all", "A/A")
+        (baseline, who) for baseline in ("wass", "mfs") for who in ("half", "all", "A/A")
     }
     assert set(lone(done, plan.ideal_seconds)) == {"plain", "library"}
     beside = simulated(found, site(plan.form, plan.shape), 2, 1, lambda _done, _total: None)

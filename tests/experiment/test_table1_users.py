@@ -51,13 +51,30 @@ def test_users_in_turn_name_one_branch_after_the_other(tmp_path, calls):
     turns.write_text("3\n")
     place = str(tmp_path / "single-")
     running = [
-        subprocess.Popen(command("/input", place, FORM, f"/u{user}", str(turns), 4)) for user in range(3)
+        subprocess.Popen(command("/input", place, FORM, f"/u{user}", str(turns), 4, "roundrobin"))
+        for user in range(3)
     ]
     assert [one.wait(60) for one in running] == [0, 0, 0]
     written = [line for line in calls.read_text().splitlines() if "oflag=dsync" in line]
     counts = [sum(f"single-{branch}/" in line for line in written) for branch in range(1, 5)]
     assert counts == [2, 2, 3, 2]  # nine files from branch 3 on
     assert turns.read_text() == "4\n"
+
+
+@pytest.mark.parametrize("rule", ["wass", "two-true"])
+def test_managers_count_what_is_open(tmp_path, calls, rule):
+    for branch in range(1, 4):
+        (tmp_path / f"single-{branch}").mkdir()
+    turns = tmp_path / "turns"
+    turns.write_text("0 90 90\n")
+    many = Form((1,) * 100, compute=0.0)
+    subprocess.run(
+        command("/input", str(tmp_path / "single-"), many, "", str(turns), 3, rule), check=True, timeout=60
+    )
+    assert turns.read_text() == "0 90 90\n", "what was opened was closed"
+    written = [line for line in calls.read_text().splitlines() if "oflag=dsync" in line]
+    first = sum("single-1/" in line for line in written)
+    assert first == 100 if rule == "wass" else 43 <= first < 95, "of two draws in three the first is one"
 
 
 def test_a_program_that_fails_ends_the_loop(tmp_path, calls):

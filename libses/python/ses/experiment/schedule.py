@@ -19,7 +19,8 @@ from typing import Any
 
 UNION_BASELINES = {"random": "rand", "pfrd": "pfrd", "mfs": "mfs", "lus": "lus"}
 ROUND_ROBIN = "roundrobin"
-BASELINES = ("random", ROUND_ROBIN, "pfrd", "mfs", "lus")
+MANAGERS = ("wass", "two-true")  # one manager that hears every create and close at once
+BASELINES = ("random", ROUND_ROBIN, "pfrd", "mfs", "lus", *MANAGERS)
 LONE_BASELINE = "random"
 
 

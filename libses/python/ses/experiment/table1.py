@@ -2,8 +2,8 @@
 
 Eight alike branches.  Arms (:mod:`ses.experiment.schedule`) take turns and share their chance; others
 (:mod:`ses.experiment.background`) may keep branches busy.  Baselines of mergerfs place by the union's own
-policy; round robin names the branch itself, over a union of that branch alone, so that every file
-takes the same way through FUSE.
+policy; round robin and managers name the branch themselves, over a union of that branch alone, so that every
+file takes the same way through FUSE.
 """
 
 from __future__ import annotations

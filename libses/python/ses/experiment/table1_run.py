@@ -53,7 +53,7 @@ class Table1Runner:
         before, at = load(), datetime.now().astimezone().isoformat(timespec="seconds")
         chance = draws(run, self._seed, self._shape.branches, self._form.start_spread)
         places = sorted(range(run.users), key=lambda place: chance.starts[chance.order[place]])
-        turns = self._turns(chance)
+        turns = self._turns(run, chance)
         lead = LEAD_SECONDS if background.LOADS[run.background] else 0.0
         begin = time.monotonic() + _READY_SECONDS
         with Programs(stand.work, stand.interrupts) as programs, self._others(run, chance, begin):
@@ -73,15 +73,18 @@ class Table1Runner:
     def _command(self, run: Run, chance: Draws, user: int, turns: str) -> Sequence[str]:
         first = str(self._branches[chance.first[user]] / background.FOLDER / background.INPUT)
         home = self._stand.home(_HOMES, user)
-        if run.baseline == ROUND_ROBIN and turns:
+        if turns:
             place = str(self._stand.work / _SINGLE)
-            return command(first, place, self._form, f"/{home}", turns, len(self._branches))
+            return command(first, place, self._form, f"/{home}", turns, len(self._branches), run.baseline)
         return command(first, str(self._stand.storage.union / home), self._form)
 
-    def _turns(self, chance: Draws) -> str:
-        """Write the file that says whose turn it is, open to all users; returns its path."""
+    def _turns(self, run: Run, chance: Draws) -> str:
+        """Write the file that a rule of a manager keeps, open to all users; return its path, or nothing."""
+        if not run.baseline or run.baseline in UNION_BASELINES:
+            return ""
         file = self._stand.work / "turns"
-        file.write_text(f"{chance.turn}\n")
+        kept = str(chance.turn) if run.baseline == ROUND_ROBIN else " ".join("0" for _ in self._branches)
+        file.write_text(f"{kept}\n")
         file.chmod(0o666)
         return str(file)
 

@@ -5,6 +5,11 @@ each megabyte to the device (``oflag=dsync``), ``rm`` removes what was read.  Th
 page cache (:mod:`ses.experiment.site`), so reads go to the device; the first input, which many may
 read, is read from its branch with ``iflag=direct``.  Sizes fall, so that each input holds as many bytes
 as are read from it.
+
+Rules of managers name the branch themselves: in turn (``roundrobin``); dCache's weighted available space
+(``wass``), drawn by the free space over ``2 ** (half of the writers)``; or of two drawn at random the one
+with fewer files (``two-true``).  All users share one file, which has the branch whose turn it is, or how many
+files are open on each.
 """
 
 from __future__ import annotations
@@ -15,23 +20,62 @@ from statistics import fmean
 
 MIB = 1 << 20
 
-# Arguments: first input, where to write (with what follows the number of a branch, and a file with the
-# number whose turn it is, for round robin; else empty), number of branches, then SIZE:SECONDS of computing.
+# A seed has three bytes: mawk takes all from 2^31 on for one.
+# Arguments: first input, where to write (with what follows the number of a branch, and the file that all
+# share, for rules of managers; else empty), number of branches, the rule, then SIZE:SECONDS of computing.
 SCRIPT = r"""
-input=$1 place=$2 rest=$3 turns=$4 branches=$5
-shift 5
+input=$1 place=$2 rest=$3 turns=$4 branches=$5 rule=$6
+shift 6
 flags=iflag=direct number=0 branch=
+next='BEGIN { srand(seed) }
+{
+  count = split($0, open, " ")
+  split(free, weight, " ")
+  if (rule == "roundrobin") {
+    chosen = open[1]
+    open[1] = chosen % branches + 1
+  } else if (ends)
+    open[chosen = ends]--
+  else if (rule == "two-true") {
+    chosen = 1 + int(rand() * count)
+    other = 1 + int(rand() * (count - 1))
+    other += other >= chosen
+    if (open[other] < open[chosen])
+      chosen = other
+    open[chosen]++
+  } else {
+    for (at = 1; at <= count; at++)
+      sum += weight[at] *= 2 ^ (-open[at] / 2)
+    left = rand() * sum
+    for (at = 1; at <= count && left >= 0; at++)
+      left -= weight[chosen = at]
+    open[chosen]++
+  }
+  printf "%d", chosen
+  for (at = 1; at <= count; at++)
+    printf " %d", open[at]
+}'
+free() {
+  for at in $(seq "$branches"); do
+    stat -f -c %a "$place$at"
+  done
+}
+manage() {
+  {
+    flock 9 &&
+      set -- $(awk -v rule="$rule" -v branches="$branches" -v ends="$1" -v free="$(free | tr '\n' ' ')" \
+        -v seed="$(od -An -N3 -tu4 /dev/urandom)" "$next" "$turns") &&
+      branch=$1 && shift && echo "$*" >"$turns"
+  } 9<"$turns"
+}
 for step in "$@"; do
   number=$((number + 1))
   dd if="$input" of=/dev/null bs=1M count="${step%:*}" status=none $flags || exit 1
   sleep "${step#*:}"
-  if [ -n "$turns" ]; then
-    {
-      flock 9 && read -r branch <&9 && echo $((branch % branches + 1)) >"$turns" || exit 1
-    } 9<"$turns"
-  fi
+  [ -z "$turns" ] || manage '' || exit 1
   output=$place$branch$rest/$number
   dd if=/dev/zero of="$output" bs=1M count="${step%:*}" status=none oflag=dsync || exit 1
+  [ -z "$turns" ] || [ "$rule" = roundrobin ] || manage "$branch" || exit 1
   [ -n "$flags" ] || rm "$input" || exit 1
   flags='' input=$output
 done
@@ -68,7 +112,7 @@ SHORT = Form(tuple(range(16, 0, -2)))
 
 
 def command(
-    first: str, place: str, form: Form, rest: str = "", turns: str = "", branches: int = 0
+    first: str, place: str, form: Form, rest: str = "", turns: str = "", branches: int = 0, rule: str = ""
 ) -> Sequence[str]:
     """Return what a user runs; see the script for the arguments."""
-    return ["sh", "-c", SCRIPT, "loop", first, place, rest, turns, str(branches), *form.steps()]
+    return ["sh", "-c", SCRIPT, "loop", first, place, rest, turns, str(branches), rule, *form.steps()]

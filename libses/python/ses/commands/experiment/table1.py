@@ -42,7 +42,7 @@ _SIMULATED_SEEDS = 20
 )  # fmt: skip
 @click.option(
     "--baseline", "baselines", type=Words(BASELINES), default=f"random,{ROUND_ROBIN}", show_default=True,
-    metavar="NAME,...", help="Against what: random, roundrobin, pfrd, mfs, lus.",
+    metavar="NAME,...", help=f"Against what: {', '.join(BASELINES)}.",
 )  # fmt: skip
 @click.option(
     "--repeat", "repeats", type=click.IntRange(1), metavar="N", help="Repetitions. [5; with --short 3]"
