@@ -136,6 +136,7 @@ class Row:
     server_rate: float
     server_streams: float
     promises: tuple[float, float, float]  # how many, the largest rate, the largest hard one
+    kept_for: float
 
 
 class Table(_Segment):
@@ -144,7 +145,7 @@ class Table(_Segment):
     SIZE: ClassVar[int] = 352256
     STATE, ASLEEP, USERS, MOUNTS = 40, 44, 48, 52
     USERS_AT, MOUNTS_AT, SYSTEMS_AT, SYSTEM_SIZE = 4096, 8192, 20480, 41472
-    _ELEMENT = struct.Struct("=6d Q 7f 4f II 3f 8x")
+    _ELEMENT = struct.Struct("=6d Q 7f 4f II 4f 4x")
     _PLACE = struct.Struct("=II 96s 16s 384s 8x")
 
     def __init__(self, socket: Path) -> None:
@@ -174,7 +175,7 @@ class Table(_Segment):
                     *(texts[0], Path(texts[1]), texts[2], index, form, indexes_in(members)),
                     *(values[11], values[12], values[4], values[9], values[6], values[18]),
                     *(bool(head["excluded"] >> row & 1), values[5], values[13]),
-                    (values[22], values[20], values[21]),
+                    *((values[22], values[20], values[21]), values[23]),
                 )
             )
         return found

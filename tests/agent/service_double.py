@@ -184,6 +184,12 @@ class ServiceDouble:
         with self._lock:
             return max((file.get("bytes", 0) for file in self.opened_as.get(placement, [])), default=0)
 
+    def is_closed(self, placement: str) -> bool:
+        """Whether the last report of an open file is that nobody writes it any more."""
+        with self._lock:
+            reports = self.opened_as.get(placement, [])
+            return bool(reports and reports[-1].get("closed"))
+
     def open_now(self) -> set[str]:
         with self._lock:
             return self.opened_as.keys() - self.ended_as.keys()

@@ -77,6 +77,8 @@ def test_file_that_is_read_again_is_a_stream_meanwhile(
     large = close(claims, tmp_path / "large", bytes(int(3 * SLOW)))  # before the agent can look, as a rule
     wait_until(lambda: service.opened(large), "it is told")
     wait_until(lambda: streams() == 0, "it is written, and nobody reads it")
+    wait_until(lambda: service.is_closed(large), "its size is reported as that of a closed file")
+    assert service.bytes_of(large) == 3 * SLOW
     for _ in range(3):
         with (tmp_path / "large").open("rb") as file:
             wait_until(lambda: streams() == 1, "its opening makes it one")

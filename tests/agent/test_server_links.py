@@ -15,6 +15,7 @@ from service_double import ServiceDouble
 from ses_client.unions import file_system_at
 
 LINK = 200e6  # as much as each of its elements gives
+KEPT_FOR = 64e6
 LIMITED = ("union/b0", "union/b1")
 
 
@@ -30,7 +31,11 @@ def branches(base: Path) -> dict[str, Path]:
 def describe(service: ServiceDouble) -> None:
     """Let the first two elements have a server whose link the site states, the others one without."""
     service.facts = {
-        f"union/b{number}": {"server": number // 2, "server_rate": LINK if number < 2 else None}
+        f"union/b{number}": {
+            "server": number // 2,
+            "server_rate": LINK if number < 2 else None,
+            "kept_for": number % 2 * KEPT_FOR,
+        }
         for number in range(4)
     }
 
@@ -68,6 +73,10 @@ def test_the_table_says_what_a_server_gives_where_the_site_does(claims: Claims) 
     rates = [row.server_rate for row in claims.table.rows()]
     assert rates[:2] == [LINK, LINK]
     assert all(map(math.isnan, rates[2:]))
+
+
+def test_the_table_says_what_elements_are_kept_for(claims: Claims) -> None:
+    assert [row.kept_for for row in claims.table.rows()] == [0, KEPT_FOR, 0, KEPT_FOR]
 
 
 def test_claims_and_files_of_the_node_count_on_the_server_until_they_end(

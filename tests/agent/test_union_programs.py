@@ -8,6 +8,7 @@ import os
 import pwd
 import random
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -56,6 +57,62 @@ def test_a_sweep_by_another_user_meets_nothing_that_it_may_not_read(
                 extra_groups=[], capture_output=True, text=True, timeout=60, check=False,
             )  # fmt: skip
             assert (done.returncode, done.stderr) == (0, ""), (directory, sweep)
+
+
+REMOVED_BEFORE_CREATE = """
+import os, sys, time
+for n in range(3):
+    for branch in sys.argv[1:]:
+        os.rmdir(f"{branch}/.ses/{os.getuid()}")
+    open(f"shared-{n}", "x").close()
+    time.sleep(1.1)
+"""
+CREATES = "for n in $(seq {n}); do echo > {name}-$n; sleep 0.5; done"
+
+
+def placed(log: Path) -> int:
+    lines = log.read_text().splitlines()
+    assert [line for line in lines if ": placed on union/" not in line] == []
+    return len(lines)
+
+
+def test_a_file_is_placed_though_another_node_removed_the_staging_directories(
+    agent: Agent, device: int, open_way: Path, branches: dict[str, Path], public_wrapper: Path, base: Path
+) -> None:
+    """Nodes share the branches, and the last process of the user has ended on one of them."""
+    agent.ask(device).close()
+    wait_until(lambda: all((one / ".ses/0").is_dir() for one in branches.values()), "they are there")
+    log = base / "placed.log"
+    subprocess.run(
+        [sys.executable, "-c", REMOVED_BEFORE_CREATE, *map(str, branches.values())], cwd=open_way,
+        env={**environment(agent, public_wrapper), "SES_LOG": str(log)}, check=True, timeout=60,
+    )  # fmt: skip
+    assert placed(log) == 3
+
+
+@pytest.mark.long
+def test_a_node_leaves_staging_directories_to_others_that_use_them(
+    start: Callable[..., Agent], service: ServiceDouble, open_way: Path,
+    branches: dict[str, Path], public_wrapper: Path, base: Path,
+) -> None:  # fmt: skip
+    nodes = [start(service.url), start(service.url)]
+    for directory in (open_way, *branches.values()):
+        directory.chmod(0o1777)
+    logs = []
+    made: list[int] = []
+    for number, creates in enumerate((2, 30)):  # 15 s, and the first node waits for 10
+        nodes[number].wait_for("service found")
+        logs.append(base / f"placed-{number}" / "log")
+        logs[-1].parent.mkdir()
+        logs[-1].parent.chmod(0o777)
+        subprocess.run(
+            ["sh", "-c", CREATES.format(n=creates, name=number)], cwd=open_way, user=ALICE, check=True,
+            env={**environment(nodes[number], public_wrapper), "SES_LOG": str(logs[-1])}, timeout=120,
+        )  # fmt: skip
+        made.append(min((one / f".ses/{ALICE}").stat().st_ino for one in branches.values()))
+    assert [placed(log) for log in logs] == [2, 30]
+    assert made[0] == made[1], "the first node has removed none"
+    wait_until(lambda: not any((one / ".ses").exists() for one in branches.values()), "all go", 30.0)
 
 
 def announced(service: ServiceDouble) -> list[dict[str, str]]:

@@ -134,13 +134,16 @@ def test_tasks_of_an_array_begin_at_elements_of_their_own(
     assert all(claim.rows == (claim.first,) for claim in tasks)
 
 
-def test_rank_whose_element_the_node_does_not_have_begins_at_another(
+def test_ranks_on_a_node_that_has_some_of_the_elements_begin_one_row_apart(
     eight: tuple[Union, TableDouble],
 ) -> None:
+    """Also where it has the element of one of them."""
     _, table = eight
     with table.change():
-        table.number(range(100, 100 + ROWS), 1000)
-    assert chosen(eight, **SLURM, SLURM_JOB_ID="42").first == 5
+        table.number(range(ROWS), 1000)
+    ranks = range(ROWS)
+    first = [chosen(eight, **{**SLURM, "SLURM_PROCID": str(rank)}, SLURM_JOB_ID="42").first for rank in ranks]
+    assert first == [(first[0] + number) % ROWS for number in range(ROWS)]
 
 
 def test_last_use_does_not_move_a_rank_but_streams_do(eight: tuple[Union, TableDouble]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import lov_blobs as lov
 import pytest
 from lustre_mount import LOV, layout_of, osts_of
+from patience import wait_until
 from placed_programs import AS_NOBODY, LIST, OFFSET, POOL, Site, as_shown
 
 WRITE = os.O_CREAT | os.O_WRONLY
@@ -216,7 +217,18 @@ def test_refused_while_somebody_of_this_node_has_it_open_is_still_written(site: 
 def test_program_killed_between_the_steps_leaves_a_file_that_can_be_written(site: Site, call: str) -> None:
     strace = ("strace", "-qq", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL")
     site.run(*strace, site.probe, "write", str(EXCLUSIVE), "0644", "text", "file", check=False)
-    (site.lustre.path / "file").write_text("later")
+
+    def can_be_written() -> bool:
+        """Lustre closes a killed program's files before it is gone, FUSE releases them later."""
+        try:
+            (site.lustre.path / "file").write_text("later")
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise
+            return False
+        return True
+
+    wait_until(can_be_written, "the file can be written")
     assert (site.lustre.path / "file").read_text() == "later"
 
 

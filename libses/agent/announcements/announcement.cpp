@@ -118,6 +118,7 @@ void put_opened(JsonText &text, const Announcement::Opened &opened) {
   text.put("idle", file.idle);
   if (file.bytes > 0) {
     text.put("bytes", file.bytes);
+    text.put("closed", file.closed);
   }
   if (opened.restore && file.origin && !file.origin->elements.empty()) {
     put_restore(text, *file.origin);

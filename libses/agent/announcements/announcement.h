@@ -53,6 +53,7 @@ struct OpenedFile {
   std::shared_ptr<const Choice> choice;
   bool idle = false;
   uint64_t bytes = 0; // so far; 0: few, or not known
+  bool closed = false;
 };
 
 struct EndedFile {

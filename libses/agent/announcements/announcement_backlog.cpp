@@ -71,8 +71,11 @@ void AnnouncementBacklog::moved(uint64_t id, bool idle) {
   change(id, [idle](OpenedFile &file) { file.idle = idle; });
 }
 
-void AnnouncementBacklog::grew(uint64_t id, uint64_t bytes) {
-  change(id, [bytes](OpenedFile &file) { file.bytes = bytes; });
+void AnnouncementBacklog::grew(const IdleFiles::Grown &grown) {
+  change(grown.placement, [&grown](OpenedFile &file) {
+    file.bytes = grown.size;
+    file.closed = grown.closed;
+  });
 }
 
 template <typename Change> void AnnouncementBacklog::change(uint64_t id, Change to) {

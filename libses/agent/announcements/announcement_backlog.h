@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "announcements/announcement.h"
+#include "processes/idle_files.h"
 #include "processes/proc_files.h"
 
 namespace ses::agent {
@@ -45,8 +46,8 @@ public:
   void opened(uid_t uid, OpenedFile file);
   // An open file became idle, or is not any more: told as if it was opened once more.
   void moved(uint64_t id, bool idle);
-  // Or has BYTES now: reported in the same way.
-  void grew(uint64_t id, uint64_t bytes);
+  // Or has another size now: reported in the same way.
+  void grew(const IdleFiles::Grown &grown);
   // False when there is no room left: then only take_all() tells the service of this end.
   [[nodiscard]] bool ended(uid_t uid, EndedFile file);
 

@@ -71,11 +71,12 @@ void Announcer::change(const std::vector<IdleFiles::Changed> &moved,
       backlog_.moved(id, idle);
     }
   }
-  for (const auto &[id, size] : grown) {
-    if (const auto held = held_opened_.find(id); held != held_opened_.end()) {
-      held->second.file.bytes = size;
+  for (const IdleFiles::Grown &one : grown) {
+    if (const auto held = held_opened_.find(one.placement); held != held_opened_.end()) {
+      held->second.file.bytes = one.size;
+      held->second.file.closed = one.closed;
     } else {
-      backlog_.grew(id, size);
+      backlog_.grew(one);
     }
   }
 }

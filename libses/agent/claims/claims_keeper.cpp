@@ -90,6 +90,8 @@ void ClaimsKeeper::asked(uid_t uid, Time now) {
   user.seen_at = now;
   if (!user.claims) {
     open(uid, user, now);
+  } else if (user.claims->ring().expects_more()) {
+    (void)read(user, now); // it may ask because of what it met
   }
 }
 

@@ -100,7 +100,8 @@ private:
   void set_trouble(Stage &stage, const std::string &why);
   // Says to the service which users' files cannot go to which branches.
   void announce_unusable();
-  void stage_again(uid_t uid, const std::string &target, Time now);
+  // Of TARGET; nullopt: of all branches on which it was there.
+  void stage_again(uid_t uid, const std::optional<std::string> &target, Time now);
   // Looks at the claims of all users; true when there were some.
   bool look(Time now);
   size_t read(User &user, Time now);

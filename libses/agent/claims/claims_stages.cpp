@@ -41,7 +41,7 @@ void ClaimsKeeper::stage(uid_t uid, User &user, Time now) {
 
 void ClaimsKeeper::failed(uid_t uid, const std::string &target, int error, Time now) {
   if (!is_of_branch(error)) {
-    stage_again(uid, target, now);
+    stage_again(uid, error == ENOENT ? std::nullopt : std::optional(target), now);
     return;
   }
   const auto found = users_.find(uid);
@@ -59,15 +59,18 @@ void ClaimsKeeper::failed(uid_t uid, const std::string &target, int error, Time 
   show_staged(found->second);
 }
 
-void ClaimsKeeper::stage_again(uid_t uid, const std::string &target, Time now) {
+void ClaimsKeeper::stage_again(uid_t uid, const std::optional<std::string> &target, Time now) {
   const auto found = users_.find(uid);
-  if (found == users_.end() || !found->second.stages.contains(target)) {
+  if (found == users_.end()) {
     return;
   }
-  Stage &stage = found->second.stages[target];
-  stage.state = StageState::kWaiting;
-  stage.since = now;
-  parts_.stager.request(uid, stage.branch, true);
+  for (auto &[of, stage] : found->second.stages) {
+    if (target ? of == *target : stage.state == StageState::kThere) {
+      stage.state = StageState::kWaiting;
+      stage.since = now;
+      parts_.stager.request(uid, stage.branch, true);
+    }
+  }
   show_staged(found->second);
 }
 

@@ -157,8 +157,8 @@ void Watcher::work() {
       }
     }
     moved_ = idle_.look(Clock::now());
-    for (const auto &[id, size] : rates_.look(moved_, Clock::now())) {
-      idle_.grew(id, size, Clock::now());
+    for (const IdleFiles::Grown &one : rates_.look(moved_, Clock::now())) {
+      idle_.grew(one.placement, one.size, Clock::now());
     }
     const std::chrono::milliseconds pause(polled_.empty() ? kLookMilliseconds : kPollMilliseconds);
     if (Clock::now() - looked_at >= pause) {
@@ -182,6 +182,7 @@ void Watcher::tell(Clock::time_point now) {
   std::ranges::move(closed_.look(now), std::back_inserter(moved_));
   announcer_.tell(std::exchange(opened_, {}), std::exchange(moved_, {}), std::exchange(ended_, {}));
   announcer_.grew(idle_.grown());
+  announcer_.grew(std::exchange(closed_sizes_, {}));
 }
 
 // Looking at a process takes time in proportion to what it has open, so the next round waits for
@@ -444,6 +445,8 @@ void Watcher::was_closed(const PlacedFile &file, EndReason reason, std::string p
   if (!size || (facts && facts->links == 0) || !file.choice ||
       !closed_.add(ending, handle, *file.choice, static_cast<double>(bytes), Clock::now())) {
     ended_.push_back(std::move(ending));
+  } else {
+    closed_sizes_.push_back({file.placement_id, bytes, true});
   }
 }
 

@@ -166,6 +166,7 @@ private:
   std::vector<AnnouncementBacklog::Opening> opened_; // in this round, as the next
   std::vector<AnnouncementBacklog::Ending> ended_;
   std::vector<IdleFiles::Changed> moved_;
+  std::vector<IdleFiles::Grown> closed_sizes_;
   bool said_no_room_ = false;
   std::thread thread_;
 };

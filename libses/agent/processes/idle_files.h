@@ -30,6 +30,7 @@ public:
   };
   struct Grown {
     uint64_t placement = 0, size = 0; // bytes, or as many as are allocated to it
+    bool closed = false;              // that is its size, though its end is reported later
   };
 
   IdleFiles();

@@ -22,6 +22,7 @@ namespace {
 constexpr mode_t kTopMode = 0755;
 constexpr mode_t kUserMode = 0744; // others may list it, and reach nothing in it
 constexpr unsigned kMaxSwept = 10000;
+constexpr time_t kUsedLately = 5;    // less than any node waits after the last process of a user
 constexpr uid_t kFirstPerson = 1000; // below are accounts of the system, which people do not have
 
 // The directory NAME in PARENT, itself and on the same file system, or an invalid descriptor.
@@ -81,7 +82,8 @@ struct Wanted {
 // Opens WANTED in PARENT, making it when it is not there.  Invalid on failure, with the reason
 // in WHY.
 UniqueFd ensure(int parent, const Wanted &wanted, const std::string &path, std::string &why) {
-  if (mkdirat(parent, wanted.name, kUserMode) != 0 && errno != EEXIST) {
+  const bool is_made = mkdirat(parent, wanted.name, kUserMode) == 0;
+  if (!is_made && errno != EEXIST) {
     why = failed(path, "cannot be made");
     return UniqueFd();
   }
@@ -114,6 +116,11 @@ UniqueFd ensure(int parent, const Wanted &wanted, const std::string &path, std::
   if ((!is_mode || status.st_uid != wanted.owner) && !settle(directory.get(), wanted.mode)) {
     why = failed(path, "its mode cannot be set");
     return UniqueFd();
+  }
+  if (is_made) { // that is no use of it: see remove_stage()
+    const time_t before = time(nullptr) - kUsedLately;
+    const timespec times[] = {{before, 0}, {before, 0}};
+    (void)futimens(directory.get(), times);
   }
   return directory;
 }
@@ -189,10 +196,14 @@ std::string prepare_stage(const std::string &target, dev_t device, uid_t uid, Un
 void remove_stage(const std::string &target, dev_t device, uid_t uid) {
   const UniqueFd branch(open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const UniqueFd top = branch ? open_below(branch.get(), SES_STAGE_DIRECTORY) : UniqueFd();
+  const std::string name = std::to_string(uid);
   struct stat status {};
+  struct stat mine {};
   if (top && fstat(top.get(), &status) == 0 && status.st_dev == device &&
       (status.st_uid == 0 || status.st_uid == geteuid()) &&
-      unlinkat(top.get(), std::to_string(uid).c_str(), AT_REMOVEDIR) == 0) {
+      fstatat(top.get(), name.c_str(), &mine, AT_SYMLINK_NOFOLLOW) == 0 &&
+      time(nullptr) - mine.st_mtime >= kUsedLately &&
+      unlinkat(top.get(), name.c_str(), AT_REMOVEDIR) == 0) {
     unlinkat(branch.get(), SES_STAGE_DIRECTORY, AT_REMOVEDIR); // fails while others have one in it
   }
 }

@@ -42,7 +42,9 @@ namespace ses::agent {
 // "TARGET/.ses/UID".
 [[nodiscard]] std::string stage_path(const std::string &target, uid_t uid);
 
-// Removes TARGET/.ses/UID where nothing is in it, and then TARGET/.ses where it was the last.
+// Removes TARGET/.ses/UID where nothing is in it and nothing was made or renamed in it for 5 s (by
+// other nodes, where they share the branch: the last one removes it), and then TARGET/.ses where it
+// was the last.
 void remove_stage(const std::string &target, dev_t device, uid_t uid);
 
 // Removes regular files in TARGET/.ses/UID, of that user, whose last change is older than AGE:

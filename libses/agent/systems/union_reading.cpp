@@ -57,7 +57,9 @@ bool parse_mode(const std::string &text, UnionBranch &branch) {
   return true;
 }
 
-void look_at(const std::string &path, const std::string &mountinfo, UnionBranch &branch) {
+// Into SEEN, what BRANCH of it is now.
+void look_at(const std::string &path, const std::string &mountinfo, UnionBranch &branch,
+             Union &seen) {
   struct statvfs found {};
   struct stat here {};
   if (stat(path.c_str(), &here) != 0 || statvfs(path.c_str(), &found) != 0) {
@@ -67,6 +69,7 @@ void look_at(const std::string &path, const std::string &mountinfo, UnionBranch 
   const auto unit = static_cast<double>(found.f_frsize);
   branch.device = here.st_dev;
   branch.file_system = file_system_at(path, mountinfo);
+  seen.used[path] = static_cast<double>(found.f_blocks - found.f_bfree) * unit;
   branch.is_low = static_cast<double>(found.f_bavail) * unit < static_cast<double>(branch.min_free);
   branch.no_inodes = found.f_files > 0 && found.f_favail == 0;
   branch.read_only = (found.f_flag & ST_RDONLY) != 0;
@@ -142,8 +145,9 @@ Union read_union(const std::string &mount_point) {
   found = parse_union(branches, option_of(mount_point, "minfreespace"),
                       link_cow.empty() ? option_of(mount_point, "link-cow") : link_cow);
   for (auto &[path, branch] : found.branches) {
-    look_at(path, mountinfo, branch);
+    look_at(path, mountinfo, branch, found);
   }
+  found.looked_at = std::chrono::steady_clock::now();
   return found;
 }
 

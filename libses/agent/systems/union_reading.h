@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -32,8 +33,14 @@ struct UnionBranch {
 
 struct Union {
   std::string why; // it takes no file of ours, as a predicate: "is mounted with ..."; empty: it may
-  std::map<std::string, UnionBranch> branches;
-  bool operator==(const Union &) const = default;
+  std::map<std::string, UnionBranch> branches{};
+  // Bytes in use of the file system of each branch, and when that was.  They count in no
+  // comparison.
+  std::map<std::string, double> used{};
+  std::chrono::steady_clock::time_point looked_at{};
+  bool operator==(const Union &other) const {
+    return why == other.why && branches == other.branches;
+  }
 };
 
 // From the values of user.mergerfs.branches ("/b1=RW:/b2=NC,4G"), minfreespace and link_cow.  Pure;

@@ -9,6 +9,9 @@ namespace {
 
 constexpr double kMinFew = 3, kMaxFew = 64;
 constexpr uint64_t kSameMoment = 1000; // ms in which placements on busy elements are as old
+constexpr std::chrono::milliseconds kLookAtPlacements{4000};
+constexpr double kCrowd = 1;                 // files a second by other nodes
+constexpr std::chrono::minutes kCrowded{10}; // after such a rate was heard of
 
 double seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -58,6 +61,7 @@ bool Candidates::apply(const TableAnswer &answer, Time asked_at) {
     loads_.assign(size(), {});
     sampled_at_.assign(size(), std::nullopt);
     deltas_.assign(size(), {});
+    seen_writes_.reset(size());
     devices_ = devices_of(facts_->rows);
   }
   telling_ = answer.telling;
@@ -67,6 +71,7 @@ bool Candidates::apply(const TableAnswer &answer, Time asked_at) {
   asked_at_ = asked_at;
   total_ = answer.total;
   rate_ = answer.rate;
+  crowd_at_ = rate_ >= kCrowd ? asked_at : crowd_at_;
   max_age_ = answer.max_age;
   policy_ = answer.policy;
   for (const auto &[row, load] : answer.loads) {
@@ -76,6 +81,7 @@ bool Candidates::apply(const TableAnswer &answer, Time asked_at) {
     loads_[row] = load;
     const bool sampled = !std::isnan(load.busy) && !std::isnan(load.age);
     sampled_at_[row] = sampled ? std::optional(asked_at - duration_of(load.age)) : std::nullopt;
+    seen_writes_.note_own(row, own(row));
   }
   return true;
 }
@@ -86,6 +92,7 @@ void Candidates::count(unsigned row, double streams, double bytes, const Promise
       deltas_[other].own += streams;
       deltas_[other].reserved += streams * known_bytes(bytes);
       deltas_[other].promises.add(promises, streams);
+      seen_writes_.note_own(other, own(other));
     }
   }
 }
@@ -106,6 +113,10 @@ void Candidates::put_back(unsigned row, double bytes, const Promises &promises) 
 
 double Candidates::held(unsigned row) const {
   return std::max(0.0, loads_[row].reserved + deltas_[row].reserved);
+}
+
+double Candidates::own(unsigned row) const {
+  return std::max(0.0, loads_[row].own + deltas_[row].own);
 }
 
 Held Candidates::held() {
@@ -139,6 +150,34 @@ uint64_t Candidates::unseen(Time now) const {
   return rows;
 }
 
+bool Candidates::forget_placements(Time now) {
+  if (now - looked_at_ < kLookAtPlacements) {
+    return false;
+  }
+  const uint64_t before = std::exchange(looked_, latest_);
+  looked_at_ = now;
+  bool changed = false;
+  for (Delta &delta : deltas_) {
+    if (delta.last_placed != 0 && delta.last_placed <= before && crowd_at_ &&
+        now - *crowd_at_ < kCrowded) {
+      delta.last_placed = 0;
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+bool Candidates::look_at_space(const std::map<std::string, double> &used, Time at) {
+  bool changed = false;
+  for (unsigned row = 0; row < size(); ++row) {
+    const ElementFacts &facts = facts_->rows[row];
+    if (const auto found = used.find(facts.target); found != used.end()) {
+      changed = seen_writes_.look(row, found->second, facts.write_rate, at) || changed;
+    }
+  }
+  return changed;
+}
+
 uint32_t Candidates::few(Time now, const ses_rank &rank, uint32_t streams) const {
   // What others placed last is on its way for half the time between two words of theirs.
   const double unheard = rate_ * (std::max(0.0, seconds(now - asked_at_)) + telling_ / 2);
@@ -152,8 +191,9 @@ uint32_t Candidates::first(const ses_rank &rank) const {
 
 // Of elements with a stream of ours the one that anybody used longest ago will be free first.  Of
 // idle ones that would be the same for all nodes, which would meet there: this node's own
-// placements count.  Those of a second are as old, so that many at once go by the order of the
-// node.
+// placements count, while they are fresh (forget_placements()): with first rows of their own, nodes
+// meet when some go on from theirs and some do not.  Those of a second are as old, so that many at
+// once go by the order of the node.
 uint64_t Candidates::last_placed_of(double own, const ElementLoad &load, const Delta &delta) {
   return own > 0 ? std::max(load.last_placed, delta.last_placed) / kSameMoment * kSameMoment
                  : delta.last_placed;
@@ -171,7 +211,7 @@ std::map<uint32_t, double> Candidates::server_deltas() const {
 }
 
 ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
-                                        const std::map<uint32_t, double> &servers) const {
+                                        const std::map<uint32_t, double> &servers, Time now) const {
   const ElementFacts &facts = facts_->rows[row];
   const ElementLoad &load = loads_[row];
   const Delta &delta = deltas_[row];
@@ -186,7 +226,7 @@ ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
   element.busy_average = static_cast<float>(load.busy_average);
   element.others = static_cast<float>(load.others);
   element.others_average = static_cast<float>(load.others_average);
-  element.own = static_cast<float>(std::max(0.0, load.own + delta.own));
+  element.own = static_cast<float>(own(row));
   const Promises &here = delta.promises;
   element.promises = static_cast<float>(std::max(0.0, load.promises.count + here.count));
   if (element.promises > 0) {
@@ -200,10 +240,12 @@ ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
   std::copy(facts.stated.begin(), facts.stated.end(), element.stated);
   element.state = load.state | (facts.scarce ? static_cast<uint32_t>(SES_CORE_SCARCE) : 0u);
   element.server = facts.server;
+  element.kept_for = static_cast<float>(facts.kept_for);
   if ((unseen >> row & 1) != 0) {
     const uint64_t all = size() < 64 ? (uint64_t{1} << size()) - 1 : ~uint64_t{0};
     ses_core_unseen(&element, unseen != all, &policy_);
   }
+  element.others = std::max(element.others, static_cast<float>(seen_writes_.others(row, now)));
   return element;
 }
 
@@ -212,7 +254,7 @@ std::vector<ses_core_element> Candidates::elements(Time now) const {
   const uint64_t rows = unseen(now);
   const auto servers = server_deltas();
   for (unsigned row = 0; row < size(); ++row) {
-    all.push_back(element_of(row, rows, servers));
+    all.push_back(element_of(row, rows, servers, now));
   }
   return all;
 }

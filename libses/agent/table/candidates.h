@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "ses/table.h"
+#include "systems/seen_writes.h"
 #include "table/table_answer.h"
 
 namespace ses::agent {
@@ -57,12 +58,18 @@ public:
   // One that was removed is a stream again; that is no placement.
   void put_back(unsigned row, double bytes, const Promises &promises = {});
 
+  // USED bytes, by target, were in use at AT; whether that changed elements.
+  [[nodiscard]] bool look_at_space(const std::map<std::string, double> &used, Time at);
+
   // All rows as they are now.
   [[nodiscard]] std::vector<ses_core_element> elements(Time now) const;
   // What open files of a stated size are still expected to take; the same one until that changes.
   [[nodiscard]] Held held();
   // Of all rows, in the site's own order.
   [[nodiscard]] std::vector<uint32_t> numbers() const;
+  // Lets placements of this node count on idle rows for 4 to 8 s only, where other nodes created a
+  // file a second at some time in the last ten minutes; whether that changed elements.
+  [[nodiscard]] bool forget_placements(Time now);
   // Seconds since ROW's sample; NaN: there is none.
   [[nodiscard]] double age(unsigned row, Time now) const;
   // Rows whose sample is too old by now, or have none; another answer than before changes elements.
@@ -77,6 +84,7 @@ private:
   // STREAMS more (negative: fewer) of BYTES and PROMISES each on the device of ROW.
   void count(unsigned row, double streams, double bytes, const Promises &promises);
   [[nodiscard]] double held(unsigned row) const;
+  [[nodiscard]] double own(unsigned row) const;
   struct Delta {
     double own = 0, reserved = 0;
     uint64_t last_placed = 0; // by this node
@@ -89,7 +97,8 @@ private:
   // Of the files of this node, streams by server: only of servers that have a limit.
   [[nodiscard]] std::map<uint32_t, double> server_deltas() const;
   [[nodiscard]] ses_core_element element_of(unsigned row, uint64_t unseen,
-                                            const std::map<uint32_t, double> &servers) const;
+                                            const std::map<uint32_t, double> &servers,
+                                            Time now) const;
 
   std::string revision_;
   int64_t version_ = 0;
@@ -101,9 +110,13 @@ private:
   std::vector<ElementLoad> loads_;
   std::vector<std::optional<Time>> sampled_at_;
   std::vector<Delta> deltas_;
+  SeenWrites seen_writes_;
   std::vector<unsigned> devices_; // of each row the first on its device: these share load and room
   Held held_;                     // as it was asked for last
   uint64_t latest_ = 0; // milliseconds since the epoch, or somewhat more: no two are the same
+  uint64_t looked_ = 0; // `latest_` when placements were looked at last,
+  Time looked_at_{};    // and that moment
+  std::optional<Time> crowd_at_; // when it was heard last that other nodes create many files
 };
 
 } // namespace ses::agent

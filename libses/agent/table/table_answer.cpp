@@ -66,6 +66,7 @@ ElementFacts facts_of(const json &object) {
   facts.number = count_of(object, "number", facts.number);
   facts.server = count_of(object, "server", 0);
   facts.scarce = object.value("scarce", false);
+  facts.kept_for = member(object, "kept_for", 0);
   facts.read_rate = member(object, "read_rate", kNotKnown);
   facts.write_rate = member(object, "write_rate", kNotKnown);
   facts.size = member(object, "size", kNotKnown);
@@ -117,7 +118,7 @@ ses_core_policy policy_of(const json &object) {
   read("unseen_others", policy.unseen_others);
   read("equal_distance", policy.equal_distance);
   read("equal_share", policy.equal_share);
-  read("plenty", policy.plenty);
+  read("kept_share", policy.kept_share);
   read("harm_weight", policy.harm_weight);
   read("room_fraction", policy.room_fraction);
   read("minimum_free", policy.minimum_free);

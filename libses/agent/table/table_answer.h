@@ -28,6 +28,7 @@ struct ElementFacts {
   uint32_t number = UINT32_MAX; // its place in the site's own order
   uint32_t server = 0;
   bool scarce = false;
+  double kept_for = 0; // as ses_core_element has it
   double read_rate = kNotKnown, write_rate = kNotKnown;
   double size = kNotKnown;
   double server_rate = kNotKnown; // of all elements of its server together

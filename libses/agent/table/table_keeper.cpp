@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr size_t kEpochs = 64;     // of a system, that decisions can be worked out of
-constexpr size_t kRevisions = 8;   // whose rows a late claim may name
+constexpr size_t kRevisions = 64;  // whose rows a late claim may name: half a minute at least
 constexpr milliseconds kEvery{50}; // what changes with time is looked at
 
 uint64_t in_ms(TableKeeper::Time time) {
@@ -315,12 +315,14 @@ void TableKeeper::tick(Time now) {
     if (!system.candidates || !system.mounted) {
       continue;
     }
-    const bool is_lustre = system.about.backend == SES_BACKEND_LUSTRE;
-    if (const uint64_t used = std::exchange(system.used, 0); used != 0 && is_lustre) {
+    if (const uint64_t used = std::exchange(system.used, 0); used != 0 && system.places.of_lustre) {
       parts_.lustre.use(system.about.name, osts_of(system.places, used));
     }
     const uint64_t excluded = system.places.excluded;
-    bool changed = system.candidates->unseen(now) != system.unseen;
+    bool changed = system.candidates->forget_placements(now) ||
+                   system.candidates->unseen(now) != system.unseen;
+    const Union on = parts_.unions.seen(system.about.mount_point);
+    changed = system.candidates->look_at_space(on.used, on.looked_at) || changed;
     if (places) {
       changed = look_at_places(system) || changed;
       tell_wanted();

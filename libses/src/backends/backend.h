@@ -30,6 +30,7 @@ struct ses_creation {
   uint64_t device;
   uint64_t inode;
   int strayed;
+  bool unstaged; /* after failure: the place where it is to be made is not there any more */
 };
 
 #define SES_WIDTH_ALL 0xffffu

@@ -19,6 +19,7 @@
  */
 #include "backends/backend.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/statfs.h>
@@ -275,6 +276,7 @@ static int create(struct ses_creation *creation) {
   append_name(answer->stage_in_union, answer->placement_id);
 
   int fd = stage(creation, &staged);
+  creation->unstaged = fd == -ENOENT;
   if (fd < 0)
     return fd;
   int not_linked = give_name(creation);

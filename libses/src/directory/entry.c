@@ -219,6 +219,7 @@ int ses_entry_create(struct ses_entry *entry, struct ses_work *work) {
   struct ses_creation *file = &entry->file;
   file->answer = &work->answer;
   file->strayed = 0;
+  file->unstaged = false;
   file->flags &= ~SES_PLACE_NODE;
   /* An answer for another kind of file system than this is? */
   int result = -EXDEV;

@@ -16,7 +16,7 @@
 #define SES_PARENT_MAX sizeof(struct ses_answer)
 
 struct ses_entry {
-  struct ses_creation file; /* all but answer, stat and strayed, which a step sets */
+  struct ses_creation file; /* all but answer, stat, strayed and unstaged, which a step sets */
   unsigned path_length;
   uint16_t width; /* see struct ses_backend_row; 0 also where the program states its stripes */
   bool in_place;  /* likewise */

@@ -1,0 +1,42 @@
+// What this node sees of others by itself: the bytes that go onto each element, by its free space.
+//
+// Pure.  What was written between two looks, as a part of what the element gives, less the most
+// streams of ours that were there at a time, is work of others.  Reading cannot be seen so: it
+// takes nothing away from what the monitor says.  A look counts for five seconds.
+#ifndef SES_AGENT_SEEN_WRITES_H
+#define SES_AGENT_SEEN_WRITES_H
+
+#include <chrono>
+#include <optional>
+#include <vector>
+
+namespace ses::agent {
+
+class SeenWrites {
+public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  // There are so many elements, not looked at yet.
+  void reset(size_t rows) { rows_.assign(rows, {}); }
+  // So many streams of ours are on ROW now.
+  void note_own(unsigned row, double streams);
+  // USED bytes of ROW, which writes RATE bytes per second at best (NaN: not known), were in use at
+  // AT, unless that is no later than the last look.  True when that changed how many streams of
+  // others are seen.
+  bool look(unsigned row, double used, double rate, Time at);
+  // Streams of others that were seen on ROW, 0..1.
+  [[nodiscard]] double others(unsigned row, Time now) const;
+
+private:
+  struct Row {
+    std::optional<Time> at; // of the last look
+    double used = 0;
+    double own = 0, largest_own = 0; // now, and since the last look
+    double others = 0;
+  };
+  std::vector<Row> rows_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_SEEN_WRITES_H
