@@ -2,11 +2,11 @@
 
 Builds a union of four branches in memory, service, monitor, portal and agent (root is needed).  Honest
 programs create files under the preload library, alone, then beside the attackers (attack.py), then alone
-again; further programs create theirs without it.  Reported: how long a create took, how soon the service
-knew of a file and how long it took to say so, files that it never heard of, and parts that are not the
-processes they were.  Attackers keep the union and the caches busy as well: how much slower creates without
-the library become says how much, and what is left of the slowdown of placed ones is what the parts cost for
-attackers.
+again; further programs make the same calls of the file system without it.  Reported: how long a create took,
+how soon the service knew of a file and how long it took to say so, files that it never heard of, and parts
+that are not the processes they were.  Attackers keep the union and the caches busy as well: how much slower
+creates without the library become says how much, and what is left of the slowdown of placed ones is what
+the parts cost for attackers.
 Service, monitor and portal, and who attacks them, have one processor, as they have a machine of their own;
 union, agent and programs have another.  Attackers run with SCHED_IDLE: how a busy machine divides its
 processors is the scheduler's affair, and only what the parts do for attackers counts.
@@ -44,10 +44,10 @@ from ses_client.address import ServiceAddress  # noqa: E402
 from ses_client.client import ServiceClient  # noqa: E402
 from ses_client.errors import SesError  # noqa: E402
 
-WRITERS, CONTROLS, FIRST_HONEST, FIRST_ATTACKER = 8, 4, 21_001, 22_001
+WRITERS, CONTROLS, FIRST_HONEST, FIRST_ATTACKER = 8, 8, 21_001, 22_001
 SERVERS, NODE = {0}, {1}  # processors
 OPEN_FOR = 4.0  # seconds: files of honest programs
-EVERY = 0.25  # seconds between two files of one program
+EVERY = 0.25  # seconds between two files of one program, on average
 KNOWN_WITHIN = 2.0  # seconds
 ASKERS = 2  # of a user: a question that waits for its answer hides what became known meanwhile
 
@@ -55,15 +55,31 @@ SETRESUID = 117  # of x86-64; the call itself, unlike the C library's function, 
 NEW_MOUNTS = 0x20000  # CLONE_NEWNS
 
 WRITER = """
-import collections, os, sys, time
-top, every, keep = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+import collections, contextlib, os, random, sys, time
+top, every, keep, branch, stage = sys.argv[1], float(sys.argv[2]), float(sys.argv[3]), *sys.argv[4:]
 open_files = collections.deque()
 number = 0
+def create(path):
+    if not stage:
+        return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    for _ in range(2):
+        os.stat(top)
+    with contextlib.suppress(OSError):
+        os.getxattr(top, "system.posix_acl_default")
+    name = f"{stage}/{number}"
+    staged = os.open(branch + name, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    os.link(os.path.dirname(top) + name, path)
+    os.close(staged)
+    fd = os.open(path, os.O_WRONLY)
+    os.fstat(fd)
+    os.unlink(branch + name)
+    os.fstat(fd)
+    return fd
 while not os.path.exists(top + "/../enough"):
     path = f"{top}/{number}"
     at, begun = time.time(), time.perf_counter_ns()
     try:
-        fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        fd = create(path)
     except OSError as error:
         print("failed", path, error, flush=True)
         sys.exit(1)
@@ -74,7 +90,7 @@ while not os.path.exists(top + "/../enough"):
     while open_files and time.time() - open_files[0][0] > keep:
         os.close(open_files.popleft()[1])
     number += 1
-    time.sleep(every)
+    time.sleep(every * random.uniform(0.5, 1.5))
 time.sleep(keep)
 """
 
@@ -188,11 +204,15 @@ class Site:
         """Start an honest program; those from WRITERS on are without the library."""
         user = FIRST_HONEST + number
         top = self.directory(f"honest-{number}", user)
-        environment = {"PATH": os.environ["PATH"]}
+        environment, stage = {"PATH": os.environ["PATH"]}, f"/.staged-{number}"
         if number < WRITERS:
             environment |= {"LD_PRELOAD": str(self.library), "SES_AGENT_SOCKET": str(self.agent_socket)}
+            stage = ""
+        else:
+            self.directory(stage[1:], user)
         writer = subprocess.Popen(
-            ["/usr/bin/python3", "-I", "-c", WRITER, str(top), str(EVERY), str(OPEN_FOR)],
+            ["/usr/bin/python3", "-I", "-c", WRITER, str(top), str(EVERY), str(OPEN_FOR),
+             str(self.branches[number % len(self.branches)]), stage],
             env=environment, user=user, group=user, extra_groups=[], stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         self._undo.callback(writer.kill)

@@ -5,8 +5,6 @@
 #include "need.h"
 #include "share.h"
 
-/* A promise that is broken already is worth half. */
-#define BROKEN 0.5
 #define HARD_BROKEN 100.0
 /* What equals a promise keeps it. */
 #define ROUNDED_UP (1.0 + 4 * __DBL_EPSILON__)
@@ -36,7 +34,7 @@ static double harm_on(const struct ses_core_query *query, size_t row, double cla
     return 0.0;
   double parts = 1.0 / promised;
   double lost = shortfall(after * parts) - shortfall(before * parts);
-  double harm = query->policy->harm_weight * promises * (before < promised ? BROKEN * lost : lost);
+  double harm = query->policy->harm_weight * promises * lost;
   if (after < element->promised_hard && before >= element->promised_hard)
     harm += HARD_BROKEN;
   return smaller(larger(harm, 0.0), MAX_HARM);

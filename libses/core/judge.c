@@ -41,7 +41,7 @@ struct part {
   uint8_t place;  /* in the need */
   bool hard;
   bool at_most;
-  bool rate; /* of which more than enough is plenty */
+  bool rate;
 };
 
 /* Files claimed on the elements of one server. */
@@ -57,8 +57,6 @@ struct claimed {
 /* What is the same for every row, found once per query. */
 struct asked {
   const struct ses_core_policy *policy;
-  double plenty_times;
-  bool plenty;        /* some rate may be met so often that more is no better */
   bool reads;         /* the rate of reading counts in the share */
   bool predict_reads; /* it does, or is compared with a bound */
   bool averages;
@@ -118,8 +116,6 @@ static void ask(const struct ses_core_query *query, struct asked *asked) {
   for (uint32_t i = 0; i < requirements_of(need); i++)
     weights += need->requirements[i].weight;
   asked->policy = query->policy;
-  asked->plenty_times = query->policy->plenty;
-  asked->plenty = asks_for_rates(need) && asked->plenty_times > 0;
   asked->reads = asked->predict_reads = asked->averages = false;
   asked->count = 0;
   ask_for_room(query, asked);
@@ -224,13 +220,11 @@ judge(const struct ses_core_element *element, const struct asked *asked, double 
   uint8_t unmet = 0;
   if (offer->free < asked->room + claims * asked->bytes && refusal == SES_CORE_ACCEPTED)
     refusal = SES_CORE_REFUSED_NO_ROOM;
-  bool plenty = asked->plenty;
   double distance = 0.0;
   double squares = 0.0;
   if (shape == SINGLE) {
     double met = value_for(&asked->parts[0], element, &offered) * asked->parts[0].factor;
     distance = shortfall(met);
-    plenty &= met >= asked->plenty_times;
   }
   for (uint32_t i = 0; i < asked->count && shape != SINGLE; i++) {
     const struct part *one = &asked->parts[i];
@@ -238,7 +232,6 @@ judge(const struct ses_core_element *element, const struct asked *asked, double 
     double met = value * one->factor;
     double missing = shape != PLAIN && one->at_most ? excess(value, one->factor) : shortfall(met);
     squares += one->weight * missing * missing;
-    plenty &= !one->rate | (met >= asked->plenty_times);
     if (shape != PLAIN && one->hard && missing > 0 && refusal == SES_CORE_ACCEPTED) {
       refusal = SES_CORE_REFUSED_REQUIREMENT;
       unmet = one->place;
@@ -254,7 +247,6 @@ judge(const struct ses_core_element *element, const struct asked *asked, double 
   verdict->refusal = refusal;
   verdict->unmet = unmet;
   verdict->tight = offer->free < tight;
-  verdict->plenty = plenty & !(distance > 0);
   return refusal == SES_CORE_ACCEPTED;
 }
 

@@ -10,32 +10,32 @@
 #define MAX_STEPS 1000000.0
 /* More than distance and harm are. */
 #define NO_DISTANCE 2000.0F
+#define INFINITE __builtin_inff()
 /* What lies exactly at the end of a step is in it, whatever rounding did. */
 #define ROUNDED_UP 1.00001
 
 /* What the best of all rows has, from which the classes of equals are counted. */
 struct best {
-  bool roomy; /* some row is not tight */
-  bool rates; /* a rate is asked for */
+  bool roomy;     /* some row is not tight */
+  bool rates;     /* a rate is asked for */
+  double writing; /* of writing, the largest */
   float distance;
   float near; /* the largest distance that is as good */
   float share;
   float large;           /* the smallest share that is as good */
   double distance_steps; /* steps of equal distance in 1 */
   double share_steps;    /* steps of equal share in a byte per second */
+  float most_kept;       /* the largest share of an element that is kept */
   double others_steps;   /* steps of equal streams of others in one */
-  double slowest;        /* the lowest write rate of those with plenty */
-  double speed_steps;    /* steps of equal write rates in the slowest */
   size_t limit;          /* places from here on come after those before, of the nearest */
 };
 
 /* One row as the order sees it; smaller comes first, member by member. */
 struct key {
   double full; /* less room for each stream is larger; minus infinity where room is not tight */
-  uint64_t classes; /* distance, later, scarce, share */
+  uint64_t classes; /* distance, later, scarce, kept, share */
   double ours;
   uint64_t others; /* in steps */
-  uint64_t speed;  /* where there is plenty: the write rate above the slowest, in steps */
   uint64_t last_placed;
   size_t place;
 };
@@ -76,7 +76,7 @@ static inline uint64_t distance_class(const struct best *best,
 
 static inline uint64_t share_class(const struct best *best,
                                    const struct ses_core_verdict *verdict) {
-  if (verdict->share >= best->large || verdict->plenty)
+  if (verdict->share >= best->large)
     return 0;
   return 1 + class_of((double)best->large - verdict->share, best->share_steps);
 }
@@ -103,24 +103,38 @@ static void find_distance(const struct ses_core_query *query,
   best->near = (float)(best->distance + width * ROUNDED_UP);
 }
 
+/* It meets what is asked for, and the largest rate that anybody requires as well, which is more. */
+static inline bool is_fast(const struct best *best, const struct ses_core_verdict *verdict,
+                           const struct ses_core_element *element) {
+  return best->rates && !(verdict->distance > 0) && element->kept_for > best->writing &&
+         element->write_rate >= element->kept_for;
+}
+
 /* Among those near, and no more of them than are to be compared. */
 static void find_share(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
                        struct best *best) {
   size_t few = query->few ? query->few : query->count;
   size_t place = 0;
   size_t row = query->first;
-  float most = 0.0F;
-  double slowest = __builtin_inf();
+  float fastest = 0.0F;
+  float most = 0.0F;  /* of those that are not fast */
+  float meets = 0.0F; /* of those of them that meet what is asked for */
   for (size_t near = 0; place < query->count && near < few; place++, row = after(query, row)) {
     if (!is_near(best, &verdicts[row]))
       continue;
-    most = verdicts[row].share > most ? verdicts[row].share : most;
-    if (verdicts[row].plenty)
-      slowest = smaller(query->elements[row].write_rate, slowest);
     near++;
+    float share = verdicts[row].share;
+    if (is_fast(best, &verdicts[row], &query->elements[row])) {
+      fastest = share > fastest ? share : fastest;
+      continue;
+    }
+    most = share > most ? share : most;
+    if (!(verdicts[row].distance > 0))
+      meets = share > meets ? share : meets;
   }
-  best->share = most;
-  best->slowest = slowest;
+  double kept = meets > 0 ? meets / query->policy->kept_share * ROUNDED_UP : -1.0;
+  best->most_kept = kept < INFINITE ? (float)kept : INFINITE;
+  best->share = fastest > most && fastest > best->most_kept ? fastest : most;
   best->limit = place;
   double width = width_of(query->policy->equal_share) * best->share;
   best->large = (float)(best->share - width * ROUNDED_UP);
@@ -130,8 +144,8 @@ static void find_share(const struct ses_core_query *query, const struct ses_core
 static struct best best_of(const struct ses_core_query *query,
                            const struct ses_core_verdict *verdicts) {
   struct best best = {.rates = asks_for_rates(query->need),
-                      .others_steps = 1.0 / width_of(query->policy->equal_others),
-                      .speed_steps = 1.0 / width_of(query->policy->equal_share)};
+                      .writing = writing_asked(query->need),
+                      .others_steps = 1.0 / width_of(query->policy->equal_others)};
   find_distance(query, verdicts, &best);
   find_share(query, verdicts, &best);
   return best;
@@ -140,21 +154,17 @@ static struct best best_of(const struct ses_core_query *query,
 /* Of a row that is near, and not behind the limit. */
 static inline uint64_t near_class(const struct ses_core_query *query, const struct best *best,
                                   const struct ses_core_verdict *verdict, size_t row) {
+  uint64_t kept =
+      is_fast(best, verdict, &query->elements[row]) && verdict->share <= best->most_kept;
   uint64_t scarce =
       best->rates && verdict->distance == 0 && (query->elements[row].state & SES_CORE_SCARCE) != 0;
-  return scarce << 30 | share_class(best, verdict);
+  return scarce << 30 | kept << 29 | share_class(best, verdict);
 }
 
 static inline uint64_t classes_of(const struct ses_core_query *query, const struct best *best,
                                   const struct ses_core_verdict *verdict, size_t row) {
   uint64_t later = place_of(query, row) >= best->limit;
   return distance_class(best, verdict) << 32 | later << 31 | near_class(query, best, verdict, row);
-}
-
-static inline uint64_t speed_of(const struct best *best, const struct ses_core_verdict *verdict,
-                                const struct ses_core_element *element) {
-  return verdict->plenty ? class_of(element->write_rate / best->slowest - 1.0, best->speed_steps)
-                         : (uint64_t)MAX_STEPS;
 }
 
 static inline double ours_of(const struct ses_core_query *query,
@@ -189,7 +199,6 @@ static inline struct key key_of(const struct ses_core_query *query, const struct
       .classes = classes_of(query, best, verdict, row),
       .ours = ours,
       .others = others_of(best, element),
-      .speed = speed_of(best, verdict, element),
       .last_placed = last_placed_of(query, element, ours),
       .place = place_of(query, row),
   };
@@ -206,7 +215,6 @@ static inline bool comes_before(const struct key *a, const struct key *b) {
   COMPARE(classes);
   COMPARE(ours);
   COMPARE(others);
-  COMPARE(speed);
   COMPARE(last_placed);
   return a->place < b->place;
 }
@@ -234,7 +242,6 @@ static inline bool precedes(const struct ses_core_query *query, const struct bes
   DECIDE(classes, classes_of(query, best, verdict, row));
   DECIDE(ours, ours_of(query, element, row));
   DECIDE(others, others_of(best, element));
-  DECIDE(speed, speed_of(best, verdict, element));
   DECIDE(last_placed, last_placed_of(query, element, key.ours));
   return place_of(query, row) < last->place;
 }
@@ -320,10 +327,10 @@ static void numbers_of(const struct key *key, double numbers[SES_CORE_KEYS]) {
       (double)(key->classes >> 32),
       (double)(key->classes >> 31 & 1),
       (double)(key->classes >> 30 & 1),
-      (double)(key->classes & 0x3fffffff),
+      (double)(key->classes >> 29 & 1),
+      (double)(key->classes & 0x1fffffff),
       key->ours,
       (double)key->others,
-      (double)key->speed,
       (double)key->last_placed,
       (double)key->place,
   };
@@ -381,7 +388,6 @@ static int first_near(const struct ses_core_query *query, const struct best *bes
     WEIGH(classes, near_class(query, best, verdict, row));
     WEIGH(ours, ours_of(query, element, row));
     WEIGH(others, others_of(best, element));
-    WEIGH(speed, speed_of(best, verdict, element));
     WEIGH(last_placed, last_placed_of(query, element, key.ours));
     if (before) {
       chosen = (int)row;

@@ -20,7 +20,8 @@ ROOT = Path(__file__).parents[2]
 def test_the_forecast_of_streaming_takes_mount_namespace_and_group_away(number: signal.Signals) -> None:
     if not Path("/sys/fs/cgroup/cpu").is_dir():
         pytest.skip("the benchmark limits processors by cgroup v1")
-    command = [sys.executable, ROOT / "benchmarks/streaming_forecast.py", "--most", "1", "--runs", "1"]
+    command = ["unshare", "--net", sys.executable]  # browsers break off requests when the machine's changes
+    command += [ROOT / "benchmarks/streaming_forecast.py", "--most", "1", "--runs", "1"]
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     name = f"ses{running.pid}"
     group = Path("/sys/fs/cgroup/cpu") / name

@@ -50,6 +50,18 @@ def test_says_chosen_distance_predicted_refused_and_the_level(ses, file, tmp_pat
         assert said in result.output
 
 
+def test_says_what_an_open_file_gets_from_now_on(ses, file, service, tmp_path, monkeypatch):
+    lies_in(monkeypatch, tmp_path / "b3")
+    (record,) = service.placements
+    record["state"], record["end_reason"], record["ended_at"] = "open", None, None
+    record["predicted_now"] = [{**record["predicted"][0], "value": 30.0, "shortfall": 0.4}]
+    said = ses("explain", str(file)).output
+    assert "predicted    current-write-rate 60.0 MB/s" in said
+    assert "from now on  current-write-rate 30.0 MB/s, with what came and went since" in said
+    record["predicted_now"] = record["predicted"]
+    assert "from now on" not in ses("explain", str(file)).output
+
+
 def test_bytes_elsewhere_than_chosen_are_a_failure(ses, file, tmp_path, monkeypatch):
     lies_in(monkeypatch, tmp_path / "b7")
     assert "NOT as chosen" in ses("explain", str(file)).output

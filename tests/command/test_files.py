@@ -35,6 +35,7 @@ def summed(name, met, missed):
 REPORT = {
     "complete": False, "total": summed("all", 3, 1), "elements": [summed("union/b3", 1, 1)],
     "applications": [summed("<dd>", 3, 1)], "jobs": [summed("<4711>", 3, 1)],
+    "users": [summed("<bob>", 1, 1), summed("alice", 2, 0)], "vos": [summed("hep", 3, 1)],
     "hours": [summed("3600", 1, 1), summed("7200", 2, 0)],
     "kinds": [], "causes": [{"cause": "others", "files": 1}], "advice": ["1 files: others came."],
 }  # fmt: skip
@@ -115,8 +116,11 @@ def test_a_report_names_ratios_causes_and_what_may_help(ses):
         "Only the latest",
         "got of",
         "27% (1)",
+        "By user, worst first:",
+        "<bob>",
     ):
         assert said in text
+    assert "By VO" not in text, "there is one"
     assert ses.json("report") == REPORT
 
 

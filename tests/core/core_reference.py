@@ -9,7 +9,6 @@ import numpy as np
 from ses_core import Cause, Kind, Order, Refusal, State
 
 NAN = math.nan
-MAX_STEPS = 1_000_000
 RATES = (Kind.CURRENT_READ, Kind.AVERAGE_READ, Kind.CURRENT_WRITE, Kind.AVERAGE_WRITE)
 READS = (Kind.CURRENT_READ, Kind.AVERAGE_READ)
 WRITES = (Kind.CURRENT_WRITE, Kind.AVERAGE_WRITE)
@@ -114,13 +113,6 @@ def judge_row(
             got = 1 / (1 / got + 1 / read)
     if not known(got):
         got = 1 / (row["own"] + claims + row["others"] + 1)
-    times = policy["plenty"]
-    plenty = (
-        times > 0
-        and bool(rates)
-        and distance == 0
-        and all(one["bound"] <= 0 or offer[int(one["kind"])] >= times * one["bound"] for one in rates)
-    )
     return {
         "distance": distance,
         "share": got,
@@ -128,7 +120,6 @@ def judge_row(
         "refusal": refusal,
         "unmet": unmet,
         "tight": int(known(free) and free < tight),
-        "plenty": int(plenty),
     }
 
 
@@ -146,7 +137,7 @@ def harm(row: Any, claims: float, of_server: float, after: float, asked: Any, po
         before = min(before, row["server_rate"] / max(1.0, row["server_streams"] + of_server))
     before, after = before * (1 + 1e-15), after * (1 + 1e-15)  # what equals a promise keeps it
     lost = max(0.0, 1 - after / promised) - max(0.0, 1 - before / promised)
-    weight = policy["harm_weight"] * (0.5 if before < promised else 1.0)
+    weight = policy["harm_weight"]
     broken = after < row["promised_hard"] <= before
     return float(min(1000.0, max(0.0, weight * promises * lost) + 100.0 * broken))
 
@@ -204,41 +195,45 @@ def keys(
 
     near = sorted((place for place in roomy if far(place) == 0), key=visited)
     compared = near[:few] if few else near
-    shares = [float(verdicts[place]["share"]) for place in compared]
-    best = max((one for one in shares if known(one)), default=0.0)
     asked = need["requirements"][: need["count"]]
     rates = any(one["kind"] in RATES and not one["at_most"] for one in asked)
+    bounds = [float(one["bound"]) for one in asked if one["kind"] in WRITES and not one["at_most"]]
+    writing = max(bounds, default=0.0)
+
+    def fast(place: int) -> bool:
+        row = table[place]
+        meets = rates and verdicts[place]["distance"] == 0
+        return bool(meets and writing < row["kept_for"] <= row["write_rate"])
+
+    def share_of(place: int) -> float:
+        return float(verdicts[place]["share"])
+
+    others = [share_of(place) for place in compared if not fast(place) and verdicts[place]["distance"] == 0]
+    spared = max(others, default=0.0)
+
+    def kept(place: int) -> bool:
+        least = np.float64(policy["kept_share"]) * share_of(place)
+        return fast(place) and spared > 0 and bool(spared * 1.00001 >= least)
+
+    best = max((share_of(place) for place in compared if not kept(place)), default=0.0)
     beyond = visited(compared[-1]) + 1 if few and len(near) >= few else len(verdicts)
-
-    enough = [float(table[place]["write_rate"]) for place in compared if verdicts[place]["plenty"]]
-    slowest = min((one for one in enough if known(one)), default=math.inf)
-
-    def above(rate: float) -> int:
-        with np.errstate(all="ignore"):
-            steps = (np.float64(rate) / slowest - 1) * (1 / policy["equal_share"])
-        return int(max(0, steps)) if steps < MAX_STEPS else MAX_STEPS
 
     def key(place: int) -> tuple[Any, ...]:
         verdict, row = verdicts[place], table[place]
         free = row["free"] if known(row["free"]) else row["size"]
         streams = max(0.0, float(row["own"])) + float(claims[place])
         got = float(verdict["share"])
-        behind = (
-            0
-            if verdict["plenty"] or got >= best
-            else step((best - got) / best if best else NAN, policy["equal_share"])
-        )
-        speed = above(float(row["write_rate"])) if verdict["plenty"] else MAX_STEPS
+        behind = 0 if got >= best else step((best - got) / best if best else NAN, policy["equal_share"])
         return (
             bool(verdict["tight"]),
             -max(0.0, float(free - row["reserved"])) / (streams + 1) if verdict["tight"] else 0,
             far(place),
             visited(place) >= beyond,
             rates and verdict["distance"] == 0 and bool(int(row["state"]) & State.SCARCE),
+            kept(place),
             behind,
             row["own"] + claims[place],
             int(row["others"] / policy["equal_others"]),
-            speed,
             0 if keeps_place or (few and row["own"] + claims[place] <= 0) else row["last_placed"],
             visited(place),
         )  # fmt: skip

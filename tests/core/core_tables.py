@@ -80,6 +80,7 @@ _row = st.fixed_dictionaries(
         "promised": st.sampled_from([0.0, 0.0, 30 * MB, 100 * MB]),
         "promised_hard": st.sampled_from([0.0, 0.0, 50 * MB]),
         "promises": st.sampled_from([0.0, 1.0, 3.0]),
+        "kept_for": st.sampled_from([0.0, 20 * MB, 60 * MB, 500 * MB]),
         "state": _states.map(int),
         "server": st.integers(0, 3),
     }
@@ -107,7 +108,7 @@ def questions(draw: st.DrawFn, most: int = 12) -> Question:
         *asked, size=draw(sizes), room=draw(sizes), stripes=draw(st.sampled_from([0, 0, 1, 3, 9]))
     )
     policy = ses_core.defaults()
-    policy["plenty"] = draw(st.sampled_from([0.0, 2.0]))
+    policy["kept_share"] = draw(st.sampled_from([0.0, 0.4, 1000.0]))
     policy["most_stripes"] = draw(st.sampled_from([1, 2, 8, 100]))
     policy["overrule_hints"] = draw(st.booleans())
     claims = np.array(

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from ses_core import Cause, Kind, Order, Query, Refusal, defaults, need, table
 
-NAMES = ("distance", "share", "harm", "refusal", "unmet", "tight", "plenty")
+NAMES = ("distance", "share", "harm", "refusal", "unmet", "tight")
 
 
 @given(questions())
@@ -158,7 +158,6 @@ def test_claim_never_makes_an_element_better(question: Question, data: st.DataOb
     assert not (after["distance"] < before["distance"] - 1e-6 and after["refusal"] == Refusal.ACCEPTED)
     assert not after["share"] > before["share"]
     assert after["tight"] >= before["tight"]
-    assert after["plenty"] <= before["plenty"]
     if before["refusal"] not in (Refusal.ACCEPTED, Refusal.DEGRADED):
         assert after["refusal"] not in (Refusal.ACCEPTED, Refusal.DEGRADED)
 
@@ -194,23 +193,33 @@ def test_a_part_of_the_element_is_kept_free_only_while_no_sizes_are_known(room: 
 
 
 @pytest.mark.parametrize(
-    ("rates", "own", "last_placed", "chosen"),
+    ("rates", "own", "asked", "chosen"),
     [
-        ((490, 500), (1, 0), (1, 2), 1),  # idle, though faster
-        ((490, 500), (0, 0), (2, 1), 1),  # alike: the least recently used
-        ((100, 500), (0, 0), (2, 1), 0),  # the fast one is left to who needs it
-        ((100, 500), (3, 0), (1, 2), 1),  # but not while it is idle and the slow one is used
-        ((30, 500), (0, 0), (1, 2), 1),  # less than twice what is asked for
+        ((300, 500), (0, 0), 20, 0),  # the fast one is kept for those who ask for 400
+        ((300, 500), (0, 0), 400, 1),  # as this file does
+        ((300, 500), (0, 0), None, 1),  # nothing is asked for: the faster
+        ((300, 500), (0, 0), 310, 1),  # the other does not meet it
+        ((190, 500), (0, 0), 20, 1),  # the other gives less than two fifths
+        ((300, 500), (1, 0), 20, 1),  # and so does a used one
+        ((300, 500), (0, 1), 20, 0),
+        ((490, 500), (1, 0), 20, 1),  # both are fast: as among any others
+        ((490, 500), (0, 1), 20, 0),
     ],
 )
-def test_files_that_need_little_leave_fast_elements_to_others_and_pile_up_nowhere(
-    rates: tuple[int, int], own: tuple[int, int], last_placed: tuple[int, int], chosen: int
+def test_fast_elements_are_kept_for_those_who_ask_for_more(
+    rates: tuple[int, int], own: tuple[int, int], asked: int | None, chosen: int
 ) -> None:
     elements = table(2)
-    elements["write_rate"] = np.array(rates) * MB
-    elements["own"], elements["last_placed"] = own, last_placed
-    asked = need((Kind.CURRENT_WRITE, False, False, 20 * MB, 1.0))
-    assert Query(elements, asked, defaults()).choose() == chosen
+    elements["write_rate"], elements["kept_for"] = np.array(rates) * MB, 400 * MB
+    elements["own"], elements["last_placed"] = own, (2, 1)
+    wanted = [] if asked is None else [(Kind.CURRENT_WRITE, False, False, asked * MB, 1.0)]
+    policy = defaults()
+    query = Query(elements, need(*wanted), policy)
+    assert query.choose() == chosen
+    kept = query.ordered_by(query.rank())[0].tolist()[1] == Order.KEPT
+    assert kept == (chosen == 0 and max(rates) != 490 and rates[0] < 400)
+    policy["kept_share"] = 1000.0
+    assert Query(elements, need(*wanted), policy).choose() == int(own[0] >= own[1])
 
 
 @given(arbitrary())

@@ -38,12 +38,31 @@ def test_a_promise_that_would_be_broken_sends_a_file_elsewhere() -> None:
     assert query.ordered_by(query.rank())[0].tolist() == [Order.FIRST, Order.HARM]
 
 
-def test_what_is_broken_already_counts_half() -> None:
+def test_a_promise_that_is_broken_already_counts_as_much() -> None:
     elements = two(100, 30)
     elements["promised"][0] = 200 * MB
     query = Query(elements, need(), weighing())
     query.judge()
-    assert query.verdicts["harm"][0] == pytest.approx((100 - 50) / 200 / 2)
+    assert query.verdicts["harm"][0] == pytest.approx((100 - 50) / 200)
+
+
+def test_of_alike_streams_that_lack_all_the_same_none_is_worth_a_longer_queue() -> None:
+    """Distance and harm together are alike wherever one more comes, so the order goes on by share."""
+    elements = table(3)
+    elements["read_rate"] = elements["write_rate"] = 300 * MB
+    elements["own"] = elements["promises"] = (1, 2, 3)
+    elements["promised"] = 300 * MB
+    query = Query(elements, asking(300), weighing())
+    assert query.choose() == 0
+    assert query.verdicts["distance"] + query.verdicts["harm"] == pytest.approx([1, 1, 1])
+
+
+def test_it_counts_half_as_it_is_set_at_first() -> None:
+    elements = two(80, 21)
+    elements["promised"][0] = 70 * MB
+    query = Query(elements, asking(20), defaults())
+    assert query.choose() == 1
+    assert query.verdicts["harm"] == pytest.approx([(1 - 40 / 70) / 2, 0])
 
 
 def test_a_claim_is_a_promise_of_the_same() -> None:
@@ -73,6 +92,7 @@ def test_a_hard_promise_is_not_broken_for_a_soft_need(weight: float) -> None:
 
 
 def test_without_a_weight_it_is_as_if_nobody_had_been_promised_anything() -> None:
-    elements, policy = two(80, 21), defaults()
+    elements, policy = two(80, 21), weighing()
+    policy["harm_weight"] = 0
     elements["promised"][0] = 70 * MB
     assert Query(elements, asking(20), policy).choose() == 0

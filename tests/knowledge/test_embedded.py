@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -184,6 +185,23 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A folder on a file system of its own that holds 32 MiB."""
     with mounts.small_disk(tmp_path / "small", 32) as folder:
         yield folder
+
+
+@pytest.mark.parametrize(
+    "change", ["LOAD <file:///etc/hostname> INTO GRAPH <a:loaded>", "CREATE GRAPH <a:g>; CREATE GRAPH <a:g>"]
+)
+def test_a_change_that_fails_by_itself_ends_no_store(tmp_path: Path, change: str) -> None:
+    embedded = EmbeddedStore(tmp_path)
+    client = embedded.start()
+    try:
+        before = embedded.pid
+        with pytest.raises(StoreUnavailableError):
+            client.update(change)
+        time.sleep(1.0)  # four looks of its watch
+        assert client.select("SELECT * WHERE { GRAPH ?g { ?s ?p ?o } }") == []
+        assert embedded.pid == before
+    finally:
+        embedded.stop()
 
 
 def test_a_full_disk_refuses_changes_until_there_is_room_and_no_longer(small_disk: Path) -> None:

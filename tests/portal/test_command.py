@@ -163,8 +163,8 @@ def test_a_password_in_an_address_is_refused_unseen(run) -> None:
 
 
 def test_upgrade_says_what_it_did(run) -> None:
-    assert run("database", "upgrade") == (0, "empty -> 0006\n")
-    assert run("database", "upgrade") == (0, "0006: nothing to do\n")
+    assert run("database", "upgrade") == (0, "empty -> 0001\n")
+    assert run("database", "upgrade") == (0, "0001: nothing to do\n")
 
 
 def test_a_password_is_never_an_argument() -> None:

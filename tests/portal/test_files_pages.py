@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 from ses_client.answers.requirements import Subject
-from ses_client.answers.selections import Candidate
+from ses_client.answers.selections import Candidate, Prediction
 from ses_client.errors import RefusedError
 from ses_webface.files.pictures import busy_line, rate_line
 
@@ -208,6 +208,15 @@ def test_an_explanation_says_what_was_asked_expected_and_refused(alice) -> None:
         "file closed",
     ):
         assert words in text
+
+
+def test_an_open_file_says_what_it_gets_from_now_on(alice, site, make_placement) -> None:
+    now = (Prediction("current-write-rate", 12.5, "MB/s", 50.0, 0.75),)
+    site.records.append(make_placement(5, "alice", state="open", ended_at=None, predicted_now=now))
+    open_one, ended = (alice.get(f"/files/{number:016x}").text for number in (5, 1))
+    assert "From now on" in open_one
+    assert "12.5\u00a0MB/s" in open_one
+    assert "From now on" not in ended
 
 
 def test_a_choice_that_did_not_rank_first_is_not_called_the_best(alice, site, make_placement) -> None:

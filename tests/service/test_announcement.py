@@ -156,7 +156,7 @@ def test_a_file_that_is_idle_when_a_ledger_first_hears_of_it_is_no_stream(site: 
 
 def test_the_size_of_an_open_file_counts_before_its_end(site: Site) -> None:
     seen: list[tuple[str, float]] = []
-    site.ledger.on_size = lambda placement, size: seen.append((placement.placement_id, size))
+    site.ledger.on_size = lambda placement, size, _known: seen.append((placement.placement_id, size))
     told = opened("0" * 15 + "9", Origin(("u/a",), 100.0, 0.0, "program"))
     site.say(saying(replace(told, opening=replace(told.opening, bytes=5e9))))
     site.say(saying(ended=(Ended(told.opening.placement_id, EndReason.CLOSED, 6e9),)))

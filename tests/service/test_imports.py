@@ -40,6 +40,7 @@ ALLOWED = {
     "operator",
     "re",
     "ses_client.names",
+    "ses_client.units",
     "ses_core",
     "typing",
 }

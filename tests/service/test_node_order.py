@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ses_service.decision.node_order import order_of_own, start_of
+from ses_service.decision.node_order import first_of_own, order_of_own, start_of
 
 
 @given(st.lists(st.floats(1, 1000), min_size=1, max_size=80), st.floats(0, 1, exclude_max=True))
@@ -27,3 +27,32 @@ def test_nodes_do_not_follow_each_other() -> None:
     assert len({order[0] for order in orders}) >= 40
     followed = Counter((order[0], order[1]) for order in orders)
     assert max(followed.values()) <= 4
+
+
+def test_of_many_rows_nodes_together_have_all_alike_and_those_with_the_fewest_streams() -> None:
+    capability, streams = np.ones(1000), np.zeros(1000)
+    starts = [start_of(number) for number in range(64)]
+    together = Counter(row for at in starts for row in first_of_own(capability, streams, at, 64).tolist())
+    assert len(together) == 1000
+    assert set(together.values()) <= {3, 4, 5, 6}
+    used = first_of_own(capability, streams, 0.3, 64)
+    assert used.tolist() == first_of_own(capability, streams + 0.4, 0.3, 64).tolist(), "parts are alike"
+    streams[used[:40]] = 1
+    instead = first_of_own(capability, streams, 0.3, 64)
+    assert len(set(instead.tolist())) == 64
+    assert not streams[instead].any()
+    assert set(used[40:].tolist()) < set(instead.tolist())
+
+
+def test_of_as_few_rows_as_are_wanted_all_come() -> None:
+    for size in (0, 1, 64):
+        found = first_of_own(np.ones(size), np.arange(size, dtype=np.float64), 0.3, 64)
+        assert sorted(found.tolist()) == list(range(size))
+
+
+def test_one_row_that_is_described_as_very_fast_is_not_all_that_a_node_gets() -> None:
+    capability = np.ones(1000)
+    capability[7] = 1e12
+    found = first_of_own(capability, np.zeros(1000), 0.3, 64).tolist()
+    assert len(set(found)) == 64
+    assert found[0] == 7

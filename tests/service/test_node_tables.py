@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,31 @@ def test_elements_of_a_node_are_kept_as_long_as_they_do(site: Any) -> None:
     assert told.again(first, now=NOW + 2 * CHOSEN_FOR + 1)["elements"] is None  # they hold for a while
     changed = told.again(first, now=NOW + 3 * CHOSEN_FOR + 2)
     assert len(set(names(changed)) & set(names(first))) <= 24
+
+
+@pytest.mark.parametrize("creates", [True, False])
+def test_a_node_that_creates_files_gets_less_used_elements(site: Any, creates: bool) -> None:
+    """They are chosen anew at most twice a second, and only where its own are used more than others.
+
+    Those of a union are kept for ten seconds.
+    """
+    told = Told(many(site, fast=0).see_all())
+    systems = told.table.environment.systems
+    systems["union"] = replace(systems["union"], backend="lustre")
+    first = told.ask()
+    for second in range(5 * creates):
+        told.arrivals.count("union", "n1", NOW + second)
+    assert told.again(first, now=NOW + 5)["elements"] is None  # they are used as little as all others
+    own = np.isin([one.id for one in told.table.elements], names(first))
+    told.rows.elements["own"][own] = 1
+    assert told.again(first, now=NOW + 5.25)["elements"] is None
+    changed = told.again(first, now=NOW + 5.5)["elements"]
+    assert (changed is not None) == creates
+    if changed is not None:
+        assert not {one["element"] for one in changed} & set(names(first))
+        systems["union"] = replace(systems["union"], backend="mergerfs")
+        told.rows.elements["own"][:900] = 1
+        assert told.ask(now=NOW + 6, revision=told.ask(now=NOW + 6)["revision"])["elements"] is None
 
 
 def test_a_need_that_nothing_meets_gets_the_elements_that_are_nearest_and_an_empty_one_none(

@@ -54,7 +54,7 @@ def test_what_is_wrong_is_named(table: dict[str, object], said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("plenti = 3", "did you mean plenty?"), ("plenty =", "Invalid value")]
+    ("text", "said"), [("kept_shar = 3", "did you mean kept_share?"), ("kept_share =", "Invalid value")]
 )
 def test_a_service_does_not_start_with_a_wrong_file(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "policies.toml"

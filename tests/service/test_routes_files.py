@@ -146,7 +146,9 @@ def test_files_are_found_by_all_that_is_asked_and_summed_up(story: Story) -> Non
     assert [one["name"] for one in told["kinds"]] == ["current-write-rate"]
     everything = story.service.get("/v1/report").get_json()
     assert [one["name"] for one in everything["applications"]] == ["dd", "fio"], "the worst first"
-    assert sum(one["files"] for one in everything["jobs"]) == everything["total"]["files"]
+    for by in ("jobs", "users", "vos"):
+        assert sum(one["files"] for one in everything[by]) == everything["total"]["files"]
+    assert [(one["name"], one["met_ratio"]) for one in everything["users"]] == [("alice", 0.4), ("bob", 1.0)]
 
     metrics = story.service.get("/metrics").get_data(as_text=True)
     assert 'ses_files_judged_total{verdict="missed",vo=""} 2.0' in metrics

@@ -75,6 +75,28 @@ def test_a_file_a_program_placed_is_explained_like_any_other(service: Any) -> No
     assert [(one["element"], one["reason"]) for one in record["refused"]] == [("union/b2", "unreachable")]
 
 
+def test_what_an_open_file_is_predicted_follows_what_comes_and_goes(service: Any) -> None:
+    def now(placement: str = "a" * 16) -> list[tuple[float, float]]:
+        record = service.get(f"/v1/placements/{placement}").get_json()
+        assert not record["predicted"] or record["predicted"][0]["value"] == 25.0, "that of its create"
+        return [(one["value"], one["shortfall"]) for one in record["predicted_now"]]
+
+    say(service, opened=[opened()], decisions=[DECISION])
+    assert now() == [(100.0, 0.0)], "it is alone"
+    (other,) = service.open(node="n2", element="union/b1", user="bob")
+    assert now() == [(50.0, 0.5)]
+    assert now(other) == [], "it asks for nothing"
+    say(service, opened=[opened(idle=True)])
+    assert now() == [(50.0, 0.5)], "of two streams, if it goes on"
+    service.post(
+        "/v1/nodes/n2/announcements",
+        {"incarnation": "a" * 16, "ended": [{"placement_id": other, "reason": "closed"}]},
+    )
+    assert now() == [(100.0, 0.0)]
+    say(service, ended=[{"placement_id": "a" * 16, "reason": "closed"}])
+    assert now() == []
+
+
 def test_what_a_node_excludes_is_told_until_it_says_otherwise(service: Any) -> None:
     def refused() -> list[tuple[str, str]]:
         found = service.post("/v1/selections", {"subject": {"user": "alice"}}).get_json()["refused"]

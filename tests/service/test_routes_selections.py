@@ -77,6 +77,26 @@ def test_a_draft_counts_in_place_of_the_stored_set_and_is_not_stored(service: Se
     assert "json.draft.profile" in wrong.text
 
 
+def test_fast_elements_are_kept_for_what_others_require(make_service: Any, site: Any, clock: Any) -> None:
+    elements = site.element("a", write=50), site.element("b", write=90)
+    service = make_service(site(*elements).environment, clock).refresh()
+    asked = {**ASK, "requirements": [{**WRITE_50, "minimum": 20}]}
+
+    def order(level: Level, name: str, *stated: Any) -> list[str]:
+        service.knowledge.put(level, name, *stated)
+        service.refresh()
+        service.see([Observation(f"union/{one}", clock() - 0.5, 0, 0, free_bytes=5e9) for one in "ab"])
+        found = service.post("/v1/selections", asked).get_json()["candidates"]
+        return [*(one["element"] for one in found), found[1]["ordered_by"], found[1]["after"]]
+
+    unkept = ["union/b", "union/a", "share", "a stream would get less: 50 MB/s, before it 90 MB/s"]
+    why = "is kept for files that ask for more: writes 90 MB/s, that before it 50 MB/s"
+    assert order(Level.PROFILE, "unused", site.write(70)) == unkept
+    assert order(Level.USER, "bob", replace(site.write(70), valid_until=clock())) == unkept
+    assert order(Level.VO, "materials", site.write(70)) == ["union/a", "union/b", "kept", why]
+    assert order(Level.VO, "materials") == unkept
+
+
 def test_requirements_come_from_the_levels_that_state_them(service: Service, site: Any) -> None:
     service.knowledge.put(Level.APPLICATION, "alice:dd", site.read(7))
     service.knowledge.put(Level.USER, "alice", site.read(1), site.free(2, hard=True))

@@ -208,6 +208,24 @@ def test_a_capability_that_hardly_moves_is_no_other_fact(site: Any) -> None:
         assert (watched.rows.revisions.tolist() == facts) == (told == 100 * MB)
 
 
+def test_elements_are_kept_for_the_largest_rate_that_one_of_their_storage_system_gives(site: Any) -> None:
+    elements = site.element("a", write=None), site.element("b", write=30), site.element("other/c", write=500)
+    watched = Watched(site(*elements).see("a", write_capability=90 * MB))
+    assert watched["kept_for"] == [0, 0, 0]
+    rates = [20 * MB, 70 * MB + 1, 400 * MB, 900 * MB]
+    facts, version = watched.rows.revisions.tolist(), watched.rows.version
+    watched.rows.require(rates)
+    assert watched["kept_for"] == [70 * MB, 70 * MB, 400 * MB]  # not more than a file asks for
+    assert all(after > before for after, before in zip(watched.rows.revisions, facts, strict=True))
+    assert watched.changed(version) == [0, 1, 2]
+    facts, version = watched.rows.revisions.tolist(), watched.rows.version
+    watched.rows.require(reversed(rates))
+    assert (watched.rows.revisions.tolist(), watched.rows.version) == (facts, version)
+    watched.site.see("a", write_capability=60 * MB)
+    watched.observe()
+    assert watched["kept_for"] == [20 * MB, 20 * MB, 400 * MB]
+
+
 def test_kinds_that_are_required_have_room_before_others(site: Any) -> None:
     stated = tuple((f"kind-{number}", float(number)) for number in range(6))
     table = element_table(site(replace(site.element("b0"), stated=stated)).environment)

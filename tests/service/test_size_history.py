@@ -72,6 +72,8 @@ def test_a_changed_habit_is_followed() -> None:
     assert history.room(alike) < 100
     history.grows(alike, 2000.0, 0.0)
     assert history.room(alike) >= 4000, "of one that grows nobody knows how far"
+    history.grows(alike, 2100.0, 0.0, closed=True)
+    assert 2100 <= history.room(alike) < 2500, "it grows no more, though it has not ended"
     history.learn(alike, 2100.0, 0.0)
     assert history.room(alike) < 2500, "now it is known"
 

@@ -6,6 +6,7 @@ The other node is an agent of its own on this machine; where the network breaks,
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import itertools
 import os
@@ -29,6 +30,8 @@ from sharing import Peer, command_of, refused, value_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
+LIBC = ctypes.CDLL(None)
+CLONE_NEWNET = 0x40000000  # sched.h
 PATIENCE = 60.0
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's part: needs root")
 
@@ -331,16 +334,22 @@ def ip(*words: str) -> None:
 
 @pytest.fixture
 def apart(munged: Path) -> Iterator[tuple[Agent, str]]:
-    """An agent in a network of its own, and the link to it."""
+    """An agent in a network of its own, and the link to it, in another one that the test is in meanwhile.
+
+    The network of the machine stays as it is: browsers break off their requests when it changes.
+    """
     if os.geteuid() != 0:
-        pytest.skip("makes a network namespace: needs root")
+        pytest.skip("makes network namespaces: needs root")
     mark = secrets.token_hex(3)
     space, link = f"ses-remote-{mark}", f"sf{mark}"
     first = secrets.randbelow(60) * 4 + 1  # of a net of two addresses that nobody else uses
     subnet = f"198.{18 + secrets.randbelow(2)}.{secrets.randbelow(256)}"  # of tests, and of no real network
     own, theirs = f"{subnet}.{first}", f"{subnet}.{first + 1}"
+    machine = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     ip("netns", "add", space)
     try:
+        assert LIBC.unshare(CLONE_NEWNET) == 0
+        ip("link", "set", "lo", "up")
         ip("link", "add", link, "type", "veth", "peer", "name", "inner", "netns", space)
         ip("addr", "add", f"{own}/30", "dev", link)
         ip("link", "set", link, "up")
@@ -350,7 +359,8 @@ def apart(munged: Path) -> Iterator[tuple[Agent, str]]:
         with agent(munged, host=theirs, inside=inside) as running:
             yield running, link
     finally:
-        subprocess.run(["ip", "link", "del", link], capture_output=True)
+        assert LIBC.setns(machine, CLONE_NEWNET) == 0
+        os.close(machine)
         subprocess.run(["ip", "netns", "del", space], capture_output=True)
 
 

@@ -227,6 +227,16 @@ def test_a_node_takes_the_idle_element_it_used_longest_ago() -> None:
     assert order(replace(file, node=1)) == [0, 1, 2], "nodes do not tell each other"
 
 
+def test_where_others_create_many_files_a_node_forgets_its_own_on_idle_elements() -> None:
+    last, file = LastPlaced(nodes=1, candidates=3), File(1, 1.0)
+    last.placed(1.0, file, 2)
+    last.placed(5.0, file, 0)
+    assert last.seen(8.0, file, others=0.9).astype(bool).tolist() == [True, False, True]
+    assert last.seen(7.9, file, others=1.0).astype(bool).tolist() == [True, False, True]
+    assert last.seen(8.0, file).astype(bool).tolist() == [True, False, False]
+    assert last.seen(700.0, file).astype(bool).tolist() == [True, False, True]
+
+
 def test_of_busy_elements_the_one_anybody_used_longest_ago_comes_first(world: Make) -> None:
     policy = Ours(replace(world(3), nodes=2, pace=0.1))
     files = [File(number, 1e3, f"user{number % 2}", number % 2) for number in range(6)]
@@ -255,6 +265,17 @@ def test_mergerfs_rules_look_at_space(world: Make) -> None:
     assert {POLICIES["lus"](one).choose(0.0, File(1, 1.0))} == {1}
     drawn = Counter(chosen(POLICIES["pfrd"](one), 3000))
     assert [drawn[element] / 3000 for element in range(3)] == pytest.approx([1 / 6, 1 / 2, 1 / 3], abs=0.04)
+
+
+def test_xrootd_takes_what_was_selected_least_of_the_little_loaded(world: Make) -> None:
+    policy = POLICIES["xrootd"](world(4))
+    policy.observe(5.0, sample([0.5, 0.1, 0.3, 0.0]))
+    assert Counter(chosen(policy, 4)) == {1: 2, 3: 2}, "at most a fifth more than the least"
+    drawn = POLICIES["xrootd-5.7"](world(4))
+    drawn.observe(5.0, sample([0.5, 1.0, 0.75, 0.75]))
+    counts = Counter(chosen(drawn, 3000))
+    assert counts[0] / 3000 == pytest.approx(50 / 101, abs=0.04)
+    assert counts[1] < 100
 
 
 def test_managers_that_hear_all_at_once_keep_to_their_rules(world: Make) -> None:

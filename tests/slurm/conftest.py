@@ -92,4 +92,5 @@ def directory(cluster: Cluster) -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(dir=cluster.work / "union"))
     path.chmod(0o1777)
     yield path
+    cluster.run("scancel", "--user=root")  # what a failed test has left would keep the nodes from the next
     shutil.rmtree(path)

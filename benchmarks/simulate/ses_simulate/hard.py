@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
 
+from ses_core import Kind
+
 from ses_simulate.attainment import Attained, Attainment
 from ses_simulate.cases.scenario import Scenario
 from ses_simulate.elements import RATE, devices_of, disturb
@@ -109,9 +111,12 @@ class _Stage:
         world = replace(
             plain, devices=devices, servers=self._servers, sampling=sampling, nodes=scenario.nodes,
             pace=scenario.pace, close_poll=scenario.close_poll,
+            required=() if scenario.kind is Kind.CURRENT_READ else scenario.needs,
         )  # fmt: skip
         self._policy = make(policy, world)
-        self._others = make("random", replace(world, role="others", nodes=1))
+        self._others, self._union = (
+            make(rule, replace(world, role="others", nodes=1)) for rule in ("random", "pfrd")
+        )
         Monitor(self._engine, self._servers, sampling, [self._policy.observe])
         for number in range(scenario.strangers):
             Stranger(self._engine, self._servers, scenario.stranger_stays, plain.random(f"stranger {number}"))
@@ -196,19 +201,53 @@ class _Stage:
         self._numbered += 1
         elsewhere = 0 if scenario.nodes == 1 else number - number % scenario.ranks
         writes = scenario.needs[turn % len(scenario.needs)] if scenario.needs else None
-        return File(self._numbered, size, f"user{turn}", node, rank, elsewhere, writes)
+        odd = bool(writes) and turn // len(scenario.needs) % 2 == 1
+        return File(
+            self._numbered, size, f"user{turn}", node, rank, elsewhere, writes,
+            kind=scenario.kind, hard=odd and scenario.hard, modest=odd and scenario.modest,
+        )  # fmt: skip
 
     def _begin(self, file: File, managed: bool, burst: _Burst | None, now: float) -> None:
         policy = self._policy if managed else self._others
         element = policy.choose(now, file)
+        if element < 0:
+            policy = self._union
+            element = policy.choose(now, file)
         if burst is not None:
             burst.places[element] += 1
         ended = partial(self._written, policy, file, element, now, burst)
+        if file.kind is Kind.CURRENT_READ:
+            ended = partial(self._read_back, policy, file, element, burst)
         no_room = partial(self._found_no_room, policy, file, element, burst)
         behind = self._scenario.behind * file.size
         if behind:
             ended = partial(self._write_behind, policy, file, element, behind, ended)
-        self._servers[element].write(file.size - behind, ended, no_room)
+        if file.modest:
+            self._take(file, element, file.size, now, ended, now)
+        else:
+            self._servers[element].write(file.size - behind, ended, no_room)
+
+    def _take(self, file: File, element: int, left: float, due: float, ended: Happening, _now: float) -> None:
+        """Write what a second brings at the rate that is asked for, and wait for the next second."""
+        assert file.writes
+        part = min(left, file.writes)
+
+        def written(then: float) -> None:
+            following = partial(self._take, file, element, left - part, due + 1, ended)
+            self._engine.at(max(then, due + 1), following)
+
+        self._servers[element].write(part, written if part < left else ended)
+
+    def _read_back(
+        self, policy: Policy, file: File, element: int, burst: _Burst | None, began: float
+    ) -> None:
+        policy.reading(began, file, element)
+
+        def read(now: float) -> None:
+            policy.read(now, file, element)
+            self._written(policy, file, element, began, burst, now)
+
+        self._servers[element].read(file.size, read)
 
     def _write_behind(
         self, policy: Policy, file: File, element: int, left: float, ended: Happening, now: float

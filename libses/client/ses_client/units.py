@@ -1,7 +1,4 @@
-"""Units as people write them, and which of those that are known was meant.
-
-The service has the same, for what reaches it unread (``ses_service/model/unit_spellings.py``).
-"""
+"""Units as people write them, and which of those that are known was meant."""
 
 from __future__ import annotations
 

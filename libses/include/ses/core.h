@@ -58,7 +58,7 @@ enum ses_core_state {
  * Streams are programs that move data.  `own` are those of files we placed, each
  * counted while it is open (one that its node has seen not to move does not
  * count), and after its close while a cache writes it out or its node reads it;
- * `others` are all the rest, as estimated from the last sample.
+ * `others` are all the rest, as estimated from the last sample, or seen to write since.
  */
 struct ses_core_element {
   double read_rate;     /* what it gives at best to readers; NaN: not known */
@@ -83,7 +83,9 @@ struct ses_core_element {
   float promised;      /* the largest rate of writing asked for by a stream of ours; 0: none asks */
   float promised_hard; /* the same of hard requirements */
   float promises;      /* how many streams of ours ask for a rate of writing */
-  uint32_t padding[2];
+  float kept_for;      /* the largest rate of writing that anybody requires and that an element of
+                          this storage system gives; 0: none is required */
+  uint32_t padding;
 };
 
 /* What the monitor saw of an element in one sample. */
@@ -106,7 +108,7 @@ struct ses_core_policy {
   double equal_distance;   /* distances that exceed the best by at most this are equal */
   double equal_share;      /* shares that are lower than the best by at most this part are equal */
   double equal_others;     /* numbers of streams of others that differ by at most this are equal */
-  double plenty;           /* more than this many times the required rate is no better; 0: it is */
+  double kept_share;       /* a kept element comes after others that give this part of it or more */
   double harm_weight;      /* of what streams of ours lose, against what the file lacks itself */
   double room_fraction;    /* of an element's size: less is tight where no size is known */
   double minimum_free;     /* bytes: an element with less is full */
@@ -239,7 +241,7 @@ enum ses_core_refusal {
  * Harm is what streams of ours there would lose.  With P promises, the largest of R,
  * and the file, a stream gets a; without it b = C / n, or that of the server:
  *
- *     H = harm_weight * P * (s(a) - s(b)), half of that if b < R;  s(x) = max(0, 1 - x / R)
+ *     H = harm_weight * P * (s(a) - s(b)),  s(x) = max(0, 1 - x / R)
  *
  * and 100 more where a hard promise would be broken that is kept now.  A claim is a
  * promise of what the need asks for.  H is at most 1000, and 0 where C is not known.
@@ -263,7 +265,6 @@ struct ses_core_verdict {
   uint8_t refusal; /* enum ses_core_refusal */
   uint8_t unmet;   /* of SES_CORE_REFUSED_REQUIREMENT: its place in the need */
   uint8_t tight;   /* 1: there may be too little room for a file of unknown size */
-  uint8_t plenty;  /* 1: nothing is missing, and every rate asked for is met `plenty` times */
 };
 
 /* ------------------------------------------------------------------ the choice */
@@ -306,12 +307,13 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
  *     2. distance and harm together: those within equal_distance of the best are equals, and so
  *        on downwards
  *     3. elements that are not scarce, where a rate is asked for and met
- *     4. share: those within equal_share of the best are equals, and so on downwards;
- *        those with plenty are equals of the best
- *     5. fewer streams of ours
- *     6. fewer streams of others, in steps of equal_others
- *     7. those with plenty, the lower write_rate first: those within equal_share above the lowest
- *        are equals, and so on upwards
+ *     4. elements that are not kept, where a rate is asked for and met: those are kept whose
+ *        write_rate reaches kept_for, where that is more than the need asks for, if the best of
+ *        the others that meet it gives at least kept_share of their share
+ *     5. share: those within equal_share of the best that is not kept are equals, and so on
+ *        downwards
+ *     6. fewer streams of ours
+ *     7. fewer streams of others, in steps of equal_others
  *     8. the last placement longest ago, unless the decider keeps its place, or compares
  *        only few and no stream of ours is there
  *     9. the order of the table, from row `first` on
@@ -327,10 +329,10 @@ enum ses_core_order {
   SES_CORE_ORDER_DISTANCE = 2,
   SES_CORE_ORDER_COMPARED = 3, /* it is not among the `few` that are compared */
   SES_CORE_ORDER_SCARCE = 4,
-  SES_CORE_ORDER_SHARE = 5,
-  SES_CORE_ORDER_OURS = 6,
-  SES_CORE_ORDER_OTHERS = 7,
-  SES_CORE_ORDER_PLENTY = 8, /* it writes faster, which no rate asked for needs */
+  SES_CORE_ORDER_KEPT = 5, /* it is kept for those who ask for more */
+  SES_CORE_ORDER_SHARE = 6,
+  SES_CORE_ORDER_OURS = 7,
+  SES_CORE_ORDER_OTHERS = 8,
   SES_CORE_ORDER_LAST_PLACED = 9,
   SES_CORE_ORDER_TABLE = 10,
   SES_CORE_ORDER_HARM = 11, /* streams of ours there would lose more; see DISTANCE */

@@ -123,16 +123,17 @@ struct ses_table {
 
 /* The row that RANK begins at, of COUNT rows with these NUMBERS out of TOTAL: that of the element
  * of its own in the site's order, so that the ranks of a job do not meet, on whatever node they
- * are; without a rank the first. */
+ * are; where the node has only some of the elements, a row of its own among them; without a rank
+ * the first. */
 static inline uint32_t ses_table_first(const uint32_t *numbers, uint32_t count, uint32_t total,
                                        const struct ses_rank *rank) {
   if (rank->ranks == 0 || count == 0 || total == 0)
     return 0;
-  uint32_t number = (uint32_t)(((uint64_t)rank->job + rank->rank) % total);
-  for (uint32_t row = 0; row < count; row++)
-    if (numbers[row] == number)
+  uint64_t own = (uint64_t)rank->job + rank->rank;
+  for (uint32_t row = 0; row < count && total <= count; row++)
+    if (numbers[row] == own % total)
       return row;
-  return rank->rank % count;
+  return (uint32_t)(own % count);
 }
 
 /* How many rows are compared (0: all), `few` of struct ses_core_query, where other nodes leave FEW

@@ -37,6 +37,8 @@ td:first-child,th:first-child{{text-align:left}}</style></head><body>
 <h2>By application, worst first</h2>{_rows("application", report.applications)}
 <h2>By job, worst first</h2>{_rows("job", report.jobs)}
 <h2>By element, worst first</h2>{_rows("element", report.elements)}
+<h2>By user, worst first</h2>{_rows("user", report.users)}
+<h2>By VO, worst first</h2>{_rows("VO", report.vos)}
 <h2>Likely causes</h2><ul>{causes or "<li>no file missed what was required</li>"}</ul>
 <h2>What may help</h2><ul>{advice or "<li>nothing is needed</li>"}</ul>
 <p>Met: all that was required; nearly: at least 80 % of it. Cannot say: the rate is not certain, for instance

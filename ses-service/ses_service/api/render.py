@@ -348,10 +348,11 @@ def excluded(found: Iterable[tuple[str, Exclusion]], reader: Principal) -> list[
     ]
 
 
-def placement_record(placement: Placement, backends: dict[str, str]) -> Json:
-    """Return a placement with its explanation."""
+def placement_record(placement: Placement, now: Iterable[Prediction], backends: dict[str, str]) -> Json:
+    """Return a placement with its explanation, and what it would get from ``now`` on."""
     return {
         **placement_summary(placement),
+        "predicted_now": predictions(now),
         "rank": placement.rank,
         "batch_number": placement.batch_number,
         "batch_size": placement.batch_size,

@@ -67,6 +67,8 @@ def report(one: Report, *, complete: bool) -> Json:
         "elements": _sums(one.elements),
         "applications": _sums(one.applications),
         "jobs": _sums(one.jobs),
+        "users": _sums(one.users),
+        "vos": _sums(one.vos),
         "hours": _sums(one.hours),
         "kinds": [{**_sum(kind), "name": kind.name.partition(" ")[0]} for kind in one.kinds],
         "causes": [{"cause": cause.value, "files": count} for cause, count in one.causes.items()],

@@ -11,7 +11,7 @@ from ses_core import Query, Records, Refusal
 from ses_service.decision.question import Question, View
 from ses_service.ledger.node_decisions import Offered, predictions
 from ses_service.ledger.ordered_by import Compared, in_words
-from ses_service.ledger.placement import Basis, Candidate, Reason
+from ses_service.ledger.placement import Basis, Candidate, Placement, PlacementState, Prediction, Reason
 from ses_service.ledger.placement import Refusal as RefusedElement
 from ses_service.model.columns import Codes
 from ses_service.model.entities import Element, Kind
@@ -50,6 +50,20 @@ def offers(view: View, rows: Codes) -> list[Offered]:
         return []
     found = view.rows.query.predict(rows).tolist()
     return [Offered(*[None if value != value else value for value in one]) for one in found]
+
+
+def predicted_now(view: View, placement: Placement) -> tuple[Prediction, ...]:
+    """Return what an open file would get from now on of each kind asked for, as a stream that is there."""
+    row = view.table.index.get(placement.element.id)
+    if row is None or placement.state is not PlacementState.OPEN:
+        return ()
+    others = view.rows.elements[[row]]
+    if not placement.idle:
+        for name in ("own", "server_streams"):
+            others[name] = np.maximum(0.0, others[name] - 1.0)
+    found = Query(others, ses_core.need(), view.rows.policy).predict().tolist()[0]
+    offered = Offered(*[known(value) for value in found])
+    return predictions(placement.requirements, offered, placement.element)
 
 
 def limited_by_servers(view: View, rows: Codes) -> list[tuple[Element, float]]:

@@ -7,6 +7,7 @@ import numpy as np
 from ses_service.model.columns import Codes, Floats
 
 GOLDEN_PART = 0.6180339887498949
+_ROUNDS = 4  # of the line, in which rows with fewer streams are looked for
 
 
 def start_of(number: int) -> float:
@@ -35,3 +36,24 @@ def order_of_own(capability: Floats, start: float) -> Codes:
     first = np.arange(4 * size, 5 * size)
     first[visited[::-1]] = np.arange(4 * size)[::-1]  # of several visits the last one written is the first
     return np.argsort(first)
+
+
+def first_of_own(capability: Floats, streams: Floats, start: float, most: int) -> Codes:
+    """Return so many of many rows, in a decider's own order: those with the fewest whole ``streams``.
+
+    They lie evenly apart on the line, and so do those of deciders with starts evenly apart together.  Where
+    rows have more streams than others in so many rounds of the line, each from an other place, those come
+    in.  All rows, where there are no more than are wanted.
+    """
+    size = len(capability)
+    rows = np.arange(size)
+    if size > most:
+        line = np.cumsum(capability)
+        begins = (start + np.arange(_ROUNDS) * GOLDEN_PART) % 1.0
+        visits = (begins[:, None] + np.arange(most)).ravel() / most * line[-1]
+        visited = np.minimum(size - 1, np.searchsorted(line, visits, side="right"))
+        rows = np.fromiter(dict.fromkeys(visited.tolist()), np.int64)
+        if len(rows) < most:  # a few are so wide that others are hardly visited
+            rows = np.concatenate([rows, np.setdiff1d(np.arange(size), rows)])
+        rows = rows[np.argsort(np.floor(streams[rows]), kind="stable")[:most]]
+    return rows[order_of_own(capability[rows], start)] if size else rows

@@ -18,16 +18,22 @@ import orjson
 import ses_core
 from ses_core import Query, Records, State
 
-from ses_service.decision.node_order import GOLDEN_PART, order_of_own, start_of
+from ses_service.decision.node_order import first_of_own, order_of_own, start_of
 from ses_service.decision.rows import LOADS, PROMISES, Rows
 from ses_service.ledger.arrivals import SystemArrivals
 from ses_service.model.columns import Bools, Codes, ElementTable, Floats
 
 MAX_ELEMENTS = 64
-CHOSEN_FOR = 10.0  # seconds before the elements of a node are chosen anew, where there are more
+CHOSEN_FOR = 10.0  # seconds for which it holds what elements a need accepts, where there are more
 
-_STILL_GOOD = 0.75  # of its part that a need must still accept, or elements are chosen anew
-_VISITS = 4  # for each element that is wanted; see node_order.order_of_own
+# Elements of a node are chosen anew where there are more, on Lustre as often as this (elsewhere each user has
+# a directory on each of them, which is to be made first), if a need does not accept this part of its part any
+# more, or if the node creates so many files a second and each of its elements has so many times the streams
+# of one that its needs accept.
+CHOSEN_AGAIN = 0.5  # seconds
+_STILL_GOOD = 0.75
+CREATES = 0.2
+CROWDED = 1.1
 _TABLES = 1000  # tables of nodes above which those are forgotten that nobody asked for recently
 _FORGOTTEN_AFTER = 600.0
 _WHOLE = frozenset({"free", "reserved"})  # bytes; of other numbers three places are told
@@ -157,25 +163,36 @@ class NodeTables:
     ) -> _NodeRows:
         facts = int(self._rows.revisions[code])
         own = self._of_nodes.get((node, system))
+        again = CHOSEN_AGAIN if self._is_lustre(system) else CHOSEN_FOR
         if own is None:
             rows = self._chosen(node, code, of_system, needs, now)
             own = self._of_nodes[node, system] = _NodeRows(rows, facts, 0, now, now)
-        elif len(of_system) > MAX_ELEMENTS and not 0 <= now - own.chosen_at < CHOSEN_FOR:
+        elif len(of_system) > MAX_ELEMENTS and not 0 <= now - own.chosen_at < again:
             own.chosen_at = now
-            if not all(self._still_good(own.rows, code, of_system, need, now, len(needs)) for need in needs):
+            creates = self._arrivals.of_node(system, node, now) >= CREATES
+            accepted = [self._accepted(code, of_system, need, now) for need in needs]
+            if (creates and self._are_crowded(own.rows, accepted)) or not all(
+                _still_good(own.rows, one, len(needs)) for one in accepted
+            ):
                 rows = self._chosen(node, code, of_system, needs, now)
                 if not np.array_equal(rows, own.rows):
                     own.rows, own.number = rows, own.number + 1
         own.facts, own.asked_at = facts, now
         return own
 
+    def _is_lustre(self, system: str) -> bool:
+        table = self._rows.table
+        return table is not None and table.environment.systems[system].backend == "lustre"
+
     def _chosen(self, node: str, code: int, of_system: Codes, needs: Sequence[Records], now: float) -> Codes:
         start = self._starts.setdefault(node, start_of(len(self._starts)))
         if len(of_system) <= MAX_ELEMENTS:
             return of_system[order_of_own(self._widths(of_system), start)]
         part = max(1, MAX_ELEMENTS // max(1, len(needs)))
-        wanted = [self._accepted(code, of_system, need, now) for need in needs]
-        orders = [_first_of_own(one, start, MAX_ELEMENTS) for one in wanted]
+        orders = []
+        for need in needs:
+            rows, widths = (one := self._accepted(code, of_system, need, now)).rows, one.widths
+            orders.append(rows[first_of_own(widths, self._streams(rows), start, MAX_ELEMENTS)].tolist())
         found: dict[int, None] = {}
         for most in (part, MAX_ELEMENTS):  # equal parts first, then what is left over
             for place in range(most):
@@ -184,12 +201,17 @@ class NodeTables:
                         found.setdefault(order[place])
         return np.array(list(found), dtype=np.int64)
 
-    def _still_good(
-        self, rows: Codes, code: int, of_system: Codes, need: Records, now: float, parts: int
-    ) -> bool:
-        acceptable = self._accepted(code, of_system, need, now)
-        part = min(MAX_ELEMENTS // parts, len(acceptable.rows))
-        return bool(np.count_nonzero(acceptable.among[rows]) >= _STILL_GOOD * part)
+    def _streams(self, rows: Codes) -> Floats:
+        elements = self._rows.elements
+        streams: Floats = elements["own"][rows] + elements["others"][rows]
+        return streams
+
+    def _are_crowded(self, rows: Codes, accepted: Sequence[_Acceptable]) -> bool:
+        """Whether there are more streams on these rows than on all that needs accept."""
+        all_of_them = np.concatenate([one.rows for one in accepted])
+        if not len(rows) or not len(all_of_them):
+            return False
+        return bool(self._streams(rows).mean() > CROWDED * self._streams(all_of_them).mean())
 
     def _accepted(self, code: int, of_system: Codes, need: Records, now: float) -> _Acceptable:
         key = (code, need.tobytes())
@@ -232,6 +254,7 @@ class NodeTables:
                     "number": int(self._numbers[row]),
                     "server": int(one["server"]),
                     "scarce": bool(int(one["state"]) & State.SCARCE),
+                    "kept_for": float(one["kept_for"]),
                     "read_rate": float(one["read_rate"]),
                     "write_rate": float(one["write_rate"]),
                     "size": float(one["size"]),
@@ -280,13 +303,7 @@ def _numbers(table: ElementTable | None) -> Codes:
     return numbers
 
 
-def _first_of_own(acceptable: _Acceptable, start: float, most: int) -> list[int]:
-    """Return the first rows in a node's own order; see :mod:`ses_service.decision.node_order`."""
-    rows, widths = acceptable.rows, acceptable.widths
-    if len(rows) <= most:
-        return rows[order_of_own(widths, start)].tolist() if len(rows) else []
-    line = np.cumsum(widths)
-    steps = np.arange(_VISITS * most, dtype=np.float64)
-    visits = (start + steps * steps * GOLDEN_PART) % 1.0 * line[-1]
-    visited = rows[np.minimum(len(rows) - 1, np.searchsorted(line, visits, side="right"))]
-    return list(dict.fromkeys(visited.tolist()))[:most]
+def _still_good(rows: Codes, acceptable: _Acceptable, parts: int) -> bool:
+    """Whether a need, one of so many, still accepts enough of these rows."""
+    part = min(MAX_ELEMENTS // parts, len(acceptable.rows))
+    return bool(np.count_nonzero(acceptable.among[rows]) >= _STILL_GOOD * part)

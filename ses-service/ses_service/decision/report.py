@@ -1,4 +1,4 @@
-"""How often what was required was met, by element, hour, application and job, and what may help.  Pure."""
+"""How often what was required was met, by element, hour, application, job, user and VO.  Pure."""
 
 from __future__ import annotations
 
@@ -62,13 +62,15 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Sums of all files, and by element, hour, application and job, the worst first; hours in their order."""
+    """Sums of all files and by what they have in common, the worst first, hours in their order; advice."""
 
     total: Sum
     elements: list[Sum]
     hours: list[Sum]
     applications: list[Sum]
     jobs: list[Sum]
+    users: list[Sum]
+    vos: list[Sum]
     kinds: list[Sum]
     causes: dict[Cause, int]
     advice: list[str]
@@ -91,6 +93,8 @@ def report(groups: Iterable[Group]) -> Report:
         sorted(sums[By.HOUR].values(), key=lambda one: float(one.name)),
         _worst(sums[By.APPLICATION].values()),
         _worst(sums[By.JOB].values()),
+        _worst(sums[By.USER].values()),
+        _worst(sums[By.VO].values()),
         _worst(one for one in sums[By.KIND].values() if one.name),
         dict(causes.most_common()),
         [f"{count} files: {_ADVICE[cause]}" for cause, count in causes.most_common()],

@@ -56,7 +56,7 @@ def policy_of(policies: Policies) -> Records:
     policy["equal_distance"] = policies.distance_step
     policy["equal_share"] = policies.equal_share
     policy["equal_others"] = policies.equal_others
-    policy["plenty"] = policies.plenty
+    policy["kept_share"] = policies.kept_share
     policy["harm_weight"] = policies.harm_weight
     policy["room_fraction"] = policies.room_fraction
     policy["minimum_free"] = policies.min_free_bytes
@@ -102,6 +102,7 @@ class Rows:
         self._seen_states: npt.NDArray[np.uint32] = np.zeros(0, dtype=np.uint32)
         self._of_server: dict[int, Codes] = {}  # rows of each server that has a limit
         self._own_average: Floats = np.zeros(0)
+        self._required = np.zeros(0, np.float32)  # rates of writing, the lowest first
         self._next_over = np.inf  # when the next state that the site describes ends by itself
 
     def bind(
@@ -132,6 +133,15 @@ class Rows:
         self.revisions = np.full(len(table.system_names), self.version, dtype=np.int64)
         self.of_system = [np.flatnonzero(table.system == code) for code in range(len(table.system_names))]
         self.observe(observations, counts, now)
+
+    def require(self, rates: Iterable[float]) -> None:
+        """Keep elements for the largest of the rates of writing that anybody requires, bytes per second."""
+        asked = np.fromiter(rates, np.float64)
+        rounded = asked.astype(np.float32)  # down, so that who asks for one asks for no less
+        self._required = np.unique(np.where(rounded > asked, np.nextafter(rounded, np.float32(0)), rounded))
+        if self.table is not None and (kept := self._keep(self.table)).any():
+            self._mark(kept)
+            self.revisions[np.unique(self.table.system[kept])] = self.version
 
     def observe(self, observations: ObservationTable, counts: LedgerCounts, now: float) -> None:
         """Take a sample of all elements.  ``counts`` are the ledger's, of the same samples."""
@@ -226,8 +236,20 @@ class Rows:
             if seen is not None and seen.size_bytes:
                 self.elements["size"][row] = seen.size_bytes
                 different[row] = True
+        different |= self._keep(table)
         if different.any():
             self.revisions[np.unique(table.system[different])] = self.version + 1
+
+    def _keep(self, table: ElementTable) -> Bools:
+        """Note what elements are kept for; return which rows that is another rate for."""
+        kept = np.zeros(len(table), dtype=np.float32)
+        for rows in self.of_system:
+            rates = self.elements["write_rate"][rows]
+            given = self._required[self._required <= rates.max(where=~np.isnan(rates), initial=0.0)]
+            kept[rows] = given.max(initial=0.0)
+        changed: Bools = kept != self.elements["kept_for"]
+        self.elements["kept_for"] = kept
+        return changed
 
     def _states(self, table: ElementTable, now: float) -> npt.NDArray[np.uint32]:
         """Return the states the site describes, but those that are over, with what is seen."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ses_service.decision.load_history import ElementLoad
 from ses_service.ledger.achieved import Achieved, Cause, Doubt, JudgedKind, Judgement, Verdict
 from ses_service.ledger.placement import Placement, Prediction
-from ses_service.model.kinds import CURRENT_RATES, RATES, Kind
+from ses_service.model.kinds import CURRENT_RATES, RATES, WRITE_RATES, Kind
 
 NEARLY = 0.8
 MOVING = 0.9  # of the time: the program did not wait elsewhere
@@ -20,7 +20,6 @@ _SLOW = 0.9  # of the described speed
 _BUSY, _TIME_LEFT = 0.9, 0.7
 _ITSELF, _MORE_STREAMS = 1.0, 0.5  # the first sample is from before the file was created
 
-_WRITTEN = (Kind.CURRENT_WRITE_RATE, Kind.AVERAGE_WRITE_RATE)
 
 _SENTENCES = {
     Doubt.TOO_SMALL: "Too few bytes moved to measure a rate.",
@@ -103,7 +102,7 @@ def _rate(kind: Kind, achieved: Achieved) -> _Rate:
     for doubt in (Doubt.TOO_SMALL, Doubt.TOO_SHORT, Doubt.SHARED, Doubt.GAPS, Doubt.MAPPED):
         if doubt in achieved.doubts and _unsays(doubt, kind):
             return _Rate(None, None, _SENTENCES[doubt])
-    written = kind in _WRITTEN
+    written = kind in WRITE_RATES
     amount = achieved.bytes_written if written else achieved.bytes_read
     if amount <= 0:
         return _Rate(None, None, "Nothing was written." if written else "Nothing was read.")
@@ -141,14 +140,14 @@ def _verdict(bound: float, rate: _Rate) -> Verdict:
 
 def _moving(kind: Kind, achieved: Achieved) -> float:
     """Return in which part of the time its data moved."""
-    seconds = achieved.writing_seconds if kind in _WRITTEN else achieved.reading_seconds
+    seconds = achieved.writing_seconds if kind in WRITE_RATES else achieved.reading_seconds
     return min(1.0, seconds / achieved.open_seconds) if achieved.open_seconds > 0 else 0.0
 
 
 def _cause(one: JudgedKind, achieved: Achieved, load: ElementLoad | None) -> tuple[Cause | None, str]:
     moving = _moving(one.kind, achieved)
-    amount = achieved.bytes_written if one.kind in _WRITTEN else achieved.bytes_read
-    seconds = achieved.writing_seconds if one.kind in _WRITTEN else achieved.reading_seconds
+    amount = achieved.bytes_written if one.kind in WRITE_RATES else achieved.bytes_read
+    seconds = achieved.writing_seconds if one.kind in WRITE_RATES else achieved.reading_seconds
     if one.kind not in CURRENT_RATES and seconds > 0 and amount / seconds >= NEARLY * one.bound:
         return Cause.PROGRAM, (
             f"The program itself waited elsewhere: data moved in {moving:.0%} of the time, "

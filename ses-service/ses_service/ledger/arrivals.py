@@ -62,12 +62,17 @@ class SystemArrivals:
         if node is not None:
             self._of_node.setdefault((system, node), Recent()).add(weight, at)
 
+    def of_node(self, system: str, node: str, now: float) -> float:
+        """Return how many are made a second on a system by one node."""
+        own = self._of_node.get((system, node))
+        return 0.0 if own is None else own.rate(now)
+
     def of_other_nodes(self, system: str, node: str, now: float) -> float:
         """Return how many are made a second on a system, but by one node."""
-        all_of_it, own = self._of_system.get(system), self._of_node.get((system, node))
+        all_of_it = self._of_system.get(system)
         if all_of_it is None:
             return 0.0
-        return max(0.0, all_of_it.rate(now) - (0.0 if own is None else own.rate(now)))
+        return max(0.0, all_of_it.rate(now) - self.of_node(system, node, now))
 
     def forget(self, now: float) -> None:
         """Forget the nodes that placed nothing for long."""

@@ -17,13 +17,13 @@ import numpy as np
 from ses_service.ledger.placement import Claim, Placement
 from ses_service.ledger.recent_streams import RecentStreams
 from ses_service.model.columns import ElementTable, Floats
-from ses_service.model.entities import Kind, Strictness
+from ses_service.model.entities import Strictness
+from ses_service.model.kinds import WRITE_RATES
 from ses_service.model.policies import Policies
 
 Stream: TypeAlias = Placement | Claim
 _Rates: TypeAlias = tuple[float, float]  # of writing, and the largest that is hard
 
-_WRITING = frozenset({Kind.CURRENT_WRITE_RATE, Kind.AVERAGE_WRITE_RATE})
 _WINDOWS = 5  # what ended so many windows before a sample is less than a hundredth of a stream in it
 
 
@@ -238,7 +238,7 @@ def _writing_asked(placement: Placement) -> _Rates:
     asked = [
         (one.requirement.bound, one.requirement.strictness is Strictness.HARD)
         for one in placement.requirements
-        if one.requirement.kind in _WRITING
+        if one.requirement.kind in WRITE_RATES
     ]
     stripes = len(placement.elements)
     most = max((bound for bound, _ in asked), default=0.0)

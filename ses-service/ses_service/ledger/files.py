@@ -142,6 +142,8 @@ class By(StrEnum):
     HOUR = "hour"
     APPLICATION = "application"
     JOB = "job"
+    USER = "user"
+    VO = "vo"
     KIND = "kind"
 
 

@@ -65,16 +65,16 @@ class Ledger:
 
     Of these, more are kept while a follower has not taken them, up to ``MAX_UNTAKEN``.  ``ended_total``
     counts the ends by reason, ``silenced_total`` the nodes that fell silent; ``recent`` says what is placed
-    of late, ``readers`` what is read.  ``on_size`` takes a placement and its size when that is known, and
-    while it grows, ``on_end`` one that ended, or when what it achieved is known.  ``inherited``, if set,
-    collects ids of files open already when their nodes first tell of them, ``arrived`` nodes heard for the
-    first time, and ``left`` ids of files that we do not know and another service has open, though their node
-    spoke with us last; the reader empties them.
+    of late, ``readers`` what is read.  ``on_size`` takes a placement, its size while it grows and when that
+    is known, and whether it is; ``on_end`` one that ended, or when what it achieved is known.  ``inherited``
+    collects, if set, ids of files open already when their nodes first tell of them, ``arrived`` nodes heard
+    for the first time, and ``left`` ids of files that we do not know and another service has open, though
+    their node spoke with us last; the reader empties them.
     """
 
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
-        self.on_size: Callable[[Placement, float], object] = lambda _placement, _size: None
+        self.on_size: Callable[[Placement, float, bool], object] = lambda _placement, _size, _known: None
         self.on_end: Callable[[Placement], object] = lambda _placement: None
         self._active: dict[str, Placement] = {}
         self._ended: OrderedDict[str, Placement] = OrderedDict()
@@ -191,7 +191,7 @@ class Ledger:
             elif before.idle and not opened.idle:
                 self._counter.begin(opened)
         if opening.bytes is not None:
-            self.on_size(opened, opening.bytes)
+            self.on_size(opened, opening.bytes, opening.closed)
         self._note(opened.placement_id)
         return opened
 
@@ -225,7 +225,7 @@ class Ledger:
         self._note(placement_id)
         self.of_peers.settle(placement_id, now)
         if bytes_written is not None:
-            self.on_size(ended, bytes_written)
+            self.on_size(ended, bytes_written, True)
         self.on_end(ended)
         return ended
 
@@ -474,7 +474,7 @@ class Ledger:
             self._ended[before.placement_id] = completed
             self._note(before.placement_id)
             if completed.bytes_written is not None and before.bytes_written is None:
-                self.on_size(completed, completed.bytes_written)
+                self.on_size(completed, completed.bytes_written, True)
             if completed.achieved is not before.achieved:
                 self.on_end(completed)
         return completed

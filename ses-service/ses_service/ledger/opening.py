@@ -74,6 +74,7 @@ class Opening:
     job: str | None = None
     idle: bool | None = None
     bytes: float | None = None
+    closed: bool = False
 
 
 def refuse_strangers(placement: Placement, user: str | None, node: str | None) -> None:

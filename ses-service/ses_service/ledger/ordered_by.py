@@ -11,10 +11,10 @@ OrderName = Literal[
     "distance",
     "compared",
     "scarce",
+    "kept",
     "share",
     "ours",
     "others",
-    "plenty",
     "last-placed",
     "table",
     "harm",
@@ -61,6 +61,9 @@ def after(by: str, one: Compared, before: Compared) -> str:
             return "was not compared: other nodes may have placed files of which the node had not heard"
         case "scarce":
             return "its tier is scarce, and that before it meets the rates as well"
+        case "kept":
+            rates = f"writes {_mb(one.write)}, that before it {_mb(before.write)}"
+            return f"is kept for files that ask for more: {rates}"
         case "share":
             if one.share is not None:
                 return f"a stream would get less: {_mb(one.share)}, before it {_mb(before.share)}"
@@ -71,8 +74,6 @@ def after(by: str, one: Compared, before: Compared) -> str:
             return f"more streams of ours: {_count(one.ours)}, before it {_count(before.ours)}"
         case "others":
             return f"more streams of others: {_count(one.others)}, before it {_count(before.others)}"
-        case "plenty":
-            return f"is faster than needed: writes {_mb(one.write)}, that before it {_mb(before.write)}"
         case "last-placed":
             return "was used later than that before it"
         case "table":

@@ -168,12 +168,15 @@ class SizeHistory:
             if self.learned is not None:
                 self.learned.setdefault(key, deque(maxlen=KEPT)).append(size)
 
-    def grows(self, keys: Iterable[SizeKey], size: float, now: float) -> None:
-        """Note that a file with these keys has a size, and still grows."""
+    def grows(self, keys: Iterable[SizeKey], size: float, now: float, *, closed: bool = False) -> None:
+        """Note that an open file with these keys has a size, and still grows unless it is ``closed``."""
         for key in keys:
             known = self.get(key)
             if known is None:
                 self.learn((key,), size, now)
+            elif closed:
+                known.peak = max(known.peak, size)
+                known.growing = 0.0 if known.growing <= size else known.growing
             else:
                 known.growing = max(known.growing, size)
 

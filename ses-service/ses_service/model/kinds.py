@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ses_service.model.unit_spellings import counts_bits, meant
+from ses_client.units import counts_bits, meant
 
 
 class Kind(str):
@@ -92,6 +92,7 @@ PREDICTED = (
 )
 """The kinds of the QStorMan paper (section 4.1), in its order: the load model predicts them."""
 
+WRITE_RATES = (Kind.CURRENT_WRITE_RATE, Kind.AVERAGE_WRITE_RATE)
 CURRENT_RATES = (Kind.CURRENT_WRITE_RATE, Kind.CURRENT_READ_RATE)
 RATES = (
     Kind.CURRENT_WRITE_RATE,

@@ -90,16 +90,16 @@ class Policies:
         0.4, "Predicted rates that are lower than the best by at most this part count as equal.", most=1
     )
     equal_others: float = _setting(
-        0.1, "Numbers of streams of others that differ by at most this count as equal.", most=1000
+        0.25, "Numbers of streams of others that differ by at most this count as equal.", most=1000
     )
-    plenty: float = _setting(
-        2.0,
-        "This many times the required rates is as good as more: of equally used elements the slower come "
-        "first. 0: more is always better.",
+    kept_share: float = _setting(
+        0.4,
+        "Elements that give the largest rate of writing anybody requires are kept for it: a file that asks "
+        "for less goes to others that meet it and give at least this part of the rate. More than 1: never.",
         most=1000,
     )
     harm_weight: float = _setting(
-        0.0,
+        0.5,
         "How much it counts that files already there lose the rate they asked for, against what the new file "
         "lacks itself. 0: it does not, unless the rate is a hard requirement.",
         most=1000,

@@ -139,6 +139,8 @@ def _groups(one: File) -> list[Group]:
         By.HOUR: f"{(one.ended_at or 0.0) // _HOUR * _HOUR:.0f}",
         By.APPLICATION: one.application or "",
         By.JOB: one.job or "",
+        By.USER: one.user,
+        By.VO: one.vo or "",
         By.KIND: one.kind or "",
     }
     ratio = of_forecast(one)

@@ -60,7 +60,7 @@ class LedgerAccess:
         self._clock = clock
         self._sizes = SizeHistory()
         self._sizes_lock = threading.Lock()
-        self._to_learn: deque[tuple[Placement, float]] = deque(maxlen=_MAX_TO_LEARN)
+        self._to_learn: deque[tuple[Placement, float, bool]] = deque(maxlen=_MAX_TO_LEARN)
         self._learning = threading.Lock()
         ledger.on_size = self._to_be_learned
 
@@ -72,19 +72,19 @@ class LedgerAccess:
         self._judgements.run()
         with self._learning:
             while True:
-                found: list[tuple[tuple[SizeKey, ...], float, float | None]] = []
+                found: list[tuple[tuple[SizeKey, ...], float, bool, float | None]] = []
                 while self._to_learn and len(found) < _LEARNED_AT_ONCE:
-                    one, size = self._to_learn.popleft()
+                    one, size, is_known = self._to_learn.popleft()
                     keys = keys_of(one.subject.user, one.subject.application, one.path)
-                    found.append((keys, size, one.ended_at))
+                    found.append((keys, size, is_known, one.ended_at))
                 if not found:
                     return
                 with self._sizes_lock:
-                    for keys, size, at in found:
-                        if at is None:
-                            self._sizes.grows(keys, size, self._clock())
-                        else:
+                    for keys, size, is_known, at in found:
+                        if at is not None:
                             self._sizes.learn(keys, size, at)
+                        else:
+                            self._sizes.grows(keys, size, self._clock(), closed=is_known)
 
     def room(self, user: str, application: str | None, path: str | None) -> float | None:
         """Return a size in bytes that few files like this one exceed, ``None`` when nothing is known."""
@@ -260,9 +260,9 @@ class LedgerAccess:
             return placement
         return replace(placement, lease_until=now + RESTORED_LEASE)
 
-    def _to_be_learned(self, placement: Placement, size: float) -> None:
+    def _to_be_learned(self, placement: Placement, size: float, is_known: bool) -> None:
         if placement.end_reason is None or placement.end_reason in _WRITTEN:
-            self._to_learn.append((placement, size))
+            self._to_learn.append((placement, size, is_known))
 
 
 def _copied(sizes: Sizes | None) -> Sizes | None:

@@ -7,13 +7,13 @@ call: the keeper of the environment and the observer of the monitor hand in what
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ses_service.decision.element_groups import Moment
-from ses_service.decision.explain import offers
+from ses_service.decision.explain import offers, predicted_now
 from ses_service.decision.health import learned
 from ses_service.decision.load_history import LoadHistory
 from ses_service.decision.needs import Needs
@@ -29,7 +29,7 @@ from ses_service.decision.without_element import Without, without
 from ses_service.ledger.announcement import Announcement, Taken, end_others, take
 from ses_service.ledger.exclusions import Exclusion
 from ses_service.ledger.ledger import Ledger, Node
-from ses_service.ledger.placement import EndReason, Placement
+from ses_service.ledger.placement import EndReason, Placement, Prediction
 from ses_service.model.columns import (
     Bools,
     Codes,
@@ -48,6 +48,7 @@ from ses_service.model.entities import (
     Subject,
     with_home_vo,
 )
+from ses_service.model.kinds import WRITE_RATES
 from ses_service.model.policies import Policies
 from ses_service.state.judgements import Judgements
 from ses_service.state.ledger_access import LedgerAccess
@@ -174,6 +175,7 @@ class ServiceState:
             self._ledger.bind(table, observations.sampled_at, now)
             self._load_history.bind(table.index)
             self._rows.bind(table, self._required_kinds(), observations, self._ledger.counts, now)
+            self._keep()
 
     def take_sets(self, sets: Iterable[RequirementSet]) -> None:
         """Replace all requirement sets; the site stays, with the tables made of it."""
@@ -330,6 +332,12 @@ class ServiceState:
             self._now()
             return self._ledger.get(placement_id)
 
+    def predicted_now(self, placement: Placement) -> tuple[Prediction, ...]:
+        """Return what an open file would get from now on, by kind.  Raises NoEnvironmentError."""
+        with self._lock:
+            self._now()
+            return predicted_now(self._view(), placement)
+
     def placements(
         self, accept: Callable[[Placement], bool], limit: int, user: str | None = None
     ) -> list[Placement]:
@@ -439,14 +447,23 @@ class ServiceState:
     def _follow(self) -> None:
         self._rows.follow(self._ledger.counts, self._ledger.changed)
 
+    def _required(self) -> Iterator[Requirement]:
+        """Give what anybody requires; a profile counts for those that have it."""
+        for (level, _), one in self._sets.items():
+            if level is not Level.PROFILE:
+                yield from (*one.requirements, *(one.profile.requirements if one.profile else ()))
+
     def _required_kinds(self) -> set[str]:
-        """Return the kinds that anybody requires."""
-        stated = (
-            requirement
-            for one in self._sets.values()
-            for requirement in (*one.requirements, *(one.profile.requirements if one.profile else ()))
+        return {one.kind.value for one in self._required()}
+
+    def _keep(self) -> None:
+        """Keep elements for the rates of writing that are required now or later."""
+        now = self._clock()
+        self._rows.require(
+            one.bound
+            for one in self._required()
+            if one.kind in WRITE_RATES and (one.valid_until is None or now < one.valid_until)
         )
-        return {one.kind.value for one in stated}
 
     def _bind_needs(self) -> None:
         """Note that requirements changed; rows have room for the kinds that are required only."""
@@ -456,6 +473,7 @@ class ServiceState:
         wanted = self._required_kinds()
         if self._rows.stated != stated_kinds(self._table, wanted):
             self._rows.bind(self._table, wanted, self._observations, self._ledger.counts, self._clock())
+        self._keep()
 
     def _needs_now(self) -> Needs:
         if self._needs is None:

@@ -145,6 +145,8 @@ def _summed(
         By.HOUR: sa.cast(sa.cast(hours, sa.BigInteger) * _HOUR, sa.Text),
         By.APPLICATION: looked.application,
         By.JOB: looked.job,
+        By.USER: looked.user,
+        By.VO: looked.vo,
         By.KIND: looked.kind,
     }
     short = sa.case((sa.and_(looked.bound > 0, part < 1), 1 - part), else_=0.0)

@@ -9,8 +9,8 @@ from ses_simulate.scenarios import SCENARIOS
 
 _USUAL = 800  # files
 _FILES = {
-    "bursts-500": 1500, "elements-1000": 2000, "elements-250": 1000, "nodes-1000": 1000,
-    "file-per-process": 8192,
+    "bursts-500": 1500, "nodes-1000": 1000, "file-per-process": 8192,
+    "elements-250": 1000, "elements-1000": 6000, "zipf-1000-elements": 6000,
     "checkpoint-1-node": 640, "checkpoint-8-nodes": 640, "checkpoint-64-nodes": 640, "checkpoint-busy": 640,
     "room": 1000, "room-pareto": 1000, "room-changed": 1000, "room-two-kinds": 1000,
 }  # fmt: skip
@@ -54,6 +54,7 @@ HALVES: Mapping[str, Family] = {
 
 TERMS: Mapping[str, tuple[str, ...]] = {
     "no-others": ("strangers", "t1-skewed-8", "unassisted-t5", "checkpoint-busy"),
+    "no-seen-writes": ("monitor-late", "monitor-away", "unassisted-t30", "unassisted-t5", "strangers"),
     "no-averaged-own": ("nodes-64", "rows-of-files", "elements-250"),
     "no-health": ("secretly-slow", "slow-after-seen", "wrong-rates-seen", "strangers-seen"),
     "no-idle": ("open-idle",),
@@ -70,5 +71,8 @@ TERMS: Mapping[str, tuple[str, ...]] = {
     "with-recency-of-all": ("wrong-rates", "strangers", "workflows"),
     "with-narrow-shares": ("wrong-rates",),
     "with-whole-others": ("unassisted-t5", "nodes-1000"),
-    "no-plenty": ("small-needs",),
+    "no-kept": ("small-needs", "needs-0.7", "needs-two"),
+    "no-harm": ("needs-0.85", "needs-two", "needs-overload", "t1-uniform-8", "t1-skewed-8"),
+    "with-two-drawn": ("zipf-64", "one-50", "zipf-1000", "nodes-64-told-5s", "bursts-500"),
+    "with-share-drawn": ("zipf-64", "one-50", "zipf-1000", "nodes-64-told-5s", "bursts-500"),
 }

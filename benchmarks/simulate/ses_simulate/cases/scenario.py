@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ses_core import Kind
+
 MB, GB = 1e6, 1e9
 
 
@@ -18,8 +20,10 @@ class Scenario:
         ``large`` times as large.  They come ``burst`` at a time, at random or at ``regular`` moments,
         ``files`` in all.  ``managed`` of the arrivals are placed by the rule, the others at random.  A part
         ``idle`` of the files stay open for ``idle_seconds`` after the last byte.  A part ``behind`` of each
-        file is written after its close, out of the cache of its node.  Each asks for the rate of writing in
-        ``needs`` that is its user's turn: of ``users`` drawn at random where files come singly.
+        file is written after its close, out of the cache of its node.  Each asks for the rate (``kind``) in
+        ``needs`` that is its user's turn: of ``users`` drawn at random where files come singly.  Users of
+        every second round of ``needs`` take no more than that (``modest``), or their needs are ``hard``.
+        Where a rate of reading is asked for, files are read back, and that is measured.
     Nodes
         Files are created on ``nodes``, ``ranks`` of a burst on each; agents speak with the service every
         ``pace`` (0: as the service sets it) and see a close up to ``close_poll`` late.  Node ``k`` creates
@@ -86,6 +90,9 @@ class Scenario:
     full: float = 0.0
     behind: float = 0.0
     needs: tuple[float, ...] = ()
+    modest: bool = False
+    hard: bool = False
+    kind: Kind = Kind.CURRENT_WRITE
     idle: float = 0.0
     idle_seconds: float = 60.0
     nodes: int = 1

@@ -15,7 +15,13 @@ from ses_simulate.policies.lustre import FreeSpace, NodesTurns, RoundRobin
 from ses_simulate.policies.managers import Hdfs, JoinIdle, MythTv, TwoTrue, Wass
 from ses_simulate.policies.ours import LeastOpen, Ours, Tickets
 from ses_simulate.policies.space import DrawnByFree, LeastUsed, MostFree
-from ses_simulate.policies.stale import LoadInterpretation, ObservedThroughput, StaleArgmin, TwoChoices
+from ses_simulate.policies.stale import (
+    LoadInterpretation,
+    ObservedThroughput,
+    StaleArgmin,
+    TwoChoices,
+    Xrootd,
+)
 from ses_simulate.policies.variants import VARIANTS
 
 Maker: TypeAlias = Callable[[World], Policy]
@@ -37,6 +43,8 @@ POLICIES: Mapping[str, Maker] = {
     "mfs": MostFree,
     "lus": LeastUsed,
     "wass": Wass,
+    "xrootd": Xrootd,
+    "xrootd-5.7": partial(Xrootd, drawn=True),
     "hdfs": Hdfs,
     "mythtv": MythTv,
     "jiq": JoinIdle,
@@ -65,6 +73,8 @@ SAYS: Mapping[str, str] = {
     "mfs": "mergerfs's most free space",
     "lus": "mergerfs's least used space",
     "wass": "dCache's draw by free space and its writers",
+    "xrootd": "XRootD's least loaded server of the last report",
+    "xrootd-5.7": "XRootD's draw by the load of the last report",
     "hdfs": "any but those with twice the mean of files",
     "mythtv": "fewest own files, then most free space",
     "jiq": "any element without a file, else any",

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from ses_core import Kind
+
 from ses_simulate.engine import Engine
 from ses_simulate.monitor import Sample, Sampling
 from ses_simulate.servers import Device, Server
@@ -24,12 +26,12 @@ class World:
     """What a rule may know of a run.
 
     ``devices`` are what the description of the site says of each element (never its health);
-    ``servers`` are the elements as they are, which only clairvoyant rules and the free space of
-    Lustre's own allocators and mergerfs may look at.  Files are created on ``nodes``, whose agents speak
-    with the service every ``pace`` seconds (0: as the service sets it) and see a close up to
-    ``close_poll`` seconds late.  ``reads`` and ``writes`` are the minimum rates asked for, bytes per
-    second.  Rules of another ``role`` draw other random numbers; a ``mirrored`` world draws those of its seed
-    turned round.
+    ``servers`` are the elements as they are, which only clairvoyant rules, and who looks at free space
+    (Lustre's own allocators, mergerfs, agents), may look at.  Files are created on ``nodes``, whose agents
+    speak with the service every ``pace`` seconds (0: as the service sets it) and see a close up to
+    ``close_poll`` seconds late.  ``reads`` and ``writes`` are the minimum rates asked for, and ``required``
+    those of writing that anybody requires, bytes per second.  Rules of another ``role`` draw other random
+    numbers; a ``mirrored`` world draws those of its seed turned round.
     """
 
     engine: Engine
@@ -44,6 +46,7 @@ class World:
     close_poll: float = 0.0
     reads: float | None = None
     writes: float | None = None
+    required: tuple[float, ...] = ()
 
     def random(self, purpose: str) -> Random:
         """Return a source of chance of its own for a purpose."""
@@ -55,7 +58,8 @@ class File:
     """A file about to be created: a number no other file has, its bytes, its user and node.
 
     ``rank`` is that of its process in its job, where it has one; so many of those before it are
-    ``elsewhere``, on other nodes.  ``writes`` is the minimum rate asked for it, where it is not the world's.
+    ``elsewhere``, on other nodes.  ``writes`` is the minimum rate asked for it, where it is not the world's:
+    of that ``kind``, ``hard`` or not; its program takes no more where it is ``modest``.
     """
 
     number: int
@@ -65,13 +69,16 @@ class File:
     rank: int | None = None
     elsewhere: int = 0
     writes: float | None = None
+    kind: Kind = Kind.CURRENT_WRITE
+    hard: bool = False
+    modest: bool = False
 
 
 class Policy:
     """A placement rule.  Elements are numbers from 0; times are seconds since the start."""
 
     def choose(self, now: float, file: File) -> int:
-        """Return the element for one file."""
+        """Return the element for one file; negative: it is left to the file system."""
         raise NotImplementedError
 
     def observe(self, now: float, sample: Sample) -> None:

@@ -105,7 +105,9 @@ class Ours(_Followed):
     def choose(self, now: float, file: File) -> int:
         """Choose from the node's table, and claim."""
         room = self._room(now) if self._terms.room else None
-        element = max(0, self._tables.choose(now, file, -1.0 if room is None else room))
+        element = self._tables.choose(now, file, -1.0 if room is None else room)
+        if element < 0:
+            return element
         self._placed(now, file, element)
         self._growing[file.number] = file, element, self._servers[element].done
         return element

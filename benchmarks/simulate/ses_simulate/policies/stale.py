@@ -65,6 +65,36 @@ class TwoChoices(_Stale):
         return one if self._load[one] <= self._load[other] else other
 
 
+class Xrootd(_Stale):
+    """XRootD's choice among servers by the load that they reported last, in percent.
+
+    Of those with at most ``_FUZZ`` more than the least loaded the one that was selected least often; since
+    release 5.7 it can be set to draw (``drawn``) by how much of each is not in use.
+    """
+
+    _FUZZ = 20.0  # percent, as XRootD is set at first
+
+    def __init__(self, world: World, drawn: bool = False) -> None:
+        super().__init__(world)
+        self._random = world.random("xrootd") if drawn else None
+        self._percent = [0.0] * len(world.devices)
+        self._selected = [0] * len(world.devices)
+
+    def observe(self, now: float, sample: Sample) -> None:
+        """Take what servers report."""
+        self._percent = [100.0 * busy for busy in sample.busy]
+
+    def choose(self, now: float, file: File) -> int:
+        """Return the server, which counts as selected."""
+        if self._random is not None:
+            return self._random.choices(self._everywhere, [max(1.0, 100.0 - one) for one in self._percent])[0]
+        most = min(self._percent) + self._FUZZ
+        alike = [element for element in self._everywhere if self._percent[element] <= most]
+        element = min(alike, key=self._selected.__getitem__)
+        self._selected[element] += 1
+        return element
+
+
 class LoadInterpretation(_Stale):
     """Draws so that all are equally full when the sample has grown old (Dahlin, IEEE TPDS 2000).
 

@@ -10,11 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from ses_core import SAMPLE, Kind, Query, Records, defaults, need, observe, table, top_speed
-from ses_service.decision.node_order import order_of_own
+from ses_service.decision.node_order import first_of_own, order_of_own
+from ses_service.decision.node_tables import CHOSEN_AGAIN, CREATES, CROWDED
 
 from ses_simulate.monitor import Sample
 from ses_simulate.policies.interface import File, World
 from ses_simulate.policies.last_placed import SECOND, LastPlaced, stamp
+from ses_simulate.policies.seen_writes import SeenWrites
 from ses_simulate.policies.told import Told
 
 Moments: TypeAlias = npt.NDArray[np.uint64]
@@ -33,6 +35,7 @@ class Terms:
 
     monitor: bool = True  # samples count
     others: bool = True  # estimated streams of others
+    seen_writes: bool = True  # those that agents see write, by free space
     own_averaged: bool = True  # our streams as the monitor averages, not those of the window's middle
     idle_seconds: float = 3.0  # without growth, after which an open file is no stream; inf: never
     health: bool = True  # elements that deliver less than described are learned from queues
@@ -40,6 +43,8 @@ class Terms:
     writing_out: bool = True  # a file that was closed before its bytes can have been written counts on
     spread: bool = True  # fewer candidates are compared the more is unheard
     own_streams: bool = True  # as many more as the node has streams of its own
+    two_drawn: bool = False  # two drawn at random instead, wherever not all are compared
+    share_drawn: bool = False  # there the choice is drawn in proportion to what is predicted
     orders: bool = True  # candidates lie in an order of the node's own
     ranks: bool = (
         True  # processes of a job that know their rank begin at rows of their own, and mind the rest
@@ -52,7 +57,7 @@ class Terms:
     ended: float | None = None  # part of a stream that counts on after its end, until a sample tells
     equal_share: float | None = None
     equal_others: float | None = None
-    plenty: float | None = None
+    kept_share: float | None = None
     harm: float | None = None
 
 
@@ -66,7 +71,7 @@ def policy_of(terms: Terms) -> Records:
         ("ended_weight", terms.ended),
         ("equal_share", terms.equal_share),
         ("equal_others", terms.equal_others),
-        ("plenty", terms.plenty),
+        ("kept_share", terms.kept_share),
         ("harm_weight", terms.harm),
         ("room_fraction", None if terms.room else 0.0),
     )
@@ -89,17 +94,22 @@ class Tables:
         self._count = min(size, MAX_CANDIDATES)
         self._node = table(self._count)
         self._orders = self._orders_of(world.nodes)
-        self._places = [{int(row): place for place, row in enumerate(order)} for order in self._orders]
+        self._places = [_places_in(order) for order in self._orders]
+        self._chosen_at = [0.0] * world.nodes
         asked = ((Kind.CURRENT_READ, world.reads), (Kind.CURRENT_WRITE, world.writes))
         self._asked = {kind: bound for kind, bound in asked if bound is not None}
-        self._needs: dict[float | None, Records] = {}
-        self._query = Query(self._node, self._need(None), self.policy)
+        self._needs: dict[tuple[float | None, Kind, bool], Records] = {}
+        self._query = Query(self._node, self._need(File(0, 0.0)), self.policy)
         self._samples = np.zeros(size, SAMPLE)
+        self._monitored, self._seen = np.zeros(size), np.zeros(size)
         self._own_average, self._averaged_at = np.zeros(size), -math.inf
         self._top = np.ones(size)
+        self._random = world.random("drawn")
         self._last_placed = LastPlaced(world.nodes, self._count)
         self._describe()
         told.changed = self._mirror
+        if terms.others and terms.seen_writes:
+            SeenWrites(world, told, self._saw)
 
     def choose(self, now: float, file: File, room: float = -1.0) -> int:
         """Return the element that a program chooses on its node; -1: none.
@@ -108,10 +118,12 @@ class Tables:
         """
         told, records, node = self._told, self._node, file.node
         told.advance(now)
+        if self._count < len(self._site) and now - self._chosen_at[node] >= CHOSEN_AGAIN:
+            self._choose_candidates(now, node)
         np.take(self._site, self._orders[node], out=records)
         places, ledger = self._places[node], told.ledger
-        own, ended, last, promised, promises = (
-            records[name] for name in ("own", "ended", "last_placed", "promised", "promises")
+        own, ended, last, promised, hard, promises = (
+            records[name] for name in ("own", "ended", "last_placed", "promised", "promised_hard", "promises")
         )
         for change, sign in told.heard_differently(node, file.user, now):
             place = places.get(change.row)
@@ -120,9 +132,10 @@ class Tables:
             own[place] += sign * change.streams
             promises[place] += sign * change.streams * bool(change.promised)
             if sign < 0:
-                promised[place] = change.promised_before
+                promised[place], hard[place] = change.promised_before
             elif change.streams > 0:
                 promised[place] = max(promised[place], change.promised)
+                hard[place] = max(hard[place], change.promised * change.hard)
             if change.streams < 0:
                 if sign > 0:
                     ended[place] += change.began <= ledger.reference
@@ -136,21 +149,49 @@ class Tables:
         query.few = self._few(file, now)
         query.first = self._first(file)
         query.keeps_place = self._terms.ranks and file.rank is not None
-        needed = self._need(file.writes)
+        needed = self._need(file)
         needed["room"] = room
         query.ask(needed)
-        place = query.choose()
+        if query.few and (self._terms.two_drawn or self._terms.share_drawn):
+            place = self._drawn(query)
+        else:
+            place = query.choose()
         if place < 0:
             return -1
         self._last_placed.placed(now, file, place)
         return int(self._orders[node][place])
 
-    def _need(self, writes: float | None) -> Records:
-        """Return what a file needs that asks for that rate of writing; ``None``: what all do."""
-        if writes not in self._needs:
-            asked = self._asked | ({} if writes is None else {Kind.CURRENT_WRITE: writes})
-            self._needs[writes] = need(*((kind, False, False, bound, 1.0) for kind, bound in asked.items()))
-        return self._needs[writes]
+    def _choose_candidates(self, now: float, node: int) -> None:
+        """Give a node that creates files less used candidates than its own, as the service does."""
+        self._chosen_at[node] = now
+        streams = self._site["own"] + self._site["others"]
+        crowded = streams[self._orders[node]].mean() > CROWDED * streams.mean()
+        if crowded and self._terms.orders and self._told.rate_of(node, now) >= CREATES:
+            rates = self._site["write_rate"]
+            self._orders[node] = first_of_own(rates, streams, _lot(node), self._count)
+            self._places[node] = _places_in(self._orders[node])
+            self._last_placed.forget(node)
+
+    def _drawn(self, query: Query) -> int:
+        """Return a place by chance among those that are as near as the best: tried, and not the product's."""
+        query.few = 0
+        if not query.judge():
+            return -1
+        missed = query.verdicts["distance"] + query.verdicts["harm"]
+        best = missed[query.rank(1)].sum()
+        near = [row for row in query.rank() if missed[row] <= best + self.policy["equal_distance"][0]]
+        if self._terms.share_drawn:
+            return int(self._random.choices(near, query.verdicts["share"][near].tolist())[0])
+        two = set(self._random.sample(near, min(2, len(near))))
+        return int(next(row for row in near if row in two))
+
+    def _need(self, file: File) -> Records:
+        """Return what a file needs: what all do, and the rate of writing that it asks for."""
+        key = file.writes, file.kind, file.hard
+        if key not in self._needs:
+            asked = self._asked | ({} if file.writes is None else {file.kind: file.writes})
+            self._needs[key] = need(*((kind, file.hard, False, bound, 1.0) for kind, bound in asked.items()))
+        return self._needs[key]
 
     def _limit(self, file: File, now: float) -> None:
         """Count the streams on each server whose rate the site states, as the node knows them."""
@@ -170,8 +211,10 @@ class Tables:
         busy = heard // SECOND * SECOND
         if self._terms.recency_of_all:
             return busy
-        idle = self._last_placed.seen(now, file) if self._terms.idle_recency else np.zeros_like(heard)
-        return np.where(own > 0, busy, idle)
+        if not self._terms.idle_recency:
+            return np.where(own > 0, busy, np.zeros_like(busy))
+        others = self._told.rate_of_others(file.node, now)
+        return np.where(own > 0, busy, self._last_placed.seen(now, file, others))
 
     def _first(self, file: File) -> int:
         """Return the row at which a process begins: each rank of a job at one of its own.
@@ -181,8 +224,9 @@ class Tables:
         """
         if not self._terms.ranks or file.rank is None:
             return 0
-        row = (zlib.crc32(file.user.encode()) + file.rank) % len(self._site)
-        return self._places[file.node].get(row, file.rank % self._count)
+        own = zlib.crc32(file.user.encode()) + file.rank
+        size = len(self._site)
+        return own % self._count if size > self._count else self._places[file.node][own % size]
 
     def observe(self, now: float, sample: Sample) -> None:
         """Let the service take a sample."""
@@ -200,6 +244,7 @@ class Tables:
         self._site["ended"] = self._told.ledger.ended
         if not self._terms.others:
             self._site["others"] = 0.0
+        self._watched()
 
     def _learned(self, busy: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Learn what elements really do; return how busy they are by that."""
@@ -235,6 +280,16 @@ class Tables:
         """Forget the samples: they are too old."""
         self._samples["busy"] = math.nan
         observe(self._site, self._samples, self.policy)
+        self._watched()
+
+    def _watched(self) -> None:
+        """Note the streams of others that the monitor knows, and count those as well that agents see."""
+        self._monitored = self._site["others"].copy()
+        self._site["others"] = np.maximum(self._monitored, self._seen)
+
+    def _saw(self, now: float, others: npt.NDArray[np.float64]) -> None:
+        self._seen = others
+        self._site["others"] = np.maximum(self._monitored, others)
 
     def _few(self, file: File, now: float) -> int:
         """Return how many candidates are compared; 0: all."""
@@ -256,12 +311,7 @@ class Tables:
             return [np.arange(size)[: self._count]] * nodes
         if size <= MAX_CANDIDATES:
             return [order_of_own(rates, _lot(node)) for node in range(nodes)]
-        # Neighbouring elements from a place of the node's own on: together nodes have all alike often.
-        found = []
-        for node in range(nodes):
-            rows = (np.arange(self._count) + int(_lot(node) * size)) % size
-            found.append(rows[order_of_own(rates[rows], _lot(node))])
-        return found
+        return [first_of_own(rates, np.zeros(size), _lot(node), self._count) for node in range(nodes)]
 
     def _describe(self) -> None:
         site, devices = self._site, self._world.devices
@@ -273,6 +323,8 @@ class Tables:
         site["server"] = [device.group for device in devices]
         if self._terms.server_rate:
             site["server_rate"] = [device.link_rate for device in devices]
+        fastest = site["write_rate"].max()
+        site["kept_for"] = max((one for one in self._world.required if one <= fastest), default=0.0)
         self._limited = not np.isnan(site["server_rate"]).all()
         self.unseen()
 
@@ -280,9 +332,13 @@ class Tables:
         ledger, site = self._told.ledger, self._site
         site["own"][row] = ledger.own[row]
         site["ended"][row] = ledger.ended[row]
-        site["promised"][row] = ledger.largest(row)
+        site["promised"][row], site["promised_hard"][row] = ledger.largest(row)
         site["promises"][row] = ledger.promised[row].total()
         site["last_placed"][row] = stamp(ledger.last_placed[row])
+
+
+def _places_in(order: npt.NDArray[np.int64]) -> dict[int, int]:
+    return {int(row): place for place, row in enumerate(order)}
 
 
 def _lot(node: int) -> float:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
+from ses_core import Kind
 from ses_service.ledger.pace import CREATING_FOR, CREATING_PART, USED_FOR, Use, pace_for, telling_within
 
 from ses_simulate.monitor import Sampling
@@ -29,6 +30,7 @@ RATE_SECONDS = 10.0  # over which the rate of placements is taken
 LONGEST_WINDOWS = 10.0  # after which what ended is forgotten
 LONG_AGO = 1e6
 GOLDEN = 0.6180339887498949
+WRITING = Kind.CURRENT_WRITE, Kind.AVERAGE_WRITE
 
 
 @dataclass(slots=True, eq=False)
@@ -37,7 +39,7 @@ class Change:
 
     ``began`` is when the file was created, ``happened`` when it was created or seen to be closed.
     ``ended``, ``last_before``, ``sample`` and ``promised_before`` are set when the service takes it;
-    ``promised`` is the rate asked for, 0 for none.
+    ``promised`` is the rate asked for, 0 for none, ``hard`` or not.
     """
 
     file: int
@@ -52,7 +54,8 @@ class Change:
     last_before: float = 0.0
     sample: int = 0
     promised: float = 0.0
-    promised_before: float = 0.0
+    hard: bool = False
+    promised_before: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(slots=True, eq=False)
@@ -60,20 +63,22 @@ class Ledger:
     """The service's columns, an item per element.
 
     ``own`` streams of ours, ``ended`` those that were there at the last sample and are not now,
-    ``last_placed`` when the last file was created there, ``promised`` how many ask for which rate.
+    ``last_placed`` when the last file was created there, ``promised`` how many ask for which rate, hard
+    or not.
     """
 
     own: list[float]
     ended: list[float]
     last_placed: list[float]
-    promised: list[Counter[float]]
+    promised: list[Counter[tuple[float, bool]]]
     reference: float = -math.inf
     sample: int = 0
     open_files: dict[int, tuple[float, int]] = field(default_factory=dict)
 
-    def largest(self, row: int) -> float:
-        """Return the largest rate that a stream of ours on an element asks for."""
-        return max(self.promised[row], default=0.0)
+    def largest(self, row: int) -> tuple[float, float]:
+        """Return the largest rate that a stream of ours on an element asks for, and the largest hard one."""
+        there = self.promised[row]
+        return max(there, default=(0.0, False))[0], max((rate for rate, hard in there if hard), default=0.0)
 
 
 @dataclass(slots=True, eq=False)
@@ -106,6 +111,7 @@ class Told:
         self._untold: list[list[Change]] = [[] for _ in range(world.nodes)]
         self._spans: deque[tuple[float, float, int]] = deque()  # streams that ended recently
         self._streams = [0] * world.nodes  # of the ledger, those of each node
+        self._most_own = [0.0] * size
         self._rate = 0.0
         self._rates = [0.0] * world.nodes
         self._rate_at = 0.0
@@ -131,7 +137,9 @@ class Told:
         self._rates[node] = self._faded(self._rates[node], self._rates_at[node], now) + 1 / RATE_SECONDS
         self._rate_at = self._rates_at[node] = now
         promised = self._writes if file.writes is None else file.writes
+        promised *= file.kind in WRITING
         change = Change(file.number, node, file.user, row, 1, now, now, promised=promised)
+        change.hard = file.hard
         self._tell(change)
         return change
 
@@ -148,17 +156,20 @@ class Told:
     def ended(self, now: float, opened: Change) -> None:
         """An agent saw that a stream of its node ended."""
         ended = Change(opened.file, opened.node, opened.user, opened.row, -1, opened.began, now)
-        ended.promised = opened.promised
+        ended.promised, ended.hard = opened.promised, opened.hard
         self._tell(ended)
 
     def unheard(self, node: int, now: float) -> float:
         """Return how many files others created that a node may not have heard of."""
         return self.rate_of_others(node, now) * (now - self.spoke(node, now) + self.within / 2)
 
+    def rate_of(self, node: int, now: float) -> float:
+        """Return how many files a second are created on a node."""
+        return self._faded(self._rates[node], self._rates_at[node], now)
+
     def rate_of_others(self, node: int, now: float) -> float:
         """Return how many files a second are created on other nodes."""
-        own = self._faded(self._rates[node], self._rates_at[node], now)
-        return max(0.0, self.rate(now) - own)
+        return max(0.0, self.rate(now) - self.rate_of(node, now))
 
     def rate(self, now: float) -> float:
         """Return how many files a second are created."""
@@ -201,6 +212,11 @@ class Told:
         """Return how many streams on all elements are of files of a node, as it knows them."""
         return max(0, self._streams[node] + sum(change.streams for change in self._untold[node]))
 
+    def most_own(self) -> list[float]:
+        """Return the most streams of ours that each element had at a time since the last call."""
+        most, self._most_own = self._most_own, self.ledger.own.copy()
+        return most
+
     def sampled(self, sampling: Sampling, taken: float, *, averaged: bool) -> list[float]:
         """Take a sample of the monitor; return our streams, averaged as the monitor averages rates.
 
@@ -238,14 +254,15 @@ class Told:
         ledger, row = self.ledger, change.row
         self._untold[change.node].remove(change)
         ledger.own[row] += change.streams
+        self._most_own[row] = max(self._most_own[row], ledger.own[row])
         self._streams[change.node] += change.streams
         change.sample = ledger.sample
         change.promised_before = ledger.largest(row)
         if change.promised:
             there = ledger.promised[row]
-            there[change.promised] += change.streams
-            if not there[change.promised]:
-                del there[change.promised]
+            there[change.promised, change.hard] += change.streams
+            if not there[change.promised, change.hard]:
+                del there[change.promised, change.hard]
         if change.streams > 0:
             change.last_before = ledger.last_placed[row]
             if change.placed:

@@ -106,6 +106,8 @@ class Report(Answer):
     elements: tuple[Sum, ...]
     applications: tuple[Sum, ...]
     jobs: tuple[Sum, ...] = ()
+    users: tuple[Sum, ...] = ()
+    vos: tuple[Sum, ...] = ()
     hours: tuple[Sum, ...] = ()
     causes: Annotated[tuple[tuple[str, int], ...], At("causes", _causes)] = ()
     advice: tuple[str, ...] = ()

@@ -74,7 +74,8 @@ class Placement(Answer):
 
     ``batch_size`` files were chosen from the same candidates, this one as number ``batch_number``;
     ``candidates`` are the ranks before the first of them, where its element had ``rank``.
-    ``notes`` are sentences about the decision.
+    ``predicted_now`` is for an open file what it would get from now on; ``notes`` are sentences about the
+    decision.
     """
 
     placement_id: str
@@ -85,6 +86,7 @@ class Placement(Answer):
     path: str | None
     distance: float
     predicted: tuple[Prediction, ...] = ()
+    predicted_now: tuple[Prediction, ...] = ()
     requirements: tuple[Requirement, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     refused: tuple[Refusal, ...] = ()

@@ -94,10 +94,10 @@ class Order(IntEnum):
     DISTANCE = 2
     COMPARED = 3
     SCARCE = 4
-    SHARE = 5
-    OURS = 6
-    OTHERS = 7
-    PLENTY = 8
+    KEPT = 5
+    SHARE = 6
+    OURS = 7
+    OTHERS = 8
     LAST_PLACED = 9
     TABLE = 10
     HARM = 11

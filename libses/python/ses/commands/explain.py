@@ -180,6 +180,10 @@ def _amount(one: Prediction) -> str:
     return f"{number(one.value, 2 if one.kind == 'free-capacity' else 1)} {one.unit}"
 
 
+def _amounts(many: tuple[Prediction, ...]) -> str:
+    return ", ".join(f"{one.kind} {_amount(one)}" for one in many)
+
+
 def _show(
     out: Console,
     path: Path,
@@ -198,8 +202,9 @@ def _show(
         line(out, f"  in doubt     {found.doubt}", "yellow")
     line(out, f"  created by   {who}")
     line(out, f"  chosen       {placement.element}, distance {placement.distance:.3f}")
-    promised = ", ".join(f"{one.kind} {_amount(one)}" for one in placement.predicted)
-    line(out, f"  predicted    {promised or 'nothing was asked for'}")
+    line(out, f"  predicted    {_amounts(placement.predicted) or 'nothing was asked for'}")
+    if placement.predicted_now and placement.predicted_now != placement.predicted:
+        line(out, f"  from now on  {_amounts(placement.predicted_now)}, with what came and went since")
     for text in [] if received is None else verdict_lines(received):
         line(out, f"  received     {text}")
     for note in placement.notes:

@@ -42,9 +42,10 @@ _HEADERS = (
 def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Path | None) -> None:
     """Say how often files received what was required, where not, and what would help.
 
-    By element, application and hour, the worst first: of your files, or with --everybody of all that you
-    may see.  Got of predicted: the mean of the rate a file got over the one predicted when it was created,
-    and of how many files; of a whole program ses advise --last compares its time, too.
+    By application, job, element and hour, and by user and VO where there are several, the worst first: of
+    your files, or with --everybody of all that you may see.  Got of predicted: the mean of the rate a file
+    got over the one predicted when it was created, and of how many files; of a whole program ses advise
+    --last compares its time, too.
     """
     summed = client.report(asked)
     if not summed.total.files:
@@ -62,11 +63,13 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
     table(out, ("", *_HEADERS), [_row(summed.total)])
     if not summed.complete:
         line(out, "Only the latest files were looked at; ask for less with --last, --job or --element.")
-    sums_by = (
+    sums_by = [
         ("application", "program", summed.applications),
         ("job", "job", summed.jobs),
         ("element", "element", summed.elements),
-    )
+    ]
+    several = [("user", "user", summed.users), ("VO", "VO", summed.vos)]
+    sums_by += [one for one in several if len(one[2]) > 1]
     for title, header, sums in sums_by:
         line(out, f"\nBy {title}, worst first:")
         table(out, (header, *_HEADERS), [_row(one) for one in sums[:_MAX_ROWS]])

@@ -14,6 +14,7 @@ from ses_service.api.schemas.requests import PlacementQuery
 from ses_service.ledger.placement import Placement, PlacementState
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import Role
+from ses_service.state.state import NoEnvironmentError
 
 blueprint = APIBlueprint("placements", __name__, tag="placements")
 
@@ -72,4 +73,8 @@ def placement(placement_id: str) -> Response:
     if not who.speaks_for(found.subject.node):
         raise ForbiddenProblem("This placement is on another node.")
     explained = runtime().placements.explained(found)
-    return render.answer(render.placement_record(explained, operations.backends(runtime())))
+    try:
+        now = runtime().state.predicted_now(explained)
+    except NoEnvironmentError:
+        now = ()
+    return render.answer(render.placement_record(explained, now, operations.backends(runtime())))

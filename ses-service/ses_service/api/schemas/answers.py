@@ -196,9 +196,11 @@ class PlacementRecord(PlacementSummary):
 
     Files that one application chose from one state of the table share those of the first of them: this
     one was number `batch_number` of `batch_size`, its element had `rank` in that order, and `distance` and
-    `predicted` count those chosen before it.
+    `predicted` count those chosen before it.  `predicted_now` is what it would get from now on, with what
+    came and went since; empty for a file that is not open.
     """
 
+    predicted_now: list[Prediction]
     rank: int
     batch_number: int
     batch_size: int

@@ -161,6 +161,8 @@ class ReportOut(Answer):
     elements: list[SumOut]
     applications: list[SumOut]
     jobs: list[SumOut]
+    users: list[SumOut]
+    vos: list[SumOut]
     hours: list[SumOut]
     kinds: list[SumOut]
     causes: list[CauseOut]

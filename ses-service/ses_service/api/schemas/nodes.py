@@ -240,7 +240,8 @@ class FileOpened(Said):
     """A file that was created for a placement.  ``inode`` is decimal text: JSON numbers end at 2^53.
 
     ``idle``: nothing was written or read for seconds; it is reported again when that changes.
-    ``bytes``: so many it has or were allocated to it, absent while few; reported again when many more.
+    ``bytes``: so many it has or were allocated to it, absent while few; reported again when many more, and
+    when it is ``closed``, though it may still be read or written out of a cache.
     """
 
     placement_id: Id
@@ -254,6 +255,7 @@ class FileOpened(Said):
     job: Text | None = None
     idle: bool = False
     bytes: Bytes | None = None
+    closed: bool = False
     restore: Restore | None = None
     decision: InBatchMade | None = None
 
@@ -271,6 +273,7 @@ class FileOpened(Said):
             self.job,
             self.idle,
             self.bytes,
+            self.closed,
         )
         return Opened(
             opening,
@@ -426,6 +429,7 @@ class TableElement(Answer):
     number: int
     server: int
     scarce: bool
+    kept_for: float
     read_rate: float | None
     write_rate: float | None
     size: float | None

@@ -163,10 +163,18 @@ class Handler(BaseHTTPRequestHandler):
             status, body = 400, str(error).encode()
         except Exception as error:
             status, body = 500, str(error).encode()
-            self.server.must_be_opened_again |= changes
+            self.server.must_be_opened_again |= changes and not self._can_write()
         finally:
             self.server.costs.end()
         self._say(status, body)
+
+    def _can_write(self) -> bool:
+        """Return whether a failure was the request's own: one of the disk comes again."""
+        try:
+            self.server.store.flush()
+        except Exception:
+            return False
+        return True
 
     def _update(self, text: str) -> bytes:
         self.server.store.update(text)
