@@ -89,7 +89,7 @@ def _file(node: str, number: int, placement_id: str) -> dict[str, object]:
         "device": 7,
         "inode": str(int(placement_id, 16)),
         "pid": 99,
-        "restore": {"element": f"union/b{number % 3 + 1}", "booked_at": time.time(), "decided_by": "program"},
+        "restore": {"element": f"union/b{number % 3 + 1}", "placed_at": time.time(), "decided_by": "program"},
         "decision": {
             "id": 0,
             "batch_number": 1,

@@ -22,7 +22,7 @@ def opened(node: int, number: int) -> dict[str, object]:
     return {
         "placement_id": f"{one:016x}", "user": "bench", "application": "bench", "path": f"/srv/bench/{one}",
         "device": 7, "inode": str(one), "pid": 99,
-        "restore": {"element": element(one), "booked_at": time.time(), "decided_by": "program"},
+        "restore": {"element": element(one), "placed_at": time.time(), "decided_by": "program"},
     }  # fmt: skip
 
 

@@ -123,7 +123,7 @@ def _file(placement_id: str, element: str) -> dict[str, object]:
         "device": 7,
         "inode": str(int(placement_id, 16)),
         "pid": 99,
-        "restore": {"element": element, "booked_at": time.time(), "decided_by": "program"},
+        "restore": {"element": element, "placed_at": time.time(), "decided_by": "program"},
         "decision": {
             "id": 0,
             "batch_number": 1,

@@ -50,7 +50,7 @@ def open_files(served: Served, nodes: int, elements: int) -> None:
                     "inode": str(_MAX_OPEN * node + number),
                     "restore": {
                         "element": f"bench/e{(node + number) % elements}",
-                        "booked_at": time.time(),
+                        "placed_at": time.time(),
                         "decided_by": "program",
                     },
                 }

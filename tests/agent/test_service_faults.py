@@ -250,7 +250,7 @@ def test_open_files_are_announced_again_to_a_service_that_restarted(
     wait_until(lambda: service.restored(placement), "it is told again, with how it came about")
     assert service.opened(placement) == [told]
     (restore,) = service.restored(placement)[:1]
-    assert abs(restore.pop("booked_at") - told["opened_at"]) < PATIENCE
+    assert abs(restore.pop("placed_at") - told["opened_at"]) < PATIENCE
     assert restore == {
         "element": conversation.answer.element,
         "expected_bytes": None,

@@ -23,7 +23,7 @@ def file(tmp_path, service):
             "subject": {"user": "alice", "application": "dd", "vo": None, "node": None, "job": None},
             "element": "union/b3", "storage_system": "union", "target": str(tmp_path / "b3"),
             "path": str(path), "device": None, "inode": None,
-            "distance": 0.125, "booked_at": made - 0.5, "opened_at": made + 0.5, "ended_at": made + 1.0,
+            "distance": 0.125, "placed_at": made - 0.5, "opened_at": made + 0.5, "ended_at": made + 1.0,
             "bytes_written": 1,
             "lease_until": None,
             "predicted": [{"kind": "current-write-rate", "value": 60.0, "unit": "MB/s", "minimum": 50.0,
@@ -117,7 +117,7 @@ def test_a_directory_is_told_as_that(ses, service, file, tmp_path):
 def test_a_file_just_made_is_waited_for_until_its_node_tells_of_it(ses, service, file, tmp_path, monkeypatch):
     service.storage_systems = [storage_system(str(tmp_path))]
     told, service.placements = service.placements, []
-    told[0].update(booked_at=999_999_999.9, opened_at=1_000_000_000.1)
+    told[0].update(placed_at=999_999_999.9, opened_at=1_000_000_000.1)
     lies_in(monkeypatch, tmp_path / "b3")
     young(monkeypatch)
     waits = []
@@ -137,8 +137,8 @@ def test_a_file_just_made_with_the_number_of_one_just_removed_is_not_taken_for_i
 ):
     (own,) = service.placements
     young(monkeypatch)
-    own.update(booked_at=999_999_999.9, opened_at=1_000_000_000.1)
-    removed = {**own, "placement_id": "00000000000000bb", "booked_at": 999_999_999.6,
+    own.update(placed_at=999_999_999.9, opened_at=1_000_000_000.1)
+    removed = {**own, "placement_id": "00000000000000bb", "placed_at": 999_999_999.6,
                "opened_at": 999_999_999.8, "ended_at": 999_999_999.9}  # fmt: skip
     service.placements = [removed]
     monkeypatch.setattr(command, "sleep", lambda _: service.placements.insert(0, own))
@@ -204,11 +204,11 @@ def test_a_file_that_never_was_is_not_found(ses, tmp_path):
 
 @pytest.fixture
 def placed(file, service, tmp_path, monkeypatch):
-    """The file was placed under a temporary name, born between booking and opening, and renamed."""
+    """The file was placed under a temporary name, born between placement and opening, and renamed."""
     status = file.stat()
     born = status.st_ctime
     service.placements[0].update(path=str(tmp_path / ".data.bin.Xy12"), device=status.st_dev,
-                                 inode=str(status.st_ino), booked_at=born - 0.5, opened_at=born + 0.5,
+                                 inode=str(status.st_ino), placed_at=born - 0.5, opened_at=born + 0.5,
                                  ended_at=born + 0.6)  # fmt: skip
     lies_in(monkeypatch, tmp_path / "b3")
     monkeypatch.setattr(command, "time", lambda: time.time() + 10)  # its node has told of it
@@ -237,19 +237,19 @@ def test_the_old_name_in_use_again_says_nothing_against_it(ses, file, placed, se
 
 def test_the_newest_record_that_fits_is_taken(ses, file, placed, service):
     born, _ = placed
-    later = {**service.placements[0], "placement_id": "00000000000000bb", "booked_at": born + 50,
+    later = {**service.placements[0], "placement_id": "00000000000000bb", "placed_at": born + 50,
              "opened_at": born + 51}  # fmt: skip
     service.placements.insert(0, later)
     assert ses.json("explain", str(file))["placement"]["placement_id"] == "00000000000000aa"
 
 
 def test_a_birth_in_whole_seconds_as_lustre_keeps_it_is_no_doubt(ses, file, placed, service):
-    """Cut off, it lies before the booking by as much of a second as had passed."""
+    """Cut off, it lies before the placement by as much of a second as had passed."""
     born, born_at = placed
     second = float(int(born))
     born_at(second)
     for passed, doubtful in ((0.4, False), (0.99, False), (1.7, True)):
-        service.placements[0].update(booked_at=second + passed, opened_at=second + passed + 0.01)
+        service.placements[0].update(placed_at=second + passed, opened_at=second + passed + 0.01)
         assert (ses.json("explain", str(file))["doubt"] is not None) == doubtful
 
 
@@ -266,10 +266,10 @@ def test_a_number_that_was_another_files_explains_nothing(ses, file, placed, mom
     assert "None" not in result.output
 
 
-def test_a_file_untouched_since_before_the_booking_is_another(ses, file, placed, service):
+def test_a_file_untouched_since_before_the_placement_is_another(ses, file, placed, service):
     born, born_at = placed
     born_at(None)
-    service.placements[0].update(booked_at=born + 60, opened_at=born + 61)
+    service.placements[0].update(placed_at=born + 60, opened_at=born + 61)
     result = ses("explain", str(file))
     assert result.exit_code == 5
     assert "older than the placement" in result.output

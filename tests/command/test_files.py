@@ -148,7 +148,7 @@ def test_explain_says_whether_the_file_got_what_it_needed(ses, service, tmp_path
             "placement_id": MISSED["placement_id"], "state": "ended", "end_reason": "closed",
             "subject": {"user": "alice", "application": "dd", "vo": None, "node": None, "job": None},
             "element": "union/b3", "storage_system": "union", "target": "", "path": str(path), "device": None,
-            "inode": None, "distance": 0.0, "booked_at": 1.0, "opened_at": 1.0, "ended_at": 2.0,
+            "inode": None, "distance": 0.0, "placed_at": 1.0, "opened_at": 1.0, "ended_at": 2.0,
             "bytes_written": 1, "lease_until": None, "predicted": [], "requirements": [], "candidates": [],
             "refused": [],
         }

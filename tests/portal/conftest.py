@@ -93,7 +93,7 @@ def placement(number: int, user: str, **changes: object) -> Placement:
         "path": f"/union/{user}/{number}.bin", "distance": 0.2, "predicted": predicted,
         "requirements": (replace(wanted, level="vo", level_name="materials"),), "candidates": (),
         "refused": (Refusal("union/b3", "draining", "b3 is being emptied by its administrator."),),
-        "booked_at": 1_799_999_000.0 + number, "opened_at": 1_799_999_001.0 + number,
+        "placed_at": 1_799_999_000.0 + number, "opened_at": 1_799_999_001.0 + number,
         "ended_at": 1_799_999_003.0 + number, "end_reason": "closed", "bytes_written": 80e6,
     }  # fmt: skip
     return Placement(**(values | changes))  # type: ignore[arg-type]

@@ -171,7 +171,7 @@ class Stack:
             "refused_total": len(chosen["refused"]),
         }
         restore = {
-            "element": made["element"], "booked_at": chosen["decided_at"] - 2, "decided_by": "program",
+            "element": made["element"], "placed_at": chosen["decided_at"] - 2, "decided_by": "program",
         }  # fmt: skip
         opened = {
             "placement_id": made["placement_id"], "user": user, "application": application, "device": 7,

@@ -223,7 +223,7 @@ class InMemorySelectionService(
             for record in self.records
             if wanted.get("user") in (None, record.user) and wanted.get("element") in (None, record.element)
         ]
-        found.sort(key=lambda record: -(record.booked_at or 0.0))
+        found.sort(key=lambda record: -(record.placed_at or 0.0))
         return tuple(found[: wanted.get("limit")])
 
     def placement(self, placement_id: str) -> Placement:

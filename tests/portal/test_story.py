@@ -220,8 +220,8 @@ def test_the_portals_client_reads_every_answer_of_the_service(stack: Stack, tmp_
     node = client(stack.node_token)
     with pytest.raises(NotAllowedError):
         node.replace_requirements("user", "nobody", (), revision=0)
-    booked = stack.placement("sqlite3")
-    record = node.placement(booked["placement_id"])
+    placed = stack.placement("sqlite3")
+    record = node.placement(placed["placement_id"])
     assert (record.application, record.subject.user, record.state) == ("sqlite3", "nobody", "open")
     assert record.candidates
     listed = node.placements(user="nobody", element=record.element)

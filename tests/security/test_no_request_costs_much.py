@@ -125,7 +125,7 @@ def _service_on(store: HttpStore) -> Any:
     made = parts.Service(environment, clock, sessions=sessions, knowledge=knowledge).refresh()
     made.runtime.past = _Monitor()
     made.see(site.observed.values())
-    opened = importlib.import_module("files_opened").announcement([PLACED], ["union/b0"], booked_at=clock())
+    opened = importlib.import_module("files_opened").announcement([PLACED], ["union/b0"], placed_at=clock())
     assert made.post("/v1/nodes/n2/announcements", opened).get_json()["refused"] == []
     return made.app
 

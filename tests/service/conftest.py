@@ -140,7 +140,7 @@ class Site:
             element=element,
             backend="mergerfs",
             distance=0.0,
-            booked_at=at,
+            placed_at=at,
             lease_until=at + 1000,
             expected_bytes=size,
         )
@@ -320,7 +320,7 @@ class Service:
         elements = [one.id for one in self.knowledge.site.elements] if element is None else [element]
         told = self.post(
             f"/v1/nodes/{node}/announcements",
-            announcement(ids, elements, booked_at=self.clock(), **more),
+            announcement(ids, elements, placed_at=self.clock(), **more),
         )
         assert told.status_code == 200, told.get_json()
         assert told.get_json()["refused"] == []

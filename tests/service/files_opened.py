@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 AGENT = "a" * 16
-BOOKED_AT = 1.0
+PLACED_AT = 1.0
 
 _NUMBERS = itertools.count(1)
 
@@ -15,14 +15,14 @@ def opened(
     placement_id: str, *, element: str = "union/b0", user: str = "alice", inode: int = 1, **more: Any
 ) -> dict[str, Any]:
     """Return a file on an element, for ``opened`` of an announcement."""
-    booked_at = more.pop("booked_at", BOOKED_AT)
+    placed_at = more.pop("placed_at", PLACED_AT)
     return {
         "placement_id": placement_id,
         "user": user,
         "application": "dd",
         "device": 5,
         "inode": str(inode),
-        "restore": {"element": element, "booked_at": booked_at, "decided_by": "program"},
+        "restore": {"element": element, "placed_at": placed_at, "decided_by": "program"},
         **more,
     }
 
@@ -45,7 +45,7 @@ def decision(number: int = 0, *elements: str) -> dict[str, Any]:
     """Return what files were chosen by, for ``decisions`` of an announcement."""
     return {
         "id": number,
-        "decided_at": BOOKED_AT,
+        "decided_at": PLACED_AT,
         "system": "union",
         "candidates": [
             {"element": one, "distance": 0.0, "write": 1e8, "free": 1e9, "streams": 0.0, "age": 0.5}

@@ -222,7 +222,7 @@ def test_an_unknown_file_is_asked_for_and_then_restored(site: Site) -> None:
     assert site.say(saying(opened(name, origin))).unknown == ()
     site.say(saying(opened(name, origin)))
     found = site.ledger.get(name)
-    assert (found.element.id, found.decided_by, found.booked_at) == ("u/b", "agent", 90.0)
+    assert (found.element.id, found.decided_by, found.placed_at) == ("u/b", "agent", 90.0)
     assert (found.subject.vo, found.backend) == ("materials", "mergerfs")
     assert found.notes == ("chosen among 4 of 3",)
     assert site.open_now() == [0, 1, 0]

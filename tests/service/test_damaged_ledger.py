@@ -44,7 +44,7 @@ def placed(number: int) -> Placement:
         Element("union/b1", "", "b1", "union", "/mnt/b1", ""),
         "mergerfs",
         0.25,
-        booked_at=10.0,
+        placed_at=10.0,
         lease_until=40.0,
         requirements=(wanted,),
         notes=("so that a page holds few of them: " + "note " * 60,),

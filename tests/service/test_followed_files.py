@@ -109,7 +109,7 @@ def test_a_long_announcement_tells_its_readers_once(service: Any) -> None:
     from files_opened import announcement, new_ids
 
     ids = new_ids(500)
-    files = announcement(ids, ["union/b0"], booked_at=service.clock())
+    files = announcement(ids, ["union/b0"], placed_at=service.clock())
     say(service, **{**files, "reading": [reading("b1", 2)]})
     assert streams(service) == [500, 2, 0]
     ends = [{"placement_id": one, "reason": "closed", "achieved": ACHIEVED} for one in ids]

@@ -170,7 +170,7 @@ def test_the_clock_of_the_other_does_not_matter(pair: tuple[Service, Service]) -
     one.ledger.restore(placed("1" * 16, "u/a", at=98.0))
     (text,) = one.store()
     other.take(text, now=5_000.0)
-    assert [round(claim.booked_at, 3) for claim in other.ledger.of_peers.counted()] == [4_998.0]
+    assert [round(claim.placed_at, 3) for claim in other.ledger.of_peers.counted()] == [4_998.0]
 
 
 def test_a_file_that_is_idle_counts_not(pair: tuple[Service, Service]) -> None:

@@ -357,7 +357,7 @@ def test_a_file_whose_end_was_told_while_the_database_was_away_does_not_stay_ope
     again = Stored(make_service, site, clock, stored.store.database)
     again.store.away = "starting"
     again.journal.start()
-    restore = {"element": "union/b0", "booked_at": clock.time}
+    restore = {"element": "union/b0", "placed_at": clock.time}
     told = again.announce(
         opened=[{**opened(known, 1), "restore": restore}], ended=[closed(missed, 7)], complete=True
     )

@@ -53,7 +53,7 @@ def bound(names: tuple[str, ...] = NAMES, sampled_at: float = 51, **limits: Any)
 def shown(one: Placement, taken: float) -> float:
     """Which part of a stream a sample of that moment shows, with a window of two seconds."""
     ended = math.inf if one.ended_at is None else one.ended_at
-    first, last = (max(0.0, taken - moment) for moment in (ended, one.booked_at))
+    first, last = (max(0.0, taken - moment) for moment in (ended, one.placed_at))
     return math.exp(-first / 2) - math.exp(-last / 2)
 
 
@@ -172,8 +172,8 @@ def test_reserved_bytes_are_those_announced_by_placements_not_ended(ledger: Ledg
 
 def test_an_element_had_its_turn_whatever_became_of_the_placement() -> None:
     ledger = bound()
-    for number, booked_at in ((1, 60), (2, 64), (3, 62)):
-        ledger.restore(placement(number, "u/a" if number < 3 else "u/b", booked_at))
+    for number, placed_at in ((1, 60), (2, 64), (3, 62)):
+        ledger.restore(placement(number, "u/a" if number < 3 else "u/b", placed_at))
     ledger.end("0000000000000002", EndReason.UNUSED, 70)
     ledger.restore(placement(4, "u/b", 50))
     assert ledger.counts.last_placed.tolist() == [64, 62, 0]

@@ -32,7 +32,7 @@ class Story:
     def place(self, count: int, user: str, application: str, element: str, job: str = "7") -> list[str]:
         ids = new_ids(count)
         made = announcement(
-            ids, [element], user=user, application=application, job=job, booked_at=self.clock.time
+            ids, [element], user=user, application=application, job=job, placed_at=self.clock.time
         )
         required = {
             "kind": "current-write-rate", "code": 2, "bound": 100 * MB, "unit": "MB/s", "size": MB,

@@ -50,7 +50,7 @@ def opened(**more: Any) -> dict[str, Any]:
         "path": "/mnt/union/f",
         "device": 7,
         "inode": "42",
-        "restore": {"element": "union/b1", "booked_at": 999_999.0, "distance": 0.5, "decided_by": "program"},
+        "restore": {"element": "union/b1", "placed_at": 999_999.0, "distance": 0.5, "decided_by": "program"},
         "decision": {"id": 4, "batch_number": 2, "batch_size": 3, "predicted": {"write": 25e6}},
         **more,
     }

@@ -51,7 +51,7 @@ def test_a_placement_counts_against_its_element_until_it_ends(service: Service) 
 
 def test_a_file_spread_over_elements_names_all_of_them(service: Service) -> None:
     (one,) = new_ids(1)
-    many = {"elements": ["union/b2", "union/b0"], "booked_at": 1.0, "decided_by": "program"}
+    many = {"elements": ["union/b2", "union/b0"], "placed_at": 1.0, "decided_by": "program"}
     said = {"incarnation": "a" * 16, "opened": [opened(one, restore=many)]}
     assert service.post("/v1/nodes/n1/announcements", said).get_json()["refused"] == []
     record = service.get(f"/v1/placements/{one}").get_json()
@@ -59,7 +59,7 @@ def test_a_file_spread_over_elements_names_all_of_them(service: Service) -> None
     assert (record["stripe_count"], record["element"]) == (2, "union/b2")
 
 
-def test_nothing_is_booked_any_more(service: Service) -> None:
+def test_placements_are_not_made_by_the_service(service: Service) -> None:
     assert service.post("/v1/placements", {"subject": {"user": "alice"}}).status_code == 405
 
 

@@ -286,7 +286,7 @@ def test_any_placement_can_be_stored(
 ) -> None:
     one = placement(
         5, subject=Subject(user, job=path), path=path, notes=notes, device=device, expected_bytes=expected,
-        bytes_written=size, booked_at=moments[0], lease_until=moments[1], ended_at=moments[2],
+        bytes_written=size, placed_at=moments[0], lease_until=moments[1], ended_at=moments[2],
     )  # fmt: skip
     store.write(written(one), whole=True)
     (read,) = store_of(store.database).load().placements

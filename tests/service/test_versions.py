@@ -32,7 +32,7 @@ def announce(running: Running, version: str | None, body: dict[str, Any]) -> Any
 def test_a_later_agent_of_the_same_major_version_is_understood(running: Running, version: str | None) -> None:
     later = {"later": [{"a": None}]}
     file = {"placement_id": "0" * 15 + "1", "user": "alice", "device": 5, "inode": "1", **later}
-    file["restore"] = {"element": "union/b1", "booked_at": 1.0, "decided_by": "program", **later}
+    file["restore"] = {"element": "union/b1", "placed_at": 1.0, "decided_by": "program", **later}
     answer = announce(running, version, {"incarnation": "a" * 16, "opened": [file], **later})
     assert (answer.status, answer.json()["refused"]) == (200, [])
     assert answer.headers["Ses-Version"] == VERSION

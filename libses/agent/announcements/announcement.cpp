@@ -33,7 +33,7 @@ void put_list(JsonText &text, const char *name, const std::vector<std::string> &
 
 void put_restore(JsonText &text, const Origin &origin) {
   text.open("restore", '{');
-  text.put("booked_at", origin.booked_at);
+  text.put("placed_at", origin.placed_at);
   origin.expected_bytes ? text.put("expected_bytes", *origin.expected_bytes)
                         : text.put_null("expected_bytes");
   text.put("distance", origin.distance);

@@ -32,7 +32,7 @@ enum class EndReason { kClosed, kExited, kUnused, kFailed, kLost };
 // How a placement came about: enough to put it into the ledger of a service that does not know it.
 struct Origin {
   std::vector<std::string> elements; // "system/element", in the order of stripes
-  double booked_at = 0;              // seconds since the epoch
+  double placed_at = 0;              // seconds since the epoch
   std::optional<int64_t> expected_bytes;
   double distance = 0;
   const char *decided_by = "agent"; // or "program"

@@ -282,7 +282,7 @@ void ClaimsKeeper::take(User &user, Claim claim, Time now) {
   for (const uint8_t row : claim.rows) {
     origin->elements.push_back(facts->rows[row].element);
   }
-  origin->booked_at = wall_clock();
+  origin->placed_at = wall_clock();
   if (claim.need.bytes >= 0) {
     origin->expected_bytes = static_cast<int64_t>(std::min(claim.need.bytes, 9e18));
   }

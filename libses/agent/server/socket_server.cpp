@@ -343,7 +343,7 @@ std::optional<Placement> SocketServer::choose(const Connection &connection,
     placement.stage_in_union = stage_path(system.mount_point, uid);
     placement.least_free = least_free_of(*choice);
   }
-  origin->booked_at = choice->decided_at;
+  origin->placed_at = choice->decided_at;
   origin->expected_bytes = ask.expected_bytes;
   origin->distance = placement.distance;
   placement.origin = std::move(origin);

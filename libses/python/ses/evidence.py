@@ -43,12 +43,12 @@ def judge(placement: Placement, path: Path, file: FileIdentity | None) -> Judgem
     """Compare a placement, found by the numbers or by the name, with the file that is at ``path``."""
     if file is None:
         return Judgement(Match.SAME)
-    booked, opened = placement.booked_at, placement.opened_at
-    if booked is not None and file.changed < booked - CLOCKS_SECONDS:
+    placed, opened = placement.placed_at, placement.opened_at
+    if placed is not None and file.changed < placed - CLOCKS_SECONDS:
         return Judgement(Match.OTHER, "the file is older than the placement")
-    if file.born is None or file.latest_birth is None or booked is None or opened is None:
+    if file.born is None or file.latest_birth is None or placed is None or opened is None:
         return _without_birth(placement, path, file)
-    early, late = booked - file.latest_birth, file.born - opened
+    early, late = placed - file.latest_birth, file.born - opened
     if max(early, late) > CLOCKS_SECONDS:
         when = f"{early:.0f} s before it was placed" if early > 0 else f"{late:.0f} s after it was opened"
         return Judgement(Match.OTHER, f"the file was born {when}")

@@ -274,7 +274,7 @@ def placement_summary(placement: Placement) -> Json:
         "distance": round(placement.distance, PLACES),
         "predicted": predictions(placement.predicted),
         "requirements": resolved(placement.requirements),
-        "booked_at": placement.booked_at,
+        "placed_at": placement.placed_at,
         "opened_at": placement.opened_at,
         "ended_at": placement.ended_at,
         "end_reason": None if placement.end_reason is None else placement.end_reason.value,

@@ -37,7 +37,7 @@ class Origin:
     """
 
     elements: tuple[str, ...]
-    booked_at: float
+    placed_at: float
     distance: float
     decided_by: str
     expected_bytes: float | None = None
@@ -274,14 +274,14 @@ def _restored(
     stripes = tuple(table.elements[row] for row in rows if row is not None)
     system = table.environment.systems.get(stripes[0].storage_system)
     opening = one.opening
-    booked_at = min(now, origin.booked_at)
+    placed_at = min(now, origin.placed_at)
     placement = Placement(
         placement_id=opening.placement_id,
         subject=subject,
         element=stripes[0],
         backend=system.backend if system else "",
         distance=origin.distance,
-        booked_at=booked_at,
+        placed_at=placed_at,
         lease_until=math.inf,  # as long as the node is heard of
         notes=origin.notes,
         stripes=stripes if len(stripes) > 1 else (),
@@ -293,7 +293,7 @@ def _restored(
         device=opening.device,
         inode=opening.inode,
         pid=opening.pid,
-        opened_at=max(booked_at, min(now, opening.opened_at or now)),
+        opened_at=max(placed_at, min(now, opening.opened_at or now)),
         idle=bool(opening.idle),
     )
     place = one.in_batch

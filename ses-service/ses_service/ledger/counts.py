@@ -55,7 +55,7 @@ class LedgerCounts:
 
 def began(placement: Stream) -> float:
     """Return since when it is a stream."""
-    return placement.booked_at if placement.resumed_at is None else placement.resumed_at
+    return placement.placed_at if placement.resumed_at is None else placement.resumed_at
 
 
 class ElementCounter:
@@ -177,7 +177,7 @@ class ElementCounter:
     def placed(self, placement: Stream) -> None:
         """Note that its elements were used, whatever becomes of the placement."""
         for element in placement.elements:
-            moment = max(placement.booked_at, self._last_placed.get(element, 0.0))
+            moment = max(placement.placed_at, self._last_placed.get(element, 0.0))
             self._last_placed[element] = moment
             known = self._index.get(element)
             if known is not None:
@@ -189,7 +189,7 @@ class ElementCounter:
         latest: dict[tuple[str, ...], Stream] = {}
         for one in streams:
             known = latest.setdefault(one.elements, one)
-            if known.booked_at < one.booked_at:
+            if known.placed_at < one.placed_at:
                 latest[one.elements] = one
         for one in latest.values():
             self.placed(one)

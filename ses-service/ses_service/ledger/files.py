@@ -96,7 +96,7 @@ def file_of(placement: Placement) -> File:
         subject.node,
         placement.element.id,
         placement.path,
-        placement.booked_at if placement.opened_at is None else placement.opened_at,
+        placement.placed_at if placement.opened_at is None else placement.opened_at,
         placement.ended_at,
         None if placement.end_reason is None else placement.end_reason.value,
         placement.bytes_written if achieved is None else achieved.bytes_written,

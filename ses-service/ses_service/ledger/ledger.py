@@ -429,12 +429,12 @@ class Ledger:
 
     def _count(self, placement: Placement) -> None:
         node = placement.subject.node
-        self.recent.count(placement.element.storage_system, node, placement.booked_at)
+        self.recent.count(placement.element.storage_system, node, placement.placed_at)
 
     def _activate(self, placement: Placement) -> None:
         self._active[placement.placement_id] = placement
         self._of_user[placement.subject.user].add(placement.placement_id)
-        self.of_peers.forget_claim(placement.placement_id, placement.booked_at)
+        self.of_peers.forget_claim(placement.placement_id, placement.placed_at)
         self._enter(placement)
         if not placement.idle:
             self._counter.begin(placement)

@@ -101,7 +101,7 @@ def opened_again(
     opened_at = before.opened_at
     if opened_at is None:
         # An agent's clock may be wrong; a file is not opened before it was placed, or in the future.
-        opened_at = min(now, max(before.booked_at, opening.opened_at or now))
+        opened_at = min(now, max(before.placed_at, opening.opened_at or now))
     subject = before.subject
     idle = before.idle if opening.idle is None else opening.idle
     return replace(

@@ -79,7 +79,7 @@ class PeerPlacements:
             return
         self._counter.placed_all(begun)
         self._arrivals.count_all(
-            [(one.elements[0].partition("/")[0], one.node, one.booked_at) for one in begun]
+            [(one.elements[0].partition("/")[0], one.node, one.placed_at) for one in begun]
         )
         self._counted.update((one.placement_id, one) for one in begun)
         self._counter.begin_all(begun)

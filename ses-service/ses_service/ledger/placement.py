@@ -130,7 +130,7 @@ class Placement:
     element: Element
     backend: str
     distance: float
-    booked_at: float
+    placed_at: float
     lease_until: float
     predicted: tuple[Prediction, ...] = ()
     requirements: tuple[ResolvedRequirement, ...] = ()
@@ -179,14 +179,14 @@ _VALUES = attrgetter(*(one.name for one in fields(Placement)))
 class Claim:
     """An open file that another service carries; what the counts need of a placement.
 
-    ``booked_at`` is since when it is a stream, by our clock.
+    ``placed_at`` is since when it is a stream, by our clock.
     """
 
     placement_id: str
     origin: str
     node: str
     elements: tuple[str, ...]
-    booked_at: float
+    placed_at: float
     expected_bytes: float | None = None
     resumed_at: float | None = None
 

@@ -48,7 +48,7 @@ class Placements:
         if not theirs:
             return own
         found = {one.placement_id: one for one in (*filter(accept, theirs), *own)}
-        return sorted(found.values(), key=lambda one: (one.booked_at, one.placement_id), reverse=True)[:limit]
+        return sorted(found.values(), key=lambda one: (one.placed_at, one.placement_id), reverse=True)[:limit]
 
     def explained(self, placement: Placement) -> Placement:
         """Return a placement with its explanation, if that is kept anywhere."""

@@ -78,7 +78,7 @@ class Judgements:
             self._waiting.append(placement)
 
     def _find(self, placement: Placement) -> None:
-        begin = placement.booked_at if placement.opened_at is None else placement.opened_at
+        begin = placement.placed_at if placement.opened_at is None else placement.opened_at
         end = placement.ended_at or begin
         element = placement.element.id
         judgement = judgement_of(placement, self._history.during(element, begin, end))

@@ -345,7 +345,7 @@ class ServiceState:
         with self._lock:
             self._now()
             kept = list(self._ledger.records(user))
-        found = sorted(filter(accept, kept), key=lambda one: (one.booked_at, one.placement_id), reverse=True)
+        found = sorted(filter(accept, kept), key=lambda one: (one.placed_at, one.placement_id), reverse=True)
         return found[:limit]
 
     def expire(self) -> bool:

@@ -33,7 +33,7 @@ _ROWS_AT_ONCE = 32  # made in less than half a millisecond
 _NO_ROWS: tuple[()] = ()
 _PLACEMENT_VALUES = itemgetter(*PLACEMENT.c.keys())
 _SIZE_VALUES = itemgetter(*SIZE_HISTORY.c.keys())
-_CLAIMED = ("placement_id", "service", "node", "elements", "booked_at", "expected_bytes")
+_CLAIMED = ("placement_id", "service", "node", "elements", "placed_at", "expected_bytes")
 _key = itemgetter(0)  # of a row; two services that write rows in one order do not wait for each other
 
 
@@ -142,7 +142,7 @@ class RecordStore:
 
     def _found(self, *conditions: sa.ColumnElement[bool], limit: int | None = None) -> list[Placement]:
         asked = sa.select(PLACEMENT).where(*conditions).limit(limit)
-        order = (PLACEMENT.c.booked_at.desc(), PLACEMENT.c.placement_id.desc())
+        order = (PLACEMENT.c.placed_at.desc(), PLACEMENT.c.placement_id.desc())
         placements = []
         with self.database.transaction(reading=True) as connection:
             for row in connection.execute(asked.order_by(*order)).mappings():

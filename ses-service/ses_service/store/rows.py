@@ -97,7 +97,7 @@ def row_of(placement: Placement, explanation_id: str | None, service: str) -> Ro
         "device": None if placement.device is None else str(placement.device),
         "inode": placement.inode,
         "pid": placement.pid,
-        "booked_at": placement.booked_at,
+        "placed_at": placement.placed_at,
         "lease_until": placement.lease_until if math.isfinite(placement.lease_until) else None,
         "opened_at": placement.opened_at,
         "ended_at": placement.ended_at,
@@ -128,7 +128,7 @@ def placement_of(row: Mapping[str, Any], explained: Explanation) -> Placement:
         element=stripes[0],
         backend=row["backend"],
         distance=row["distance"],
-        booked_at=row["booked_at"],
+        placed_at=row["placed_at"],
         lease_until=math.inf if row["lease_until"] is None else row["lease_until"],
         predicted=_PREDICTED.validate_json(row["predicted"].replace(_BOUND_BEFORE, _BOUND)),
         requirements=explained.requirements,
@@ -159,7 +159,7 @@ def placement_of(row: Mapping[str, Any], explained: Explanation) -> Placement:
 def claim_of(row: Mapping[str, Any], now: float) -> Claim:
     """Return the placement of a row as one that another service carries."""
     elements = tuple(name for name, _, _ in json.loads(row["elements"]))
-    began = min(row["booked_at"], now)
+    began = min(row["placed_at"], now)
     return Claim(
         row["placement_id"], row["service"], row["node"] or "", elements, began, row["expected_bytes"]
     )

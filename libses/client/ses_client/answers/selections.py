@@ -90,7 +90,7 @@ class Placement(Answer):
     requirements: tuple[Requirement, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     refused: tuple[Refusal, ...] = ()
-    booked_at: float | None = None
+    placed_at: float | None = None
     opened_at: float | None = None
     ended_at: float | None = None
     end_reason: str | None = None

@@ -91,7 +91,7 @@ def _by_path(run: Run, client: ServiceClient) -> str | None:
 def _by_program(run: Run, client: ServiceClient) -> str | None:
     name = Path(run.program.commands(str(run.path))[0][0]).name
     for one in client.placements(user=run.program.user, limit=200):
-        during = one.booked_at is not None and run.started_at <= one.booked_at <= run.started_at + run.seconds
+        during = one.placed_at is not None and run.started_at <= one.placed_at <= run.started_at + run.seconds
         if one.path is None and one.application == name and during and one.end_reason != "unused":
             return one.placement_id
     return None

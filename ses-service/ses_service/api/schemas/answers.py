@@ -180,7 +180,7 @@ class PlacementSummary(Answer):
     distance: float
     predicted: list[Prediction]
     requirements: list[ResolvedRequirement]
-    booked_at: float
+    placed_at: float
     opened_at: float | None
     ended_at: float | None
     end_reason: Literal["closed", "exited", "unused", "expired", "failed", "lost", "silent"] | None

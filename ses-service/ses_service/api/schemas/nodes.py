@@ -40,7 +40,7 @@ class Restore(Said):
 
     element: ElementId | None = None
     elements: Annotated[list[ElementId], _listed(limits.MAX_STRIPE_COUNT)]
-    booked_at: Time
+    placed_at: Time
     expected_bytes: Bytes | None = None
     distance: Annotated[float, Field(ge=0, le=1e9)] = 0.0
     decided_by: Literal["service", "agent", "program"] = "service"
@@ -56,7 +56,7 @@ class Restore(Said):
         """Return it as the core knows it."""
         names = tuple(self.elements) if self.element is None else (self.element,)
         return Origin(
-            names, self.booked_at, self.distance, self.decided_by, self.expected_bytes, tuple(self.notes)
+            names, self.placed_at, self.distance, self.decided_by, self.expected_bytes, tuple(self.notes)
         )
 
 

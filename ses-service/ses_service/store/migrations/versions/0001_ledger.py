@@ -36,7 +36,7 @@ def upgrade() -> None:
         sa.Column("device", sa.String(20)),
         sa.Column("inode", sa.String(20)),
         sa.Column("pid", sa.BigInteger),
-        sa.Column("booked_at", sa.Double, nullable=False),
+        sa.Column("placed_at", sa.Double, nullable=False),
         sa.Column("lease_until", sa.Double),
         sa.Column("opened_at", sa.Double),
         sa.Column("ended_at", sa.Double),
