@@ -12,7 +12,7 @@
  *   1. filter    an element that cannot take the file is refused, with a reason
  *   2. predict   what a stream that starts now would get from each of the rest
  *   3. judge     how far that falls short of what the file needs: the distance
- *   4. order     smallest distance, then largest share, then the least recently used
+ *   4. order     by room, distance, share, streams and last placement: see ses_core_rank()
  *
  * Units: rates are bytes per second, sizes bytes, times seconds.  NaN means
  * that a number is not known.  An array of elements is called a table; a row
@@ -35,7 +35,6 @@
 extern "C" {
 #endif
 
-#define SES_CORE_VERSION 1u
 #define SES_CORE_STATED 4u /* kinds that are not predicted, at a time */
 
 /* ------------------------------------------------------------------ elements */
