@@ -200,7 +200,7 @@ static inline bool judge(const struct ses_core_element *element, const struct as
   union offered offered;
   struct ses_core_offer *offer = &offered.offer;
   offered.values[UNKNOWN] = not_a_number();
-  offer_of(element, claims, of_server, asked->policy, asked->predict_reads, asked->averages, offer);
+  offer_of(element, claims, of_server, asked->predict_reads, asked->averages, offer);
   double streams = larger(0.0, element->own) + claims;
   double of_files = asked->tight_room * (streams * STILL_TAKEN + 1.0);
   double of_size = larger(asked->room_fraction * element->size, asked->ample);

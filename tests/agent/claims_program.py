@@ -127,7 +127,6 @@ class Row:
     form: int
     members: tuple[int, ...]  # of the pool
     own: float
-    ended: float
     reserved: float
     others: float
     last_placed: int
@@ -145,7 +144,7 @@ class Table(_Segment):
     SIZE: ClassVar[int] = 352256
     STATE, ASLEEP, USERS, MOUNTS = 40, 44, 48, 52
     USERS_AT, MOUNTS_AT, SYSTEMS_AT, SYSTEM_SIZE = 4096, 8192, 20480, 41472
-    _ELEMENT = struct.Struct("=6d Q 7f 4f II 4f 4x")
+    _ELEMENT = struct.Struct("=6d Q 6f 4f II 4f 8x")
     _PLACE = struct.Struct("=II 96s 16s 384s 8x")
 
     def __init__(self, socket: Path) -> None:
@@ -159,7 +158,7 @@ class Table(_Segment):
         at = self.SYSTEMS_AT + number * self.SYSTEM_SIZE
         names = "sequence backend count few epoch told_ms excluded"
         found = dict(zip(names.split(), struct.unpack("=IIIIQQQ", self.read(at, 40)), strict=True))
-        return found | {"streams": int.from_bytes(self.read(at + 404, 4), "little")}
+        return found | {"streams": int.from_bytes(self.read(at + 396, 4), "little")}
 
     def rows(self, number: int = 0) -> list[Row]:
         at = self.SYSTEMS_AT + number * self.SYSTEM_SIZE
@@ -173,9 +172,9 @@ class Table(_Segment):
             found.append(
                 Row(
                     *(texts[0], Path(texts[1]), texts[2], index, form, indexes_in(members)),
-                    *(values[11], values[12], values[4], values[9], values[6], values[18]),
-                    *(bool(head["excluded"] >> row & 1), values[5], values[13]),
-                    *((values[22], values[20], values[21]), values[23]),
+                    *(values[11], values[4], values[9], values[6], values[17]),
+                    *(bool(head["excluded"] >> row & 1), values[5], values[12]),
+                    *((values[21], values[19], values[20]), values[22]),
                 )
             )
         return found

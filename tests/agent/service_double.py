@@ -285,16 +285,10 @@ class ServiceDouble:
         own, server = streams[element], self._server_of(element)
         on_server = sum(count for other, count in streams.items() if self._server_of(other) == server)
         load: dict[str, Any] = {
-            **{
-                "busy": 0.0,
-                "busy_average": 0.0,
-                "others": 0.0,
-                "others_average": 0.0,
-                "own": own,
-                "ended": 0,
-            },
+            **{"busy": 0.0, "busy_average": 0.0, "others": 0.0, "others_average": 0.0, "own": own},
             **{"server_streams": on_server, "free": 50e9, "reserved": 0.0, "age": 0.5, "state": 0},
-            **{"last_placed": self._last_placed.get(element, 0), **self.loads.get(element, {})},
+            **{"last_placed": self._last_placed.get(element, 0)},
+            **{"promises": 0, "promised": 0.0, "promised_hard": 0.0, **self.loads.get(element, {})},
         }
         return [number, *load.values()]
 

@@ -65,7 +65,7 @@ def test_answer_that_cannot_be_used_mends_itself(
     agent.wait_for("service found again")
 
 
-_LOAD = [0, 0.0, 0.0, 0, 0, 0, 0, 0, 1e9, 0, 0.5, 0, 0]
+_LOAD = [0, 0.0, 0.0, 0, 0, 0, 0, 1e9, 0, 0.5, 0, 0, 0, 0.0, 0.0]
 _ELEMENT = {"element": "union/b1", "target": "/b1", "server": 0, "scarce": False}
 _TABLE = {
     **{"system": "union", "revision": "bad", "version": 1, "told_at": 1e9, "total": 1, "rate": 0},

@@ -22,7 +22,6 @@ LOAD = [
     "others",
     "others_average",
     "own",
-    "ended",
     "server_streams",
     "free",
     "reserved",

@@ -31,7 +31,6 @@ LOADS = (
     "others",
     "others_average",
     "own",
-    "ended",
     "server_streams",
     "free",
     "reserved",
