@@ -41,7 +41,7 @@ class Target:
 
 
 def agent(name: str, *limits: str) -> Target:
-    sources = (*CORE, "net/munge.c", "net/tcp.c", "segment/segment.c")
+    sources = (*CORE, "system/munge.c", "segment/segment.c")
     libraries = ("spdlog", "fmt", "cpp-httplib", "ssl", "crypto", "dl", "stdc++")
     return Target(name, sources, ("agent", "src"), libraries, limits=limits)
 
@@ -73,7 +73,7 @@ TARGETS = (
         (
             *(f"shm/{name}.c" for name in ("items", "lock", "region", "values")),
             *(f"shm/remote/{name}.c" for name in ("memory", "proof", "remote")),
-            *("src/runtime/self.c", "segment/segment.c", "net/munge.c", "net/tcp.c"),
+            *("src/runtime/self.c", "segment/segment.c", "net/tcp.c", "system/munge.c"),
         ),
         ("shm", "src", "."),
         ("dl",),

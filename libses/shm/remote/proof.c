@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "net/munge.h"
+#include "system/munge.h"
 
 #define ABOUT 384
 

@@ -5,8 +5,8 @@
  * SOCKET is where munged listens; NULL or empty: MUNGE's own default.  A munged that does not
  * answer is waited for some seconds.  Any thread.
  */
-#ifndef SES_NET_MUNGE_H
-#define SES_NET_MUNGE_H
+#ifndef SES_MUNGE_H
+#define SES_MUNGE_H
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -34,4 +34,4 @@ int ses_munge_check(const char *socket, const char *credential, const char *text
 }
 #endif
 
-#endif /* SES_NET_MUNGE_H */
+#endif /* SES_MUNGE_H */

@@ -1,4 +1,4 @@
-#include "net/munge.h"
+#include "system/munge.h"
 
 #include <dlfcn.h>
 #include <errno.h>
