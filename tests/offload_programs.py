@@ -32,11 +32,11 @@ def prefix() -> Iterator[Path]:
     library = next(folder.glob("lib*/**/libses-offload.so")).parent
     own = [*flags_of("ses-offload"), f"-Wl,-rpath,{library}"]
     programs = {
-        "examples/offload/text.c": own,
-        "examples/offload/scan.c": [*own, *flags_of("libpq")],
-        "tests/offload/probe.c": own,
-        "tests/offload/stranger.c": ["-lzmq"],
-        "tests/offload/values.cpp": own,
+        "libses/extras/examples/offload/text.c": own,
+        "libses/extras/examples/offload/scan.c": [*own, *flags_of("libpq")],
+        "tests/extras/offload/probe.c": own,
+        "tests/extras/offload/stranger.c": ["-lzmq"],
+        "tests/extras/offload/values.cpp": own,
     }
     for source, linked in programs.items():
         compiler = ["gcc", "-std=gnu11"] if source.endswith(".c") else ["g++", "-std=c++17", "-Wpedantic"]

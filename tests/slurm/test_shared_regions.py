@@ -26,7 +26,7 @@ def program() -> Iterator[Path]:
     folder.chmod(0o755)
     for library in BUILD.glob("libses-share.so*"):
         shutil.copy(library, folder, follow_symlinks=False)
-    linked = ["-I", ROOT / "libses/include", "-L", folder, "-lses-share", f"-Wl,-rpath,{folder}"]
+    linked = ["-I", ROOT / "libses/extras/include", "-L", folder, "-lses-share", f"-Wl,-rpath,{folder}"]
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
     made = folder / "shared_count"
     source = Path(__file__).with_name("shared_count.c")

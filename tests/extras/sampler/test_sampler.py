@@ -14,7 +14,7 @@ import pytest
 from patience import wait_until
 from smed_monitor.collectors.sampler import ASKED_OFFSET, HEAD, RECORD, Counters, read_record
 
-BUILT = Path(__file__).parents[2] / "build" / "libses" / "smed-monitor"
+BUILT = Path(__file__).parents[3] / "build" / "libses" / "extras/sampler"
 STAT = "8 0 16 4 10 0 24 6 3 20 30\n"
 Eventually = Callable[[Callable[[], object], str], None]
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts, and gives a file to another user: needs root")

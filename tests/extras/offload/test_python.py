@@ -11,9 +11,9 @@ import pytest
 from offload_programs import answers, run
 from ses.offload.library import DECLARATIONS, Fallback, Status, ffi
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HEADERS = "".join(
-    (ROOT / "libses/include/ses" / name).read_text() for name in ("offload_types.h", "offload.h")
+    (ROOT / "libses/extras/include/ses" / name).read_text() for name in ("offload_types.h", "offload.h")
 )
 
 
@@ -64,7 +64,7 @@ def test_what_is_declared_is_what_the_headers_say(tmp_path: Path) -> None:
     sizes = "".join(f'_Static_assert(sizeof({one}) == {ffi.sizeof(one)}, "{one}");\n' for one in names)
     source = tmp_path / "both.c"
     source.write_text(f"#include <ses/offload.h>\n{declared}\n{sizes}")
-    command = ["gcc", "-std=c11", "-fsyntax-only", "-I", ROOT / "libses/include", source]
+    command = ["gcc", "-std=c11", "-fsyntax-only", "-I", ROOT / "libses/extras/include", source]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 

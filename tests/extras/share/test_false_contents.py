@@ -10,7 +10,7 @@ import pytest
 from ses.share import Region, regions
 from sharing import memory_of, refused
 
-# libses/shm/layout.h
+# libses/extras/share/layout.h
 VERSION, HEAD_SIZE, SIZE, HEAP, ITEMS, READY, NAME = 4, 6, 8, 16, 24, 28, 48
 FIRST_RECORD_NAME = 4096 + 48
 

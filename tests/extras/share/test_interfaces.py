@@ -10,8 +10,8 @@ import pytest
 from ses.share import Region
 from ses.share.library import DECLARATIONS, Model
 
-ROOT = Path(__file__).parents[2]
-INCLUDE = ROOT / "libses" / "include"
+ROOT = Path(__file__).parents[3]
+INCLUDE = ROOT / "libses/extras/include"
 
 
 def header() -> str:

@@ -85,11 +85,11 @@ def test_garbage_is_answered_by_a_greeting_at_most(part: Part) -> None:
 
 
 def test_damaged_messages_do_no_harm(tmp_path: Path) -> None:
-    library = ROOT / "libses"
-    sources = [ROOT / "tests/offload/fuzz.c", *(library / "offload").glob("*.c"), library / "api/command.c"]
+    libses, offload = ROOT / "libses", ROOT / "libses/extras/offload"
+    sources = [Path(__file__).with_name("fuzz.c"), *offload.glob("*.c"), libses / "api/command.c"]
     checks = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     warnings = ["-Wall", "-Wextra", "-Werror"]
-    folders = [f"-I{library / one}" for one in ("include", "offload", "api")]
+    folders = [f"-I{libses / one}" for one in ("extras/include", "extras/offload", "api")]
     command = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", *checks, *warnings, *folders, *sources]
     subprocess.run([*command, "-o", tmp_path / "fuzz", "-lzmq", "-lmsgpackc", "-pthread"], check=True)
     assert answers(run(tmp_path / "fuzz", user=0)) == {"answered": "1", "ran": "1", "taken": "1"}

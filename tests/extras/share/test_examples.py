@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from ses.share import regions
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_example_does_what_its_head_says(
     build: Path, tmp_path: Path, example: str, arguments: tuple[str, str], line: str
 ) -> None:
     program = tmp_path / example
-    source = [ROOT / f"examples/share/{example}.c", "-I", ROOT / "libses/include"]
+    source = [ROOT / f"libses/extras/examples/share/{example}.c", "-I", ROOT / "libses/extras/include"]
     library = ["-L", build, "-lses-share", f"-Wl,-rpath,{build}"]
     subprocess.run(
         ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program, *source, *library], check=True

@@ -24,7 +24,7 @@ from smed_monitor.core.model import ONE_SIDED, PULL
 from smed_monitor.http.metrics import exposition
 from smed_monitor.scraping.monitor import Monitor
 
-BUILT = Path(__file__).parents[2] / "build" / "libses" / "smed-monitor"
+BUILT = Path(__file__).parents[3] / "build" / "libses" / "extras/sampler"
 STAT = "8 0 16 4 10 0 24 6 3 20 30\n"
 Eventually = Callable[[Callable[[], object], str], None]
 

@@ -13,7 +13,7 @@ from ses.share.library import ffi
 from sharing import Peer, value_of
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+ROOT = HERE.parents[2]
 
 
 def test_writer_that_dies_in_the_middle_of_a_put_leaves_the_value_as_it_was(region: Region) -> None:
@@ -64,7 +64,7 @@ def test_no_value_is_torn_while_writers_are_killed(
 ) -> None:
     """Two writers put as fast as they can and are killed again and again; each get gives one put."""
     program = tmp_path / "torture"
-    source = [HERE / "torture.c", "-I", ROOT / "libses/include"]
+    source = [HERE / "torture.c", "-I", ROOT / "libses/extras/include"]
     library = ["-L", build, "-lses-share", f"-Wl,-rpath,{build}"]
     subprocess.run(["gcc", "-O2", "-Wall", "-Werror", "-o", program, *source, *library], check=True)
     said = subprocess.run(

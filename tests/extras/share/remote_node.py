@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-BUILD = Path(__file__).parents[2] / os.environ.get("SES_BUILD_DIR", "build/libses")
-PROGRAM = BUILD / "shm/ses-share-agent"
+BUILD = Path(__file__).parents[3] / os.environ.get("SES_BUILD_DIR", "build/libses")
+PROGRAM = BUILD / "extras/share/ses-share-agent"
 
 
 class Agent:

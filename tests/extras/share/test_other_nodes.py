@@ -28,7 +28,7 @@ from remote_node import BUILD, Agent, agent
 from ses.share import Model, Region, Value
 from sharing import Peer, command_of, refused, value_of
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NOBODY = 65534
 LIBC = ctypes.CDLL(None)
 CLONE_NEWNET = 0x40000000  # sched.h
@@ -257,10 +257,11 @@ def ports_of(process: int) -> set[int]:
 def stranger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program that sends to any endpoint of libfabric."""
     program = tmp_path_factory.mktemp("stranger") / "stranger"
-    library, built = ROOT / "libses", BUILD / "net/libses_net.a"
+    libses, built = ROOT / "libses", BUILD / "extras/net/libses_net.a"
+    extras = libses / "extras"
     command = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-o", program]
-    command += ["-I", library, "-I", library / "include", "-I", library / "shm"]
-    command += [ROOT / "tests/share/stranger.c", library / "shm/remote/fabric.c", built, "-ldl"]
+    command += ["-I", libses, "-I", extras, "-I", extras / "include", "-I", extras / "share"]
+    command += [Path(__file__).with_name("stranger.c"), extras / "share/remote/fabric.c", built, "-ldl"]
     subprocess.run(command, check=True)
     return program
 

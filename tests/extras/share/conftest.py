@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import sys
 from collections.abc import Iterator
@@ -11,17 +10,10 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from munged import running_munged
 from remote_node import Agent, agent
 from ses.share import Region
-
-
-@pytest.fixture(scope="session")
-def build() -> Path:
-    """Where libses-share was built."""
-    return Path(__file__).parents[2] / os.environ.get("SES_BUILD_DIR", "build/libses")
 
 
 @pytest.fixture
