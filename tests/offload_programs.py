@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from extras_built import skip_without_extras
 
 ROOT = Path(__file__).parents[1]
 PLAIN = 65534
@@ -19,6 +20,7 @@ PATIENCE = 60
 @pytest.fixture(scope="session")
 def prefix() -> Iterator[Path]:
     """Where the library and the programs are, for every user to read."""
+    skip_without_extras()
     folder = Path(tempfile.mkdtemp(prefix="ses-offload-", dir="/tmp"))
     folder.chmod(0o755)
     command = ["cmake", "--install", ROOT / "build/libses", "--component", "offload", "--prefix", folder]

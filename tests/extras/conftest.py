@@ -6,6 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
+from extras_built import skip_without_extras
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _extras() -> None:
+    skip_without_extras()
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,6 @@ from stranger_programs import build_with_cmake, run
 ROOT = Path(__file__).parents[2]
 EXTRAS = ROOT / "libses/extras"
 HEADERS = EXTRAS / "include/ses"
-COMPONENTS = {"ses-share": "api", "ses-offload": "offload"}
 IN_MAIN = "int main(void) {\nEXAMPLE\n}\n"
 USE = "template <class T> void use(const T &) {}\n"
 # What stands around it: what it includes besides the header, and declarations that its text leaves out.
@@ -79,9 +77,9 @@ def test_the_pages_of_the_interface_have_every_header() -> None:
 
 def installed(build: Path, package: str, prefix: Path) -> Path:
     """PREFIX with a package alone: without libses, and without the other one."""
-    run(["cmake", "--install", build, "--component", COMPONENTS[package], "--prefix", prefix])
-    for of_another in (path for path in prefix.rglob("cmake/*") if path.name != package):
-        shutil.rmtree(of_another)
+    component = package.removeprefix("ses-")
+    run(["cmake", "--install", build, "--component", component, "--prefix", prefix])
+    assert [path.name for path in prefix.rglob("cmake/*")] == [package]
     return prefix
 
 
