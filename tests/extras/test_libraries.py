@@ -14,6 +14,7 @@ from interfaces import (
     must_notice_a_break,
     must_stand_alone,
 )
+from layers import circle
 from stranger_programs import build_with_cmake, run
 
 ROOT = Path(__file__).parents[2]
@@ -73,6 +74,12 @@ def test_the_pages_of_the_interface_have_every_header() -> None:
     """`make docs` writes them; doxygen itself is not run."""
     settings = (ROOT / "libses/include/Doxyfile").read_text()
     assert set(re.findall(r" libses/extras/include/ses/(\w+\.h(?:pp)?)\b", settings)) == set(AROUND)
+
+
+@pytest.mark.parametrize("name", ["offload", "share"])
+def test_no_two_files_of_a_library_need_each_other(build: Path, name: str) -> None:
+    objects = (build / f"extras/{name}/CMakeFiles/ses_{name}.dir").rglob("*.o")
+    assert circle(sorted(objects)) == []
 
 
 def installed(build: Path, package: str, prefix: Path) -> Path:

@@ -71,7 +71,7 @@ TARGETS = (
     Target(
         "share",
         (
-            *(f"extras/share/{name}.c" for name in ("items", "lock", "region", "values")),
+            *(f"extras/share/{name}.c" for name in ("items", "lock", "records", "region", "values")),
             *(f"extras/share/remote/{name}.c" for name in ("memory", "proof", "remote")),
             *("src/runtime/self.c", "segment/segment.c", "extras/net/tcp.c", "system/munge.c"),
         ),

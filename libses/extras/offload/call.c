@@ -1,6 +1,7 @@
 /*
  * Calls: synchronous ones are asynchronous ones that are waited for.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,19 +10,6 @@
 #include "domain.h"
 
 #define SLICE_MS 50 /* the descriptor of a ZeroMQ socket tells of a change once: look again */
-
-void offload_keep_results(struct ses_offload_future *one, const ses_offload_reader *from) {
-  size_t left = offload_reader_left(from);
-  char *copy = malloc(left + 1);
-  if (!copy) {
-    one->report.status = SES_OFFLOAD_MEMORY;
-    return;
-  }
-  if (left > 0)
-    memcpy(copy, from->bytes + from->done, left);
-  one->reply = copy;
-  one->reply_size = left;
-}
 
 static void run_here(struct ses_offload_future *one) {
   ses_offload_writer reply;
@@ -200,5 +188,20 @@ int ses_offload_call(ses_offload_domain *domain, const char *name, const void *i
     report->status = status;
   if (future)
     ses_offload_free(future);
+  return status;
+}
+
+int ses_offload_call_file(const char *path, const ses_offload_options *options, const char *name,
+                          const void *in, void *out, ses_offload_report *report) {
+  ses_offload_domain *domain = NULL;
+  int status = ses_offload_open_file(path, options, &domain);
+  if (status == SES_OFFLOAD_OK)
+    status = ses_offload_call(domain, name, in, out, report);
+  else if (report) {
+    memset(report, 0, sizeof *report);
+    report->status = status;
+    snprintf(report->message, sizeof report->message, "%s", ses_offload_reason());
+  }
+  ses_offload_close(domain);
   return status;
 }

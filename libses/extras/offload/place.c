@@ -1,6 +1,6 @@
 /*
- * Calls where a file lies.  The selection service is asked by the command `ses`, which knows the
- * service, its proof and the caller's token, and decides as `ses run-near` does.
+ * The selection service is asked by the command `ses`, which knows the service, its proof and the
+ * caller's token, and decides as `ses run-near` does.
  */
 #include "place.h"
 
@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "ses/offload.h"
 
 static const char *why(int status) {
   static const char *const texts[] = {
@@ -54,19 +53,4 @@ bool offload_node_of(const char *path, char *address, size_t room, char *reason,
     return true;
   snprintf(reason, reason_room, "%.300s: %s (ses nodes of says more)", path, why(status));
   return false;
-}
-
-int ses_offload_call_file(const char *path, const ses_offload_options *options, const char *name,
-                          const void *in, void *out, ses_offload_report *report) {
-  ses_offload_domain *domain = NULL;
-  int status = ses_offload_open_file(path, options, &domain);
-  if (status == SES_OFFLOAD_OK)
-    status = ses_offload_call(domain, name, in, out, report);
-  else if (report) {
-    memset(report, 0, sizeof *report);
-    report->status = status;
-    snprintf(report->message, sizeof report->message, "%s", ses_offload_reason());
-  }
-  ses_offload_close(domain);
-  return status;
 }

@@ -1,5 +1,5 @@
 /*
- * Items: the records of a region, and the room that their slots take in its heap.
+ * Items: each a record of a region, and the room that its slots take in the heap.
  *
  * There is no list of free memory that a dying process could leave half changed: what is free is
  * what no record in use takes.  A record is in use from one atomic step, the last of an alloc.
@@ -10,79 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "records.h"
 #include "remote/remote.h"
 #include "system/clock.h"
 
 #define NS 1e9
 #define LONGEST_S 1e9 /* an age that never comes */
 
-struct extent {
-  uint64_t from;
-  uint64_t to;
-};
-
-static uint64_t generation_of(const struct ses_share_record *record) {
-  return atomic_load_explicit(&record->generation, memory_order_acquire);
-}
-
-static uint64_t once(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
-
-/* What an item's record says, each number read once.  False: no region of this library has such
- * numbers. */
-static bool read_record(const struct ses_share *share, const struct ses_share_record *record,
-                        struct ses_share_item *item) {
-  item->at = once(&record->at);
-  item->bytes = once(&record->bytes);
-  item->versions = once(&record->versions);
-  item->age_ns = once(&record->age_ns);
-  item->model = __atomic_load_n(&record->model, __ATOMIC_RELAXED);
-  item->slots = __atomic_load_n(&record->slots, __ATOMIC_RELAXED);
-  atomic_thread_fence(memory_order_acquire); /* before who asks whether it is still that item */
-  if (item->bytes == 0 || item->bytes > share->bytes || item->slots < 2 ||
-      item->slots > SES_SHARE_VERSIONS_MAX + 1 || item->model > SES_SHARE_NULL)
-    return false;
-  item->slot_bytes = ses_share_slot_bytes(item->bytes);
-  return item->at >= share->heap && item->at % SES_SHARE_LINE == 0 && item->at <= share->bytes &&
-         item->slots * item->slot_bytes <= share->bytes - item->at;
-}
-
-static int by_start(const void *one, const void *other) {
-  uint64_t a = ((const struct extent *)one)->from, b = ((const struct extent *)other)->from;
-  return (a > b) - (a < b);
-}
-
-int ses_share_gap(const struct ses_share *share, uint64_t wanted, uint64_t *at, uint64_t *largest) {
-  struct extent *taken = malloc((share->items + 1) * sizeof *taken);
-  struct ses_share_item one;
-  uint64_t from = share->heap;
-  uint32_t count = 0;
-  *at = *largest = 0;
-  if (!taken)
-    return ENOMEM;
-  for (uint32_t i = 0; i < share->items; i++) {
-    const struct ses_share_record *record = ses_share_record_of(share, i);
-    if ((generation_of(record) & 1) != 0 && read_record(share, record, &one))
-      taken[count++] = (struct extent){one.at, one.at + one.slots * one.slot_bytes};
-  }
-  qsort(taken, count, sizeof *taken, by_start);
-  taken[count] = (struct extent){share->bytes, share->bytes};
-  for (uint32_t i = 0; i <= count; i++) {
-    uint64_t gap = taken[i].from > from ? taken[i].from - from : 0;
-    if (gap > *largest)
-      *largest = gap;
-    if (gap >= wanted && *at == 0)
-      *at = from;
-    if (taken[i].to > from)
-      from = taken[i].to;
-  }
-  free(taken);
-  return 0;
-}
-
 /* -------------------------------------------------------------------- finding */
 
 static bool is_named(const struct ses_share_record *record, const char *name) {
-  return (generation_of(record) & 1) != 0 && strncmp(record->name, name, SES_SHARE_NAME_MAX) == 0;
+  return (ses_share_generation_of(record) & 1) != 0 &&
+         strncmp(record->name, name, SES_SHARE_NAME_MAX) == 0;
 }
 
 static int hand_out(const struct ses_share_item *found, ses_share_item **item) {
@@ -97,8 +36,9 @@ static int hand_out(const struct ses_share_item *found, ses_share_item **item) {
  * been freed and made again. */
 static int open_record(ses_share *share, struct ses_share_record *record, const char *name,
                        ses_share_item *item) {
-  *item = (ses_share_item){.share = share, .record = record, .generation = generation_of(record)};
-  bool sound = read_record(share, record, item);
+  *item = (ses_share_item){
+      .share = share, .record = record, .generation = ses_share_generation_of(record)};
+  bool sound = ses_share_read_record(share, record, item);
   bool named = !name || strncmp(record->name, name, SES_SHARE_NAME_MAX) == 0;
   if ((item->generation & 1) == 0 || !named || !ses_share_item_lives(item))
     return ENOENT;
@@ -192,7 +132,7 @@ static int make(ses_share *share, const char *name, const ses_share_kind *kind,
     struct ses_share_record *record = ses_share_record_of(share, i);
     if (is_named(record, name))
       return EEXIST;
-    if ((generation_of(record) & 1) == 0)
+    if ((ses_share_generation_of(record) & 1) == 0)
       unused = record;
   }
   int status =
@@ -280,6 +220,27 @@ int ses_share_free(ses_share_item *item) {
 }
 
 /* -------------------------------------------------------------------- looking */
+
+int ses_share_version(ses_share_item *item, uint64_t *version, double *age_seconds) {
+  if (item->remote) {
+    struct ses_remote_call call = {0};
+    int status = ses_share_ask(item, SES_REMOTE_VERSION_OF, &call);
+    if (status == 0)
+      *version = call.came.last;
+    if (status == 0 && age_seconds)
+      *age_seconds = call.came.age_seconds;
+    return status;
+  }
+  uint64_t last = atomic_load_explicit(&item->record->last, memory_order_acquire);
+  *version = last;
+  if (age_seconds) {
+    uint64_t put =
+        atomic_load_explicit(&ses_share_slot_of(item, last)->put_ns, memory_order_relaxed);
+    uint64_t now = ses_now_ns();
+    *age_seconds = last != 0 && now > put ? (double)(now - put) / NS : 0;
+  }
+  return ses_share_item_lives(item) ? 0 : EBADF;
+}
 
 int ses_share_look(ses_share_item *item, ses_share_item_facts *facts) {
   const struct ses_share_record *record = item->record;

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "records.h"
 #include "remote/remote.h"
 #include "ses/segment.h"
 

@@ -1,5 +1,5 @@
 /*
- * A region that is open, and what region.c, items.c and values.c know of it.
+ * A region that is open, and what the files of this folder know of it.
  *
  * All numbers were bounded when the region was opened, and are this process's own: who may write
  * the region cannot change them.
@@ -40,9 +40,5 @@ static inline struct ses_share_record *ses_share_record_of(const struct ses_shar
 
 /* True: NAME is one that a region or an item may have. */
 bool ses_share_is_name(const char *name);
-
-/* The LARGEST free part of the heap, and where one of WANTED bytes is (0: there is none).  0 or
- * ENOMEM. */
-int ses_share_gap(const struct ses_share *share, uint64_t wanted, uint64_t *at, uint64_t *largest);
 
 #endif /* SES_SHM_REGION_H */

@@ -237,27 +237,6 @@ int ses_share_copy(ses_share_item *item, uint64_t version, void *buffer, size_t 
 
 void ses_share_refresh(ses_share_item *item) { item->copy_version = 0; }
 
-int ses_share_version(ses_share_item *item, uint64_t *version, double *age_seconds) {
-  if (item->remote) {
-    struct ses_remote_call call = {0};
-    int status = ses_share_ask(item, SES_REMOTE_VERSION_OF, &call);
-    if (status == 0)
-      *version = call.came.last;
-    if (status == 0 && age_seconds)
-      *age_seconds = call.came.age_seconds;
-    return status;
-  }
-  uint64_t last = atomic_load_explicit(&item->record->last, memory_order_acquire);
-  *version = last;
-  if (age_seconds) {
-    uint64_t put =
-        atomic_load_explicit(&ses_share_slot_of(item, last)->put_ns, memory_order_relaxed);
-    uint64_t now = ses_now_ns();
-    *age_seconds = last != 0 && now > put ? (double)(now - put) / 1e9 : 0;
-  }
-  return ses_share_item_lives(item) ? 0 : EBADF;
-}
-
 /* ------------------------------------------------------------------------ put */
 
 /* `writing` of the record is held. */
