@@ -1,5 +1,6 @@
 #include "coding.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void offload_writer_begin(ses_offload_writer *writer) {
@@ -13,8 +14,17 @@ void offload_reader_begin(ses_offload_reader *reader, const void *bytes, size_t 
   *reader = (ses_offload_reader){.bytes = bytes, .size = size};
 }
 
-size_t offload_reader_left(const ses_offload_reader *reader) {
+static size_t bytes_left(const ses_offload_reader *reader) {
   return reader->status == SES_OFFLOAD_OK ? reader->size - reader->done : 0;
+}
+
+char *offload_reader_rest(const ses_offload_reader *reader, size_t *size) {
+  size_t left = bytes_left(reader);
+  char *copy = malloc(left + 1);
+  if (copy && left > 0)
+    memcpy(copy, reader->bytes + reader->done, left);
+  *size = copy ? left : 0;
+  return copy;
 }
 
 void offload_writer_fails(ses_offload_writer *writer, int status) {
@@ -146,7 +156,7 @@ double ses_offload_read_real(ses_offload_reader *from) {
 
 size_t ses_offload_read_count(ses_offload_reader *from) {
   uint64_t count = ses_offload_read_unsigned(from, SES_OFFLOAD_MESSAGE_MAX);
-  if (count <= offload_reader_left(from))
+  if (count <= bytes_left(from))
     return (size_t)count;
   ses_offload_read_failed(from);
   return 0;

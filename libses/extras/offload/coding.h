@@ -26,7 +26,8 @@ struct ses_offload_reader {
 void offload_writer_begin(ses_offload_writer *writer);
 void offload_writer_free(ses_offload_writer *writer);
 void offload_reader_begin(ses_offload_reader *reader, const void *bytes, size_t size);
-size_t offload_reader_left(const ses_offload_reader *reader);
+/* A copy of what was not read, SIZE bytes, to be freed; NULL: no memory. */
+char *offload_reader_rest(const ses_offload_reader *reader, size_t *size);
 
 /* NULL is written as a name that reads as "". */
 void offload_write_text(ses_offload_writer *to, const char *text);

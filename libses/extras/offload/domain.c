@@ -89,16 +89,9 @@ void offload_send(ses_offload_domain *domain, const msgpack_sbuffer *message) {
 }
 
 void offload_keep_results(struct ses_offload_future *one, const ses_offload_reader *from) {
-  size_t left = offload_reader_left(from);
-  char *copy = malloc(left + 1);
-  if (!copy) {
+  one->reply = offload_reader_rest(from, &one->reply_size);
+  if (!one->reply)
     one->report.status = SES_OFFLOAD_MEMORY;
-    return;
-  }
-  if (left > 0)
-    memcpy(copy, from->bytes + from->done, left);
-  one->reply = copy;
-  one->reply_size = left;
 }
 
 static void take_reply(ses_offload_domain *domain, const void *data, size_t size) {
