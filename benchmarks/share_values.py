@@ -22,7 +22,7 @@ def measured(build: Path, node: str | None) -> dict[tuple[int, str], float]:
     """Nanoseconds of a call, by size and what is called; the least where it was measured several times."""
     with tempfile.TemporaryDirectory() as scratch:
         program = Path(scratch) / "share_values"
-        source = [ROOT / "benchmarks/share_values.c", "-I", ROOT / "libses/include"]
+        source = [ROOT / "benchmarks/share_values.c", "-I", ROOT / "libses/extras/include"]
         library = ["-L", build, "-lses-share", f"-Wl,-rpath,{build.resolve()}"]
         subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-o", program, *source, *library], check=True)
         measure: list[str | Path] = [program, *filter(None, [node])]

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SAMPLER = ROOT / "build" / "libses" / "smed-monitor" / "smed-sampler"
+SAMPLER = ROOT / "build" / "libses" / "extras/sampler" / "smed-sampler"
 ALPHA = 0.10
 REQUEST_US = 100.0
 TRIAL_BYTES = 60_000

@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-BUILT = Path(__file__).resolve().parents[2] / "build" / "libses" / "smed-monitor"
-HEAD_BYTES = 128  # smed-monitor/native/table.h
+BUILT = Path(__file__).resolve().parents[2] / "build" / "libses" / "extras/sampler"
+HEAD_BYTES = 128  # libses/extras/sampler/table.h
 RECORDS = 24
 SETTLE_SECONDS = 2
 

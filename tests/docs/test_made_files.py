@@ -13,8 +13,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST_PAGE = 250
 MADE = (
-    "docs/commands/", "docs/reference/", "libses/share/", "libses/python/share/", "ses-service/share/",
-    "smed-monitor/share/", "smed-monitor/native/share/", "webface/share/",
+    "docs/commands/", "docs/reference/", "libses/share/", "libses/extras/share/share/",
+    "libses/extras/sampler/share/", "libses/python/share/", "ses-service/share/", "smed-monitor/share/",
+    "webface/share/",
 )  # fmt: skip
 READS = re.compile(
     r"""(?:getenv\(|environ\.get\(|environ\[|envvar=|envname\(|_path\()\s*"(SES_[A-Z_]+)"
