@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from agent_sources import link
 from claims_program import Claims
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 SLOW = 2e6  # bytes a second
 
@@ -25,7 +25,7 @@ def slow() -> str:
 
 
 @pytest.fixture
-def claims(start: Callable[..., Agent], service: ServiceDouble, device: int, slow: str) -> Iterator[Claims]:
+def claims(start: Callable[..., Agent], service: FakeService, device: int, slow: str) -> Iterator[Claims]:
     service.facts = {element: {slow: SLOW} for element in service.targets}
     agent = start(service.url)
     agent.wait_for("union has")
@@ -48,7 +48,7 @@ def close(claims: Claims, path: Path, content: bytes) -> str:
 
 
 def test_file_that_caches_still_write_counts_for_longer(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
+    claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     claim = claims.choose()
     fd = claims.create(claim, tmp_path / "large")
@@ -69,7 +69,7 @@ def test_file_that_caches_still_write_counts_for_longer(
 
 @pytest.mark.parametrize("slow", ["read_rate"])
 def test_file_that_is_read_again_is_a_stream_meanwhile(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
+    claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     def streams() -> float:
         return sum(claims.table.own().values())

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from claims_program import NOT_CREATED, Claims
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 YESTERDAY = 1_700_000_000_000  # milliseconds since the epoch
 
@@ -26,7 +26,7 @@ def branches(tmp_path: Path) -> dict[str, Path]:
 
 
 @pytest.fixture
-def claims(start: Callable[..., Agent], service: ServiceDouble, device: int) -> Iterator[Claims]:
+def claims(start: Callable[..., Agent], service: FakeService, device: int) -> Iterator[Claims]:
     """Those of a user of a node that was told of two files of others, and of one that ended."""
     service.loads = {
         "union/b0": {"own": 1, "last_placed": YESTERDAY + 2999},
@@ -61,7 +61,7 @@ def test_placements_of_other_nodes_do_not_count_on_idle_elements(claims: Claims)
 
 @pytest.mark.parametrize("by_others", [True, False], ids=["many", "few"])
 def test_own_placements_count_on_idle_elements_while_they_are_fresh(
-    claims: Claims, service: ServiceDouble, by_others: bool
+    claims: Claims, service: FakeService, by_others: bool
 ) -> None:
     """Else some of the nodes go on from their first elements, to those with which others begin."""
     service.rate = 1.5 if by_others else 0.5

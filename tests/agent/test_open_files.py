@@ -15,9 +15,9 @@ from pathlib import Path
 import program_side as side
 import pytest
 from claims_program import counted
+from fake_service import FakeService
 from patience import PATIENCE, wait_until
 from running_agent import Agent, record_job
-from service_double import ServiceDouble
 
 HERE = Path(__file__).parent
 
@@ -62,7 +62,7 @@ def go_on(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
-def nothing_more_happens(agent: Agent, service: ServiceDouble, device: int) -> None:
+def nothing_more_happens(agent: Agent, service: FakeService, device: int) -> None:
     """Wait until the agent has sent all it had to say before now: a later file's end has arrived."""
     conversation = agent.ask(device, "later")
     path = conversation.answer.stage_in_union.parents[1] / f"later-{conversation.answer.placement}"
@@ -79,7 +79,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def test_created_file_is_reported_with_path_inode_and_process(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+    agent: Agent, service: FakeService, device: int, directory: Path
 ) -> None:
     path = directory / "a file"
     conversation = agent.ask(device)
@@ -104,7 +104,7 @@ def test_created_file_is_reported_with_path_inode_and_process(
 
 
 def test_close_ends_the_placement_with_the_size(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+    agent: Agent, service: FakeService, device: int, directory: Path
 ) -> None:
     conversation = agent.ask(device)
     fd = conversation.create(directory / "file")
@@ -117,7 +117,7 @@ def test_close_ends_the_placement_with_the_size(
 
 
 def test_file_made_for_another_process_is_that_process_s(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+    agent: Agent, service: FakeService, device: int, directory: Path
 ) -> None:
     """As a supervisor makes them; its own close ends nothing."""
     conversation = agent.ask(device)
@@ -138,7 +138,7 @@ def test_file_made_for_another_process_is_that_process_s(
 
 
 def test_size_is_known_when_the_file_was_renamed_meanwhile(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+    agent: Agent, service: FakeService, device: int, directory: Path
 ) -> None:
     conversation = agent.ask(device)
     fd = conversation.create(directory / "file.part")
@@ -152,7 +152,7 @@ def test_size_is_known_when_the_file_was_renamed_meanwhile(
 
 
 def test_duplicate_keeps_the_placement_open(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+    agent: Agent, service: FakeService, device: int, directory: Path
 ) -> None:
     conversation = agent.ask(device)
     fd = conversation.create(directory / "file")
@@ -167,7 +167,7 @@ def test_duplicate_keeps_the_placement_open(
 
 
 def test_opening_it_again_keeps_the_placement_open(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+    agent: Agent, service: FakeService, device: int, directory: Path
 ) -> None:
     conversation = agent.ask(device)
     fd = conversation.create(directory / "file")
@@ -184,7 +184,7 @@ def test_opening_it_again_keeps_the_placement_open(
 
 
 def test_redirection_is_followed_to_its_other_descriptor(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+    agent: Agent, service: FakeService, device: int, directory: Path
 ) -> None:
     conversation = agent.ask(device)
     stage = conversation.answer.stage / "file"
@@ -206,7 +206,7 @@ def test_redirection_is_followed_to_its_other_descriptor(
 
 
 def test_file_closed_before_the_agent_looks_is_ended(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+    agent: Agent, service: FakeService, device: int, directory: Path
 ) -> None:
     with agent.ask(device) as conversation:
         path = directory / "file"
@@ -218,7 +218,7 @@ def test_file_closed_before_the_agent_looks_is_ended(
 
 
 def test_child_keeps_the_placement_open_after_its_parent_closed_it(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+    agent: Agent, service: FakeService, device: int, directory: Path
 ) -> None:
     then = (
         "wait()\n"
@@ -239,7 +239,7 @@ def test_child_keeps_the_placement_open_after_its_parent_closed_it(
 
 
 def test_child_keeps_the_placement_open_after_its_parent_exited(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+    agent: Agent, service: FakeService, device: int, directory: Path
 ) -> None:
     then = (
         "wait()\n"
@@ -259,7 +259,7 @@ def test_child_keeps_the_placement_open_after_its_parent_exited(
 
 
 def test_reader_does_not_end_what_a_child_still_writes(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+    agent: Agent, service: FakeService, device: int, directory: Path
 ) -> None:
     """Whoever closes the file makes the kernel tell of a close; its creator has closed it before."""
     then = (
@@ -287,7 +287,7 @@ def test_reader_does_not_end_what_a_child_still_writes(
 )
 def test_job_that_a_program_was_started_with_counts_if_it_is_its_users(
     agent: Agent,
-    service: ServiceDouble,
+    service: FakeService,
     directory: Path,
     monkeypatch: pytest.MonkeyPatch,
     named: str,
@@ -303,7 +303,7 @@ def test_job_that_a_program_was_started_with_counts_if_it_is_its_users(
 
 
 def test_file_of_a_program_that_ends_before_the_agent_looks_counts_for_no_job(
-    agent: Agent, service: ServiceDouble, directory: Path, monkeypatch: pytest.MonkeyPatch
+    agent: Agent, service: FakeService, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record_job(agent.jobs, 4711, os.getuid())
     monkeypatch.setenv("SLURM_JOB_ID", "4711")
@@ -316,9 +316,7 @@ def test_file_of_a_program_that_ends_before_the_agent_looks_counts_for_no_job(
         assert service.opened(placement)[0]["job"] is None
 
 
-def test_killed_process_ends_all_its_placements(
-    agent: Agent, service: ServiceDouble, directory: Path
-) -> None:
+def test_killed_process_ends_all_its_placements(agent: Agent, service: FakeService, directory: Path) -> None:
     then = "os.write(fd, b'half')\nprint('written', flush=True)\nsignal.pause()"
     with program(agent, directory / "file", then) as process:
         placement = placement_of(process)
@@ -331,7 +329,7 @@ def test_killed_process_ends_all_its_placements(
 
 
 def test_hundred_files_of_one_process_are_told_apart(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+    agent: Agent, service: FakeService, device: int, directory: Path
 ) -> None:
     open_now = {}
     for number in range(100):
@@ -352,9 +350,7 @@ def test_hundred_files_of_one_process_are_told_apart(
     wait_until(lambda: all(service.ended(placement) for placement in kept), "the rest is told")
 
 
-def test_report_about_another_device_does_not_count(
-    agent: Agent, service: ServiceDouble, device: int
-) -> None:
+def test_report_about_another_device_does_not_count(agent: Agent, service: FakeService, device: int) -> None:
     with agent.ask(device) as conversation, Path("/proc/self/comm").open() as elsewhere:
         wait_until(lambda: counted(agent.socket) == 1, "it counts")
         conversation.report(side.CREATED, status=os.fstat(elsewhere.fileno()), fd=elsewhere.fileno())
@@ -364,7 +360,7 @@ def test_report_about_another_device_does_not_count(
 
 
 @contextmanager
-def without_room_in_inotify(binary: Path, tmp_path: Path, service: ServiceDouble, path: Path,
+def without_room_in_inotify(binary: Path, tmp_path: Path, service: FakeService, path: Path,
                             then: str) -> Iterator[subprocess.Popen[str]]:  # fmt: skip
     """A process with an agent of its own, which watches nothing: it creates `path` and does `then`, as above.
 
@@ -407,7 +403,7 @@ def without_room_in_inotify(binary: Path, tmp_path: Path, service: ServiceDouble
 
 
 def test_without_room_in_inotify_files_are_looked_at_instead(
-    binary: Path, service: ServiceDouble, directory: Path, tmp_path: Path
+    binary: Path, service: FakeService, directory: Path, tmp_path: Path
 ) -> None:
     path = directory / "file"
     with without_room_in_inotify(binary, tmp_path, service, path, "os.write(fd, b'1234567')") as process:
@@ -416,7 +412,7 @@ def test_without_room_in_inotify_files_are_looked_at_instead(
 
 
 def test_with_room_in_inotify_again_files_are_followed_as_others(
-    binary: Path, service: ServiceDouble, directory: Path, tmp_path: Path
+    binary: Path, service: FakeService, directory: Path, tmp_path: Path
 ) -> None:
     then = "room(1000); os.truncate(path, 64 << 20); wait()"
     with without_room_in_inotify(binary, tmp_path, service, directory / "file", then) as process:
@@ -429,7 +425,7 @@ def test_with_room_in_inotify_again_files_are_followed_as_others(
 
 @pytest.mark.root
 def test_file_seen_through_a_mergerfs_union_is_followed_to_its_end(
-    agent: Agent, service: ServiceDouble, union: Path, device: int, branches: dict[str, Path]
+    agent: Agent, service: FakeService, union: Path, device: int, branches: dict[str, Path]
 ) -> None:
     conversation = agent.ask(device)
     answer = conversation.answer
@@ -444,7 +440,7 @@ def test_file_seen_through_a_mergerfs_union_is_followed_to_its_end(
 
 
 def test_file_that_is_gone_is_no_sign_that_inotify_has_no_room(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path, branches: dict[str, Path]
+    agent: Agent, service: FakeService, device: int, tmp_path: Path, branches: dict[str, Path]
 ) -> None:
     """Said falsely once, it would hide the true one later."""
     conversation = agent.ask(device)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from claims_program import NOT_CREATED, Claims
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 from ses_client.unions import file_system_at
 
 LINK = 200e6  # as much as each of its elements gives
@@ -28,7 +28,7 @@ def branches(base: Path) -> dict[str, Path]:
     return paths
 
 
-def describe(service: ServiceDouble) -> None:
+def describe(service: FakeService) -> None:
     """Let the first two elements have a server whose link the site states, the others one without."""
     service.facts = {
         f"union/b{number}": {
@@ -48,7 +48,7 @@ def one_device() -> bool:
 
 @pytest.fixture
 def claims(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, base: Path, one_device: bool
+    start: Callable[..., Agent], service: FakeService, device: int, base: Path, one_device: bool
 ) -> Iterator[Claims]:
     """Those of a user; the site states the link of the server of the first two elements."""
     describe(service)
@@ -101,7 +101,7 @@ def test_a_claim_counts_once_on_all_elements_of_one_device(claims: Claims) -> No
     wait_until(lambda: [row.own for row in claims.table.rows()] == [0, 0, 0, 0], "it counts on neither")
 
 
-def test_streams_of_other_nodes_are_added(claims: Claims, service: ServiceDouble) -> None:
+def test_streams_of_other_nodes_are_added(claims: Claims, service: FakeService) -> None:
     service.loads = {
         "union/b0": {"server_streams": 2},
         "union/b1": {"own": 1, "server_streams": 2},
@@ -113,7 +113,7 @@ def test_streams_of_other_nodes_are_added(claims: Claims, service: ServiceDouble
 
 
 def test_files_go_elsewhere_as_the_link_is_used_up(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
 ) -> None:
     describe(service)
     agent = start(service.url)
@@ -136,9 +136,7 @@ def test_files_go_elsewhere_as_the_link_is_used_up(
         one.close()
 
 
-def test_files_of_the_node_are_promises_at_once(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
-) -> None:
+def test_files_of_the_node_are_promises_at_once(claims: Claims, service: FakeService, tmp_path: Path) -> None:
     """While the service is away, so that nobody else can have counted them."""
 
     def promises() -> list[tuple[float, float, float]]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import rdflib
-from selection_service_double import SelectionServiceDouble, element
+from fake_selection_service import SelectionServiceDouble, element
 from ses.calibration import Measured, NotMeasuredError, Place, measure
 from ses.commands.calibrate.elements import turtle_of
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from agent_double import ANSWER, ASK, MERGERFS, UNAVAILABLE, VERSION, AgentDouble, Ask, Handle, answer
+from fake_agent import ANSWER, ASK, MERGERFS, UNAVAILABLE, VERSION, Ask, FakeAgent, Handle, answer
 from mergerfs_union import NOBODY, Union
 
 FIRST_PAUSE = 0.2  # seconds; see libses/src/agent/breaker.h
@@ -199,7 +199,7 @@ def test_agent_of_another_user_is_not_believed(union: Union, probes: Path, user:
     union.path.parent.chmod(0o777)
     os.seteuid(NOBODY)  # the credentials of a socket are those of the process when it begins to listen
     try:
-        stranger = AgentDouble(path, union.path, union.branches)
+        stranger = FakeAgent(path, union.path, union.branches)
     finally:
         os.seteuid(0)
     union.run(

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
+from fake_table import CREATED, Claim, FakeClaims, FakeTable, table_of
 from mergerfs_union import Union
-from table_double import CREATED, Claim, ClaimsDouble, TableDouble, table_of
 
 PYTHON = ["/usr/bin/python3", "-I", "-S", "-c"]
 
@@ -75,7 +75,7 @@ threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
 class Agent:
     """Counts claims, reads them and changes the table in small steps, as a real agent would."""
 
-    def __init__(self, table: TableDouble, claims: ClaimsDouble) -> None:
+    def __init__(self, table: FakeTable, claims: FakeClaims) -> None:
         self.table, self.claims = table, claims
         self.read: list[Claim] = []
 
@@ -89,14 +89,14 @@ class Agent:
 
 
 @pytest.fixture
-def table(union: Union) -> Iterator[TableDouble]:
+def table(union: Union) -> Iterator[FakeTable]:
     table = table_of(union)
     yield table
     table.close()
 
 
 @pytest.mark.parametrize("kill", [False, True])
-def test_every_create_is_claimed_and_told_once(union: Union, table: TableDouble, kill: bool) -> None:
+def test_every_create_is_claimed_and_told_once(union: Union, table: FakeTable, kill: bool) -> None:
     claims = table.users[0]
     agent = Agent(table, claims)
     chance = random.Random(7)

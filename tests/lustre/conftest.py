@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import lov_blobs as lov
 from layout_library import LayoutLibrary
 from lustre_mount import LOV, POOLS, REAL, REAL_NEEDS, LustreMount, build_standin, osts_of
-from placed_programs import LIST, PROBE, AgentDouble, Site
+from placed_programs import LIST, PROBE, FakeAgent, Site
 
 OSTS = 6
 SOURCES = Path(__file__).parents[2] / "libses/src"
@@ -87,7 +87,7 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def site(lustre: LustreMount, public_wrapper: Path, probe: Path, tmp_path: Path) -> Iterator[Site]:
     """The stand-in with the library and an agent that puts everything on OST 4."""
-    agent = AgentDouble(tmp_path / "agent.sock", lustre.path, [])
+    agent = FakeAgent(tmp_path / "agent.sock", lustre.path, [])
     site = Site(lustre, public_wrapper, agent, tmp_path / "agent.sock", probe)
     site.put(LIST, [4])
     agent.reply = site.reply

@@ -18,9 +18,9 @@ from placed_programs import LIST, POOL
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
 
 from agent_sources import link
+from fake_service import FakeService
 from program_side import LUSTRE, PLACE
 from running_agent import Agent
-from service_double import ServiceDouble
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -218,14 +218,14 @@ def test_six_questions_a_minute_are_the_most_that_a_node_asks(health_probe: Path
 @pytest.fixture
 def chain(
     lustre: LustreMount, tmp_path: Path
-) -> Iterator[Callable[[dict[str, str]], tuple[Agent, ServiceDouble]]]:
+) -> Iterator[Callable[[dict[str, str]], tuple[Agent, FakeService]]]:
     """A real agent of a service that places on these elements of the stand-in."""
     binary = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "agent" / "ses-agent"
     assert binary.exists(), "run `make native` first"
-    running: list[tuple[Agent, ServiceDouble]] = []
+    running: list[tuple[Agent, FakeService]] = []
 
-    def start(targets: dict[str, str]) -> tuple[Agent, ServiceDouble]:
-        service = ServiceDouble(lustre.root, {name: Path(to) for name, to in targets.items()}, "lustre")
+    def start(targets: dict[str, str]) -> tuple[Agent, FakeService]:
+        service = FakeService(lustre.root, {name: Path(to) for name, to in targets.items()}, "lustre")
         agent = Agent(binary, tmp_path, service.url)
         running.append((agent, service))
         agent.wait_for("service found")
@@ -238,7 +238,7 @@ def chain(
 
 
 def test_program_s_file_lies_on_the_target_the_service_named(
-    chain: Callable[[dict[str, str]], tuple[Agent, ServiceDouble]], lustre: LustreMount, public_wrapper: Path
+    chain: Callable[[dict[str, str]], tuple[Agent, FakeService]], lustre: LustreMount, public_wrapper: Path
 ) -> None:
     agent, service = chain({"union/OST0004": "4"})
     environment = {
@@ -255,7 +255,7 @@ def test_program_s_file_lies_on_the_target_the_service_named(
 
 
 def test_index_becomes_a_strict_list_and_a_name_a_pool(
-    chain: Callable[[dict[str, str]], tuple[Agent, ServiceDouble]],
+    chain: Callable[[dict[str, str]], tuple[Agent, FakeService]],
     lustre: LustreMount,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

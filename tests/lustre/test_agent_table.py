@@ -18,15 +18,15 @@ from patience import wait_until
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
 
 from claims_program import NOT_CREATED, Claims, Table, remove_segments
+from fake_service import FakeService
 from placed_programs import LIST, OFFSET, POOL
 from program_side import PLACE
 from running_agent import Agent
-from service_double import ServiceDouble
 
 ROOT = Path(__file__).resolve().parents[2]
 SELF = os.geteuid()
 
-Start = Callable[..., tuple[Agent, ServiceDouble]]
+Start = Callable[..., tuple[Agent, FakeService]]
 
 
 @pytest.fixture
@@ -42,10 +42,10 @@ def chain(lustre: LustreMount, parameters: Path, tmp_path: Path) -> Iterator[Sta
     """A real agent, of a service that knows these targets of the stand-in."""
     binary = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "agent" / "ses-agent"
     assert binary.exists(), "run `make native` first"
-    running: list[tuple[Agent, ServiceDouble]] = []
+    running: list[tuple[Agent, FakeService]] = []
 
-    def start(*targets: str, options: tuple[str, ...] = ()) -> tuple[Agent, ServiceDouble]:
-        service = ServiceDouble(lustre.root, {f"union/{to}": Path(to) for to in targets}, "lustre")
+    def start(*targets: str, options: tuple[str, ...] = ()) -> tuple[Agent, FakeService]:
+        service = FakeService(lustre.root, {f"union/{to}": Path(to) for to in targets}, "lustre")
         agent = Agent(binary, tmp_path, service.url, *options)
         running.append((agent, service))
         agent.wait_for("service found")

@@ -27,7 +27,7 @@ from werkzeug.test import TestResponse
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from selection_memory import InMemorySelectionService
+from fake_selection import InMemorySelectionService
 
 PASSWORDS = {"alice": "correct horse battery", "bob": "staple in the wall", "root": "may change the site"}
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from agent_double import CREATED, NOT_MANAGED, UNAVAILABLE, answer
+from fake_agent import CREATED, NOT_MANAGED, UNAVAILABLE, answer
 from mergerfs_union import NOBODY, Union
 from patience import wait_until
 from program_ways import Programs

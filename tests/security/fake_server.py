@@ -42,7 +42,7 @@ while True:
 """
 
 
-class Thief:
+class FakeServer:
     """A process of ``user`` that listens on a port, or at ``path``."""
 
     def __init__(self, user: int, log: Path, path: Path | None = None) -> None:
@@ -64,7 +64,7 @@ class Thief:
         """Whether it was sent no byte, over however many connections."""
         return set(self.heard().split()) <= {'"accepted"'}
 
-    def __enter__(self) -> Thief:
+    def __enter__(self) -> FakeServer:
         return self
 
     def __exit__(
