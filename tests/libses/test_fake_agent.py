@@ -2,11 +2,11 @@
 
 import socket
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from fake_agent import ASK, ASK_BYTES, PATIENCE, Ask, FakeAgent, header_of
+from patience import wait_until
 
 
 def test_it_can_be_closed_while_the_last_conversation_ends(tmp_path: Path) -> None:
@@ -25,7 +25,6 @@ def test_it_can_be_closed_while_the_last_conversation_ends(tmp_path: Path) -> No
         program.send(header_of(ASK, ASK_BYTES).ljust(ASK_BYTES, b"\0"))
         assert asked.wait(PATIENCE)
         closed = threads.submit(fake.close)
-        while not fake.is_waited_for():
-            time.sleep(0.001)
+        wait_until(fake.is_waited_for)
         told.set()
         closed.result(PATIENCE * 3)

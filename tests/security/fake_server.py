@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
+from patience import wait_for_answer
+
 _PROGRAM = """
 import json, os, socket, sys, threading
 
@@ -52,9 +54,8 @@ class FakeServer:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-c", _PROGRAM, told], stdout=out, stderr=subprocess.STDOUT, cwd="/"
             )
-        while not (said := log.read_text("utf-8")).endswith("\n"):
-            assert self._process.poll() is None, said
-        self.where = json.loads(said.splitlines()[0])
+        wait_for_answer(self._process, log, lambda: log.read_text("utf-8").endswith("\n"))
+        self.where = json.loads(log.read_text("utf-8").splitlines()[0])
 
     def heard(self) -> str:
         """Return everything it was sent, and ``accepted`` for each connection."""

@@ -20,8 +20,8 @@ import pytest
 import urllib3
 from click.testing import CliRunner
 from fake_server import FakeServer
-from patience import wait_until
-from service_process import PATIENCE, SITE, Running
+from patience import PATIENCE, wait_until
+from service_process import SITE, Running
 from ses.cli import main as ses_command
 from ses_client import proven
 from ses_client.address import ServiceAddress
