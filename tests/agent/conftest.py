@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from claims_program import remove_segments
+from claims_program import Claims, attached, remove_segments
 from fake_service import FakeService
 from running_agent import Agent
 
@@ -40,9 +40,15 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def branches(base: Path) -> dict[str, Path]:
+def numbers() -> range:
+    """Of the elements, which are alike."""
+    return range(1, 3)
+
+
+@pytest.fixture
+def branches(base: Path, numbers: range) -> dict[str, Path]:
     """Element ids and their directories."""
-    paths = {f"union/b{number}": base / f"b{number}" for number in (1, 2)}
+    paths = {f"union/b{number}": base / f"b{number}" for number in numbers}
     for path in paths.values():
         path.mkdir()
     return paths
@@ -130,3 +136,10 @@ def agent(start: Callable[..., Agent], service: FakeService) -> Agent:
     running = start(service.url)
     running.wait_for("service found")
     return running
+
+
+@pytest.fixture
+def claims(agent: Agent, device: int) -> Iterator[Claims]:
+    """The claims of this user; nothing is counted yet."""
+    with attached(agent, device) as found:
+        yield found

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -42,24 +42,9 @@ while not select.select([sys.stdin], [], [], 0.1)[0]:
 
 
 @pytest.fixture
-def branches(base: Path) -> dict[str, Path]:
+def numbers() -> range:
     """Eight alike."""
-    paths = {f"union/b{number}": base / f"b{number}" for number in range(8)}
-    for path in paths.values():
-        path.mkdir()
-    return paths
-
-
-@pytest.fixture
-def claims(agent: Agent, device: int) -> Iterator[Claims]:
-    """The claims of this user, who has asked once: the system's own users have none before."""
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    wait_until(lambda: not any(attached.table.own().values()), "nothing is counted any more")
-    yield attached
-    attached.detach()
-    attached.table.detach()
+    return range(8)
 
 
 @pytest.mark.root

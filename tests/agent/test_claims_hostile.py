@@ -6,7 +6,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,17 +14,6 @@ from claims_program import NOBODY, Claims, Table, as_user
 from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-
-
-@pytest.fixture
-def claims(agent: Agent, device: int) -> Iterator[Claims]:
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    wait_until(lambda: not any(attached.table.own().values()), "nothing is counted any more")
-    yield attached
-    attached.detach()
-    attached.table.detach()
 
 
 def still_works(claims: Claims, service: FakeService, path: Path) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from claims_program import Claims
+from claims_program import Claims, attached
 from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
@@ -48,12 +48,8 @@ def claims(
             environment.setenv(name, value)
         agent = start(service.url)
     agent.wait_for("union has")
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    yield attached
-    attached.detach()
-    attached.table.detach()
+    with attached(agent, device) as found:
+        yield found
 
 
 def close_at_once(claims: Claims, path: Path) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from agent_sources import link
-from claims_program import Claims
+from claims_program import Claims, attached
 from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
@@ -29,13 +29,8 @@ def claims(start: Callable[..., Agent], service: FakeService, device: int, slow:
     service.facts = {element: {slow: SLOW} for element in service.targets}
     agent = start(service.url)
     agent.wait_for("union has")
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    wait_until(lambda: not any(attached.table.own().values()), "nothing is counted")
-    yield attached
-    attached.detach()
-    attached.table.detach()
+    with attached(agent, device) as found:
+        yield found
 
 
 def close(claims: Claims, path: Path, content: bytes) -> str:

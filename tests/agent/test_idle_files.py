@@ -14,7 +14,6 @@ import pytest
 from claims_program import Claims
 from fake_service import FakeService
 from patience import moves, wait_until
-from running_agent import Agent
 
 MIB = 1 << 20
 KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE of <linux/falloc.h>
@@ -22,22 +21,9 @@ SECOND = 1000  # of `last_placed`; that of elements in use is told in whole seco
 
 
 @pytest.fixture
-def branches(tmp_path: Path) -> dict[str, Path]:
+def numbers() -> range:
     """One for each of the files, and one more."""
-    paths = {f"union/b{number}": tmp_path / f"b{number}" for number in range(5)}
-    for path in paths.values():
-        path.mkdir()
-    return paths
-
-
-@pytest.fixture
-def claims(agent: Agent, device: int) -> Iterator[Claims]:
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    yield attached
-    attached.detach()
-    attached.table.detach()
+    return range(5)
 
 
 @contextmanager

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
-from claims_program import NOT_CREATED, Claims
+from claims_program import NOT_CREATED, Claims, attached
 from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
@@ -17,12 +15,9 @@ YESTERDAY = 1_700_000_000_000  # milliseconds since the epoch
 
 
 @pytest.fixture
-def branches(tmp_path: Path) -> dict[str, Path]:
+def numbers() -> range:
     """Four alike."""
-    paths = {f"union/b{number}": tmp_path / f"b{number}" for number in range(4)}
-    for path in paths.values():
-        path.mkdir()
-    return paths
+    return range(4)
 
 
 @pytest.fixture
@@ -35,13 +30,8 @@ def claims(start: Callable[..., Agent], service: FakeService, device: int) -> It
     }
     agent = start(service.url)
     agent.wait_for("union has 4 candidates")
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    wait_until(lambda: sum(attached.table.own().values()) == 2, "nothing of this node is counted")
-    yield attached
-    attached.detach()
-    attached.table.detach()
+    with attached(agent, device, counted=2) as found:
+        yield found
 
 
 def test_placements_of_all_nodes_count_on_busy_elements_by_the_second(claims: Claims) -> None:

@@ -21,11 +21,8 @@ BEST = "union/b0"
 
 
 @pytest.fixture
-def branches(base: Path) -> dict[str, Path]:
-    paths = {f"union/b{number}": base / f"b{number}" for number in range(8)}
-    for path in paths.values():
-        path.mkdir()
-    return paths
+def numbers() -> range:
+    return range(8)
 
 
 @pytest.fixture
@@ -237,9 +234,7 @@ def test_record_of_a_choice_by_no_sample_tells_no_age(
 def test_claims_without_service_are_told_when_it_is_back(
     offline: Callable[..., Agent], service: FakeService, tmp_path: Path
 ) -> None:
-    agent = offline()
-    claims = Claims(agent.socket, os.getuid())
-    claims.wait_until_staged()
+    claims = attached(offline())
     made = [claims.choose() for _ in range(3)]
     for number, claim in enumerate(made):
         os.close(claims.create(claim, tmp_path / f"f{number}"))

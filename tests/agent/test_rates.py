@@ -7,7 +7,6 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -92,16 +91,6 @@ def test_files_of_the_kernel_are_read(said: dict[str, str], case: str, read: str
 @pytest.mark.timeout(1000)
 def test_processes_are_asked_in_turn_also_where_many_say_nothing(said: dict[str, str]) -> None:
     assert said["turns"] == "100-37 36-73 72-9 100000-99937"
-
-
-@pytest.fixture
-def claims(agent: Agent, device: int) -> Iterator[Claims]:
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    yield attached
-    attached.detach()
-    attached.table.detach()
 
 
 def achieved(service: FakeService, placement: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from claims_program import Claims
+from claims_program import Claims, attached
 from fake_service import FakeService
 from mounts import small_disk
 from patience import wait_until
@@ -32,12 +32,8 @@ def claims(start: Callable[..., Agent], service: FakeService, device: int) -> It
     service.loads = {"union/b2": {"others": 0.25}}
     agent = start(service.url)
     agent.wait_for("union has 2 candidates")
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    yield attached
-    attached.detach()
-    attached.table.detach()
+    with attached(agent, device) as found:
+        yield found
 
 
 def others(claims: Claims) -> list[float]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from claims_program import NOT_CREATED, Claims
+from claims_program import NOT_CREATED, Claims, attached
 from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
@@ -20,12 +20,9 @@ LIMITED = ("union/b0", "union/b1")
 
 
 @pytest.fixture
-def branches(base: Path) -> dict[str, Path]:
+def numbers() -> range:
     """Four alike, on two servers."""
-    paths = {f"union/b{number}": base / f"b{number}" for number in range(4)}
-    for path in paths.values():
-        path.mkdir()
-    return paths
+    return range(4)
 
 
 def describe(service: FakeService) -> None:
@@ -56,13 +53,8 @@ def claims(
         service.facts[element] |= {"file_system": file_system_at(base)}
     agent = start(service.url)
     agent.wait_for("union has 4 candidates")
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    wait_until(lambda: not any(attached.table.own().values()), "nothing is counted any more")
-    yield attached
-    attached.detach()
-    attached.table.detach()
+    with attached(agent, device) as found:
+        yield found
 
 
 def on_servers(claims: Claims) -> list[float]:
