@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import program_side as side
 import pytest
@@ -78,42 +79,51 @@ def directory(tmp_path: Path) -> Path:
     return path
 
 
-def test_created_file_is_reported_with_path_inode_and_process(
-    agent: Agent, service: FakeService, device: int, directory: Path
-) -> None:
-    path = directory / "a file"
+class Created(NamedTuple):
+    """A file of this process, of which the service was told."""
+
+    placement: str
+    fd: int
+    path: Path
+
+
+@pytest.fixture
+def created(agent: Agent, service: FakeService, device: int, directory: Path) -> Created:
     conversation = agent.ask(device)
+    placement, path = conversation.answer.placement, directory / "file"
     fd = conversation.create(path)
-    placement = conversation.answer.placement
     wait_until(lambda: service.opened(placement), "the service is told")
-    status = os.fstat(fd)
-    (told,) = service.opened(placement)
+    return Created(placement, fd, path)
+
+
+def test_created_file_is_reported_with_path_inode_and_process(service: FakeService, created: Created) -> None:
+    status = os.fstat(created.fd)
+    (told,) = service.opened(created.placement)
     assert abs(told.pop("opened_at") - time.time()) < PATIENCE
     assert told == {
-        "placement_id": placement,
+        "placement_id": created.placement,
         "user": pwd.getpwuid(os.getuid()).pw_name,
-        "path": str(path),
+        "path": str(created.path),
         "device": status.st_dev,
         "inode": str(status.st_ino),
         "pid": os.getpid(),
         "application": "app",
         "job": None,
     }
-    assert service.ended(placement) == []
-    os.close(fd)
+    assert service.ended(created.placement) == []
+    os.close(created.fd)
 
 
-def test_close_ends_the_placement_with_the_size(
-    agent: Agent, service: FakeService, device: int, directory: Path
+@pytest.mark.parametrize("renamed", [False, True])
+def test_close_ends_the_placement_with_the_size_also_of_a_file_that_was_renamed(
+    service: FakeService, created: Created, renamed: bool
 ) -> None:
-    conversation = agent.ask(device)
-    fd = conversation.create(directory / "file")
-    placement = conversation.answer.placement
-    wait_until(lambda: service.opened(placement), "the service is told")
-    os.write(fd, b"x" * 12345)
-    os.close(fd)
-    service.wait_for_end(placement)
-    assert service.ended(placement) == [{"reason": "closed", "bytes_written": 12345}]
+    os.write(created.fd, b"x" * 12345)
+    if renamed:
+        created.path.rename(created.path.with_name("whole"))
+    os.close(created.fd)
+    service.wait_for_end(created.placement)
+    assert service.ended(created.placement) == [{"reason": "closed", "bytes_written": 12345}]
 
 
 def test_file_made_for_another_process_is_that_process_s(
@@ -137,50 +147,18 @@ def test_file_made_for_another_process_is_that_process_s(
     assert service.ended(placement) == [{"reason": "exited", "bytes_written": 0}]
 
 
-def test_size_is_known_when_the_file_was_renamed_meanwhile(
-    agent: Agent, service: FakeService, device: int, directory: Path
+@pytest.mark.parametrize("again", ["duplicated", "opened"])
+def test_placement_is_open_as_long_as_any_descriptor_of_its_file(
+    agent: Agent, service: FakeService, device: int, created: Created, again: str
 ) -> None:
-    conversation = agent.ask(device)
-    fd = conversation.create(directory / "file.part")
-    placement = conversation.answer.placement
-    wait_until(lambda: service.opened(placement), "the service is told")
-    os.write(fd, b"x" * 99)
-    (directory / "file.part").rename(directory / "file")
-    os.close(fd)
-    service.wait_for_end(placement)
-    assert service.ended(placement) == [{"reason": "closed", "bytes_written": 99}]
-
-
-def test_duplicate_keeps_the_placement_open(
-    agent: Agent, service: FakeService, device: int, directory: Path
-) -> None:
-    conversation = agent.ask(device)
-    fd = conversation.create(directory / "file")
-    placement = conversation.answer.placement
-    wait_until(lambda: service.opened(placement), "the service is told")
-    duplicate = os.dup(fd)
-    os.close(fd)
+    other = os.dup(created.fd) if again == "duplicated" else os.open(created.path, os.O_WRONLY)
+    os.close(created.fd)
     nothing_more_happens(agent, service, device)
-    assert service.ended(placement) == []
-    os.close(duplicate)
-    service.wait_for_end(placement)
-
-
-def test_opening_it_again_keeps_the_placement_open(
-    agent: Agent, service: FakeService, device: int, directory: Path
-) -> None:
-    conversation = agent.ask(device)
-    fd = conversation.create(directory / "file")
-    placement = conversation.answer.placement
-    wait_until(lambda: service.opened(placement), "the service is told")
-    again = os.open(directory / "file", os.O_WRONLY)
-    os.close(fd)
-    nothing_more_happens(agent, service, device)
-    assert service.ended(placement) == []
-    os.write(again, b"12345")
-    os.close(again)
-    service.wait_for_end(placement)
-    assert service.ended(placement) == [{"reason": "closed", "bytes_written": 5}]
+    assert service.ended(created.placement) == []
+    os.write(other, b"12345")
+    os.close(other)
+    service.wait_for_end(created.placement)
+    assert service.ended(created.placement) == [{"reason": "closed", "bytes_written": 5}]
 
 
 def test_redirection_is_followed_to_its_other_descriptor(
@@ -217,63 +195,31 @@ def test_file_closed_before_the_agent_looks_is_ended(
     assert service.ended(placement)[0]["reason"] == "closed"
 
 
-def test_child_keeps_the_placement_open_after_its_parent_closed_it(
-    agent: Agent, service: FakeService, device: int, directory: Path
+LEFT_TO_A_CHILD = """wait()
+if os.fork() == 0:
+    wait(); os.write(fd, b"child"); os.close(fd); wait()
+"""
+LEAVES = {
+    "closed": "os.close(fd)\nprint('closed', flush=True)\nsignal.pause()",
+    "exited": "else:\n    print('exited', flush=True); os._exit(0)",
+}
+
+
+@pytest.mark.parametrize(("parent", "readers"), [("closed", 0), ("exited", 0), ("closed", 3)])
+def test_child_keeps_the_placement_open_after_its_parent_has_left_it(
+    agent: Agent, service: FakeService, device: int, directory: Path, parent: str, readers: int
 ) -> None:
-    then = (
-        "wait()\n"
-        "if os.fork() == 0:\n    wait(); os.write(fd, b'child'); os.close(fd); wait()\n"
-        "os.close(fd)\nprint('closed', flush=True)\nsignal.pause()"
-    )
-    with program(agent, directory / "file", then) as process:
+    """Nor does a reader end it: whoever closes the file makes the kernel tell of a close."""
+    with program(agent, directory / "file", LEFT_TO_A_CHILD + LEAVES[parent]) as process:
         placement = placement_of(process)
         wait_until(lambda: service.opened(placement), "the service is told")
         go_on(process)
         assert process.stdout is not None
-        assert process.stdout.readline() == "closed\n"
+        assert process.stdout.readline() == f"{parent}\n"
+        if parent == "exited":
+            process.wait(PATIENCE)
         nothing_more_happens(agent, service, device)
-        assert service.ended(placement) == []
-        go_on(process)
-        service.wait_for_end(placement)
-        assert service.ended(placement) == [{"reason": "closed", "bytes_written": 5}]
-
-
-def test_child_keeps_the_placement_open_after_its_parent_exited(
-    agent: Agent, service: FakeService, device: int, directory: Path
-) -> None:
-    then = (
-        "wait()\n"
-        "if os.fork() == 0:\n    wait(); os.write(fd, b'orphan'); os.close(fd); wait()\n"
-        "else:\n    os._exit(0)"
-    )
-    with program(agent, directory / "file", then) as process:
-        placement = placement_of(process)
-        wait_until(lambda: service.opened(placement), "the service is told")
-        go_on(process)
-        process.wait(PATIENCE)
-        nothing_more_happens(agent, service, device)
-        assert service.ended(placement) == []
-        go_on(process)
-        service.wait_for_end(placement)
-        assert service.ended(placement) == [{"reason": "closed", "bytes_written": 6}]
-
-
-def test_reader_does_not_end_what_a_child_still_writes(
-    agent: Agent, service: FakeService, device: int, directory: Path
-) -> None:
-    """Whoever closes the file makes the kernel tell of a close; its creator has closed it before."""
-    then = (
-        "wait()\n"
-        "if os.fork() == 0:\n    wait(); os.write(fd, b'child'); os.close(fd); wait()\n"
-        "os.close(fd)\nprint('closed', flush=True)\nsignal.pause()"
-    )
-    with program(agent, directory / "file", then) as process:
-        placement = placement_of(process)
-        wait_until(lambda: service.opened(placement), "the service is told")
-        go_on(process)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "closed\n"
-        for _ in range(3):
+        for _ in range(readers):
             (directory / "file").read_bytes()
             nothing_more_happens(agent, service, device)
         assert service.ended(placement) == []
