@@ -33,8 +33,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests/agent")]
 
+from fake_service import FakeService  # noqa: E402
 from running_agent import Agent  # noqa: E402
-from service_double import ServiceDouble  # noqa: E402
 from ses.demo.branches import BranchPlan  # noqa: E402
 from ses.demo.storage import set_up  # noqa: E402
 from ses_benchmarks.direct_union import direct_union  # noqa: E402
@@ -152,7 +152,7 @@ class Site:
     """What runs."""
 
     union: Path
-    service: ServiceDouble
+    service: FakeService
     agent: Agent
     library: Path
 
@@ -252,7 +252,7 @@ def site_of(build: Path, scratch: Path, direct: bool = False) -> Iterator[Site]:
         for note in storage.notes:
             print(note)
         targets = {f"union/{branch.name}": branch.directory for branch in storage.branches}
-        service = ServiceDouble(storage.union, targets)
+        service = FakeService(storage.union, targets)
         undo.callback(service.close)
         agent = Agent(build / "agent/ses-agent", scratch, service.url)
         undo.callback(agent.stop)

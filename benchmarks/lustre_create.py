@@ -29,9 +29,9 @@ from ses_benchmarks.processes import unwind_when_ended
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests/lustre"), str(ROOT / "tests/libses")]
 
+from fake_table import CREATED, FakeClaims, FakeTable  # noqa: E402
 from lustre_mount import build_standin  # noqa: E402
 from placed_programs import LIST, LUSTRE  # noqa: E402
-from table_double import CREATED, ClaimsDouble, TableDouble  # noqa: E402
 
 TARGETS = 6
 CALLS, WARM_UP, PROCESSES = 500, 50, 7
@@ -45,7 +45,7 @@ def measure(standin: Path, program: Path, library: Path, scratch: Path, server_u
         directory.mkdir(parents=True)
     environment = {**os.environ, "STANDIN_SERVER_US": str(server_us)}
     subprocess.run([standin, store, mount], check=True, timeout=30, env=environment)
-    table = TableDouble(socket)
+    table = FakeTable(socket)
     placed = {"LD_PRELOAD": str(library), "SES_AGENT_SOCKET": str(socket), "SES_LUSTRE_STANDIN": "1"}
     try:
         table.mount(mount.stat().st_dev, str(mount))
@@ -58,7 +58,7 @@ def measure(standin: Path, program: Path, library: Path, scratch: Path, server_u
         subprocess.run(["umount", mount], check=True, timeout=30)
 
 
-def one_process(claims: ClaimsDouble, program: Path, mount: Path, environment: dict[str, str]) -> list[float]:
+def one_process(claims: FakeClaims, program: Path, mount: Path, environment: dict[str, str]) -> list[float]:
     """The ratios of one process; stops when a file was not placed, as something else was measured then."""
     cpu = str(max(os.sched_getaffinity(0)))
     done = subprocess.run(

@@ -23,11 +23,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests/libses")]
 
+from fake_table import CREATED, FakeTable  # noqa: E402
 from ses_benchmarks.chain import mounted_union  # noqa: E402
 from ses_benchmarks.probe import build_probe  # noqa: E402
 from ses_benchmarks.processes import unwind_when_ended  # noqa: E402
 from ses_benchmarks.summary import percentile  # noqa: E402
-from table_double import CREATED, TableDouble  # noqa: E402
 
 CALLS = 900  # besides, create_loop makes a hundred to warm up and one file to open
 PAIRS = 7
@@ -48,7 +48,7 @@ class Place:
 
     directory: Path
     environment: dict[str, str]
-    table: TableDouble
+    table: FakeTable
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def made_place(scratch: Path) -> Iterator[tuple[Path, Place]]:
         directory.mkdir(parents=True)
     socket = scratch / "agent.sock"
     with mounted_union(branches, union):
-        table = TableDouble(socket)
+        table = FakeTable(socket)
         try:
             table.mount(union.stat().st_dev, str(union))
             table.system(1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -16,6 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from patience import wait_until
 from ses_service.ledger.placement import (
     Basis,
     Candidate,
@@ -361,12 +361,15 @@ def pair(postgresql: Any) -> Iterator[list[RecordStore]]:
 
 def once_closed(ask: Callable[[], Answer]) -> Answer:
     """What is answered, and is not empty, once PostgreSQL has ended a session, a moment after its close."""
-    for _ in range(3000):
+
+    def answer() -> Answer | None:
         with suppress(DatabaseInUseError):
-            if found := ask():
-                return found
-        time.sleep(0.01)
-    raise AssertionError("not within 30 s")
+            return ask()
+        return None
+
+    found = wait_until(answer, "the session has ended")
+    assert found is not None
+    return found
 
 
 def ids_of(placements: Iterable[Placement]) -> set[int]:

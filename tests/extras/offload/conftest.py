@@ -12,7 +12,7 @@ __all__ = ["command", "postgresql", "prefix", "sshd"]
 
 @pytest.fixture
 def command(prefix: Path):
-    """Put a stand-in for `ses` into PATH, which writes its words to the file `words`."""
+    """Put a fake `ses` into PATH, which writes its words to the file `words`."""
     folder = prefix / "bin"
     folder.mkdir(exist_ok=True)
     (folder / "words").touch()

@@ -10,7 +10,7 @@ import socket
 import struct
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,7 +26,6 @@ from smed_monitor.scraping.monitor import Monitor
 
 BUILT = Path(__file__).parents[3] / "build" / "libses" / "extras/sampler"
 STAT = "8 0 16 4 10 0 24 6 3 20 30\n"
-Eventually = Callable[[Callable[[], object], str], None]
 
 
 class Node:

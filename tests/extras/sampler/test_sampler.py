@@ -7,7 +7,7 @@ import os
 import struct
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,6 @@ from smed_monitor.collectors.sampler import ASKED_OFFSET, HEAD, RECORD, Counters
 
 BUILT = Path(__file__).parents[3] / "build" / "libses" / "extras/sampler"
 STAT = "8 0 16 4 10 0 24 6 3 20 30\n"
-Eventually = Callable[[Callable[[], object], str], None]
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts, and gives a file to another user: needs root")
 
 

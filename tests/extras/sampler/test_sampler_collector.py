@@ -25,7 +25,6 @@ from smed_monitor.core.errors import (
 SAMPLER = Path(__file__).parents[3] / "build" / "libses" / "extras/sampler" / "smed-sampler"
 LONGEST_NAME = 35  # of the table
 STAT = "8 0 16 4 10 0 24 6 3 20 30\n"
-Eventually = Callable[[Callable[[], object], str], None]
 
 
 def target(table: Path, *paths: Path, seconds: float = 30.0) -> Target:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from groups_memory import SOURCES
+from fake_groups import SOURCES
 from ses_client.answers.changes import Change, State
 from ses_client.answers.elements import (
     Element,

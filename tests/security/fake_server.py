@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
+from patience import wait_for_answer
+
 _PROGRAM = """
 import json, os, socket, sys, threading
 
@@ -42,7 +44,7 @@ while True:
 """
 
 
-class Thief:
+class FakeServer:
     """A process of ``user`` that listens on a port, or at ``path``."""
 
     def __init__(self, user: int, log: Path, path: Path | None = None) -> None:
@@ -52,9 +54,8 @@ class Thief:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-c", _PROGRAM, told], stdout=out, stderr=subprocess.STDOUT, cwd="/"
             )
-        while not (said := log.read_text("utf-8")).endswith("\n"):
-            assert self._process.poll() is None, said
-        self.where = json.loads(said.splitlines()[0])
+        wait_for_answer(self._process, log, lambda: log.read_text("utf-8").endswith("\n"))
+        self.where = json.loads(log.read_text("utf-8").splitlines()[0])
 
     def heard(self) -> str:
         """Return everything it was sent, and ``accepted`` for each connection."""
@@ -64,7 +65,7 @@ class Thief:
         """Whether it was sent no byte, over however many connections."""
         return set(self.heard().split()) <= {'"accepted"'}
 
-    def __enter__(self) -> Thief:
+    def __enter__(self) -> FakeServer:
         return self
 
     def __exit__(

@@ -6,7 +6,7 @@ from rdflib import URIRef
 from ses_service.knowledge.store.in_memory import GraphInMemory
 
 
-class StoreInMemory(GraphInMemory):
+class FakeStore(GraphInMemory):
     """Queries and updates by rdflib."""
 
     def update(self, update: str, *, patience: float = 1.0) -> None:

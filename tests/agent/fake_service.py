@@ -1,4 +1,4 @@
-"""A stand-in for ses-service: the routes the agent uses, real HTTP, as broken as a test wants.
+"""A fake ses-service: the routes the agent uses, real HTTP, as broken as a test wants.
 
 It decides nothing and checks no body; it keeps what it was told.
 """
@@ -51,11 +51,11 @@ def problem(status: int, slug: str, detail: str, **headers: str) -> Answer:
 
 
 def as_usual(request: Request) -> Answer | None:
-    """Leave the answer to the double."""
+    """Leave the answer to the fake."""
     return None
 
 
-class ServiceDouble:
+class FakeService:
     """Serves until `close`; `kill` and `revive` take it away and back on the same port."""
 
     def __init__(self, mount_point: Path, targets: dict[str, Path], backend: str = "mergerfs") -> None:
@@ -99,7 +99,7 @@ class ServiceDouble:
         self._placements_made = itertools.count(1)
         self._connections: set[socket.socket] = set()
         self._incarnations: set[str] = set()
-        # Keeps the port while the double is away: the kernel would give it to another program.
+        # Keeps the port while the fake is away: the kernel would give it to another program.
         self._reserved = socket.socket()
         self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._reserved.bind(("127.0.0.1", 0))
@@ -331,19 +331,19 @@ class ServiceDouble:
         }
 
 
-def _handler_of(double: ServiceDouble) -> type[BaseHTTPRequestHandler]:
+def _handler_of(fake: FakeService) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
         def setup(self) -> None:
             super().setup()
-            with double._lock:
-                double._connections.add(self.connection)
+            with fake._lock:
+                fake._connections.add(self.connection)
 
         def finish(self) -> None:
-            with double._lock:
-                double._connections.discard(self.connection)
+            with fake._lock:
+                fake._connections.discard(self.connection)
             super().finish()
 
         def _serve(self) -> None:
@@ -355,12 +355,12 @@ def _handler_of(double: ServiceDouble) -> type[BaseHTTPRequestHandler]:
             body = json.loads(text) if text else {}
             token = self.headers.get("Authorization")
             version = self.headers.get("Ses-Version")
-            answer = double._answer(Request(self.command, self.path, body, token, time.monotonic(), version))
+            answer = fake._answer(Request(self.command, self.path, body, token, time.monotonic(), version))
             if answer.delay:
-                double.released.wait(answer.delay)
+                fake.released.wait(answer.delay)
             raw = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
             self.send_response(answer.status)
-            told = {} if double.version is None else {"Ses-Version": double.version}
+            told = {} if fake.version is None else {"Ses-Version": fake.version}
             for name, value in {"Content-Type": "application/json", **told, **answer.headers}.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(raw)))

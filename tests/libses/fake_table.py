@@ -1,4 +1,4 @@
-"""A stand-in for the agent's side of ses/table.h and ses/claims.h: real segments, filled as a test tells it.
+"""A fake of the agent's side of ses/table.h and ses/claims.h: real segments, filled as a test tells it.
 
 Offsets are written out by hand, so that a change of the headers that forgets their readers is noticed.
 """
@@ -97,7 +97,7 @@ class Claim:
     path: str
 
 
-class ClaimsDouble(Segment):
+class FakeClaims(Segment):
     """The claims of one user, as yet without needs."""
 
     def __init__(
@@ -173,7 +173,7 @@ class ClaimsDouble(Segment):
         return found
 
 
-class TableDouble(Segment):
+class FakeTable(Segment):
     """The table of a node, made by root, and the claims of its users; removed by close()."""
 
     def __init__(
@@ -185,7 +185,7 @@ class TableDouble(Segment):
         owner: int = 0,
     ) -> None:
         super().__init__(key_of(socket, 0), size, mode, owner)
-        self.users: dict[int, ClaimsDouble] = {}
+        self.users: dict[int, FakeClaims] = {}
         self._stopped = threading.Event()
         self._beating = threading.Thread(target=self._beat, daemon=True)
         if size >= SIZE:
@@ -211,15 +211,15 @@ class TableDouble(Segment):
             claims.close()
         super().close()
 
-    def user(self, uid: int = 0, **fields: Any) -> ClaimsDouble:
+    def user(self, uid: int = 0, **fields: Any) -> FakeClaims:
         """Claims of a user, with a default need that asks for nothing."""
-        claims = self.users[uid] = ClaimsDouble(uid, **fields)
+        claims = self.users[uid] = FakeClaims(uid, **fields)
         if claims.size >= CLAIMS_SIZE:
             claims.need(0)
         self.name(claims)
         return claims
 
-    def name(self, claims: ClaimsDouble, place: int | None = None) -> None:
+    def name(self, claims: FakeClaims, place: int | None = None) -> None:
         """Say where the claims of their user lie."""
         count = self.get32(USERS_COUNT_AT)
         place = count if place is None else place
@@ -289,7 +289,7 @@ class TableDouble(Segment):
         self.put64(at + EPOCH_AT, self.get64(at + EPOCH_AT) + 1)
         self.put32(at, self.get32(at) + 1)
 
-    def count(self, claims: ClaimsDouble, system: int = 0) -> None:
+    def count(self, claims: FakeClaims, system: int = 0) -> None:
         """Take up what was claimed, as an agent does."""
         elements = self.elements(system)
         for row in range(ELEMENTS):
@@ -302,9 +302,9 @@ class TableDouble(Segment):
             claims.put32(COUNTED_AT + at, claimed)
 
 
-def table_of(union: Any, *users: int) -> TableDouble:
+def table_of(union: Any, *users: int) -> FakeTable:
     """The table for a union's programs: its branches are the rows, and root has claims, or these USERS."""
-    table = TableDouble(union.socket)
+    table = FakeTable(union.socket)
     table.mount(union.path.stat().st_dev, str(union.path))
     table.system(len(union.branches))
     for row, branch in enumerate(union.branches):

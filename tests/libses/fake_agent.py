@@ -1,4 +1,4 @@
-"""A stand-in for ses-agent that speaks ses/protocol.h and does as a test tells it.
+"""A fake ses-agent that speaks ses/protocol.h and does as a test tells it.
 
 It keeps what it saw (connections, questions, reports) and makes the staging directories as the real one
 does.  It decides nothing: the branch of each answer comes from `choose`.
@@ -133,7 +133,7 @@ def _peer(connection: socket.socket) -> tuple[int, int]:
     return pid, uid
 
 
-class AgentDouble:
+class FakeAgent:
     """Listens until closed, in one thread: reports are in the order in which they were sent."""
 
     def __init__(self, path: Path, union: Path, branches: list[Path]) -> None:
@@ -144,7 +144,7 @@ class AgentDouble:
         self.unused = 0  # placements answered and never reported
         # The branch (from 0) of the answer to question NUMBER (from 1).
         self.choose: Callable[[int], int] = lambda _: 0
-        # What to send for an ask: bytes; None hangs until the double is closed; b"" hangs up at once.
+        # What to send for an ask: bytes; None hangs until the fake is closed; b"" hangs up at once.
         self.reply: Callable[[Ask, int], bytes | None] = self.place
         self._lock = threading.Lock()
         self._open: dict[socket.socket, Ask | None] = {}  # by what was asked on it

@@ -1,17 +1,17 @@
-"""The double that stands in for the agent ends when it is told to."""
+"""The fake that stands in for the agent ends when it is told to."""
 
 import socket
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from agent_double import ASK, ASK_BYTES, PATIENCE, AgentDouble, Ask, header_of
+from fake_agent import ASK, ASK_BYTES, PATIENCE, Ask, FakeAgent, header_of
+from patience import wait_until
 
 
 def test_it_can_be_closed_while_the_last_conversation_ends(tmp_path: Path) -> None:
     """Told to end before it sees that end, it still says that all conversations are over."""
-    double = AgentDouble(tmp_path / "agent.sock", tmp_path, [])
+    fake = FakeAgent(tmp_path / "agent.sock", tmp_path, [])
     asked, told = threading.Event(), threading.Event()
 
     def hang_up(_: Ask, __: int) -> bytes:
@@ -19,13 +19,12 @@ def test_it_can_be_closed_while_the_last_conversation_ends(tmp_path: Path) -> No
         told.wait(PATIENCE)
         return b""
 
-    double.reply = hang_up
+    fake.reply = hang_up
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as program, ThreadPoolExecutor() as threads:
-        program.connect(str(double.path))
+        program.connect(str(fake.path))
         program.send(header_of(ASK, ASK_BYTES).ljust(ASK_BYTES, b"\0"))
         assert asked.wait(PATIENCE)
-        closed = threads.submit(double.close)
-        while not double.is_waited_for():
-            time.sleep(0.001)
+        closed = threads.submit(fake.close)
+        wait_until(fake.is_waited_for)
         told.set()
         closed.result(PATIENCE * 3)

@@ -1,4 +1,4 @@
-"""A stand-in for the agent's side of ses/rules.h, with offsets written out by hand."""
+"""A fake of the agent's side of ses/rules.h, with offsets written out by hand."""
 
 import struct
 from pathlib import Path
@@ -13,7 +13,7 @@ _RULES = struct.Struct("=IHHQQI36x 4032s 8192s 4096s")
 assert _RULES.size == SIZE
 
 
-class RulesDouble(Segment):
+class FakeRules(Segment):
     """The segment of root; removed by close()."""
 
     def __init__(

@@ -14,10 +14,12 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
-from element_memory import ElementsInMemory
-from files_memory import FilesInMemory
-from groups_memory import GroupsInMemory
-from history_memory import HistoryInMemory
+from fake_elements import ElementsInMemory
+from fake_files import FilesInMemory
+from fake_groups import GroupsInMemory
+from fake_history import HistoryInMemory
+from fake_tokens import TokensInMemory
+from fake_workloads import WORKLOADS, WorkloadsInMemory
 from ses_client.answers.elements import Element
 from ses_client.answers.requirements import (
     Effective,
@@ -33,8 +35,6 @@ from ses_client.client import ServiceClient
 from ses_client.errors import ConflictError, NotFoundError, UnreachableError
 from ses_webface.moments import applies, phase
 from ses_webface.quantities import to_canonical
-from tokens_memory import TokensInMemory
-from workloads_memory import WORKLOADS, WorkloadsInMemory
 
 _RATE = (("kB/s", 1e-3), ("MB/s", 1.0), ("MiB/s", 1.048576), ("GB/s", 1e3), ("GiB/s", 1073.741824))
 _SPACE = (("MB", 1e-3), ("GB", 1.0), ("GiB", 1.073741824), ("TB", 1e3), ("TiB", 1099.511627776))

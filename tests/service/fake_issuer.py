@@ -1,4 +1,4 @@
-"""A stand-in for an OIDC issuer: discovery and keys over HTTP, and tokens really signed."""
+"""A fake OIDC issuer: discovery and keys over HTTP, and tokens really signed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 AUDIENCE = "qstorman"
 
 
-class IssuerStandIn:
+class FakeIssuer:
     """``answers`` may be changed by path: a status and a body; ``asked`` counts requests by path."""
 
     def __init__(self) -> None:
@@ -22,12 +22,12 @@ class IssuerStandIn:
         self.name = "first"
         self.answers: dict[str, tuple[int, bytes]] = {}
         self.asked: dict[str, int] = {}
-        standin = self
+        fake = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                standin.asked[self.path] = standin.asked.get(self.path, 0) + 1
-                status, body = standin.answer(self.path)
+                fake.asked[self.path] = fake.asked.get(self.path, 0) + 1
+                status, body = fake.answer(self.path)
                 self.send_response(status)
                 self.send_header("Location", "/keys")
                 self.send_header("Content-Length", str(len(body)))
