@@ -28,13 +28,13 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 case $group in
-  python) lock=requirements.lock; more=(-e benchmarks/simulate) ;;
+  python) lock=requirements.lock; more=(-e benchmarks/simulate -e benchmarks/experiment) ;;
   demo) lock=packaging/demo.lock; more=() ;;
   *) exit 0 ;;
 esac
 
 mkdir -p build
-sum_of() { cat "$1" ./*/pyproject.toml libses/python/pyproject.toml libses/listen/pyproject.toml libses/client/pyproject.toml benchmarks/simulate/pyproject.toml | sha256sum | cut -d' ' -f1; }
+sum_of() { cat "$1" ./*/pyproject.toml libses/python/pyproject.toml libses/listen/pyproject.toml libses/client/pyproject.toml benchmarks/*/pyproject.toml | sha256sum | cut -d' ' -f1; }
 lock_sum=$(sum_of "$lock")
 installed=$(cat .venv/lock.sha256 2>/dev/null || true)
 # All packages are good for the demonstration, too.

@@ -42,7 +42,10 @@ _COMMANDS = {
     ),
     "doctor": ("doctor", "Check each link of the chain on this node: what is wrong, and how to mend it."),
     "demo": ("demo", "Place files of unmodified programs on eight small file systems, and show why there."),
-    "experiment": ("experiment.group", "Measure on this machine where files go and how long programs take."),
+    "experiment": (
+        "ses_experiment.commands.group",
+        "Measure on this machine where files go and how long programs take.",
+    ),
     "simulate": (
         "simulate",
         "Show how placement rules would fare, in a model of elements, monitor and programs.",
@@ -155,7 +158,10 @@ class _Group(LoadedWhenCalled):
 
 @click.group(
     cls=_Group,
-    modules={name: f"ses.commands.{module}" for name, (module, _) in _COMMANDS.items()},
+    modules={
+        name: module if module.startswith("ses_") else f"ses.commands.{module}"
+        for name, (module, _) in _COMMANDS.items()
+    },
     says={name: sentence for name, (_, sentence) in _COMMANDS.items()},
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import click
-
-from ses.commands.experiment.collision import collision
-from ses.commands.experiment.dedicated import dedicated
-from ses.commands.experiment.disc import disc
-from ses.commands.experiment.needs import needs
-from ses.commands.experiment.orca import orca
-from ses.commands.experiment.read2 import read2
-from ses.commands.experiment.table1 import table1
 from ses.commands.groups import WholeSentences
+
+from ses_experiment.commands.collision import collision
+from ses_experiment.commands.dedicated import dedicated
+from ses_experiment.commands.disc import disc
+from ses_experiment.commands.needs import needs
+from ses_experiment.commands.orca import orca
+from ses_experiment.commands.read2 import read2
+from ses_experiment.commands.table1 import table1
 
 
 @click.group(cls=WholeSentences)

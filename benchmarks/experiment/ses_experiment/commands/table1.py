@@ -9,23 +9,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from ses_client.errors import SesError
-
 from ses.commands.examples import examples
-from ses.commands.experiment.options import Numbers, Words, build_option, run, seed_option, threads_option
 from ses.commands.options import json_option
 from ses.commands.simulate import RunProgress, need_simulator
-from ses.experiment.background import LOADS
-from ses.experiment.schedule import BASELINES, ROUND_ROBIN
-from ses.experiment.table1_users import FULL, SHORT
 from ses.output import console, line, number, print_json, table
+from ses_client.errors import SesError
+
+from ses_experiment.background import LOADS
+from ses_experiment.commands.options import Numbers, Words, build_option, run, seed_option, threads_option
+from ses_experiment.schedule import BASELINES, ROUND_ROBIN
+from ses_experiment.table1_users import FULL, SHORT
 
 if TYPE_CHECKING:
     from ses_simulate.statistics import Interval
 
-    from ses.experiment.simulated import Simulated
-    from ses.experiment.statistics import Comparison
-    from ses.experiment.table1 import Plan
+    from ses_experiment.simulated import Simulated
+    from ses_experiment.statistics import Comparison
+    from ses_experiment.table1 import Plan
 
 _SHORT = {"users": (8,), "backgrounds": ("none", "skewed"), "repeats": 3}
 _FULL = {"users": (6, 8, 10), "backgrounds": tuple(LOADS), "repeats": 5}
@@ -75,7 +75,7 @@ def table1(
     file are not run again. Needs the simulator beside the command.
     """
     need_simulator()
-    from ses.experiment.table1 import Plan, measure
+    from ses_experiment.table1 import Plan, measure
 
     chosen = {
         **(_SHORT if short else _FULL),
@@ -86,7 +86,7 @@ def table1(
     plan = Plan(form=SHORT if short else FULL, agent=tuple(shlex.split(agent)), **chosen)
     file = resume or Path(f"ses-table1-{time.strftime('%Y%m%d-%H%M%S')}.jsonl").absolute()
     results, machine = run(lambda interrupts, progress: measure(plan, file, interrupts, progress))
-    from ses.experiment.statistics import comparisons, lone
+    from ses_experiment.statistics import comparisons, lone
 
     done = results.among(plan.runs())
     found = comparisons(done)
@@ -104,7 +104,7 @@ def table1(
 def _simulate(plan: Plan, found: list[Comparison]) -> Mapping[tuple[str, int, str, str], Simulated]:
     from ses_simulate.processes import processors
 
-    from ses.experiment.simulated import simulated, site
+    from ses_experiment.simulated import simulated, site
 
     return simulated(found, site(plan.form, plan.shape), _SIMULATED_SEEDS, processors(), RunProgress())
 
@@ -115,7 +115,7 @@ def _as_json(
     alone: Mapping[str, float],
     ideal: float,
 ) -> dict[str, Any]:
-    from ses.experiment import statistics
+    from ses_experiment import statistics
 
     rows = []
     for one in found:
@@ -137,7 +137,7 @@ def _show(
     alone: Mapping[str, float],
     ideal: float,
 ) -> None:
-    from ses.experiment.statistics import agrees
+    from ses_experiment.statistics import agrees
 
     rows = []
     for one in found:
@@ -174,7 +174,7 @@ def _percent(gain: Interval) -> str:
 def _draw(
     found: list[Comparison], beside: Mapping[tuple[str, int, str, str], Simulated], picture: Path
 ) -> None:
-    from ses.experiment.pictures import draw
+    from ses_experiment.pictures import draw
 
     try:
         draw(found, beside, picture)

@@ -6,14 +6,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
-
 from ses.commands.examples import examples
-from ses.commands.experiment.options import Words, build_option, run, seed_option, threads_option
 from ses.commands.options import json_option
 from ses.commands.simulate import need_simulator
-from ses.experiment import needs as experiment
-from ses.experiment.arms import PRODUCT
 from ses.output import console, line, print_json, table
+
+from ses_experiment import needs as experiment
+from ses_experiment.arms import PRODUCT
+from ses_experiment.commands.options import Words, build_option, run, seed_option, threads_option
 
 if TYPE_CHECKING:
     from ses_simulate.statistics import Interval
