@@ -51,7 +51,7 @@ def test_the_command_starts_and_its_manual_page_is_there(fresh: Path) -> None:
     assert (fresh / "share/man/man1/ses.1").is_file()
 
 
-@pytest.mark.parametrize("name", ["experiment"])
+@pytest.mark.parametrize("name", ["experiment", "simulate"])
 def test_a_command_of_the_laboratory_says_in_a_line_what_to_install(fresh: Path, name: str) -> None:
     done = subprocess.run([fresh / "bin/ses", name, "any", "--option", "1"], capture_output=True, text=True)
     assert done.returncode == 1

@@ -42,10 +42,6 @@ _COMMANDS = {
     ),
     "doctor": ("doctor", "Check each link of the chain on this node: what is wrong, and how to mend it."),
     "demo": ("demo", "Place files of unmodified programs on eight small file systems, and show why there."),
-    "simulate": (
-        "simulate",
-        "Show how placement rules would fare, in a model of elements, monitor and programs.",
-    ),
     "layout": ("layout", "Show on which OSTs, pools and components (or which branch of a union) FILE lies."),
     "init": (
         "init",
@@ -88,6 +84,7 @@ _COMMANDS = {
 # Commands of distributions of their own, which may not be installed, and the first sentence of their help.
 _LABORATORY = {
     "experiment": "Measure on this machine where files go and how long programs take.",
+    "simulate": "Show how placement rules would fare, in a model of elements, monitor and programs.",
 }
 
 # What a write to standard output can fail with that is nobody's mistake here.

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from ses.commands.examples import examples
 from ses.commands.options import json_option
-from ses.commands.simulate import need_simulator
 from ses.output import console, line, print_json, table
+from ses_simulate.command import need_simulator
 
 from ses_experiment import needs as experiment
 from ses_experiment.arms import PRODUCT

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from ses.commands.examples import examples
 from ses.commands.options import json_option
-from ses.commands.simulate import RunProgress, need_simulator
 from ses.output import console, line, number, print_json, table
 from ses_client.errors import SesError
+from ses_simulate.command import RunProgress, need_simulator
 
 from ses_experiment.background import LOADS
 from ses_experiment.commands.options import Numbers, Words, build_option, run, seed_option, threads_option

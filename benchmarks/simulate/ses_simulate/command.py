@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from ses_client.errors import SesError
-
 from ses.commands.examples import examples
 from ses.commands.groups import WholeSentences
 from ses.commands.options import json_option
 from ses.output import console, line, number, print_json, table
+from ses_client.errors import SesError
 
 if TYPE_CHECKING:
     from ses_simulate.rows import Row
@@ -182,6 +181,7 @@ def agents(agents: int, away: float, cut: bool, files: int, idle: bool, as_json:
     """
     need_simulator()
     from ses_service.ledger.pace import Use
+
     from ses_simulate.agents import Costs, Loss, come_back
 
     found = come_back(Loss(agents, away, cut, files, Use.NONE if idle else Use.NOW), Costs())
