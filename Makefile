@@ -90,7 +90,7 @@ packages:
 	@packaging/install.sh run
 
 .PHONY: install
-install: packages ## Install the same with the Python packages of tests, linters and plots
+install: packages ## Install the same with the Python packages of tests, linters, plots and experiments
 	@packaging/install.sh ldap
 	@packaging/install.sh python
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Install what is missing for a group of packaging/debian-packages.txt (run, ldap, slurm, test, docs, deb, compose, fuzz).  For
-# "python", and for "demo", the Python environment in .venv as well: for everything, or for what runs without tests
-# and plots.  Does nothing, quickly, when everything is there.
+# "python", and for "demo", the Python environment in .venv as well: for everything, or for what runs without tests,
+# plots and experiments.  Does nothing, quickly, when everything is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 group=${1:?usage: packaging/install.sh run|ldap|slurm|demo|python|test|docs|deb|compose|fuzz}
@@ -28,13 +28,13 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 case $group in
-  python) lock=requirements.lock; more=(-e benchmarks/simulate) ;;
+  python) lock=requirements.lock; more=(-e benchmarks/simulate -e benchmarks/experiment) ;;
   demo) lock=packaging/demo.lock; more=() ;;
   *) exit 0 ;;
 esac
 
 mkdir -p build
-sum_of() { cat "$1" ./*/pyproject.toml libses/python/pyproject.toml libses/listen/pyproject.toml libses/client/pyproject.toml benchmarks/simulate/pyproject.toml | sha256sum | cut -d' ' -f1; }
+sum_of() { cat "$1" ./*/pyproject.toml libses/python/pyproject.toml libses/listen/pyproject.toml libses/client/pyproject.toml benchmarks/*/pyproject.toml | sha256sum | cut -d' ' -f1; }
 lock_sum=$(sum_of "$lock")
 installed=$(cat .venv/lock.sha256 2>/dev/null || true)
 # All packages are good for the demonstration, too.

@@ -4,10 +4,10 @@ import json
 import math
 
 import pytest
-from ses.experiment.results import Result, Results
-from ses.experiment.schedule import Run
-from ses.experiment.statistics import agrees, as_json, comparisons, lone
 from ses_client.errors import UsageError
+from ses_experiment.results import Result, Results
+from ses_experiment.schedule import Run
+from ses_experiment.statistics import agrees, as_json, comparisons, lone
 from ses_simulate.statistics import Interval
 
 SETTINGS = {"seed": 1}

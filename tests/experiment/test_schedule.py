@@ -3,9 +3,9 @@
 from random import Random
 
 import pytest
-from ses.experiment.background import schedule
-from ses.experiment.schedule import BASELINES, Run, draws, runs
-from ses.experiment.table1_users import FULL, MIB, SHORT
+from ses_experiment.background import schedule
+from ses_experiment.schedule import BASELINES, Run, draws, runs
+from ses_experiment.table1_users import FULL, MIB, SHORT
 
 
 def test_every_cell_has_all_kinds_of_run_in_each_repetition():

@@ -6,11 +6,11 @@ import pytest
 from click.testing import CliRunner
 from ses.cli import main
 from ses.demo.interrupts import Interrupts
-from ses.experiment.pictures import draw
-from ses.experiment.simulated import simulated, site
-from ses.experiment.statistics import comparisons, lone
-from ses.experiment.table1 import Plan, measure
-from ses.experiment.table1_users import Form
+from ses_experiment.pictures import draw
+from ses_experiment.simulated import simulated, site
+from ses_experiment.statistics import comparisons, lone
+from ses_experiment.table1 import Plan, measure
+from ses_experiment.table1_users import Form
 
 
 @pytest.mark.long

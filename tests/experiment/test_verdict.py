@@ -1,9 +1,9 @@
 """What rounds of a collision say: pure."""
 
 import pytest
-from ses.experiment.arms import Arm, parse_arms
-from ses.experiment.collision import Plan, commands, turns
-from ses.experiment.verdict import Round, summaries, verdict, wanted
+from ses_experiment.arms import Arm, parse_arms
+from ses_experiment.collision import Plan, commands, turns
+from ses_experiment.verdict import Round, summaries, verdict, wanted
 
 
 def a_round(branches, arm="default", supported=True, number=1):

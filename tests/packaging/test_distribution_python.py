@@ -39,4 +39,4 @@ def test_every_command_starts_with_the_libraries_of_the_distribution(tmp_path: P
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert {"experiment collision", "status"} <= set(done.stdout.splitlines())
+    assert {"kb validate", "status"} <= set(done.stdout.splitlines())

@@ -51,6 +51,17 @@ def test_the_command_starts_and_its_manual_page_is_there(fresh: Path) -> None:
     assert (fresh / "share/man/man1/ses.1").is_file()
 
 
+@pytest.mark.parametrize("name", ["experiment", "simulate"])
+def test_a_command_of_the_laboratory_says_in_a_line_what_to_install(fresh: Path, name: str) -> None:
+    done = subprocess.run([fresh / "bin/ses", name, "any", "--option", "1"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert f"ses {name} is not installed" in line
+    assert f"benchmarks/{name}" in line
+    assert "make install" in line
+
+
 def test_a_program_creates_a_file_by_a_policy(fresh: Path, tmp_path: Path) -> None:
     reason, module = run(fresh / "bin/python", "-c", CREATE, cwd=tmp_path).split()
     assert reason == "NOT_PLACED_NOT_MANAGED"

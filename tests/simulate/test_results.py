@@ -276,7 +276,6 @@ def test_without_the_simulator_the_help_says_what_to_install(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "ses_simulate", None)
     result = CliRunner().invoke(main, ["simulate", "hard", "--help"])
     assert result.exit_code == 0, result.output
-    assert "--files" in result.output
     assert "benchmarks/simulate" in result.output
 
 

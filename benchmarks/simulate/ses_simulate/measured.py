@@ -31,7 +31,8 @@ DECIDING = (
     *("ses-service/ses_service/**/pace.py", "ses-service/ses_service/**/node_order.py"),
     "benchmarks/simulate/ses_simulate/**/*.py",
 )
-AFTER_THAT = ("plot.py", "hard_study.py", "table1_study.py", "rows.py", "measured.py")  # decide nothing
+# These decide nothing.
+AFTER_THAT = ("plot.py", "hard_study.py", "table1_study.py", "rows.py", "measured.py", "command.py")
 
 OURS, BASELINES, REFERENCE = "ours", ("roundrobin", "least-open", "random"), "clairvoyant"
 Simulated = tuple[str, str, int]  # family, rule, seed

@@ -20,12 +20,9 @@ import heapq
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 from ses_simulate.engine import Engine
-
-if TYPE_CHECKING:
-    from ses_simulate.links import Link
 
 Ended: TypeAlias = Callable[[float], object]
 
@@ -66,6 +63,16 @@ class _Flow:
         return self.mark < other.mark or (self.mark == other.mark and self.number < other.number)
 
 
+class Shared(Protocol):
+    """What elements of a machine share: its link."""
+
+    def share(self) -> float:
+        """Return the most that one flow more would get."""
+
+    def divide(self, changed: Server) -> None:
+        """Divide it anew after the flows of one element changed."""
+
+
 class Server:
     """The flows of one element.  ``throttle`` is the part of its speed that its machine's link leaves it."""
 
@@ -98,7 +105,7 @@ class Server:
         self.write_seconds = 0.0
         self.depth_integral = 0.0
         self.throttle = 1.0
-        self.link: Link | None = None
+        self.link: Shared | None = None
         self._free = device.free
         self._engine = engine
         self._flows: list[_Flow] = []

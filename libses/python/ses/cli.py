@@ -42,11 +42,6 @@ _COMMANDS = {
     ),
     "doctor": ("doctor", "Check each link of the chain on this node: what is wrong, and how to mend it."),
     "demo": ("demo", "Place files of unmodified programs on eight small file systems, and show why there."),
-    "experiment": ("experiment.group", "Measure on this machine where files go and how long programs take."),
-    "simulate": (
-        "simulate",
-        "Show how placement rules would fare, in a model of elements, monitor and programs.",
-    ),
     "layout": ("layout", "Show on which OSTs, pools and components (or which branch of a union) FILE lies."),
     "init": (
         "init",
@@ -86,6 +81,11 @@ _COMMANDS = {
     "map-near": ("near.map_near", "Run an unmodified program on each file, on the node that holds it."),
 }
 
+# Commands of distributions of their own, which may not be installed, and the first sentence of their help.
+_LABORATORY = {
+    "experiment": "Measure on this machine where files go and how long programs take.",
+    "simulate": "Show how placement rules would fare, in a model of elements, monitor and programs.",
+}
 
 # What a write to standard output can fail with that is nobody's mistake here.
 _NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
@@ -136,6 +136,14 @@ class _Group(LoadedWhenCalled):
                 click.echo(f"Error: The output cannot be written: {error.strerror}.", err=True)
             os._exit(1)  # what is in the buffer would be tried again at the end
 
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, loaded."""
+        if cmd_name in _LABORATORY:
+            from ses.commands import laboratory
+
+            return laboratory.command(cmd_name, _LABORATORY[cmd_name])
+        return super().get_command(ctx, cmd_name)
+
     def invoke(self, ctx: click.Context) -> Any:
         from ses_client.errors import SesError
 
@@ -156,7 +164,7 @@ class _Group(LoadedWhenCalled):
 @click.group(
     cls=_Group,
     modules={name: f"ses.commands.{module}" for name, (module, _) in _COMMANDS.items()},
-    says={name: sentence for name, (_, sentence) in _COMMANDS.items()},
+    says={name: sentence for name, (_, sentence) in _COMMANDS.items()} | _LABORATORY,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
         "Exit status: 0 done; 1 something is not right, or the service failed; 2 the command line was not "

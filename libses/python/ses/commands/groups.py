@@ -54,7 +54,7 @@ class LoadedWhenCalled(WholeSentences):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the names in the order of the alphabet."""
-        return sorted(self._modules)
+        return sorted(self._says)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Return a command, loaded."""

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from ses.demo.site import AVERAGE_SECONDS, INTERVAL_SECONDS, WINDOW_SECONDS
 from ses_simulate.monitor import Sampling
 from ses_simulate.policies import POLICIES
 from ses_simulate.processes import Progress, run_all
 from ses_simulate.statistics import Interval, interval
 from ses_simulate.table1 import Run, Site, Times, simulate
 
-from ses.demo.site import AVERAGE_SECONDS, INTERVAL_SECONDS, WINDOW_SECONDS
-from ses.experiment.site import Shape
-from ses.experiment.statistics import Comparison
-from ses.experiment.table1_users import MIB, Form
+from ses_experiment.site import Shape
+from ses_experiment.statistics import Comparison
+from ses_experiment.table1_users import MIB, Form
 
 OURS = "ours"
 # A sample is known when the service asks for it next, on average half an interval later.

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
-from ses.experiment.site import FIRST_USER
+
+from ses_experiment.site import FIRST_USER
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LOOK_SECONDS = 0.01

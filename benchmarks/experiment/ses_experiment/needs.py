@@ -20,10 +20,11 @@ from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts
 from ses.demo.storage import mount_union
-from ses.experiment.arms import PRODUCT, Arm
-from ses.experiment.machine import load, machine, product
-from ses.experiment.site import Shape, Stand, stand_up
-from ses.experiment.writers import Programs
+
+from ses_experiment.arms import PRODUCT, Arm
+from ses_experiment.machine import load, machine, product
+from ses_experiment.site import Shape, Stand, stand_up
+from ses_experiment.writers import Programs
 
 RATES = (22, 22, 15, 15, 8, 8, 4, 4)  # MB/s of the branches: those of the simulation, a quarter
 NEEDS = (2.5, 5.0, 7.5, 17.5)  # MB/s

@@ -2,7 +2,7 @@
 
 ``dd`` reads what was written before, ``sleep`` stands for computing, ``dd`` writes a new file and sees
 each megabyte to the device (``oflag=dsync``), ``rm`` removes what was read.  The union keeps nothing in the
-page cache (:mod:`ses.experiment.site`), so reads go to the device; the first input, which many may
+page cache (:mod:`ses_experiment.site`), so reads go to the device; the first input, which many may
 read, is read from its branch with ``iflag=direct``.  Sizes fall, so that each input holds as many bytes
 as are read from it.
 

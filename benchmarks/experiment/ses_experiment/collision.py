@@ -21,11 +21,12 @@ from ses.basepath import basepath
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts
-from ses.experiment.arms import Arm
-from ses.experiment.machine import load, machine, product
-from ses.experiment.site import WRITE_RATE, Shape, Stand, stand_up
-from ses.experiment.verdict import Round, Summary, summaries, verdict
-from ses.experiment.writers import Programs
+
+from ses_experiment.arms import Arm
+from ses_experiment.machine import load, machine, product
+from ses_experiment.site import WRITE_RATE, Shape, Stand, stand_up
+from ses_experiment.verdict import Round, Summary, summaries, verdict
+from ses_experiment.writers import Programs
 
 PROCESSES = ("each", "one")
 _MIB = 1 << 20

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from ses.commands.examples import examples
+from ses.commands.options import json_option
+from ses.output import console, line, number, print_json, table
 from ses_client.errors import EXIT_FAILED
 
-from ses.commands.examples import examples
-from ses.commands.experiment.options import Numbers, Words, build_option, run, seed_option, threads_option
-from ses.commands.options import json_option
-from ses.experiment import collision as collisions
-from ses.experiment.arms import PRODUCT, parse_arms
-from ses.output import console, line, number, print_json, table
+from ses_experiment import collision as collisions
+from ses_experiment.arms import PRODUCT, parse_arms
+from ses_experiment.commands.options import Numbers, Words, build_option, run, seed_option, threads_option
 
 
 @click.command(epilog=examples("ses experiment collision --users 1,8 --rounds 3"))

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import click
+from ses.commands.examples import examples
+from ses.commands.options import json_option
+from ses.output import console, line, number, print_json, table
 from ses_client.errors import EXIT_FAILED
 
-from ses.commands.examples import examples
-from ses.commands.experiment.options import Numbers, Words, run
-from ses.commands.options import json_option
-from ses.experiment import orca as orcas
-from ses.output import console, line, number, print_json, table
+from ses_experiment import orca as orcas
+from ses_experiment.commands.options import Numbers, Words, run
 
 _ENOUGH = 0.95
 

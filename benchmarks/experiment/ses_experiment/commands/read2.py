@@ -10,14 +10,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from ses_client.errors import SesError
-
 from ses.commands.examples import examples
-from ses.commands.experiment.options import Numbers, run
 from ses.commands.options import Existing, json_option
 from ses.demo.interrupts import Interrupts
-from ses.experiment.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Run, compare, cost, lines
 from ses.output import console, line, number, print_json, table
+from ses_client.errors import SesError
+
+from ses_experiment.commands.options import Numbers, run
+from ses_experiment.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Run, compare, cost, lines
 
 
 @click.command(epilog=examples("ses experiment read2 --allowed 100,400"))

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-
 from ses.commands.examples import examples
-from ses.commands.experiment.options import Words, build_option, run, seed_option, threads_option
 from ses.commands.options import json_option
-from ses.commands.simulate import need_simulator
-from ses.experiment import needs as experiment
-from ses.experiment.arms import PRODUCT
 from ses.output import console, line, print_json, table
+from ses_simulate.statistics import Interval, interval
 
-if TYPE_CHECKING:
-    from ses_simulate.statistics import Interval
+from ses_experiment import needs as experiment
+from ses_experiment.arms import PRODUCT
+from ses_experiment.commands.options import Words, build_option, run, seed_option, threads_option
 
 
 @click.command(epilog=examples("ses experiment needs --rounds 3 --seconds 20"))
@@ -47,11 +44,7 @@ def needs(as_json: bool, **settings: Any) -> None:
     Branches of 22 to 4 MB/s; every other four users take no more than they need, the others all they get.
     Prints the part of the files whose rate was what their user needs, or four fifths of it, that of the
     worst user, and by how much the library is ahead of each other arm, with 95 % intervals over rounds.
-    Needs the simulator beside the command, for these intervals.
     """
-    need_simulator()
-    from ses_simulate.statistics import interval
-
     plan = experiment.Plan(**settings)
     rounds, known = run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
     arms: dict[str, dict[str, tuple[float, Interval]]] = {}

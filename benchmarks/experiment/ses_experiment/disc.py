@@ -22,15 +22,16 @@ from ses.demo.branches import BranchPlan
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.work import need_root, work_directory
-from ses.experiment.machine import load
-from ses.experiment.orca import own_state, write_text
-from ses.experiment.remote_storage import ADDRESS, RemoteStorage, set_up
 from ses.near.cost import Here
 from ses.near.endpoints import Spread, decided, spread
 from ses.near.map_near import run_all
 from ses.near.placing import Site
 from ses.near.run_near import Wanted
 from ses.near.tasks import HERE, tasks_of
+
+from ses_experiment.machine import load
+from ses_experiment.orca import own_state, write_text
+from ses_experiment.remote_storage import ADDRESS, RemoteStorage, set_up
 
 ENDPOINTS = 4
 DISK_RATE = 40  # MB/s

@@ -1,7 +1,4 @@
-"""``ses simulate``: how placement rules fare in a model, with the service's own decision among them.
-
-The model is a distribution of its own (``benchmarks/simulate`` of the checkout), loaded when asked for.
-"""
+"""``ses simulate``: how placement rules fare in a model, with the service's own decision among them."""
 
 from __future__ import annotations
 
@@ -10,42 +7,40 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from ses_client.errors import SesError
-
 from ses.commands.examples import examples
 from ses.commands.groups import WholeSentences
 from ses.commands.options import json_option
 from ses.output import console, line, number, print_json, table
+from ses_client.errors import SesError
+from ses_service.ledger.pace import Use
 
-if TYPE_CHECKING:
-    from ses_simulate.rows import Row
+from ses_simulate import hard_study, table1_study
+from ses_simulate.agents import Costs, Loss, come_back
+from ses_simulate.plot import plot
+from ses_simulate.policies import POLICIES, SAYS
+from ses_simulate.policies.variants import VARIANTS
+from ses_simulate.processes import processors
+from ses_simulate.rows import Row
+from ses_simulate.scenarios import SCENARIOS
+from ses_simulate.table1 import BACKGROUNDS, USERS
+from ses_simulate.table1 import SAYS as BACKGROUNDS_SAY
 
-_MISSING = (
-    "The simulator is not installed beside this command. Install it from a checkout: "
-    "pip install -e ses-service -e benchmarks/simulate"
-)
 _TOLD_EVERY = 2.0
 
 
 class _Listing(click.Command):
-    """A command whose help lists the scenarios and rules of the simulator, if that is installed."""
+    """A command whose help lists the scenarios and rules of the simulator."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a line for each."""
         super().format_epilog(ctx, formatter)
-        try:
-            from ses_simulate import policies, scenarios, table1
-        except ModuleNotFoundError:
-            formatter.write_paragraph()
-            formatter.write_text(f"Scenarios and rules are listed here once it is installed. {_MISSING}")
-            return
-        hard = {name: one.says for name, one in scenarios.SCENARIOS.items()}
+        hard = {name: one.says for name, one in SCENARIOS.items()}
         for title, says in (
-            ("Scenarios", table1.SAYS if self.name == "table1" else hard),
-            ("Rules (--policy)", policies.SAYS),
+            ("Scenarios", BACKGROUNDS_SAY if self.name == "table1" else hard),
+            ("Rules (--policy)", SAYS),
         ):
             with formatter.section(title):
                 formatter.write_dl(list(says.items()))
@@ -81,9 +76,9 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 def simulate() -> None:
     """Show how placement rules would fare, in a model of elements, monitor and programs.
 
-    The rule "ours" is the decision of the selection service itself. Nothing is asked of a running
-    service, and nothing is placed. The help of each experiment lists its scenarios and the rules, and
-    benchmarks/simulate/README.md says what they show.
+    They are installed in a checkout, by make install. The rule "ours" is the decision of the selection
+    service itself. Nothing is asked of a running service, and nothing is placed. The help of each
+    experiment lists its scenarios and the rules, and benchmarks/simulate/README.md says what they show.
     """
 
 
@@ -107,14 +102,7 @@ def table1(
     Prints how much time is saved against the users (or runs) placed at random or in turn, with 95 %
     intervals.
     """
-    need_simulator()
-    from ses_simulate.policies import POLICIES
-    from ses_simulate.policies.variants import VARIANTS
-    from ses_simulate.processes import processors
-    from ses_simulate.table1 import BACKGROUNDS, USERS
-    from ses_simulate.table1_study import table1 as run
-
-    rows = run(
+    rows = table1_study.table1(
         _known("--scenario", scenarios, list(BACKGROUNDS)),
         users or USERS,
         _known("--policy", policies, list(POLICIES), list(VARIANTS)),
@@ -143,14 +131,7 @@ def hard(
     judged by their end, that of the last file) and how many times that of a rule that sees everything it
     is, with 95 % intervals. The rule may also be the product with a term switched, such as no-readers.
     """
-    need_simulator()
-    from ses_simulate.hard_study import hard as run
-    from ses_simulate.policies import POLICIES
-    from ses_simulate.policies.variants import VARIANTS
-    from ses_simulate.processes import processors
-    from ses_simulate.scenarios import SCENARIOS
-
-    rows = run(
+    rows = hard_study.hard(
         _known("--scenario", scenarios, list(SCENARIOS)),
         _known("--policy", policies, list(POLICIES), list(VARIANTS)),
         seeds,
@@ -180,10 +161,6 @@ def agents(agents: int, away: float, cut: bool, files: int, idle: bool, as_json:
     Prints after how many seconds they have told it again of all their files, and what that asks of the
     service. What a request costs was measured with 1,000 real connections (benchmarks/README.md).
     """
-    need_simulator()
-    from ses_service.ledger.pace import Use
-    from ses_simulate.agents import Costs, Loss, come_back
-
     found = come_back(Loss(agents, away, cut, files, Use.NONE if idle else Use.NOW), Costs())
     if as_json:
         print_json(dataclasses.asdict(found))
@@ -199,14 +176,6 @@ def agents(agents: int, away: float, cut: bool, files: int, idle: bool, as_json:
         ("memory for them", f"{found.memory_mb:.0f} MB"),
     ]
     table(console(), (f"{agents} agents", ">"), [list(row) for row in rows])
-
-
-def need_simulator() -> None:
-    """Raise SesError when the simulator cannot be loaded."""
-    try:
-        import ses_simulate.policies  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise SesError(f"{_MISSING} ({error})") from error
 
 
 def _known(
@@ -255,8 +224,6 @@ def _finish(rows: Sequence[Row], as_json: bool, picture: Path | None) -> None:
             "met: files that got the rate asked for.",
         )
     if picture is not None:
-        from ses_simulate.plot import plot
-
         try:
             plot(rows, picture)
         except ValueError as error:

@@ -26,12 +26,13 @@ from ses.demo.branches import BranchPlan
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.work import need_root, work_directory
-from ses.experiment import scan
-from ses.experiment.machine import load, machine
-from ses.experiment.remote_storage import ADDRESS, RemoteStorage, set_up
 from ses.near.execution.conversation import Conversation
 from ses.near.placing import Site
 from ses.near.run_near import Wanted, plan
+
+from ses_experiment import scan
+from ses_experiment.machine import load, machine
+from ses_experiment.remote_storage import ADDRESS, RemoteStorage, set_up
 
 DISK_RATE = 107  # MB/s: Type I of the paper's Table II
 LINK_BITS = 1e9

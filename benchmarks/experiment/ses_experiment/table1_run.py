@@ -12,14 +12,15 @@ from random import Random
 
 from ses.demo.faults import DemoError
 from ses.demo.storage import mount_union
-from ses.experiment import background
-from ses.experiment.arms import Arm
-from ses.experiment.machine import load
-from ses.experiment.results import Result
-from ses.experiment.schedule import ROUND_ROBIN, UNION_BASELINES, Draws, Run, draws
-from ses.experiment.site import Shape, Stand
-from ses.experiment.table1_users import Form, command
-from ses.experiment.writers import Programs
+
+from ses_experiment import background
+from ses_experiment.arms import Arm
+from ses_experiment.machine import load
+from ses_experiment.results import Result
+from ses_experiment.schedule import ROUND_ROBIN, UNION_BASELINES, Draws, Run, draws
+from ses_experiment.site import Shape, Stand
+from ses_experiment.table1_users import Form, command
+from ses_experiment.writers import Programs
 
 LEAD_SECONDS = 3.0  # the background runs this long before the first user, so that the monitor has seen it
 _READY_SECONDS = 0.5  # for the background's process to start
@@ -101,7 +102,7 @@ class Table1Runner:
         )
         file = self._stand.work / "background.json"
         background.write_schedule(streams, self._branches, file)
-        argv = [sys.executable, "-m", "ses.experiment.background", str(file), str(begin)]
+        argv = [sys.executable, "-m", "ses_experiment.background", str(file), str(begin)]
         with subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True) as process:
             try:
                 yield

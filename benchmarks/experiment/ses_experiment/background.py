@@ -4,7 +4,7 @@ As in the simulation: on each branch, readers and writers each would keep a part
 busy by themselves; sizes are exponential; a run begins with as many streams as processor sharing
 holds in the long run.  The same chance gives the same streams.
 
-``python -m ses.experiment.background SCHEDULE AT`` plays a schedule that begins at moment AT of the
+``python -m ses_experiment.background SCHEDULE AT`` plays a schedule that begins at moment AT of the
 monotonic clock, until it is killed or its parent is gone.  Readers read one file of the branch past the
 page cache; each writer writes a small file of its own over and over, so that streams take no room.
 """

@@ -21,7 +21,8 @@ from ses.demo.interrupts import Interrupts
 from ses.demo.parts import Parts, find_parts
 from ses.demo.storage import Storage, set_up
 from ses.demo.work import need_root, work_directory
-from ses.experiment.arms import Arm
+
+from ses_experiment.arms import Arm
 
 READ_RATE, WRITE_RATE = 25, 15  # MB/s: slow enough that two processors keep eight branches busy
 FIRST_USER = 61000  # numbers without accounts: users of their own

@@ -16,7 +16,7 @@ from typing import Any
 
 from ses_client.errors import SesError, UsageError
 
-from ses.experiment.schedule import Run
+from ses_experiment.schedule import Run
 
 
 @dataclass(frozen=True, slots=True)

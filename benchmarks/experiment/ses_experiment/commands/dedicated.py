@@ -7,14 +7,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
-
 from ses.commands.examples import examples
-from ses.commands.experiment.options import Numbers, build_option, run
 from ses.commands.options import json_option
 from ses.demo.faults import DemoError
-from ses.experiment import dedicated as runs
-from ses.experiment.machine import load
 from ses.output import console, line, number, print_json, table
+
+from ses_experiment import dedicated as runs
+from ses_experiment.commands.options import Numbers, build_option, run
+from ses_experiment.machine import load
 
 
 @click.command(epilog=examples("ses experiment dedicated --short"))
@@ -74,7 +74,7 @@ def _row(one: runs.Line) -> list[str]:
 
 
 def _programs(build: Path | None) -> runs.Programs:
-    built = (build or Path(__file__).resolve().parents[5] / "build" / "libses") / "extras/sampler"
+    built = (build or Path(__file__).resolve().parents[4] / "build" / "libses") / "extras/sampler"
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
         raise DemoError("nginx is not installed: apt-get install nginx-light.")

@@ -6,26 +6,25 @@ import shlex
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from ses_client.errors import SesError
-
 from ses.commands.examples import examples
-from ses.commands.experiment.options import Numbers, Words, build_option, run, seed_option, threads_option
 from ses.commands.options import json_option
-from ses.commands.simulate import RunProgress, need_simulator
-from ses.experiment.background import LOADS
-from ses.experiment.schedule import BASELINES, ROUND_ROBIN
-from ses.experiment.table1_users import FULL, SHORT
 from ses.output import console, line, number, print_json, table
+from ses_client.errors import SesError
+from ses_simulate.command import RunProgress
+from ses_simulate.processes import processors
+from ses_simulate.statistics import Interval
 
-if TYPE_CHECKING:
-    from ses_simulate.statistics import Interval
-
-    from ses.experiment.simulated import Simulated
-    from ses.experiment.statistics import Comparison
-    from ses.experiment.table1 import Plan
+from ses_experiment.background import LOADS
+from ses_experiment.commands.options import Numbers, Words, build_option, run, seed_option, threads_option
+from ses_experiment.pictures import draw
+from ses_experiment.schedule import BASELINES, ROUND_ROBIN
+from ses_experiment.simulated import Simulated, simulated, site
+from ses_experiment.statistics import Comparison, agrees, as_json, comparisons, lone
+from ses_experiment.table1 import Plan, measure
+from ses_experiment.table1_users import FULL, SHORT
 
 _SHORT = {"users": (8,), "backgrounds": ("none", "skewed"), "repeats": 3}
 _FULL = {"users": (6, 8, 10), "backgrounds": tuple(LOADS), "repeats": 5}
@@ -72,11 +71,8 @@ def table1(
     95 % intervals, and what the simulator says of the same site; A/A compares halves that are placed
     alike, so it shows what is noise. How long it will take is told first. Each finished run is kept in a
     file of JSON lines, with its load averages and a hash of settings and build; with --resume runs in the
-    file are not run again. Needs the simulator beside the command.
+    file are not run again.
     """
-    need_simulator()
-    from ses.experiment.table1 import Plan, measure
-
     chosen = {
         **(_SHORT if short else _FULL),
         **{key: one for key, one in settings.items() if one is not None},
@@ -86,8 +82,6 @@ def table1(
     plan = Plan(form=SHORT if short else FULL, agent=tuple(shlex.split(agent)), **chosen)
     file = resume or Path(f"ses-table1-{time.strftime('%Y%m%d-%H%M%S')}.jsonl").absolute()
     results, machine = run(lambda interrupts, progress: measure(plan, file, interrupts, progress))
-    from ses.experiment.statistics import comparisons, lone
-
     done = results.among(plan.runs())
     found = comparisons(done)
     beside = _simulate(plan, found)
@@ -102,10 +96,6 @@ def table1(
 
 
 def _simulate(plan: Plan, found: list[Comparison]) -> Mapping[tuple[str, int, str, str], Simulated]:
-    from ses_simulate.processes import processors
-
-    from ses.experiment.simulated import simulated, site
-
     return simulated(found, site(plan.form, plan.shape), _SIMULATED_SEEDS, processors(), RunProgress())
 
 
@@ -115,17 +105,15 @@ def _as_json(
     alone: Mapping[str, float],
     ideal: float,
 ) -> dict[str, Any]:
-    from ses.experiment import statistics
-
     rows = []
     for one in found:
-        row = statistics.as_json(one)
+        row = as_json(one)
         twin = beside.get(one.cell)
         if twin is not None:
             row["simulated"] = {
                 "gain": twin.gain.mean, "low": twin.gain.low, "high": twin.gain.high, "seconds": twin.seconds,
                 "baseline_seconds": twin.baseline_seconds,
-                "agrees": statistics.agrees(one.gain, twin.gain),
+                "agrees": agrees(one.gain, twin.gain),
             }  # fmt: skip
         rows.append(row)
     return {"ideal_seconds": ideal, "lone_over_ideal": dict(alone), "comparisons": rows}
@@ -137,8 +125,6 @@ def _show(
     alone: Mapping[str, float],
     ideal: float,
 ) -> None:
-    from ses.experiment.statistics import agrees
-
     rows = []
     for one in found:
         twin = beside.get(one.cell)
@@ -174,8 +160,6 @@ def _percent(gain: Interval) -> str:
 def _draw(
     found: list[Comparison], beside: Mapping[tuple[str, int, str, str], Simulated], picture: Path
 ) -> None:
-    from ses.experiment.pictures import draw
-
     try:
         draw(found, beside, picture)
     except ValueError as error:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import click
-from ses_client.errors import EXIT_FAILED
-
 from ses.commands.examples import examples
-from ses.commands.experiment.options import run
 from ses.commands.near.options import Cost
 from ses.commands.options import json_option
-from ses.experiment import disc as discs
-from ses.experiment.machine import machine
 from ses.near.price import Prices, ratio
 from ses.output import console, number, print_json, table
+from ses_client.errors import EXIT_FAILED
+
+from ses_experiment import disc as discs
+from ses_experiment.commands.options import run
+from ses_experiment.machine import machine
 
 _SELECTIONS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 

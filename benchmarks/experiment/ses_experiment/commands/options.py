@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
-from ses_client.errors import SesError
-
 from ses.commands.options import Existing
 from ses.demo.faults import StoppedError
 from ses.demo.interrupts import Interrupts
 from ses.output import console, line
 from ses.progress import Progress
+from ses_client.errors import SesError
 
 Result = TypeVar("Result")
 MIN_THREADS = 16  # of the union: its few default threads would serialise writers
