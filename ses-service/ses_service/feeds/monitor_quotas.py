@@ -54,7 +54,7 @@ class MonitorQuotas:
             return [], []
         with self._trust.pool() as pool:
             found = answer_of(pool, self._url, _MAX_ANSWER, _SECONDS)
-        return ([], []) if found is None else _read(found.body)  # a monitor of an earlier version
+        return ([], []) if found is None else _read(found.body)
 
 
 def _read(body: bytes) -> tuple[list[Quota], list[QuotaSource]]:

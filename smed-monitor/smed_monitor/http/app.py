@@ -32,7 +32,7 @@ from smed_monitor.http.schemas import (
 from smed_monitor.scraping.monitor import Monitor
 from smed_monitor.state.element_history import element_history
 
-CONTRACT_VERSION = "1.4.0"
+CONTRACT_VERSION = "1.0.0"
 MONITOR = "SMED_MONITOR"
 READERS = "SMED_READERS"
 Responses = dict[int | str, dict[str, str | dict[str, dict[str, Any]]]]
