@@ -30,7 +30,7 @@ from ses_service.ledger.node_decisions import (
     Offered,
     Refused,
 )
-from ses_service.ledger.pace import Use, pace_for, telling_within
+from ses_service.ledger.pace import Use, pace_for, report_within
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
 from ses_service.model.columns import ElementTable, element_table
 from ses_service.model.entities import (
@@ -343,7 +343,7 @@ def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(si
         "The node was offline; the last answer of the service was 7.0 s old.",
         "Rank 5 of 8 of its job: of equals the first from u/b on.",
         "Only 1 of the nearest elements were compared, the first in the order of the node or rank: "
-        "other nodes may have placed files of which it had not heard.",
+        "other nodes may have placed files of which it did not know yet.",
         "3 more elements were refused.",
     )
     assert site.open_now() == [1, 0, 0]
@@ -376,14 +376,16 @@ def test_nodes_whose_tables_are_in_use_speak_as_often_as_the_service_can_hear_th
     assert paces == [0.1, 1.0, 2.0]
     for number in range(1000):
         told = site.say(replace(announcement, node=f"n{number}", use=Use.NOW))
-    assert (told.pace, told.telling) == (0.5, 0.25)
+    assert (told.pace, told.report_within) == (0.5, 0.25)
     for number in range(900):
         told = site.say(replace(announcement, node=f"n{number}", use=Use.PERHAPS))
-    assert (told.pace, told.telling) == (1.0, 0.05), "those that do not use theirs leave room to the others"
+    assert (told.pace, told.report_within) == (1.0, 0.05), (
+        "those that do not use theirs leave room to the others"
+    )
     assert site.say(replace(announcement, node="n950", use=Use.NOW)).pace == 0.1
 
 
 def test_tables_in_use_are_heard_of_at_least_as_often_as_others() -> None:
     for nodes in (1, 64, 1000, 10_000, 100_000):
         assert pace_for(Use.NOW, nodes) <= pace_for(Use.PERHAPS, nodes) <= pace_for(Use.NONE, nodes)
-        assert telling_within(nodes) <= min(1.0, pace_for(Use.NOW, nodes))
+        assert report_within(nodes) <= min(1.0, pace_for(Use.NOW, nodes))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from ses_service.ledger import handover
 from ses_service.ledger.ledger import Ledger, Opening
-from ses_service.ledger.placement import Claim, EndReason, Placement, PlacementState
+from ses_service.ledger.placement import EndReason, PeerPlacement, Placement, PlacementState
 from ses_service.ledger.size_history import SizeKey
 from ses_service.model.columns import element_table
 from ses_service.model.entities import Element, Environment, Subject
@@ -74,7 +74,7 @@ class Service:
         assert self.ledger.left is not None
         self.adopt(self.ledger.left)
         for placement_id in self.ledger.left:
-            self.ledger.of_peers.forget_claim(placement_id, 100.0)
+            self.ledger.of_peers.forget_placement(placement_id, 100.0)
         self.ledger.left.clear()
         changes = [(one, self.ledger.find(one)) for one in sorted(self._changed)]
         self._changed.clear()
@@ -137,8 +137,8 @@ def test_who_hears_its_own_word_knows_it_unread(pair: tuple[Service, Service]) -
     one.open("1" * 16, "u/a")
     texts = [*one.store(), *notifications.texts(one.name, [], {SizeKey("alice", "", ""): [1.0]}, 100.0, {})]
     assert len(texts) == 2
-    assert all(notifications.is_told_by(text, one.name) for text in texts)
-    assert not any(notifications.is_told_by(text, other.name) for text in texts)
+    assert all(notifications.is_sent_by(text, one.name) for text in texts)
+    assert not any(notifications.is_sent_by(text, other.name) for text in texts)
 
 
 def test_files_of_many_nodes_in_one_word_count_as_told_one_by_one(pair: tuple[Service, Service]) -> None:
@@ -272,7 +272,7 @@ def test_texts_are_as_long_as_a_notification_may_be_and_lose_nothing() -> None:
     texts = notifications.texts(
         "a" * 16, [*changes, (wide.placement_id, wide)], sizes, 100.0, {NODE: (AGENT, 4)}
     )
-    assert max(len(one.encode()) for one in texts) <= notifications.LARGEST
+    assert max(len(one.encode()) for one in texts) <= notifications.MAX_BYTES
     read = [notifications.read(one, 100.0) for one in texts]
     nodes = [one for told in read for one in told.nodes]
     assert {(one.node, one.incarnation, one.number) for one in nodes} == {(NODE, AGENT, 4)}
@@ -360,7 +360,7 @@ class Handover(RuleBasedStateMachine):
         begun = self.services[which] = Service(str(self.killed), self.stored, records=2)
         begun.adopt([one for one, (name, _) in self.stored.items() if name == killed.name])
         claims = [
-            Claim(one, name, NODE, (self.name(one),), 100.0, None)
+            PeerPlacement(one, name, NODE, (self.name(one),), 100.0, None)
             for one, (name, is_open) in self.stored.items()
             if is_open and name != begun.name
         ]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from ses_service.ledger.achieved import Judgement
+from ses_service.ledger.achieved import FileVerdict
 from ses_service.ledger.ledger import Ledger, Opening, PlacementEndedError, UnknownPlacementError
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
 from ses_service.model.columns import element_table
@@ -134,10 +134,10 @@ def test_an_expired_placement_is_taken_up_again_when_the_agent_speaks_of_it(ledg
     ledger.restore(placement(1, "u/a", 40, lease=30))
     ledger.open(Opening("0000000000000001"), 41)
     ledger.expire(41 + 3600)
-    assert ledger.keep_judgement(ledger.get("0000000000000001"), Judgement(None))
+    assert ledger.keep_verdict(ledger.get("0000000000000001"), FileVerdict(None))
     taken = ledger.open(Opening("0000000000000001"), 4000)
     assert (taken.state, taken.ended_at, taken.end_reason) == (PlacementState.OPEN, None, None)
-    assert taken.judgement is None, "the database takes it for a file that ended otherwise, and refuses it"
+    assert taken.file_verdict is None, "the database takes it for a file that ended otherwise, and refuses it"
     assert ledger.counts.open_now.tolist() == [1, 0, 0]
 
 

@@ -142,12 +142,12 @@ def refusals(
     """Return the refusals of some rows with their sentences."""
     if not len(rows):
         return ()
-    told = zip(rows.tolist(), offers(view, rows), verdicts[rows].tolist(), strict=True)
+    columns = zip(rows.tolist(), offers(view, rows), verdicts[rows].tolist(), strict=True)
     unmet = (ses_core.VERDICT.names or ()).index("unmet")
     refusal = (ses_core.VERDICT.names or ()).index("refusal")
     return tuple(
         _refusal(question, view, row, offered, Refusal(one[refusal]), one[unmet], policies)
-        for row, offered, one in told
+        for row, offered, one in columns
     )
 
 

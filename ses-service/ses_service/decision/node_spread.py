@@ -27,7 +27,7 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 class Given:
     """A node of the job, by its place in the fleet, and the element it is given, by its row of the site.
 
-    ``offer`` is what a stream gets there, as the core tells it.
+    ``offer`` is what a stream gets there, as the core predicts it.
     """
 
     member: int

@@ -28,7 +28,7 @@ class LimitedBy(StrEnum):
 class NodesQuestion:
     """Which nodes are best for a task.
 
-    ``question`` says who asks for what.  ``count`` is how many nodes one job wants, with a stream on each;
+    ``question`` is whose files need what.  ``count`` is how many nodes one job wants, with a stream on each;
     ``among`` are the only nodes that count, ``None``: all; ``exclude`` are not wanted.
     """
 

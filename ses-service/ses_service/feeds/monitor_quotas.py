@@ -77,9 +77,9 @@ def _read(body: bytes) -> tuple[list[Quota], list[QuotaSource]]:
     return quotas, sources
 
 
-def _quota(said: Any) -> _Quota | None:
+def _quota(entry: Any) -> _Quota | None:
     """Return a quota; ``None`` where it is none, which says nothing of those of others."""
     try:
-        return _QUOTA.validate_python(said)
+        return _QUOTA.validate_python(entry)
     except ValidationError:
         return None

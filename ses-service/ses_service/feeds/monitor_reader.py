@@ -118,7 +118,7 @@ class MonitorClient:
     def observations(self, after: int | None, clock: Callable[[], float]) -> Seen:
         """Return all observations, at once or when newer than ``after``.
 
-        Only what changed is asked for; the rest is what the last answers said.
+        Only what changed is asked for; the rest is what the last answers had.
 
         Takes at most the time the monitor is asked to wait and the patience on top.  Raises
         MonitorError.

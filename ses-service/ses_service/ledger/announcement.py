@@ -1,4 +1,4 @@
-"""What the agent of a node says of many files at once, and how the ledger takes it.
+"""What the agent of a node reports of many files at once, and how the ledger takes it.
 
 Pure: the ledger, the elements and the time are passed in.  Taking the same announcement again changes
 nothing, so that an agent that got no answer can repeat it.  What there is of each file is never changed, but
@@ -15,8 +15,8 @@ from typing import TypeAlias
 from ses_service.ledger.achieved import Achieved
 from ses_service.ledger.exclusions import Exclusion
 from ses_service.ledger.ledger import Ledger, LedgerError, Opening, PlacementEndedError
-from ses_service.ledger.node_decisions import NOTHING_TOLD, InBatch, NodeDecisions, predictions
-from ses_service.ledger.pace import Use, pace_for, return_within, telling_within
+from ses_service.ledger.node_decisions import NO_DECISIONS, InBatch, NodeDecisions, predictions
+from ses_service.ledger.pace import Use, pace_for, report_within, return_within
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
 from ses_service.ledger.readers import Reading
 from ses_service.model.columns import ElementTable
@@ -24,9 +24,9 @@ from ses_service.model.entities import Subject, with_home_vo
 
 Subjects: TypeAlias = dict[tuple[str | None, str | None, str | None], Subject]
 
-SHORTEST_SILENCE = 30.0
+MIN_SILENCE = 30.0
 SILENT_PACES = 3.0
-MAX_SYSTEMS = 16  # of which a node says what it excludes; those said last are kept
+MAX_SYSTEMS = 16  # of which a node says what it excludes; those named last are kept
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Origin:
 
 @dataclass(slots=True)
 class Opened:
-    """A file that was created, how its placement came about, and by which decision, if the agent says so."""
+    """A file that was created, how its placement came about, and by which decision, if that is known."""
 
     opening: Opening
     origin: Origin | None = None
@@ -68,9 +68,9 @@ class Ended:
 class Announcement:
     """One announcement.  ``complete``: ``opened`` is all that is open on the node.
 
-    ``reading`` is all that is read there, ``None``: as it was told before.  ``version`` is the agent's.
+    ``reading`` is all that is read there, ``None``: as it was reported before.  ``version`` is the agent's.
     ``number`` grows with each that an incarnation makes, to whichever service; 0: it does not count them.
-    ``refused``: ids of files that it told of and that cannot be taken, with the reason.
+    ``refused``: ids of files that it reports and that cannot be taken, with the reason.
     ``stalled``: threads of the agent that have not gone on, for how many seconds.
     ``excluded``: by storage system, all its elements to which no file of the node, or of a user, can go.
     """
@@ -81,7 +81,7 @@ class Announcement:
     ended: tuple[Ended, ...] = ()
     complete: bool = False
     use: Use = Use.NONE
-    decisions: NodeDecisions = NOTHING_TOLD
+    decisions: NodeDecisions = NO_DECISIONS
     reading: tuple[Reading, ...] | None = None
     version: str = ""
     number: int = 0
@@ -99,25 +99,25 @@ class Announcement:
 class Taken:
     """What came of an announcement.
 
-    ``pace``: seconds within which the next sign of life is expected; ``telling``: seconds between two words
-    about files; ``back``: seconds over which nodes are to come back that lose the service.  ``unknown``:
-    opened, but the ledger does not know it and no origin was given.
-    ``refused``: id and reason.  ``open``: what the agent is to compare with what is open: all that the ledger
-    held open for the node before an incarnation of its agent that was not heard of before, and later what it
-    took over from another service.
+    ``pace``: seconds within which the next sign of life is expected; ``report_within``: seconds between two
+    reports of files; ``return_within``: seconds over which nodes that lost the service are to come back.
+    ``unknown``: opened, but the ledger does not know it and no origin was given.  ``refused``: id and reason.
+    ``open``: what the agent is to compare with what is open: all that the ledger held open for the node
+    before an incarnation of its agent that was not heard of before, and later what it took over from another
+    service.
     """
 
     pace: float
-    telling: float
-    back: float
+    report_within: float
+    return_within: float
     unknown: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
     open: tuple[Placement, ...] | None
 
 
 def silence_for(pace: float) -> float:
-    """Return after how many seconds without a word a node counts as gone."""
-    return max(SHORTEST_SILENCE, SILENT_PACES * pace)
+    """Return after how many seconds without an announcement a node counts as gone."""
+    return max(MIN_SILENCE, SILENT_PACES * pace)
 
 
 def parts_of(announcement: Announcement, files: int) -> Iterator[Announcement]:
@@ -140,8 +140,8 @@ def merged(taken: Sequence[Taken]) -> Taken:
     first = taken[0]
     return Taken(
         first.pace,
-        first.telling,
-        first.back,
+        first.report_within,
+        first.return_within,
         tuple(one for part in taken for one in part.unknown),
         tuple(one for part in taken for one in part.refused),
         next((part.open for part in taken if part.open is not None), None),
@@ -149,10 +149,10 @@ def merged(taken: Sequence[Taken]) -> Taken:
 
 
 def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None, now: float) -> Taken:
-    """Bring the ledger to what the node says.
+    """Bring the ledger to what the node reports.
 
     An ending is taken after every opening.  ``table`` may be ``None`` as long as the site is not known:
-    placements the ledger does not know stay unknown then, and the agent says them again.
+    placements the ledger does not know stay unknown then, and the agent reports them again.
     """
     silent = now + silence_for(pace_for(Use.NONE, len(ledger.nodes) + 1))
     first = ledger.hear(
@@ -161,7 +161,7 @@ def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None,
         now,
         silent,
         in_use=announcement.use is Use.NOW,
-        said=announcement.version,
+        version=announcement.version,
         number=announcement.number,
     )
     if (node := ledger.node(announcement.node)) is not None:
@@ -186,10 +186,10 @@ def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None,
     if announcement.complete:
         end_others(announcement, ledger, now)
     in_use = ledger.nodes_in_use
-    speaking = in_use if announcement.use is Use.NOW else len(ledger.nodes)
-    pace = pace_for(announcement.use, speaking)
+    asking = in_use if announcement.use is Use.NOW else len(ledger.nodes)
+    pace = pace_for(announcement.use, asking)
     back = return_within(len(ledger.nodes))
-    return Taken(pace, telling_within(in_use), back, tuple(unknown), tuple(refused), held)
+    return Taken(pace, report_within(in_use), back, tuple(unknown), tuple(refused), held)
 
 
 def _take_opened(
@@ -225,7 +225,7 @@ def _take_opened(
                     continue
             ledger.open(one.opening, now, node=announcement.node)
         except PlacementEndedError:
-            continue  # said late: the end is known already
+            continue  # reported late: the end is known already
         except LedgerError as error:
             refused.append((placement_id, f"{error}."))
     return unknown, refused
@@ -297,8 +297,8 @@ def _restored(
         idle=bool(opening.idle),
     )
     place = one.in_batch
-    told = None if place is None else announcement.decisions.find(place.decision)
-    if place is None or told is None:
+    decision = None if place is None else announcement.decisions.find(place.decision)
+    if place is None or decision is None:
         return placement
     why = announcement.decisions.explained(place.decision, announcement.node, table, excluded(subject.user))
     placement.requirements, placement.candidates, placement.refused = (
@@ -310,5 +310,5 @@ def _restored(
     placement.predicted = predictions(why.requirements, place.predicted, placement.element)
     placement.batch_number, placement.batch_size = place.batch_number, place.batch_size
     placement.rank = why.ranks.get(placement.element.id, len(why.ranks) + 1)
-    placement.expected_from = told.expected_from
+    placement.expected_from = decision.expected_from
     return placement

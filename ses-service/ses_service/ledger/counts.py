@@ -14,14 +14,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ses_service.ledger.placement import Claim, Placement
+from ses_service.ledger.placement import PeerPlacement, Placement
 from ses_service.ledger.recent_streams import RecentStreams
 from ses_service.model.columns import ElementTable, Floats
 from ses_service.model.entities import Strictness
 from ses_service.model.kinds import WRITE_RATES
 from ses_service.model.policies import Policies
 
-Stream: TypeAlias = Placement | Claim
+Stream: TypeAlias = Placement | PeerPlacement
 _Rates: TypeAlias = tuple[float, float]  # of writing, and the largest that is hard
 
 _WINDOWS = 5  # what ended so many windows before a sample is less than a hundredth of a stream in it

@@ -1,4 +1,4 @@
-"""A node whose agent speaks, what it says of one file, and why the ledger may not take it."""
+"""A node whose agent announces files, what it reports of one file, and why the ledger may not take it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class NotYoursError(LedgerError):
 class Node:
     """A node whose agent announces its files.  Times are seconds since the epoch.
 
-    ``incarnation`` is empty while the node is only expected to speak (see ``Ledger.expect``); ``version`` is
-    its agent's, ``number`` that of its last announcement; ``stalled`` are threads of the agent that do not go
-    on, and since when.  ``excluded`` are, by storage system, the elements to which no file of the node, or
+    ``incarnation`` is empty while the node is only expected to announce (see ``Ledger.expect``); ``version``
+    is its agent's, ``number`` that of its last announcement; ``stalled`` are threads of the agent that do not
+    go on, and since when.  ``excluded`` are, by storage system, the elements to which no file of the node, or
     of a user there, can go.
     """
 
@@ -123,5 +123,5 @@ def opened_again(
         lease_until=lease_until,
         ended_at=None,
         end_reason=None,
-        judgement=None,  # of an end that was none
+        file_verdict=None,  # of an end that was none
     )

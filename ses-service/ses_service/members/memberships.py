@@ -32,7 +32,7 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What a token said: the rule it fits, by its place in the file, and until when that counts."""
+    """What a token showed: the rule it fits, by its place in the file, and until when that counts."""
 
     place: int
     until: float

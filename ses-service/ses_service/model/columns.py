@@ -189,7 +189,7 @@ def seen_to_give(observations: ObservationTable, read: Floats, write: Floats) ->
     """Return the observations of elements that were seen to give so much at most; sets how busy they are.
 
     A direction without a nominal rate is compared with the largest rate seen, or with ``MIN_GIVEN``: a
-    few log files do not make an element busy.  Where there is a queue and no rate, the queue tells.
+    few log files do not make an element busy.  Where there is a queue and no rate, the queue counts.
     """
     capabilities = tuple(
         np.where(np.isnan(nominal), np.fmax(seen, MIN_GIVEN), nominal)

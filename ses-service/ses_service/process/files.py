@@ -85,9 +85,9 @@ class Files:
                 raise
             return stored
         stored = None
-        if known.state is PlacementState.ENDED and known.judgement is None and self._history is not None:
+        if known.state is PlacementState.ENDED and known.file_verdict is None and self._history is not None:
             stored = self._history.detail(placement_id)  # it ended before a restart
-        return stored or (file_of(known), Detail(known.achieved, known.judgement))
+        return stored or (file_of(known), Detail(known.achieved, known.file_verdict))
 
     def groups(self, wanted: Wanted) -> tuple[list[Group], bool]:
         """Return the files asked for that ended, in groups, and whether these are all."""
@@ -122,7 +122,7 @@ class Files:
         accept = accepts(wanted)
 
         def judged(one: Placement) -> bool:
-            return one.judgement is not None and accept(file_of(one))
+            return one.file_verdict is not None and accept(file_of(one))
 
         kept = map(file_of, self._state.placements(judged, _EVERYTHING))
         found = sorted(kept, key=lambda one: (one.ended_at or 0.0, one.placement_id), reverse=True)
@@ -144,5 +144,5 @@ def _groups(one: File) -> list[Group]:
         By.KIND: one.kind or "",
     }
     ratio = of_forecast(one)
-    told = (0, 0.0) if ratio is None else (1, ratio)
-    return [Group(by, name, one.verdict, one.cause, 1, short, *told) for by, name in names.items()]
+    forecast = (0, 0.0) if ratio is None else (1, ratio)
+    return [Group(by, name, one.verdict, one.cause, 1, short, *forecast) for by, name in names.items()]

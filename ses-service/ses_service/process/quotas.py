@@ -14,7 +14,7 @@ from ses_service.process.space import Space
 from ses_service.threads.loop import Loop
 
 _SECONDS = 60.0  # between two looks
-_OLD = 3600.0  # what is seen no more since then tells nothing of how fast it is used up
+_OLD = 3600.0  # what is seen no more since then does not show how fast it is used up
 _log = structlog.get_logger("ses_service")
 
 

@@ -28,7 +28,7 @@ PREFIX = "ses_"
 MAX_TOKENS = 20
 """Tokens of one person."""
 
-LONGEST_DAYS = 3660
+MAX_DAYS = 3660
 
 _DAY = 86400.0
 _USE_KEPT = 3600.0  # seconds
@@ -74,7 +74,7 @@ class PersonalTokens:
         """Read what is kept; without a path in memory only.  Raises OSError, PersonalTokenFileError."""
         self._path = path
         self._clock = clock
-        self._lock = threading.Lock()  # of who changes the tokens; whoever reads them takes what is there
+        self._lock = threading.Lock()  # of a change of the tokens; a reader takes what is there
         self._tokens = {} if path is None else {one.sha256: one for one in _read(path)}
         self._used: dict[str, float] = {}  # by digest, what is not written yet
         self._without_owner: frozenset[str] = frozenset()  # digests

@@ -206,8 +206,8 @@ def add_token(path: Path, role: Role, name: str, user: str | None = None, node: 
     if path.exists() and any(known.name == name for known in tokens_of(path)):
         raise TokenFileError(f"{path} has a token named {name!r} already; give another --name")
     token = secrets.token_urlsafe(32)
-    said = (("name", name), ("role", role.value), ("user", user), ("node", node))
-    lines = [f"{key} = {_toml_text(value)}" for key, value in said if value]
+    fields = (("name", name), ("role", role.value), ("user", user), ("node", node))
+    lines = [f"{key} = {_toml_text(value)}" for key, value in fields if value]
     lines.append(f'sha256 = "{hashlib.sha256(token.encode()).hexdigest()}"')
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC

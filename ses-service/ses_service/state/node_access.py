@@ -1,4 +1,4 @@
-"""The nodes as they are now: those the site describes, and what their agents told.
+"""The nodes as they are now: those the site describes, and what their agents reported.
 
 Not safe for use from several threads; its owner holds a lock.
 """

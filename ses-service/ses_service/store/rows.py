@@ -18,8 +18,8 @@ from pydantic.dataclasses import dataclass
 
 from ses_service.ledger.placement import (
     Candidate,
-    Claim,
     EndReason,
+    PeerPlacement,
     Placement,
     PlacementState,
     Prediction,
@@ -156,11 +156,11 @@ def placement_of(row: Mapping[str, Any], explained: Explanation) -> Placement:
     )
 
 
-def claim_of(row: Mapping[str, Any], now: float) -> Claim:
+def peer_placement_of(row: Mapping[str, Any], now: float) -> PeerPlacement:
     """Return the placement of a row as one that another service carries."""
     elements = tuple(name for name, _, _ in json.loads(row["elements"]))
     began = min(row["placed_at"], now)
-    return Claim(
+    return PeerPlacement(
         row["placement_id"], row["service"], row["node"] or "", elements, began, row["expected_bytes"]
     )
 

@@ -1,4 +1,4 @@
-"""Browsers that signed in before, told by a signed cookie: others' guesses do not slow them down.
+"""Browsers that signed in before, known by a signed cookie: others' guesses do not slow them down.
 
 The cookie signs nobody in.  It holds a random name of the browser and digests of the names that signed in
 with it, and stays when they sign out.

@@ -26,17 +26,17 @@ def as_json(pages: Pages) -> Iterator[str]:
 
 
 def _all(pages: Pages) -> Iterator[tuple[File, ...]]:
-    """Return the pages, the first one asked for at once: what is wrong with the filter is said before."""
+    """Return the pages, the first one asked for at once: what is wrong with the filter is reported before."""
     first = pages(None)
 
-    def told() -> Iterator[tuple[File, ...]]:
+    def rest() -> Iterator[tuple[File, ...]]:
         page = first
         yield page.files
         while page.next is not None:
             page = pages(page.next)
             yield page.files
 
-    return told()
+    return rest()
 
 
 def _csv(found: Iterator[tuple[File, ...]]) -> Iterator[str]:

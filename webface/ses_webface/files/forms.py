@@ -108,7 +108,7 @@ class FilesForm(FlaskForm):  # type: ignore[misc]
     @property
     def problems(self) -> list[str]:
         """What is wrong with the form, a sentence for each field."""
-        return [f"{self[name].label.text}: {' '.join(said)}" for name, said in self.errors.items()]
+        return [f"{self[name].label.text}: {' '.join(errors)}" for name, errors in self.errors.items()]
 
 
 def _seconds(text: str | None, where: ZoneInfo) -> float | None:

@@ -1,6 +1,6 @@
 """What is known of each part: whether it works, when it was last heard, and its version.
 
-Pure: it sorts and counts what the service told.
+Pure: it sorts and counts what the service answered.
 """
 
 from __future__ import annotations

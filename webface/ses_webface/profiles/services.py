@@ -21,7 +21,7 @@ OTHERS = "Of other people"
 class Use:
     """A set that takes a profile up, and what the person's files got since then.
 
-    ``applications`` has one row for each program the set speaks for; ``jobs`` and ``causes`` are those of a
+    ``applications`` has one row for each program the set is for; ``jobs`` and ``causes`` are those of a
     set of one application.
     """
 

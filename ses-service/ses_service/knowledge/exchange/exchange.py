@@ -307,7 +307,7 @@ def _wanted(incoming: Incoming, stored: Iterable[RequirementSet], mode: Mode) ->
     given = {(one.level, one.name): one for one in incoming.requirement_sets()}
     known = {(one.level, one.name): one for one in stored}
     wanted = [
-        one for key, one in sorted(given.items()) if key not in known or _said(one) != _said(known[key])
+        one for key, one in sorted(given.items()) if key not in known or _content(one) != _content(known[key])
     ]
     if mode is Mode.REPLACE and given:
         gone = [one for key, one in sorted(known.items()) if key not in given]
@@ -318,8 +318,8 @@ def _wanted(incoming: Incoming, stored: Iterable[RequirementSet], mode: Mode) ->
 def _check_applications(stored: Iterable[RequirementSet], wanted: list[RequirementSet], name: str) -> None:
     """Raise ``InvalidDescriptionError`` where a user would have too many applications with requirements."""
     after = {one.name: one for one in (*stored, *wanted) if one.level is Level.APPLICATION}
-    said = [one.name for one in after.values() if one.requirements or one.profile]
-    counts = Counter(owner_of(Level.APPLICATION, name) for name in said)
+    names = [one.name for one in after.values() if one.requirements or one.profile]
+    counts = Counter(owner_of(Level.APPLICATION, name) for name in names)
     changed = {owner_of(Level.APPLICATION, one.name) for one in wanted if one.name in after}
     faults = [
         f"{user} would have {counts[user]} applications with requirements; {MAX_APPLICATIONS} at most"
@@ -330,7 +330,7 @@ def _check_applications(stored: Iterable[RequirementSet], wanted: list[Requireme
         raise InvalidDescriptionError(name, faults)
 
 
-def _said(one: RequirementSet) -> tuple[object, ...]:
+def _content(one: RequirementSet) -> tuple[object, ...]:
     return frozenset(one.requirements), one.profile and one.profile.iri, one.definition, one.measured
 
 

@@ -137,7 +137,7 @@ def request(plan: Plan, change: URIRef) -> tuple[str, dict[URIRef, str]]:
 
 
 def whole(description: Description) -> str:
-    """Return all that is said, as Turtle."""
+    """Return all statements, as Turtle."""
     labels = count(1)
     return lines(
         one for subject in sorted(description) for one in statements(subject, description[subject], labels)
@@ -146,8 +146,8 @@ def whole(description: Description) -> str:
 
 def _replacing(graph: URIRef, description: Description, change: URIRef) -> list[str | Adding]:
     labels = count(1)
-    said: list[Statement] = []
+    stated: list[Statement] = []
     for subject in sorted(description):
-        said += statements(subject, description[subject], labels)
+        stated += statements(subject, description[subject], labels)
     empty = bind("empty-graph.ru", graph=graph, history=HISTORY_GRAPH, change=change)
-    return [empty, Adding(graph, said)]
+    return [empty, Adding(graph, stated)]
