@@ -12,8 +12,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from ses_service.ledger import handover
-from ses_service.ledger.ledger import Ledger, Opening
+from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.placement import EndReason, PeerPlacement, Placement, PlacementState
+from ses_service.ledger.reports import PlacementReport
 from ses_service.ledger.size_history import SizeKey
 from ses_service.model.columns import element_table
 from ses_service.model.entities import Element, Environment, Subject
@@ -58,7 +59,7 @@ class Service:
         if self.ledger.find(placement_id) is None:
             self.ledger.restore(placed(placement_id, *names))
         else:
-            self.ledger.open(Opening(placement_id), 100.0, node=NODE)
+            self.ledger.open(PlacementReport(placement_id), 100.0, node=NODE)
 
     def adopt(self, ids: Iterable[str]) -> None:
         """Take over the stored ones of these that are open."""
@@ -178,10 +179,10 @@ def test_a_file_that_is_idle_counts_not(pair: tuple[Service, Service]) -> None:
     one.hear(1)
     one.open("1" * 16, "u/a")
     tell(one, other)
-    one.ledger.open(Opening("1" * 16, idle=True), 101.0, node=NODE)
+    one.ledger.open(PlacementReport("1" * 16, idle=True), 101.0, node=NODE)
     tell(one, other)
     assert other.open_now == [0, 0, 0]
-    one.ledger.open(Opening("1" * 16, idle=False), 102.0, node=NODE)
+    one.ledger.open(PlacementReport("1" * 16, idle=False), 102.0, node=NODE)
     tell(one, other)
     assert other.open_now == [1, 0, 0]
 

@@ -115,7 +115,7 @@ def announce_in_parts(
             now.state.end_others(announcement)
         taken = merged(parts)
     have = {user: body.generations.get(user, "") for user in body.users}
-    needs, tables = now.state.updates_for(node, have, [one.to_model() for one in body.tables])
+    needs, tables = now.state.updates_for(node, have, [table.to_model() for table in body.tables])
     answer = {
         "instance": now.instance,
         "stored": now.acknowledged.taken(node, announcement.incarnation, body.number),
@@ -125,9 +125,9 @@ def announce_in_parts(
         "unknown": list(taken.unknown),
         "refused": [{"placement_id": one, "detail": detail} for one, detail in taken.refused],
         "refused_items": [
-            {"list": one.list, "index": one.number, "detail": one.detail}
-            for one in body.refused
-            if not one.placement_id
+            {"list": refusal.list, "index": refusal.number, "detail": refusal.detail}
+            for refusal in body.refused
+            if not refusal.placement_id
         ],
         "open": None if taken.open is None else [render.held(one) for one in taken.open],
         "needs": render.fragments(needs),

@@ -132,7 +132,7 @@ def after_each_other(
         strict=True,
     )
     by, keys = query.ordered_by(order.astype(np.uint32))
-    in_order = in_words(by.tolist(), [Compared(*one) for one in columns])
+    in_order = in_words(by.tolist(), [Compared(*column) for column in columns])
     return ((name, words, tuple(one)) for (name, words), one in zip(in_order, keys.tolist(), strict=True))
 
 

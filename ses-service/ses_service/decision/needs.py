@@ -74,13 +74,13 @@ def need_of(
     return ses_core.need(
         *[
             (
-                code_of(one.kind, stated),
-                one.strictness is Strictness.HARD,
-                one.kind.at_most,
-                one.bound,
-                one.weight,
+                code_of(requirement.kind, stated),
+                requirement.strictness is Strictness.HARD,
+                requirement.kind.at_most,
+                requirement.bound,
+                requirement.weight,
             )
-            for one in requirements
+            for requirement in requirements
         ],
         size=-1.0 if size is None else size,
         room=-1.0 if room is None else room,
@@ -138,7 +138,9 @@ class Needs:
             subject = with_home_vo(Subject(user, application), self._home_vo)
             resolved = resolve(subject, (), self._sets, now)
             room = max(rooms.values(), default=None) if application is None else rooms.get(application)
-            needs.append(need_of([one.requirement for one in resolved], self._stated, room=room))
+            needs.append(
+                need_of([requirement.requirement for requirement in resolved], self._stated, room=room)
+            )
             entries.append(
                 {
                     "user": user,

@@ -62,12 +62,12 @@ def prediction_error(file_verdict: FileVerdict, achieved: Achieved | None) -> fl
     """
     if achieved is None or achieved.doubts or file_verdict.verdict in (None, Verdict.CANNOT_SAY):
         return None
-    for one in file_verdict.kinds:
-        if one.kind not in CURRENT_RATES or not one.predicted or one.achieved is None:
+    for judged in file_verdict.kinds:
+        if judged.kind not in CURRENT_RATES or not judged.predicted or judged.achieved is None:
             continue
-        enough = one.achieved >= one.bound and one.achieved <= one.predicted
-        if _moving(one.kind, achieved) >= MOVING and not enough:
-            return one.achieved / one.predicted
+        enough = judged.achieved >= judged.bound and judged.achieved <= judged.predicted
+        if _moving(judged.kind, achieved) >= MOVING and not enough:
+            return judged.achieved / judged.predicted
     return None
 
 

@@ -31,7 +31,7 @@ def what_if(missed: Sequence[Miss]) -> list[str]:
     """Return sentences about files that missed, by kind; none where too little is known."""
     sentences = []
     for kind in RATES:
-        of_kind = [one for one in missed if one.file.kind == kind.record and one.file.bound]
+        of_kind = [miss for miss in missed if miss.file.kind == kind.record and miss.file.bound]
         if len(of_kind) >= _MIN_FILES:
             sentences += [
                 text for text in (_by_requirement(kind, of_kind), _by_stripes(kind, of_kind)) if text
@@ -40,7 +40,7 @@ def what_if(missed: Sequence[Miss]) -> list[str]:
 
 
 def _by_requirement(kind: Kind, missed: Sequence[Miss]) -> str:
-    received = sorted((one.file.achieved for one in missed if one.file.achieved), reverse=True)
+    received = sorted((miss.file.achieved for miss in missed if miss.file.achieved), reverse=True)
     if len(received) < _MIN_FILES:
         return ""
     least = received[round(_MOST_FILES * (len(received) - 1))]
@@ -51,7 +51,7 @@ def _by_requirement(kind: Kind, missed: Sequence[Miss]) -> str:
 
 
 def _by_stripes(kind: Kind, missed: Sequence[Miss]) -> str:
-    known = [one for one in missed if one.candidates]
+    known = [miss for miss in missed if miss.candidates]
     if len(known) < _MIN_FILES:
         return ""
     enough = [_stripes(kind, one) for one in known]
@@ -70,10 +70,10 @@ def _stripes(kind: Kind, missed: Miss) -> int | None:
     """Return how many of the best elements together were predicted to give enough, if so many do."""
     offered = sorted(
         (
-            found.value
-            for one in missed.candidates
-            for found in one.predicted
-            if found.kind == kind and found.value
+            prediction.value
+            for candidate in missed.candidates
+            for prediction in candidate.predicted
+            if prediction.kind == kind and prediction.value
         ),
         reverse=True,
     )

@@ -66,7 +66,7 @@ class Edge:
         self.max_body: int = app.config["MAX_CONTENT_LENGTH"]
         self._flask = Threads(app, _THREADS, _WAITING, self.max_body, caller=self._who)
         self._admission = Admission(self._runtime.foreground)
-        self._long_ones = {one.route: _LongOnes() for one in OPERATIONS}
+        self._long_ones = {operation.route: _LongOnes() for operation in OPERATIONS}
         self.refusal = problems.reply(OverloadedProblem())
         self._exact: dict[tuple[str, str], Asked] = {
             (one.method, one.route): (one, ()) for one in OPERATIONS if "<" not in one.route

@@ -112,7 +112,7 @@ def recording_set(target: URIRef, identity: str, edit: Edit, signature: Signatur
         **signed(change, signature),
     )
     parts = recording(change, [edit], signature)
-    return [begin, *(one if isinstance(one, str) else adding(one, change) for one in parts)]
+    return [begin, *(part if isinstance(part, str) else adding(part, change) for part in parts)]
 
 
 def changes(store: SparqlStore, *, before: int | None, subject: URIRef | None) -> list[Change]:

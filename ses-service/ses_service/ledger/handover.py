@@ -13,9 +13,10 @@ from __future__ import annotations
 from enum import Enum, auto
 from itertools import chain
 
-from ses_service.ledger.ledger import Ledger, Node
+from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.peer_placements import NodeNotification, Notification
 from ses_service.ledger.placement import PlacementState
+from ses_service.ledger.reports import Node
 
 _QUIET = 1.0  # seconds without an announcement after which another incarnation, elsewhere, is the later one
 
@@ -41,16 +42,16 @@ def take(notification: Notification, ledger: Ledger, now: float) -> None:
     of_peers.drop(gone, notification.origin, now)
     opened = [placement.placement_id for one in nodes for placement in one.opened]
     own = set(ledger.known(chain(opened, gone)))
-    for one in nodes:
-        announced = _announced(ledger.node(one.node), one, now)
+    for of_node in nodes:
+        announced = _announced(ledger.node(of_node.node), of_node, now)
         if own:
-            _settle(one, own, announced, ledger, now)
+            _settle(of_node, own, announced, ledger, now)
         if ledger.left is not None and announced is Announced.BEFORE:
             ledger.left.update(
-                placement.placement_id for placement in one.opened if placement.placement_id not in own
+                placement.placement_id for placement in of_node.opened if placement.placement_id not in own
             )
         if announced is Announced.AFTER:
-            ledger.forget_node(one.node, now)
+            ledger.forget_node(of_node.node, now)
 
 
 def _settle(

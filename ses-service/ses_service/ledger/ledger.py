@@ -26,34 +26,20 @@ from ses_service.ledger.achieved import Achieved, FileVerdict
 from ses_service.ledger.arrivals import SystemArrivals
 from ses_service.ledger.counts import ElementCounter, LedgerCounts, Stream
 from ses_service.ledger.file_bounds import FileBounds
-from ses_service.ledger.opening import (
+from ses_service.ledger.peer_placements import PeerPlacements
+from ses_service.ledger.placement import EndReason, Placement, PlacementState, completed_by, decided_as
+from ses_service.ledger.readers import Readers
+from ses_service.ledger.reports import (
     MAY_RETURN,
-    LedgerError,
     Node,
-    NotYoursError,
-    Opening,
-    PlacementEndedError,
+    PlacementReport,
     UnknownPlacementError,
     opened_again,
     refuse_ended,
     refuse_strangers,
 )
-from ses_service.ledger.peer_placements import PeerPlacements
-from ses_service.ledger.placement import EndReason, Placement, PlacementState, completed_by, decided_as
-from ses_service.ledger.readers import Readers
 from ses_service.model.columns import ElementTable, Floats
 from ses_service.model.policies import Policies
-
-__all__ = [
-    "Ledger",
-    "LedgerCounts",
-    "LedgerError",
-    "Node",
-    "NotYoursError",
-    "Opening",
-    "PlacementEndedError",
-    "UnknownPlacementError",
-]
 
 MAX_UNTAKEN = 200_000
 _DROPPED_AT_ONCE = 16  # so that no end waits for the many that were kept meanwhile
@@ -165,7 +151,7 @@ class Ledger:
             self._count(placement)
         self._counter.placed(placement)
 
-    def open(self, opening: Opening, now: float, *, node: str | None = None) -> Placement:
+    def open(self, report: PlacementReport, now: float, *, node: str | None = None) -> Placement:
         """Note that the file was created; called again, renew the lease and note whether it is idle.
 
         A placement that ended by itself is taken up again, since the agent that reports it knows
@@ -173,12 +159,12 @@ class Ledger:
         PlacementEndedError after any other end, and NotYoursError when the placement is another user's
         or node's.
         """
-        before = self.get(opening.placement_id)
-        refuse_strangers(before, opening.user, node)
+        before = self.get(report.placement_id)
+        refuse_strangers(before, report.user, node)
         refuse_ended(before, node)
         announced = node is not None and node in self._nodes
         until = math.inf if announced else now + self._policies.open_lease
-        opened = opened_again(before, opening, now, node, until)
+        opened = opened_again(before, report, now, node, until)
         if before.state is PlacementState.ENDED:
             del self._ended[before.placement_id]
             self._activate(opened)
@@ -190,8 +176,8 @@ class Ledger:
                 self._counter.end(before, now)
             elif before.idle and not opened.idle:
                 self._counter.begin(opened)
-        if opening.bytes is not None:
-            self.on_size(opened, opening.bytes, opening.closed)
+        if report.bytes is not None:
+            self.on_size(opened, report.bytes, report.closed)
         self._note(opened.placement_id)
         return opened
 
@@ -402,7 +388,11 @@ class Ledger:
 
     def known(self, ids: Iterable[str]) -> list[str]:
         """Return those of these ids that are kept."""
-        return [one for one in ids if one in self._active or one in self._ended]
+        return [
+            placement_id
+            for placement_id in ids
+            if placement_id in self._active or placement_id in self._ended
+        ]
 
     def lease_of(self, placement: Placement) -> float | None:
         """Return until when a placement counts without another announcement, ``None`` when it has ended."""
@@ -485,7 +475,9 @@ class Ledger:
         most = self._policies.max_records
         for _ in range(min(_DROPPED_AT_ONCE, len(self._ended) - most)):
             oldest = next(iter(self._ended))
-            if len(self._ended) <= most + MAX_UNTAKEN and any(oldest in one for one in self._followers):
+            if len(self._ended) <= most + MAX_UNTAKEN and any(
+                oldest in follower for follower in self._followers
+            ):
                 return
             self._drop(self._ended.pop(oldest))
             self._note(oldest)

@@ -157,7 +157,7 @@ def explanation(
     """
     named = [*(one.element for one in decision.candidates), *(one.element for one in decision.refused)]
     elements = {name: table.elements[table.index[name]] for name in named if name in table.index}
-    known = [one for one in decision.candidates if one.element in elements]
+    known = [candidate for candidate in decision.candidates if candidate.element in elements]
     compared = [_compared(one, elements[one.element], decision.requirements) for one in known]
     ordered = in_words([one.order for one in known], compared)
     candidates = tuple(
@@ -165,9 +165,15 @@ def explanation(
         for rank, (one, after) in enumerate(zip(known, ordered, strict=True), 1)
     )
     refused = tuple(
-        _refusal(one, elements[one.element], node, decision.requirements, (excluded or {}).get(one.element))
-        for one in decision.refused
-        if one.element in elements
+        _refusal(
+            refusal,
+            elements[refusal.element],
+            node,
+            decision.requirements,
+            (excluded or {}).get(refusal.element),
+        )
+        for refusal in decision.refused
+        if refusal.element in elements
     )
     limited = [(elements[one.element], one.server_limit) for one in known if one.server_limit is not None]
     return Explanation(
@@ -184,8 +190,8 @@ def predictions(
 ) -> tuple[Prediction, ...]:
     """Return what each kind asked for would get."""
     found = []
-    for one in requirements:
-        kind, bound = one.requirement.kind, one.requirement.bound
+    for requirement in requirements:
+        kind, bound = requirement.requirement.kind, requirement.requirement.bound
         name = _PREDICTED_AS.get(kind)
         value = dict(element.stated).get(kind) if name is None else getattr(offered, name)
         found.append(Prediction(kind, value, bound, shortfall(value, bound, kind.at_most)))

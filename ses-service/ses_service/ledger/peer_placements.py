@@ -97,7 +97,7 @@ class PeerPlacements:
                 ended.append(known)
         if ended:
             self._counter.end_all(ended, now)
-            for node, number in Counter([one.node for one in ended]).items():
+            for node, number in Counter([placement.node for placement in ended]).items():
                 self._leave(node, number)
 
     def forget_placement(self, placement_id: str, now: float) -> None:
@@ -108,7 +108,7 @@ class PeerPlacements:
 
     def keep(self, placements: Collection[PeerPlacement], now: float) -> None:
         """Take what is stored of all other services in place of what they reported."""
-        stored = {one.placement_id for one in placements}
+        stored = {placement.placement_id for placement in placements}
         self._drop_where(lambda one: one.placement_id not in stored, now)
         self.take_up(placements)
 
@@ -133,8 +133,8 @@ class PeerPlacements:
 
     def _drop_where(self, gone: Callable[[PeerPlacement], bool], now: float) -> None:
         of_origins: dict[str, list[str]] = {}
-        for one in filter(gone, self._placements.values()):
-            of_origins.setdefault(one.origin, []).append(one.placement_id)
+        for placement in filter(gone, self._placements.values()):
+            of_origins.setdefault(placement.origin, []).append(placement.placement_id)
         for origin, ids in of_origins.items():
             self.drop(ids, origin, now)
 

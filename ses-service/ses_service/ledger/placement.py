@@ -164,7 +164,7 @@ class Placement:
     def elements(self) -> tuple[str, ...]:
         """The ids of all elements the file is spread over."""
         if len(self.stripes) > 1:
-            return tuple(one.id for one in self.stripes)
+            return tuple(stripe.id for stripe in self.stripes)
         return (self.element.id,)
 
     def copy(self) -> Placement:

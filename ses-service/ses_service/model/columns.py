@@ -234,7 +234,7 @@ def observation_table(
 
     def column(read: Callable[[Observation], float | None]) -> Floats:
         between()
-        return _not_negative(None if one is None else read(one) for one in rows)
+        return _not_negative(None if row is None else read(row) for row in rows)
 
     current_read = column(lambda one: one.current_read_rate)
     current_write = column(lambda one: one.current_write_rate)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from ses_service.decision.what_if import Miss
 from ses_service.ledger.achieved import Verdict
 from ses_service.ledger.files import By, Detail, File, Group, Page, Wanted, accepts, file_of, of_forecast
-from ses_service.ledger.ledger import UnknownPlacementError
 from ses_service.ledger.placement import Candidate, Placement, PlacementState
+from ses_service.ledger.reports import UnknownPlacementError
 from ses_service.process.placements import Placements
 from ses_service.state.state import ServiceState
 from ses_service.store.files import FileHistory
@@ -94,7 +94,7 @@ class Files:
         if self._history is not None:
             return self._history.groups(wanted)
         files = self._ended(wanted, _EVERYTHING).files
-        return [group for one in files for group in _groups(one)], True
+        return [group for file in files for group in _groups(file)], True
 
     def misses(self, wanted: Wanted) -> list[Miss]:
         """Return the latest files asked for that missed, with what was known when they were created."""

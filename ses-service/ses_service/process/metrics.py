@@ -74,7 +74,7 @@ class _State(Collector):
             pass
         else:
             numbers = collections.Counter(
-                (table.elements[one.row].state_at(now).value, one.fresh) for one in rows
+                (table.elements[element.row].state_at(now).value, element.fresh) for element in rows
             )
             for (state, fresh), count in sorted(numbers.items()):
                 elements.add_metric([state, "fresh" if fresh else "unseen"], count)

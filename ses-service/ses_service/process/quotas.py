@@ -55,7 +55,7 @@ class Quotas:
         now = self._clock()
         self.seen, self.sources, self.problem = tuple(quotas), tuple(sources), ""
         # By what is used, so that a limit that is changed does not look like a file that was written.
-        self._trend.record([(one.key, -one.used) for one in quotas if now - one.at < _OLD], now)
+        self._trend.record([(quota.key, -quota.used) for quota in quotas if now - quota.at < _OLD], now)
 
     def changes(self) -> dict[str, float]:
         """Return by key how what is left of quotas changes, in bytes a day; of those of which it is known."""

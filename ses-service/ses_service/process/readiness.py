@@ -104,4 +104,4 @@ def _version_words(version: str) -> str:
 
 def ready(checks: list[Check]) -> bool:
     """Return whether decisions can be made."""
-    return all(one.ok for one in checks if one.name == "site")
+    return all(check.ok for check in checks if check.name == "site")

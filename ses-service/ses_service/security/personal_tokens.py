@@ -81,7 +81,7 @@ class PersonalTokens:
 
     def of(self, user: str) -> list[PersonalToken]:
         """Return a person's tokens by name, ended ones too."""
-        mine = (one for one in self._tokens.values() if one.user == user)
+        mine = (token for token in self._tokens.values() if token.user == user)
         return sorted(map(self._with_use, mine), key=_name)
 
     def make(
@@ -146,7 +146,7 @@ class PersonalTokens:
 
     def _look_for_owners(self) -> None:
         """Ask this machine's name service, which may take its time, for the owners that it named."""
-        named = [one for one in self._tokens.values() if one.uid is not None]
+        named = [token for token in self._tokens.values() if token.uid is not None]
         uids = {user: _uid_of(user) for user in {one.user for one in named}}
         self._without_owner = frozenset(one.sha256 for one in named if uids[one.user] != one.uid)
 

@@ -173,7 +173,7 @@ def _read(path: Path) -> tuple[_Token, ...]:
 
 
 def _by_digest(tokens: tuple[_Token, ...]) -> dict[str, Principal]:
-    return {one.sha256: one.principal for one in tokens}
+    return {token.sha256: token.principal for token in tokens}
 
 
 def _token(path: Path, place: int, table: object) -> _Token:
@@ -228,7 +228,7 @@ def revoke_token(path: Path, name: str) -> None:
     _read(path)
     parts = re.split(r"(?m)^(?=\s*\[\[token\]\])", read_text(path))
     kept = [
-        one for one in parts if all(table["name"] != name for table in tomllib.loads(one).get("token", []))
+        part for part in parts if all(table["name"] != name for table in tomllib.loads(part).get("token", []))
     ]
     if len(kept) == len(parts):
         raise TokenFileError(f"{path} has no token named {name!r}; see: ses-service token list")

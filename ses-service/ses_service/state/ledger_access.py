@@ -207,12 +207,12 @@ class LedgerAccess:
         """
         with self._lock:
             ids = [changed.pop() for _ in range(min(most, len(changed)))]
-            return [(one, self._ledger.find(one)) for one in ids]
+            return [(placement_id, self._ledger.find(placement_id)) for placement_id in ids]
 
     def found(self, ids: Iterable[str]) -> list[tuple[str, Placement | None]]:
         """Return how these placements stand; ``None``: not known any more."""
         with self._lock:
-            return [(one, self._ledger.find(one)) for one in ids]
+            return [(placement_id, self._ledger.find(placement_id)) for placement_id in ids]
 
     def sizes_of(self, keys: Iterable[SizeKey]) -> list[tuple[SizeKey, Sizes | None]]:
         """Return what is known of these keys; ``None``: nothing any more."""
@@ -243,8 +243,8 @@ class LedgerAccess:
     def forget_peer_placements(self, ids: Iterable[str]) -> None:
         """Forget that other services reported these placements."""
         with self._lock:
-            for one in ids:
-                self._ledger.of_peers.forget_placement(one, self._clock())
+            for placement_id in ids:
+                self._ledger.of_peers.forget_placement(placement_id, self._clock())
 
     def restore_sizes(self, known: Iterable[tuple[SizeKey, Sizes]]) -> None:
         """Take up the history of sizes of before a restart."""

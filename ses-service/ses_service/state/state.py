@@ -28,8 +28,9 @@ from ses_service.decision.selection import decide
 from ses_service.decision.without_element import Without, without
 from ses_service.ledger.announcement import Announcement, Taken, end_others, take
 from ses_service.ledger.exclusions import Exclusion
-from ses_service.ledger.ledger import Ledger, Node
+from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.placement import EndReason, Placement, Prediction
+from ses_service.ledger.reports import Node
 from ses_service.model.columns import (
     Bools,
     Codes,
@@ -286,7 +287,7 @@ class ServiceState:
         """Return the nodes that announce their files, by name, and how many are open on each."""
         with self._lock:
             self._now()
-            listed = [(replace(one), self._ledger.count_open_on(one.name)) for one in self._ledger.nodes]
+            listed = [(replace(node), self._ledger.count_open_on(node.name)) for node in self._ledger.nodes]
         return sorted(listed, key=lambda one: one[0].name)
 
     def silent_nodes(self) -> list[Node]:

@@ -326,7 +326,7 @@ class Journal:
         ids, keys = self._ledger.everything()
         changes = [one for part in _parts(ids, _AT_ONCE) for one in self._ledger.found(part)]
         self._store.write(
-            [one for one in changes if one[1] is not None],
+            [change for change in changes if change[1] is not None],
             self._ledger.sizes_of(keys),
             whole=True,
             notifications=self._notifications(changes),

@@ -14,9 +14,9 @@ from typing import Any
 import orjson
 
 from ses_service.ledger.counts import began
-from ses_service.ledger.opening import MAY_RETURN
 from ses_service.ledger.peer_placements import NodeNotification, Notification
 from ses_service.ledger.placement import PeerPlacement, Placement, PlacementState
+from ses_service.ledger.reports import MAY_RETURN
 from ses_service.ledger.size_history import SizeKey
 
 MAX_BYTES = 7900  # bytes; PostgreSQL takes 7999
@@ -108,7 +108,7 @@ def _opened(placement: Placement, now: float) -> str:
 
 @lru_cache(16384)
 def _named(elements: tuple[str, ...]) -> str:
-    return "".join(f",{json.dumps(one)}" for one in elements)
+    return "".join(f",{json.dumps(element)}" for element in elements)
 
 
 def _of_node(node: str, incarnation: str, number: int, items: list[tuple[int, str]]) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _of_node(node: str, incarnation: str, number: int, items: list[tuple[int, st
 
 
 def _piece(head: str, lists: tuple[list[str], ...]) -> str:
-    return head + ",".join(f"[{','.join(one)}]" for one in lists) + "]"
+    return head + ",".join(f"[{','.join(part_list)}]" for part_list in lists) + "]"
 
 
 def _packed(pieces: Iterable[str]) -> Iterator[list[str]]:

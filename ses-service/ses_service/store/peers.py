@@ -104,12 +104,12 @@ class Peers:
                 _log.warning("a notification of another service is not understood", detail=str(error))
                 continue
             self._ledger.take_notification(
-                replace(notification, nodes=[self._whole(one) for one in notification.nodes])
+                replace(notification, nodes=[self._whole(of_node) for of_node in notification.nodes])
             )
 
     def _whole(self, notification: NodeNotification) -> NodeNotification:
         """Return the same with the elements of files that lie on more of them than are reported."""
-        wide = {one.placement_id for one in notification.opened if not one.elements}
+        wide = {placement.placement_id for placement in notification.opened if not placement.elements}
         if not wide:
             return notification
         opened = [one for one in notification.opened if one.elements]

@@ -72,7 +72,7 @@ def row_of(placement: Placement, explanation_id: str | None, service: str) -> Ro
     """Return a placement that a service carries as a row."""
     subject = placement.subject
     stripes = placement.stripes or (placement.element,)
-    elements = [_element(one.id, one.storage_system, one.target) for one in stripes]
+    elements = [_element(stripe.id, stripe.storage_system, stripe.target) for stripe in stripes]
     return {
         "placement_id": placement.placement_id,
         "state": placement.state.value,

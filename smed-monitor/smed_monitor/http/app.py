@@ -180,13 +180,13 @@ def quotas() -> QuotasOut:
                 error=each.error,
                 quotas=[
                     QuotaOut(
-                        kind=one.kind,
-                        name=one.name,
-                        used_bytes=one.used,
-                        limit_bytes=one.limit,
-                        sampled_at=one.at,
+                        kind=quota.kind,
+                        name=quota.name,
+                        used_bytes=quota.used,
+                        limit_bytes=quota.limit,
+                        sampled_at=quota.at,
                     )
-                    for one in each.quotas
+                    for quota in each.quotas
                 ],
             )
             for each in _monitor().quotas.latest

@@ -47,7 +47,7 @@ def _read() -> tuple[str | None, list[str]]:
         browser, names = _serializer().loads(request.cookies.get(_COOKIE, ""), max_age=_KEPT_SECONDS)
     except BadSignature:
         return None, []
-    return str(browser), [str(one) for one in names]
+    return str(browser), [str(name) for name in names]
 
 
 def _serializer() -> URLSafeTimedSerializer:

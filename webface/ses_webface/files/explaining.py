@@ -70,7 +70,9 @@ def because(record: Placement, words: Vocabulary) -> str:
     if not record.requirements:
         return f"Nothing was asked for, so the place with the best rate left was taken: {record.element}."
     expected = expectation(record.element, record.predicted, words)
-    rank = next((one.rank for one in record.candidates if one.element == record.element), None)
+    rank = next(
+        (candidate.rank for candidate in record.candidates if candidate.element == record.element), None
+    )
     if rank == 1:
         return f"{expected} It ranked first of {len(record.candidates)}."
     if rank is not None:

@@ -29,7 +29,7 @@ Filters = dict[str, str | float | None]
 
 
 def _select(label: str, choices: tuple[tuple[str, str], ...]) -> SelectField:
-    return SelectField(label, choices=[SelectChoice(*one) for one in choices], default="")
+    return SelectField(label, choices=[SelectChoice(*choice) for choice in choices], default="")
 
 
 def _readable(_form: FlaskForm, field: StringField) -> None:
@@ -67,7 +67,7 @@ class FilesForm(FlaskForm):  # type: ignore[misc]
         choices.append((MINE, "mine"))
         if person.managed_vo:
             choices.append((VO, f"VO {person.managed_vo}"))
-        self.whose.choices = [SelectChoice(*one) for one in choices]
+        self.whose.choices = [SelectChoice(*choice) for choice in choices]
         if self.whose.data not in dict(choices):
             self.whose.data = choices[0][0]
 

@@ -42,7 +42,11 @@ def worth(service: ServiceClient, person: Person, stored: RequirementSet, zone: 
     if application:
         return Worth(found.total, {**filters, "application": application}, found.advice)
     sets = service.requirement_sets(person.name).sets
-    named = {one.name.partition(":")[2] for one in sets if one.level == "application"}
+    named = {
+        requirement_set.name.partition(":")[2]
+        for requirement_set in sets
+        if requirement_set.level == "application"
+    }
     return Worth(_together([one for one in found.applications if one.name not in named]), filters)
 
 

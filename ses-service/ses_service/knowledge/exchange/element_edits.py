@@ -107,7 +107,7 @@ def added(where: ElementName, stated: Mapping[str, object]) -> SiteEdit:
             raise ElementExistsError(str(where))
         kinds = (_CLASSES.get(one) for one in types(site[system]))
         facts: Facts = {
-            RDF.type: frozenset({next((one for one in kinds if one), QSM.StorageElement)}),
+            RDF.type: frozenset({next((kind for kind in kinds if kind), QSM.StorageElement)}),
             QSM.name: frozenset({Literal(where.name)}),
             QSM.elementOf: frozenset({system}),
         }

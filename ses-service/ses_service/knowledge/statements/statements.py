@@ -173,7 +173,9 @@ def _value(stated: _Stated, value: object, inside: set[Node]) -> Value:
         return canonical(value)
     if isinstance(value, BNode) or (isinstance(value, URIRef) and value in inside):
         facts = _facts(stated, value, inside)
-        return Nested(tuple((each, one) for each in sorted(facts) for one in _in_order(facts[each])))
+        return Nested(
+            tuple((property_, value) for property_ in sorted(facts) for value in _in_order(facts[property_]))
+        )
     return _plain(value)
 
 
