@@ -131,7 +131,7 @@ def test_a_head_without_end_is_not_looked_through_again_and_again(
     assert descriptor is not None
     arrivals = waited(connected, descriptor)
     assert arrivals[-1] is Arrival.NEVER, "given up long before the size limit of a reply"
-    with pytest.raises(UnreachableError, match="does not speak HTTP"):
+    with pytest.raises(UnreachableError, match="does not answer by HTTP"):
         connected.read()
 
 

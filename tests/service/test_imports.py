@@ -40,7 +40,7 @@ ALLOWED = {
     "operator",
     "re",
     "ses_client.names",
-    "ses_client.units",
+    "ses_client.quantities",
     "ses_core",
     "typing",
 }

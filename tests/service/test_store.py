@@ -383,7 +383,7 @@ def test_services_write_one_database_and_leave_each_others_placements_alone(pair
     second.write([(f"{2:016x}", None)])
     second.write(written(placement(5)), whole=True)
     assert ids_of(stored_in(first.database)) == {1, 2, 5}
-    assert {one.placement_id for one in first.claims(50.0)} == {f"{5:016x}"}
+    assert {one.placement_id for one in first.peer_placements(50.0)} == {f"{5:016x}"}
     assert ids_of(second.of_peers({"user": "alice", "state": "open"}, "u/a", 10)) == {1, 2}
     assert second.of_peers({"path": "/elsewhere"}, None, 10) == []
     assert second.explanation(f"{1:016x}").candidates == explained(1).candidates
@@ -404,7 +404,7 @@ def test_what_a_service_left_that_is_gone_is_taken_over_once(pair: list[RecordSt
     assert not first.open(), "another service took its placements over"
     first.write(written(placement(2)), whole=True)
     assert ids_of(stored_in(second.database)) == {1, 2}
-    assert [one.origin for one in second.claims(50.0)] == [first.database.owner]
+    assert [one.origin for one in second.peer_placements(50.0)] == [first.database.owner]
 
 
 def test_who_took_a_placement_over_keeps_its_explanation(pair: list[RecordStore]) -> None:

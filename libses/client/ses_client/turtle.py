@@ -20,13 +20,11 @@ from rdflib.term import Identifier, Node
 
 from ses_client.text_files import plain
 
-PRESENT = "https://w3id.org/qstorman/"
-FORMER = "https://example.org/qstorman/"
-BASE = f"{PRESENT}site/"
+NAMESPACE = "https://w3id.org/qstorman/"
+BASE = f"{NAMESPACE}site/"
 TOO_DEEP = "lists or blank nodes stand too deep in others: give them names"
 NOTHING = "it says nothing: there is no statement in it"
-_FORMER_NAMES = {
-    FORMER: PRESENT,
+_SPELLINGS_OF_QUDT = {
     "http://qudt.org/schema/qudt#": "http://qudt.org/schema/qudt/",
     "http://qudt.org/vocab/unit#": "http://qudt.org/vocab/unit/",
     "https://qudt.org/": "http://qudt.org/",
@@ -37,11 +35,11 @@ _NOT_READ = {
 }  # fmt: skip
 
 
-def present_names(text: str) -> str:
-    """Return a text as it is parsed: plain, with former names of vocabularies changed to today's."""
+def normalised(text: str) -> str:
+    """Return a text as it is parsed: plain, with one spelling of the names of QUDT."""
     text = plain(text)
-    for former, present in _FORMER_NAMES.items():
-        text = text.replace(former, present)
+    for other, usual in _SPELLINGS_OF_QUDT.items():
+        text = text.replace(other, usual)
     return text
 
 
@@ -124,7 +122,7 @@ def parse_into(
     Blank nodes are the text's own. Each statement is shown to ``check`` before. Raises ``TurtleError``, and
     ``passed_on``: what checking and filling the graph raise.
     """
-    text, language = present_names(text), "TriG" if trig else "Turtle"
+    text, language = normalised(text), "TriG" if trig else "Turtle"
     try:
         # Lenient: names are checked later, with a sentence of their own.
         format_ = pyoxigraph.RdfFormat.TRIG if trig else pyoxigraph.RdfFormat.TURTLE

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ses_service.api.render import MB, PLACES, Json, in_units
 from ses_service.decision.report import Report, Sum
-from ses_service.ledger.achieved import JudgedKind, Verdict
+from ses_service.ledger.achieved import KindVerdict, Verdict
 from ses_service.ledger.files import Detail, File
 from ses_service.model.kinds import Kind
 
@@ -44,7 +44,7 @@ def file(one: File) -> Json:
 
 def file_record(one: File, detail: Detail) -> Json:
     """Return all that is known of a file."""
-    seen, judged = detail.achieved, detail.judgement
+    seen, judged = detail.achieved, detail.file_verdict
     return {
         **file(one),
         "why": "" if judged is None else judged.why,
@@ -76,7 +76,7 @@ def report(one: Report, *, complete: bool) -> Json:
     }
 
 
-def _judged(one: JudgedKind) -> Json:
+def _judged(one: KindVerdict) -> Json:
     size = one.kind.size
     return {
         "kind": one.kind.value,

@@ -12,12 +12,12 @@ from ses_service.api.schemas.items import PLACEMENT_ID, Itemised
 from ses_service.api.schemas.requests import Bound, Bytes, Device, ElementId, Inode, SetName, Text, Weight
 from ses_service.decision.node_tables import TableAsked
 from ses_service.ledger import node_decisions
-from ses_service.ledger.announcement import Announcement, Ended, Opened, Origin
+from ses_service.ledger.announcement import Announcement, Ended
 from ses_service.ledger.exclusions import Exclusion
-from ses_service.ledger.ledger import Opening
 from ses_service.ledger.node_decisions import NodeDecisions
 from ses_service.ledger.pace import Use
 from ses_service.ledger.placement import EndReason
+from ses_service.ledger.reports import Origin, PlacementReport
 from ses_service.model import limits
 from ses_service.model.entities import Level, Requirement, ResolvedRequirement, Strictness
 from ses_service.model.kinds import PREDICTED, Kind
@@ -259,9 +259,9 @@ class FileOpened(Said):
     restore: Restore | None = None
     decision: InBatchMade | None = None
 
-    def to_model(self) -> Opened:
+    def to_model(self) -> PlacementReport:
         """Return it as the core knows it."""
-        opening = Opening(
+        return PlacementReport(
             self.placement_id,
             self.path,
             self.device,
@@ -274,9 +274,6 @@ class FileOpened(Said):
             self.idle,
             self.bytes,
             self.closed,
-        )
-        return Opened(
-            opening,
             None if self.restore is None else self.restore.to_model(),
             None if self.decision is None else self.decision.to_model(),
         )

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ses_service.api.schemas.answers import Answer
 from ses_service.api.schemas.requests import Body
-from ses_service.security.personal_tokens import LONGEST_DAYS
+from ses_service.security.personal_tokens import MAX_DAYS
 
 TokenName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,63}$")]
 ScopeName = Annotated[
@@ -22,7 +22,7 @@ class TokenIn(Body):
 
     name: TokenName
     scope: ScopeName = "all"
-    days: Annotated[int, Field(ge=1, le=LONGEST_DAYS)] = 90
+    days: Annotated[int, Field(ge=1, le=MAX_DAYS)] = 90
 
 
 class RevokeIn(Body):

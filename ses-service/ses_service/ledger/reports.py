@@ -1,4 +1,4 @@
-"""A node whose agent speaks, what it says of one file, and why the ledger may not take it."""
+"""A node whose agent announces files, what it reports of one file, and why the ledger may not take it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ses_service.ledger.exclusions import Exclusion
+from ses_service.ledger.node_decisions import InBatch
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
 
 MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
@@ -31,9 +32,9 @@ class NotYoursError(LedgerError):
 class Node:
     """A node whose agent announces its files.  Times are seconds since the epoch.
 
-    ``incarnation`` is empty while the node is only expected to speak (see ``Ledger.expect``); ``version`` is
-    its agent's, ``number`` that of its last announcement; ``stalled`` are threads of the agent that do not go
-    on, and since when.  ``excluded`` are, by storage system, the elements to which no file of the node, or
+    ``incarnation`` is empty while the node is only expected to announce (see ``Ledger.expect``); ``version``
+    is its agent's, ``number`` that of its last announcement; ``stalled`` are threads of the agent that do not
+    go on, and since when.  ``excluded`` are, by storage system, the elements to which no file of the node, or
     of a user there, can go.
     """
 
@@ -55,13 +56,31 @@ class Node:
 
     def excluded_for(self, user: str | None) -> dict[str, str]:
         """Return the elements to which no file of a user can go, each with the reason."""
-        found = {one.element: one.why for one in self.exclusions if one.user == user}
+        found = {exclusion.element: exclusion.why for exclusion in self.exclusions if exclusion.user == user}
         return found | {one.element: one.why for one in self.exclusions if one.user is None}
 
 
 @dataclass(slots=True)
-class Opening:
-    """What an agent says of a file that was created.  ``None``: it does not know."""
+class Origin:
+    """How a placement came about, for a ledger that does not know it.  Times are seconds since the epoch.
+
+    ``decided_by`` is ``program`` when it chose from its node's table, ``agent`` when it had to ask the agent.
+    """
+
+    elements: tuple[str, ...]
+    placed_at: float
+    distance: float
+    decided_by: str
+    expected_bytes: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class PlacementReport:
+    """What an agent reports of a file that was created.  ``None``: it does not know.
+
+    ``origin``: how its placement came about; ``in_batch``: by which decision.
+    """
 
     placement_id: str
     path: str | None = None
@@ -75,6 +94,8 @@ class Opening:
     idle: bool | None = None
     bytes: float | None = None
     closed: bool = False
+    origin: Origin | None = None
+    in_batch: InBatch | None = None
 
 
 def refuse_strangers(placement: Placement, user: str | None, node: str | None) -> None:
@@ -95,33 +116,33 @@ def refuse_ended(placement: Placement, node: str | None) -> None:
 
 
 def opened_again(
-    before: Placement, opening: Opening, now: float, node: str | None, lease_until: float
+    before: Placement, report: PlacementReport, now: float, node: str | None, lease_until: float
 ) -> Placement:
-    """Return a placement as it stands after ``opening`` at ``now``, as ``node`` says, if one does."""
+    """Return a placement as it stands after ``report`` at ``now``, of ``node``, if one reported it."""
     opened_at = before.opened_at
     if opened_at is None:
         # An agent's clock may be wrong; a file is not opened before it was placed, or in the future.
-        opened_at = min(now, max(before.placed_at, opening.opened_at or now))
+        opened_at = min(now, max(before.placed_at, report.opened_at or now))
     subject = before.subject
-    idle = before.idle if opening.idle is None else opening.idle
+    idle = before.idle if report.idle is None else report.idle
     return replace(
         before,
         subject=replace(
             subject,
-            application=subject.application if opening.application is None else opening.application,
-            job=subject.job if opening.job is None else opening.job,
+            application=subject.application if report.application is None else report.application,
+            job=subject.job if report.job is None else report.job,
             node=node or subject.node,
         ),
         state=PlacementState.OPEN,
-        path=before.path if opening.path is None else opening.path,
-        device=before.device if opening.device is None else opening.device,
-        inode=before.inode if opening.inode is None else opening.inode,
-        pid=before.pid if opening.pid is None else opening.pid,
+        path=before.path if report.path is None else report.path,
+        device=before.device if report.device is None else report.device,
+        inode=before.inode if report.inode is None else report.inode,
+        pid=before.pid if report.pid is None else report.pid,
         opened_at=opened_at,
         idle=idle,
         resumed_at=now if before.idle and not idle else before.resumed_at,
         lease_until=lease_until,
         ended_at=None,
         end_reason=None,
-        judgement=None,  # of an end that was none
+        file_verdict=None,  # of an end that was none
     )

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ses_service.decision.load_history import LoadHistory
-from ses_service.decision.verdict import judgement_of, prediction_error
+from ses_service.decision.verdict import file_verdict_of, prediction_error
 from ses_service.ledger.achieved import Verdict
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.placement import EndReason, Placement
@@ -25,7 +25,7 @@ _NO_FILE = frozenset({EndReason.UNUSED, EndReason.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
-class JudgementTotals:
+class VerdictTotals:
     """How many files were judged: by VO and verdict, and by element and verdict.
 
     A file counts once, with the verdict it had first: figures may come after its end.
@@ -39,7 +39,7 @@ class JudgementTotals:
     error_sums: dict[str, float]
 
 
-class Judgements:
+class Verdicts:
     """What came of the files that the ledger ends.  ``run`` and ``totals`` may be called from any thread."""
 
     def __init__(self, lock: threading.Lock, ledger: Ledger, history: LoadHistory) -> None:
@@ -58,15 +58,15 @@ class Judgements:
         """Deal with what ended until now, a few at a time, so that no decision waits for many."""
         with self._running:
             while self._waiting:
-                some = [self._waiting.popleft() for _ in range(min(_AT_ONCE, len(self._waiting)))]
+                batch = [self._waiting.popleft() for _ in range(min(_AT_ONCE, len(self._waiting)))]
                 with self._lock:
-                    for one in some:
-                        self._find(one)
+                    for placement in batch:
+                        self._find(placement)
 
-    def totals(self) -> JudgementTotals:
+    def totals(self) -> VerdictTotals:
         """Return what was counted."""
         with self._lock:
-            return JudgementTotals(
+            return VerdictTotals(
                 _flat(self._of_vos),
                 _flat(self._of_elements),
                 {name: list(counts) for name, counts in self._errors.items()},
@@ -81,16 +81,16 @@ class Judgements:
         begin = placement.placed_at if placement.opened_at is None else placement.opened_at
         end = placement.ended_at or begin
         element = placement.element.id
-        judgement = judgement_of(placement, self._history.during(element, begin, end))
-        if not self._ledger.keep_judgement(placement, judgement):
+        file_verdict = file_verdict_of(placement, self._history.during(element, begin, end))
+        if not self._ledger.keep_verdict(placement, file_verdict):
             return
-        counted = placement.judgement is not None  # its figures came late
-        if judgement.verdict is not None and not counted:
+        counted = placement.file_verdict is not None  # its figures came late
+        if file_verdict.verdict is not None and not counted:
             vo = _label(placement.subject.vo or "", self._of_vos)
-            self._of_vos.setdefault(vo, Counter())[judgement.verdict] += 1
+            self._of_vos.setdefault(vo, Counter())[file_verdict.verdict] += 1
             name = _label(element, self._of_elements)
-            self._of_elements.setdefault(name, Counter())[judgement.verdict] += 1
-        error = prediction_error(judgement, placement.achieved)
+            self._of_elements.setdefault(name, Counter())[file_verdict.verdict] += 1
+        error = prediction_error(file_verdict, placement.achieved)
         if error is not None:
             element = _label(element, self._errors)
             counts = self._errors.setdefault(element, [0] * (len(ERROR_BOUNDS) + 1))
@@ -104,4 +104,8 @@ def _label(name: str, known: Collection[str]) -> str:
 
 
 def _flat(counts: Mapping[str, Counter[Verdict]]) -> dict[tuple[str, Verdict], int]:
-    return {(name, verdict): number for name, some in counts.items() for verdict, number in some.items()}
+    return {
+        (name, verdict): number
+        for name, by_verdict in counts.items()
+        for verdict, number in by_verdict.items()
+    }
