@@ -29,10 +29,10 @@ READERS = {
     "ses.api": ("libses/python/ses/api",),
     "ses.offload": ("libses/python/ses/offload",),
     "ses.share": ("libses/python/ses/share",),
-    "ses": ("libses/python/ses", "libses/client"),
+    "ses": ("libses/python/ses", "ses-service/client"),
     "ses-service": ("ses-service/ses_service",),
     "smed-monitor": ("smed-monitor",),
-    "ses-webface": ("webface/ses_webface", "libses/client"),
+    "ses-webface": ("webface/ses_webface", "ses-service/client"),
 }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from pydantic import BaseModel
+from ses_client.messages.elements import StorageSystem, StorageSystems
 
 from ses_service.api import render, render_nodes
 from ses_service.api.callers import must_ask_for
@@ -79,15 +80,15 @@ def storage_systems(now: Runtime, _who: Principal) -> Reply:
     """List the storage systems.  Every node asks for it every few seconds."""
     counts = now.state.elements_of_systems()
     listed = [
-        {
-            "name": name,
-            "backend": system.backend,
-            "mount_point": system.mount_point,
-            "elements": counts.get(name, 0),
-        }
+        StorageSystem(
+            name=name,
+            backend=system.backend,
+            mount_point=system.mount_point,
+            elements=counts.get(name, 0),
+        )
         for name, system in sorted(now.state.environment.systems.items())
     ]
-    return render.reply({"storage_systems": listed})
+    return render.reply(StorageSystems(storage_systems=listed))
 
 
 def announce(now: Runtime, who: Principal, body: AnnouncementIn, node: str) -> Reply:

@@ -27,7 +27,7 @@ def script(prefix: Path) -> Path:
     client = prefix / "ses_client"
     client.mkdir()
     for name in ("__init__.py", "errors.py"):
-        shutil.copy(ROOT / "libses/client/ses_client" / name, client)
+        shutil.copy(ROOT / "ses-service/client/ses_client" / name, client)
     return Path(shutil.copy(Path(__file__).with_name("sums.py"), prefix))
 
 

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ses_service.api.schemas.answers import Answer
 from ses_service.api.schemas.requests import Body
 from ses_service.security.personal_tokens import MAX_DAYS
 
@@ -27,27 +26,3 @@ class TokenIn(Body):
 
 class RevokeIn(Body):
     """Nothing."""
-
-
-class PersonalTokenOut(Answer):
-    """A token without its secret; ``used`` null: never, else exact to an hour."""
-
-    name: str
-    scope: ScopeName
-    made: float
-    ends: float
-    used: float | None
-
-
-class TokenMade(PersonalTokenOut):
-    """A token with its secret, which is not shown again."""
-
-    token: str
-
-
-class PersonalTokenList(Answer):
-    """A person's tokens by name; ``shown`` is the one that this was asked with, null: none of them."""
-
-    user: str
-    shown: str | None
-    tokens: list[PersonalTokenOut]
