@@ -31,7 +31,7 @@ static void fill(struct ses_core_element *elements, size_t count) {
         .busy = busy,
         .busy_average = busy,
         .others = 2 * busy,
-        .others_average = 2 * busy,
+        .foreign_average = 2 * busy,
         .own = (float)(rand() % 3),
     };
   }

@@ -134,7 +134,7 @@ class Agent:
         """Take an answer; returns whether it is that of another service than before."""
         self.crowd.told += 1
         found = orjson.loads(answer)
-        self.pace, self.telling = found["next_within_seconds"], found["tell_within_seconds"]
+        self.pace, self.telling = found["next_within_seconds"], found["report_within_seconds"]
         self.within = found["return_within_seconds"]
         for table in found["tables"]:
             if table["revision"] != self._revision:

@@ -20,7 +20,7 @@
 #include <thread>
 
 #include "announcements/announcer.h"
-#include "claims/claims_keeper.h"
+#include "claims/claims_manager.h"
 #include "claims/doorbell.h"
 #include "claims/finder.h"
 #include "claims/survey.h"
@@ -45,7 +45,7 @@
 #include "table/exchange.h"
 #include "table/file_place.h"
 #include "table/saved_state.h"
-#include "table/table_keeper.h"
+#include "table/table_manager.h"
 
 namespace ses::agent {
 namespace {
@@ -173,7 +173,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
       [&systems] { return systems.mounted(SES_BACKEND_LUSTRE); }, read_mountinfo));
   UnionHealth unions([&systems] { return systems.mounted(SES_BACKEND_MERGERFS); });
   WritingOut writing_out;
-  TableKeeper table(
+  TableManager table(
       {options.socket_path, systems, lustre, unions, options.lustre_form, exchange, writing_out});
   if (std::string why; !table.open(why)) {
     spdlog::error("there is no memory for a table of candidates: {}", why);
@@ -205,8 +205,8 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
       unions, [&housekeeper](const std::string &target) { housekeeper.sweep_from_now_on(target); });
   Doorbell doorbell(table.publisher().asleep());
   Survey survey(options.jobs_dir);
-  ClaimsKeeper claims({table, systems, health, announcer, exchange, finder, stager, doorbell,
-                       survey, options.core >= 0 && !options.sleep});
+  ClaimsManager claims({table, systems, health, announcer, exchange, finder, stager, doorbell,
+                        survey, options.core >= 0 && !options.sleep});
   SocketServer server({listener->descriptor(), stop_signals,
                        std::min<size_t>(descriptors / 4, kMaxConnections), options.answer_limit,
                        options.asks_per_second, options.lustre_form, systems, lustre, health,

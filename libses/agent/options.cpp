@@ -54,12 +54,13 @@ Options parse_options(int argc, char **argv) {
   options.state_dir = default_state_directory();
   int answer_ms = static_cast<int>(options.answer_limit.count());
 
-  CLI::App app{"Show the programs of one node where a file could be created.\n"
-               "\n"
-               "One daemon per node: keeps the table of candidates that programs choose from,\n"
-               "answers those that ask, and tells the selection service when files are opened\n"
-               "and closed. Never makes a program wait longer than --answer-ms.  Logs to\n"
-               "standard error."};
+  CLI::App app{
+      "Show the programs of one node where a file could be created.\n"
+      "\n"
+      "One daemon per node: keeps the table of candidates that programs choose from,\n"
+      "answers those that ask, and reports to the selection service when files are opened\n"
+      "and closed. Never makes a program wait longer than --answer-ms.  Logs to\n"
+      "standard error."};
   app.set_version_flag("--version", "ses-agent " SES_AGENT_VERSION);
   app.add_option("--service", options.service_urls,
                  "The selection service: https://HOST:8630,\n"
@@ -112,7 +113,7 @@ Options parse_options(int argc, char **argv) {
   app.add_option("--state-dir", options.state_dir,
                  "Where the agent keeps what it knows of the\n"
                  "storage, to place files before any service\n"
-                 "answers, and what it could not tell one before\n"
+                 "answers, and what it could not report before\n"
                  "it was stopped.\n"
                  "[default: /var/lib/ses for root, else\n"
                  "$XDG_STATE_HOME/ses or ~/.local/state/ses]")

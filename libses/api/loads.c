@@ -73,7 +73,7 @@ static void copy_row(const struct ses_table_system *system, unsigned row, uint64
       .write_mb_s = element->write_rate / MB,
       .free_gb = (element->free - element->reserved) / GB,
       .own = element->own,
-      .others = element->others,
+      .foreign = element->foreign,
       .busy = element->busy,
       .state = state_of(system, row, excluded),
       .number = system->numbers[row],
@@ -94,7 +94,7 @@ static bool copy(ses_loads *loads, const struct ses_table_system *system, ses_lo
   uint32_t count = __atomic_load_n(&system->count, __ATOMIC_RELAXED);
   if (sequence % 2 != 0 || count > SES_TABLE_ELEMENTS)
     return false;
-  uint64_t epoch = system->epoch, told = system->told_ms, now = ses_clock_ms();
+  uint64_t epoch = system->epoch, sent = system->sent_ms, now = ses_clock_ms();
   uint64_t excluded = __atomic_load_n(&system->excluded, __ATOMIC_RELAXED);
   for (unsigned row = 0; row < count && row < room; row++)
     copy_row(system, row, excluded, &rows[row]);
@@ -102,7 +102,7 @@ static bool copy(ses_loads *loads, const struct ses_table_system *system, ses_lo
   if (!loads->named || epoch != loads->epoch)
     copy_names(loads, system);
   if (age)
-    *age = now > told ? (double)(now - told) / 1000 : 0;
+    *age = now > sent ? (double)(now - sent) / 1000 : 0;
   loads->named = ses_sequence_is_same(&system->sequence, sequence);
   loads->epoch = epoch;
   return loads->named;

@@ -20,7 +20,7 @@ static double harm_on(const struct ses_core_query *query, size_t row, double cla
   double promised = claimed ? larger(element->promised, writing) : element->promised;
   if (!(promises > 0 && promised > 0))
     return 0.0;
-  double streams = larger(element->own, 0.0) + claims + element->others;
+  double streams = larger(element->own, 0.0) + claims + element->foreign;
   double there = larger(streams, 1.0);
   double part = ROUNDED_UP / (there * (streams + 1.0));
   double before = element->write_rate * part * (streams + 1.0);

@@ -1,4 +1,4 @@
-/* What streams of ours lose to a file that comes; see struct ses_core_verdict in ses/core.h. */
+/* What own streams lose to a file that comes; see struct ses_core_verdict in ses/core.h. */
 #ifndef SES_CORE_HARM_H
 #define SES_CORE_HARM_H
 

@@ -14,7 +14,7 @@
 #define STATED (UNKNOWN + 1)
 #define WRITE (offsetof(struct ses_core_offer, write) / sizeof(double))
 
-/* What a file of ours that is being written still takes, as a part of ROOM, the size that few such
+/* What an own file that is being written still takes, as a part of ROOM, the size that few such
  * files exceed.  Free bytes tell of what is written.  Of sizes that fall off exponentially, what is
  * left is the mean, however much was written, and one in twenty exceeds three times the mean. */
 #define STILL_TAKEN 0.3
@@ -59,12 +59,12 @@ struct asked {
   bool reads;         /* the rate of reading counts in the share */
   bool predict_reads; /* it does, or is compared with a bound */
   bool averages;
-  double bytes;         /* of a file of known size; else 0 */
-  double room;          /* that it needs without claims */
-  double ample;         /* of a file of unknown size: with less, room is tight */
-  double tight_room;    /* of a file of unknown size: with less, and what others still take, room is
-                           tight, as it is below */
-  double room_fraction; /* this part of the element's size, where no file like it is known */
+  double bytes;          /* of a file of known size; else 0 */
+  double room;           /* that it needs without claims */
+  double ample;          /* of a file of unknown size: with less, space is low */
+  double low_space_room; /* of a file of unknown size: with less, and what open files still take,
+                        space is low, as it is below */
+  double room_fraction;  /* this part of the element's size, where no file like it is known */
   uint32_t count;
   uint32_t claimed_count; /* more than MAX_CLAIMED: there is no room for all */
   struct claimed claimed[MAX_CLAIMED];
@@ -104,7 +104,7 @@ static void ask_for_room(const struct ses_core_query *query, struct asked *asked
   asked->room =
       sized ? larger(asked->policy->minimum_free, need->bytes) : asked->policy->minimum_free;
   asked->ample = sized ? 0.0 : ses_core_ample(query);
-  asked->tight_room = !sized && need->room >= 0 ? need->room : 0.0;
+  asked->low_space_room = !sized && need->room >= 0 ? need->room : 0.0;
   asked->room_fraction = sized || need->room >= 0 ? 0.0 : asked->policy->room_fraction;
 }
 
@@ -202,7 +202,7 @@ static inline bool judge(const struct ses_core_element *element, const struct as
   offered.values[UNKNOWN] = not_a_number();
   offer_of(element, claims, of_server, asked->predict_reads, asked->averages, offer);
   double streams = larger(0.0, element->own) + claims;
-  double of_files = asked->tight_room * (streams * STILL_TAKEN + 1.0);
+  double of_files = asked->low_space_room * (streams * STILL_TAKEN + 1.0);
   double of_size = larger(asked->room_fraction * element->size, asked->ample);
   uint8_t refusal = refusal_of(excluded, element->state);
   uint8_t unmet = 0;
@@ -221,12 +221,12 @@ static inline bool judge(const struct ses_core_element *element, const struct as
   }
   double share = asked->reads ? 1.0 / (1.0 / offer->write + 1.0 / offer->read) : offer->write;
   if (!is_number(share)) /* as of one that gives a byte per second */
-    share = 1.0 / (streams + element->others + 1.0);
+    share = 1.0 / (streams + element->foreign + 1.0);
   verdict->distance = (float)__builtin_sqrt(smaller(squares, 1.0));
   verdict->share = (float)share;
   verdict->refusal = refusal;
   verdict->unmet = unmet;
-  verdict->tight = offer->free < larger(of_files, of_size);
+  verdict->low_space = offer->free < larger(of_files, of_size);
   return refusal == SES_CORE_ACCEPTED;
 }
 

@@ -8,25 +8,25 @@
 void ses_core_defaults(struct ses_core_policy *policy) {
   *policy = (struct ses_core_policy){
       .saturation = 0.97,
-      .saturated_others = 1.5,
-      .unseen_others = 1.0,
+      .saturated_foreign = 1.5,
+      .unseen_foreign = 1.0,
       .equal_distance = 0.02,
       .equal_share = 0.40,
-      .equal_others = 0.25,
+      .equal_foreign = 0.25,
       .kept_share = 0.4,
       .harm_weight = 0.5,
       .room_fraction = 0.05,
       .minimum_free = 4.0 * 1024 * 1024,
       .stripe_bytes = 256.0 * 1024 * 1024,
-      .most_stripes = 8,
+      .max_stripes = 8,
       .overrule_hints = 0,
   };
 }
 
-/* Streams of others when the element was in use for the part BUSY of the time, of OWN of ours. */
-static double others_of(double busy, double queue, double own,
-                        const struct ses_core_policy *policy) {
-  double streams = busy >= policy->saturation ? policy->saturated_others : busy;
+/* Foreign streams when the element was in use for the part BUSY of the time, with OWN streams. */
+static double foreign_of(double busy, double queue, double own,
+                         const struct ses_core_policy *policy) {
+  double streams = busy >= policy->saturation ? policy->saturated_foreign : busy;
   if (is_number(queue))
     streams = larger(queue, busy);
   return larger(0.0, streams - own);
@@ -38,15 +38,16 @@ void ses_core_observe(struct ses_core_element *element, const struct ses_core_sa
   double average = is_number(sample->busy_average) ? smaller(1.0, sample->busy_average) : busy;
   element->busy = (float)busy;
   element->busy_average = (float)average;
-  element->others = (float)others_of(busy, sample->queue, sample->own, policy);
-  element->others_average = (float)others_of(average, not_a_number(), sample->own_average, policy);
+  element->foreign = (float)foreign_of(busy, sample->queue, sample->own, policy);
+  element->foreign_average =
+      (float)foreign_of(average, not_a_number(), sample->own_average, policy);
 }
 
 void ses_core_unseen(struct ses_core_element *element, int some_seen,
                      const struct ses_core_policy *policy) {
-  double others = some_seen ? policy->unseen_others : 0.0;
+  double foreign = some_seen ? policy->unseen_foreign : 0.0;
   element->busy = element->busy_average = (float)not_a_number();
-  element->others = element->others_average = (float)others;
+  element->foreign = element->foreign_average = (float)foreign;
 }
 
 void ses_core_observe_all(struct ses_core_element *elements, const struct ses_core_sample *samples,

@@ -16,7 +16,7 @@
 
 /* What the best of all rows has, from which the classes of equals are counted. */
 struct best {
-  bool roomy;     /* some row is not tight */
+  bool roomy;     /* some row is not low on space */
   bool rates;     /* a rate is asked for */
   double writing; /* of writing, the largest */
   float distance;
@@ -26,7 +26,7 @@ struct best {
   double distance_steps; /* steps of equal distance in 1 */
   double share_steps;    /* steps of equal share in a byte per second */
   float most_kept;       /* the largest share of an element that is kept */
-  double others_steps;   /* steps of equal streams of others in one */
+  double foreign_steps;  /* steps of equal foreign streams in one */
   size_t limit;          /* places from here on come after those before, of the nearest */
 };
 
@@ -41,7 +41,7 @@ static bool is_accepted(const struct ses_core_verdict *verdict) {
   return verdict->refusal == SES_CORE_ACCEPTED;
 }
 
-/* What the file lacks there, and streams of ours would. */
+/* What the file lacks there, and own streams would. */
 static inline float missed(const struct ses_core_verdict *verdict) {
   return verdict->distance + verdict->harm;
 }
@@ -66,7 +66,8 @@ static inline double class_of(double behind, double steps) {
 
 /* Of the rows with room if there are any, those whose distance is as good as the best. */
 static inline bool is_near(const struct best *best, const struct ses_core_verdict *verdict) {
-  return is_accepted(verdict) && !(best->roomy && verdict->tight) && missed(verdict) <= best->near;
+  return is_accepted(verdict) && !(best->roomy && verdict->low_space) &&
+         missed(verdict) <= best->near;
 }
 
 static void find_distance(const struct ses_core_query *query,
@@ -75,7 +76,7 @@ static void find_distance(const struct ses_core_query *query,
   float any = NO_DISTANCE;
   for (size_t row = 0; row < query->count; row++) {
     float distance = is_accepted(&verdicts[row]) ? missed(&verdicts[row]) : NO_DISTANCE;
-    float with_room = verdicts[row].tight ? NO_DISTANCE : distance;
+    float with_room = verdicts[row].low_space ? NO_DISTANCE : distance;
     any = distance < any ? distance : any;
     roomy = with_room < roomy ? with_room : roomy;
   }
@@ -96,13 +97,13 @@ static inline bool is_fast(const struct best *best, const struct ses_core_verdic
 /* Among those near, and no more of them than are to be compared. */
 static void find_share(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
                        struct best *best) {
-  size_t few = query->few ? query->few : query->count;
+  size_t limit = query->candidate_limit ? query->candidate_limit : query->count;
   size_t place = 0;
   size_t row = query->first;
   float fastest = 0.0F;
   float most = 0.0F;  /* of those that are not fast */
   float meets = 0.0F; /* of those of them that meet what is asked for */
-  for (size_t near = 0; place < query->count && near < few; place++, row = after(query, row)) {
+  for (size_t near = 0; place < query->count && near < limit; place++, row = after(query, row)) {
     if (!is_near(best, &verdicts[row]))
       continue;
     near++;
@@ -130,7 +131,7 @@ static struct order order_of(const struct ses_core_query *query,
                         .verdicts = verdicts,
                         .best = {.rates = asks_for_rates(query->need),
                                  .writing = writing_asked(query->need),
-                                 .others_steps = 1.0 / width_of(query->policy->equal_others)}};
+                                 .foreign_steps = 1.0 / width_of(query->policy->equal_foreign)}};
   find_distance(query, verdicts, &order.best);
   find_share(query, verdicts, &order.best);
   return order;
@@ -144,10 +145,10 @@ static inline __attribute__((always_inline)) double number_of(const struct order
   const struct ses_core_element *element = &query->elements[row];
   const struct ses_core_verdict *verdict = &order->verdicts[row];
   const struct best *best = &order->best;
-  double ours = larger(element->own, 0.0) + claims_of(query, row);
+  double own = larger(element->own, 0.0) + claims_of(query, row);
   switch (by) {
   case SES_CORE_ORDER_ROOM: /* less for each stream is larger */
-    return verdict->tight ? -room_of(element) / (ours + 1.0) : -__builtin_inf();
+    return verdict->low_space ? -room_of(element) / (own + 1.0) : -__builtin_inf();
   case SES_CORE_ORDER_DISTANCE:
     return missed(verdict) <= best->near
                ? 0.0
@@ -162,15 +163,16 @@ static inline __attribute__((always_inline)) double number_of(const struct order
     return verdict->share >= best->large
                ? 0.0
                : 1.0 + class_of((double)best->large - verdict->share, best->share_steps);
-  case SES_CORE_ORDER_OURS:
-    return ours;
-  case SES_CORE_ORDER_OTHERS:
-    return class_of(element->others, best->others_steps);
+  case SES_CORE_ORDER_OWN:
+    return own;
+  case SES_CORE_ORDER_FOREIGN:
+    return class_of(element->foreign, best->foreign_steps);
   case SES_CORE_ORDER_LAST_PLACED:
-    /* Not of idle elements for a decider that hears late: others have placed on them meanwhile, and
-     * each decider has first rows of its own. */
-    return query->keeps_place || (query->few != 0 && ours <= 0.0) ? 0.0
-                                                                  : (double)element->last_placed;
+    /* Not of idle elements where placements are reported late: others have placed on them
+     * meanwhile, and each decider has first rows of its own. */
+    return query->ignores_last_placed || (query->candidate_limit != 0 && own <= 0.0)
+               ? 0.0
+               : (double)element->last_placed;
   default:
     return (double)place_of(query, row);
   }

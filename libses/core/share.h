@@ -38,16 +38,16 @@ static inline double room_of(const struct ses_core_element *element) {
 static inline void offer_of(const struct ses_core_element *element, double claims,
                             double server_claims, bool reads, bool averages,
                             struct ses_core_offer *offer) {
-  double ours = larger(0.0, element->own) + claims;
+  double own = larger(0.0, element->own) + claims;
   double limit = not_a_number();
   if (is_number(element->server_rate))
     limit = element->server_rate / (element->server_streams + server_claims + 1.0);
-  double part = 1.0 / (ours + element->others + 1.0);
+  double part = 1.0 / (own + element->foreign + 1.0);
   offer->write = least(element->write_rate * part, limit);
   if (reads)
     offer->read = least(element->read_rate * part, limit);
   if (averages) {
-    part = 1.0 / (ours + element->others_average + 1.0);
+    part = 1.0 / (own + element->foreign_average + 1.0);
     offer->average_write = least(element->write_rate * part, offer->write);
     if (reads)
       offer->average_read = least(element->read_rate * part, offer->read);

@@ -60,7 +60,7 @@ static struct limit limit_of(const struct ses_core_query *query,
       limit = (struct limit){query->need->stripes, SES_CORE_BY_HINT};
     return limit;
   }
-  cap(&limit, policy->most_stripes, SES_CORE_BY_SITE);
+  cap(&limit, policy->max_stripes, SES_CORE_BY_SITE);
   double held = query->need->bytes / policy->stripe_bytes;
   if (query->need->bytes >= 0 && held < (double)limit.count)
     cap(&limit, held >= 1 ? (size_t)held : 1, SES_CORE_BY_SIZE);

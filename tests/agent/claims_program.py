@@ -130,7 +130,7 @@ class Row:
     members: tuple[int, ...]  # of the pool
     own: float
     reserved: float
-    others: float
+    foreign: float
     last_placed: int
     state: int
     excluded: bool
@@ -155,7 +155,7 @@ class Table(_Segment):
 
     def system(self, number: int = 0) -> dict[str, int]:
         at = self.SYSTEMS_AT + number * self.SYSTEM_SIZE
-        names = "sequence backend count few epoch told_ms excluded"
+        names = "sequence backend count candidate_limit epoch sent_ms excluded"
         found = dict(zip(names.split(), struct.unpack("=IIIIQQQ", self.read(at, 40)), strict=True))
         return found | {"streams": int.from_bytes(self.read(at + 396, 4), "little")}
 

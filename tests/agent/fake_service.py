@@ -285,7 +285,7 @@ class FakeService:
         own, server = streams[element], self._server_of(element)
         on_server = sum(count for other, count in streams.items() if self._server_of(other) == server)
         load: dict[str, Any] = {
-            **{"busy": 0.0, "busy_average": 0.0, "others": 0.0, "others_average": 0.0, "own": own},
+            **{"busy": 0.0, "busy_average": 0.0, "foreign": 0.0, "foreign_average": 0.0, "own": own},
             **{"server_streams": on_server, "free": 50e9, "reserved": 0.0, "age": 0.5, "state": 0},
             **{"last_placed": self._last_placed.get(element, 0)},
             **{"promises": 0, "promised": 0.0, "promised_hard": 0.0, **self.loads.get(element, {})},
@@ -318,7 +318,7 @@ class FakeService:
             "system": known["system"],
             "revision": self.revision,
             "version": version,
-            "told_at": time.time(),
+            "sent_at": time.time(),
             "total": len(targets),
             "rate": self.rate,
             "max_age_seconds": self.max_age,

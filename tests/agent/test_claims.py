@@ -214,12 +214,12 @@ def test_choice_from_an_earlier_epoch_is_explained(
         element = f"union/b{row}"
         wait_until(lambda: not any(claims.table.own().values()), "no file of the round before counts")
         claim = claims.choose(row=row)
-        service.loads[element] = {"busy": 0.5, "others": 0.5}
+        service.loads[element] = {"busy": 0.5, "foreign": 0.5}
         another = claims.choose(row=0)
         os.close(claims.create(another, tmp_path / f"busy{row}"))
         told = claims.id_of(another)  # files told together share what is said of the first
         wait_until(lambda id=told: service.restored(id), "another file is told")
-        wait_until(lambda row=row: claims.table.rows()[row].others == 0.5, "the element is busy now")
+        wait_until(lambda row=row: claims.table.rows()[row].foreign == 0.5, "the element is busy now")
         fd = claims.create(claim, tmp_path / f"file{row}")
         placement = claims.id_of(claim)
         wait_until(lambda id=placement: service.restored(id), "it is told")
@@ -295,10 +295,10 @@ def test_a_requirement_that_a_program_stated_is_told_as_its_own_though_the_user_
 
 
 def test_delta_changes_its_rows_and_no_others(claims: Claims, service: FakeService, tmp_path: Path) -> None:
-    service.loads["union/b7"] = {"busy": 0.25, "others": 0.25, "free": 1e9}
+    service.loads["union/b7"] = {"busy": 0.25, "foreign": 0.25, "free": 1e9}
     os.close(claims.create(claims.choose(row=0), tmp_path / "file"))
-    wait_until(lambda: claims.table.rows()[7].others == 0.25, "one row has changed")
-    assert {row.others for row in claims.table.rows()[:7]} == {0.0}
+    wait_until(lambda: claims.table.rows()[7].foreign == 0.25, "one row has changed")
+    assert {row.foreign for row in claims.table.rows()[:7]} == {0.0}
     assert service.announcements()[-1].body["tables"][0]["revision"] == "r1"
 
 
@@ -344,7 +344,7 @@ def test_node_hears_often_while_files_are_created(
         return sum(not one.body["opened"] and not one.body["ended"] for one in service.announcements()[said:])
 
     service.pace = 300.0
-    service.later = {"tell_within_seconds": 1.0}
+    service.later = {"report_within_seconds": 1.0}
     said = len(service.announcements())
     wait_until(lambda: silent_words() > 0, "the agent knows the new pace")
     fd = claims.create(claims.choose(), tmp_path / "file")

@@ -66,7 +66,7 @@ def test_fewer_are_compared_the_more_others_placed_since(
 ) -> None:
     service.rate = 1000.0
     table = Table(offline().socket)
-    wait_until(lambda: table.system()["few"] == 3, "only three are compared")
+    wait_until(lambda: table.system()["candidate_limit"] == 3, "only three are compared")
     table.detach()
 
 
@@ -93,7 +93,7 @@ def test_all_are_compared_while_nobody_else_places(
     offline: Callable[..., Agent], service: FakeService
 ) -> None:
     table = Table(offline().socket)
-    assert table.system()["few"] == 0
+    assert table.system()["candidate_limit"] == 0
     table.detach()
 
 
@@ -149,12 +149,12 @@ def test_what_was_free_is_told_as_it_was_when_the_file_was_placed(
 ) -> None:
     """Not as it was when the table was published."""
     service.max_age = 3.0
-    service.loads[BEST] = {"busy": 1.0, "others": 9.0}
+    service.loads[BEST] = {"busy": 1.0, "foreign": 9.0}
     claims = attached(offline())
     large = claims.create(claims.choose(row=2), tmp_path / "large", expected_bytes=30e9)
     wait_until(lambda: claims.table.rows()[2].reserved == 30e9, "it is held")
     wait_until(
-        lambda: {row.others for row in claims.table.rows()} == {0.0}, "samples are too old: it is published"
+        lambda: {row.foreign for row in claims.table.rows()} == {0.0}, "samples are too old: it is published"
     )
     os.close(large)
     wait_until(lambda: claims.table.rows()[2].reserved == 0, "nothing is held any more")
@@ -175,7 +175,7 @@ def test_what_was_free_is_told_as_it_was_when_the_file_was_placed(
         ({"state": 1 << 3}, {}),
         ({"free": 1e6}, {}),
         ({"free": 2e9}, {"expected_bytes": 3 * 10**9}),
-        ({"busy": 1.0, "others": 1e6}, {"requirements": (Requirement(side.CURRENT_READ, 10.0, hard=True),)}),
+        ({"busy": 1.0, "foreign": 1e6}, {"requirements": (Requirement(side.CURRENT_READ, 10.0, hard=True),)}),
     ],
     ids=["draining", "degraded", "full", "too-small", "hard-requirement"],
 )
@@ -192,9 +192,9 @@ def test_element_that_may_not_be_chosen_is_not(
 
 def test_samples_that_grow_old_count_as_none(offline: Callable[..., Agent], service: FakeService) -> None:
     service.max_age = 1.5
-    service.loads[BEST] = {"busy": 1.0, "others": 9.0}
+    service.loads[BEST] = {"busy": 1.0, "foreign": 9.0}
     table = Table(offline().socket)
-    wait_until(lambda: {row.others for row in table.rows()} == {0.0}, "nothing is known of the load")
+    wait_until(lambda: {row.foreign for row in table.rows()} == {0.0}, "nothing is known of the load")
     table.detach()
 
 
@@ -218,10 +218,10 @@ def test_record_of_a_choice_by_no_sample_tells_no_age(
     offline: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
 ) -> None:
     service.max_age = 1.5
-    service.loads[BEST] = {"busy": 1.0, "others": 9.0}
+    service.loads[BEST] = {"busy": 1.0, "foreign": 9.0}
     agent = offline()
     table = Table(agent.socket)
-    wait_until(lambda: {row.others for row in table.rows()} == {0.0}, "all samples are too old")
+    wait_until(lambda: {row.foreign for row in table.rows()} == {0.0}, "all samples are too old")
     table.detach()
     conversation = agent.ask(device)
     conversation.create(tmp_path / "file")

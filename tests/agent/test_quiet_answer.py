@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from agent_sources import link
 
-TABLE = {"system": "union", "revision": "r1", "version": 7, "told_at": 100.5, "elements": None, "loads": []}
+TABLE = {"system": "union", "revision": "r1", "version": 7, "sent_at": 100.5, "elements": None, "loads": []}
 QUIET: dict[str, Any] = {
     "instance": "i1", "stored": 1, "next_within_seconds": 0.1, "unknown": [], "refused": [], "open": None,
     "needs": [], "tables": [TABLE],
 }  # fmt: skip
-LATER = {**QUIET, "stored": 2, "tables": [{**TABLE, "told_at": 101.25}]}
+LATER = {**QUIET, "stored": 2, "tables": [{**TABLE, "sent_at": 101.25}]}
 OTHERS = {
     "another instance": {"instance": "i2"},
     "another pace": {"next_within_seconds": 1.0},

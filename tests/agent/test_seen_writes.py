@@ -29,7 +29,7 @@ def branches(base: Path) -> Iterator[dict[str, Path]]:
 def claims(start: Callable[..., Agent], service: FakeService, device: int) -> Iterator[Claims]:
     """Those of a user; each branch is said to write 20 MB/s, and the monitor sees others on the second."""
     service.facts = {element: {"write_rate": 20 * MB} for element in ("union/b1", "union/b2")}
-    service.loads = {"union/b2": {"others": 0.25}}
+    service.loads = {"union/b2": {"foreign": 0.25}}
     agent = start(service.url)
     agent.wait_for("union has 2 candidates")
     with attached(agent, device) as found:
@@ -37,7 +37,7 @@ def claims(start: Callable[..., Agent], service: FakeService, device: int) -> It
 
 
 def others(claims: Claims) -> list[float]:
-    return [round(row.others, 3) for row in claims.table.rows()]
+    return [round(row.foreign, 3) for row in claims.table.rows()]
 
 
 def write_until(file: int, condition: Callable[[], bool], seconds: float = 20.0) -> bool:

@@ -63,7 +63,7 @@ def test_answer_that_cannot_be_used_mends_itself(
 _LOAD = [0, 0.0, 0.0, 0, 0, 0, 0, 1e9, 0, 0.5, 0, 0, 0, 0.0, 0.0]
 _ELEMENT = {"element": "union/b1", "target": "/b1", "server": 0, "scarce": False}
 _TABLE = {
-    **{"system": "union", "revision": "bad", "version": 1, "told_at": 1e9, "total": 1, "rate": 0},
+    **{"system": "union", "revision": "bad", "version": 1, "sent_at": 1e9, "total": 1, "rate": 0},
     **{"max_age_seconds": 1, "policy": {}, "elements": [_ELEMENT], "loads": [_LOAD]},
 }
 

@@ -18,7 +18,7 @@ PLACE, NOT_MANAGED, UNAVAILABLE = 1, 2, 3
 def answer(status: int, element: str = "") -> bytes:
     """The bytes of struct ses_answer, laid out here independently of the command's own code."""
     size = 16 + 40 + 96 + 320 + 320
-    header = struct.pack("=IHHII", 0x51534553, 6, 2, size, 0)
+    header = struct.pack("=IHHII", 0x51534553, 1, 2, size, 0)
     head = struct.pack("=QdQIIII", 7, 0.0, 0, 0, status, 1, 0)
     return header + head + element.encode().ljust(96, b"\0") + bytes(640)
 

@@ -137,7 +137,7 @@ def test_an_agent_that_decides(examine, socket_path):
     assert "the agent says union/b1" in said(checks, "agent to service", "ok")
     (question,) = asked
     magic, version, kind, size = struct.unpack_from("=IHHI", question)
-    assert (magic, version, kind, size) == (0x51534553, 6, 1, len(question))
+    assert (magic, version, kind, size) == (0x51534553, 1, 1, len(question))
     device = Path("/").stat().st_dev
     assert struct.unpack_from("=II", question, 16) == (device >> 8 & 0xFFF, device & 0xFF)
 

@@ -37,8 +37,8 @@ def predict(row: Any, claims: float, of_server: float, policy: Any) -> dict[int,
         if not known(row[rate]):
             found[kind] = found[average] = NAN
             continue
-        found[kind] = share(row[rate], ours + row["others"], limit)
-        over_time = share(row[rate], ours + row["others_average"], NAN)
+        found[kind] = share(row[rate], ours + row["foreign"], limit)
+        over_time = share(row[rate], ours + row["foreign_average"], NAN)
         found[average] = min(over_time, found[kind])
     free = row["free"] if known(row["free"]) else row["size"]
     found[Kind.FREE] = max(0.0, free - row["reserved"]) if known(free) else NAN
@@ -112,14 +112,14 @@ def judge_row(
         else:
             got = 1 / (1 / got + 1 / read)
     if not known(got):
-        got = 1 / (row["own"] + claims + row["others"] + 1)
+        got = 1 / (row["own"] + claims + row["foreign"] + 1)
     return {
         "distance": distance,
         "share": got,
         "harm": harm(row, claims, of_server, offer[Kind.CURRENT_WRITE], requirements, policy),
         "refusal": refusal,
         "unmet": unmet,
-        "tight": int(known(free) and free < tight),
+        "low_space": int(known(free) and free < tight),
     }
 
 
@@ -132,7 +132,7 @@ def harm(row: Any, claims: float, of_server: float, after: float, asked: Any, po
         promises, promised = promises + claims, max(promised, writing)
     if not promises or not promised or not known(row["write_rate"]):
         return 0.0
-    before = row["write_rate"] / max(1.0, row["own"] + claims + row["others"])
+    before = row["write_rate"] / max(1.0, row["own"] + claims + row["foreign"])
     if known(row["server_rate"]):
         before = min(before, row["server_rate"] / max(1.0, row["server_streams"] + of_server))
     before, after = before * (1 + 1e-15), after * (1 + 1e-15)  # what equals a promise keeps it
@@ -172,15 +172,15 @@ def keys(
     verdicts: Any,
     need: Any,
     policy: Any,
-    few: int,
+    candidate_limit: int,
     first: int = 0,
-    keeps_place: bool = False,
+    ignored: bool = False,
 ) -> dict[int, tuple[Any, ...]]:
     """Of the accepted rows what orders them, by the verdicts of the core: rounding is not judged twice."""
     takes = [place for place, one in enumerate(verdicts) if one["refusal"] == Refusal.ACCEPTED]
     if not takes:
         return {}
-    roomy = [place for place in takes if not verdicts[place]["tight"]] or takes
+    roomy = [place for place in takes if not verdicts[place]["low_space"]] or takes
 
     def missed(place: int) -> float:
         return float(verdicts[place]["distance"] + verdicts[place]["harm"])
@@ -194,7 +194,7 @@ def keys(
         return (place - first) % len(verdicts)
 
     near = sorted((place for place in roomy if far(place) == 0), key=visited)
-    compared = near[:few] if few else near
+    compared = near[:candidate_limit] if candidate_limit else near
     asked = need["requirements"][: need["count"]]
     rates = any(one["kind"] in RATES and not one["at_most"] for one in asked)
     bounds = [float(one["bound"]) for one in asked if one["kind"] in WRITES and not one["at_most"]]
@@ -216,7 +216,7 @@ def keys(
         return fast(place) and spared > 0 and bool(spared * 1.00001 >= least)
 
     best = max((share_of(place) for place in compared if not kept(place)), default=0.0)
-    beyond = visited(compared[-1]) + 1 if few and len(near) >= few else len(verdicts)
+    beyond = visited(compared[-1]) + 1 if candidate_limit and len(near) >= candidate_limit else len(verdicts)
 
     def key(place: int) -> tuple[Any, ...]:
         verdict, row = verdicts[place], table[place]
@@ -225,16 +225,16 @@ def keys(
         got = float(verdict["share"])
         behind = 0 if got >= best else step((best - got) / best if best else NAN, policy["equal_share"])
         return (
-            bool(verdict["tight"]),
-            -max(0.0, float(free - row["reserved"])) / (streams + 1) if verdict["tight"] else 0,
+            bool(verdict["low_space"]),
+            -max(0.0, float(free - row["reserved"])) / (streams + 1) if verdict["low_space"] else 0,
             far(place),
             visited(place) >= beyond,
             rates and verdict["distance"] == 0 and bool(int(row["state"]) & State.SCARCE),
             kept(place),
             behind,
             row["own"] + claims[place],
-            int(row["others"] / policy["equal_others"]),
-            0 if keeps_place or (few and row["own"] + claims[place] <= 0) else row["last_placed"],
+            int(row["foreign"] / policy["equal_foreign"]),
+            0 if ignored or (candidate_limit and row["own"] + claims[place] <= 0) else row["last_placed"],
             visited(place),
         )  # fmt: skip
 
@@ -261,7 +261,7 @@ def stripe(table: Any, claims: Any, ranked: list[int], need: Any, policy: Any) -
         offers[row][Kind.CURRENT_WRITE] > share(table[row]["write_rate"], 0, table[row]["server_rate"]) / 1.5
         for row in spread
     )
-    caps = [(len(spread), Cause.ELEMENTS), (int(policy["most_stripes"]), Cause.SITE)]
+    caps = [(len(spread), Cause.ELEMENTS), (int(policy["max_stripes"]), Cause.SITE)]
     if need["bytes"] >= 0:
         caps.append((max(1, int(need["bytes"] // policy["stripe_bytes"])), Cause.SIZE))
     caps.append((max(1, idle // 2), Cause.IDLE))

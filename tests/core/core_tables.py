@@ -21,9 +21,9 @@ class Question:
     policy: Any
     claims: Any
     excluded: list[bool]
-    few: int = 0
+    candidate_limit: int = 0
     first: int = 0
-    keeps_place: bool = False
+    ignores_last_placed: bool = False
 
     def query(self) -> Query:
         words = np.zeros((len(self.table) + 63) // 64, np.uint64)
@@ -35,9 +35,9 @@ class Question:
             self.policy,
             claims=self.claims,
             excluded=words,
-            few=self.few,
+            candidate_limit=self.candidate_limit,
             first=self.first,
-            keeps_place=self.keeps_place,
+            ignores_last_placed=self.ignores_last_placed,
         )
 
     def rows(self, places: list[int]) -> Question:
@@ -49,9 +49,9 @@ class Question:
             self.policy,
             self.claims[places].copy(),
             excluded,
-            self.few,
+            self.candidate_limit,
             self.first,
-            self.keeps_place,
+            self.ignores_last_placed,
         )
 
 
@@ -72,8 +72,8 @@ _row = st.fixed_dictionaries(
         "last_placed": st.integers(0, 3),
         "busy": _parts,
         "busy_average": _parts,
-        "others": _streams,
-        "others_average": _streams,
+        "foreign": _streams,
+        "foreign_average": _streams,
         "own": st.sampled_from([0.0, 0.0, 1.0, 3.0]),
         "server_streams": _streams,
         "promised": st.sampled_from([0.0, 0.0, 30 * MB, 100 * MB]),
@@ -108,15 +108,15 @@ def questions(draw: st.DrawFn, most: int = 12) -> Question:
     )
     policy = ses_core.defaults()
     policy["kept_share"] = draw(st.sampled_from([0.0, 0.4, 1000.0]))
-    policy["most_stripes"] = draw(st.sampled_from([1, 2, 8, 100]))
+    policy["max_stripes"] = draw(st.sampled_from([1, 2, 8, 100]))
     policy["overrule_hints"] = draw(st.booleans())
     claims = np.array(
         draw(st.lists(st.sampled_from([0, 0, 1, 4]), min_size=count, max_size=count)), np.uint32
     )
     excluded = draw(st.lists(st.sampled_from([False] * 5 + [True]), min_size=count, max_size=count))
     first = draw(st.integers(0, max(0, count - 1)))
-    few, keeps_place = draw(st.sampled_from([0, 0, 1, 3])), draw(st.booleans())
-    return Question(table, need, policy, claims, excluded, few, first, keeps_place)
+    candidate_limit, ignores_last_placed = draw(st.sampled_from([0, 0, 1, 3])), draw(st.booleans())
+    return Question(table, need, policy, claims, excluded, candidate_limit, first, ignores_last_placed)
 
 
 @st.composite

@@ -85,7 +85,7 @@ static void ask(void) {
                                  .claims = number() % 2 ? claims : NULL,
                                  .excluded = number() % 4 ? NULL : excluded,
                                  .count = count,
-                                 .few = number() % 3 ? 0 : number() % MAX_ROWS};
+                                 .candidate_limit = number() % 3 ? 0 : number() % MAX_ROWS};
   if (number() % 2)
     ses_core_observe_all(elements, samples, count, &policy);
   ses_core_predict_all(&query, offers);

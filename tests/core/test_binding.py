@@ -82,7 +82,7 @@ def test_elements_that_were_not_seen_take_no_sample() -> None:
     ses_core.observe(table, samples, policy)
     assert table["busy"][0] == 0.5
     assert np.isnan(table["busy"][1])
-    assert table["others"][1] == policy["unseen_others"][0]
+    assert table["foreign"][1] == policy["unseen_foreign"][0]
 
 
 def test_arrays_of_another_shape_are_refused() -> None:
@@ -113,13 +113,13 @@ def test_of_equals_the_least_recently_used_is_taken() -> None:
     table["last_placed"] = [7, 5, 6]
     assert Query(table, ses_core.need(), ses_core.defaults()).choose() == 1
     table["own"] = 1
-    assert Query(table, ses_core.need(), ses_core.defaults(), few=3).choose() == 1
+    assert Query(table, ses_core.need(), ses_core.defaults(), candidate_limit=3).choose() == 1
 
 
 def test_last_use_of_idle_equals_does_not_count_where_few_are_compared() -> None:
     table = idle_table(3)
     table["last_placed"] = [7, 5, 6]
-    assert Query(table, ses_core.need(), ses_core.defaults(), few=3).choose() == 0
+    assert Query(table, ses_core.need(), ses_core.defaults(), candidate_limit=3).choose() == 0
 
 
 def test_claims_take_room_of_known_sizes() -> None:

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from ses_core import Cause, Kind, Order, Query, Refusal, defaults, need, table
 
-NAMES = ("distance", "share", "harm", "refusal", "unmet", "tight")
+NAMES = ("distance", "share", "harm", "refusal", "unmet", "low_space")
 
 
 @given(questions())
@@ -94,9 +94,9 @@ def test_order_is_that_of_the_reference_and_so_is_what_is_said_to_decide_it(ques
         query.verdicts,
         question.need[0],
         question.policy[0],
-        question.few,
+        question.candidate_limit,
         question.first,
-        question.keeps_place,
+        question.ignores_last_placed,
     )
     ranked = query.rank().tolist()
     assert ranked == sorted(keys, key=keys.__getitem__)
@@ -133,7 +133,7 @@ def test_shorter_ranking_is_the_start_of_the_whole(question: Question, most: int
 
 @given(questions(), st.randoms(use_true_random=False))
 def test_order_of_the_table_only_breaks_ties(question: Question, random: st.Random) -> None:
-    assume(not question.few and not question.keeps_place)
+    assume(not question.candidate_limit and not question.ignores_last_placed)
     question.table["last_placed"] = np.arange(len(question.table))
     places = list(range(len(question.table)))
     random.shuffle(places)
@@ -157,7 +157,7 @@ def test_claim_never_makes_an_element_better(question: Question, data: st.DataOb
     after = query.verdicts[place]
     assert not (after["distance"] < before["distance"] - 1e-6 and after["refusal"] == Refusal.ACCEPTED)
     assert not after["share"] > before["share"]
-    assert after["tight"] >= before["tight"]
+    assert after["low_space"] >= before["low_space"]
     if before["refusal"] not in (Refusal.ACCEPTED, Refusal.DEGRADED):
         assert after["refusal"] not in (Refusal.ACCEPTED, Refusal.DEGRADED)
 
@@ -168,7 +168,7 @@ def tight(*, streams: int, claims: int, room: float = -1.0) -> bool:
     elements["size"], elements["free"], elements["own"] = 1e12, 100 * GB, streams
     query = Query(elements, need(room=room), defaults(), claims=np.array([claims], np.uint32))
     query.judge()
-    return bool(query.verdicts["tight"][0])
+    return bool(query.verdicts["low_space"][0])
 
 
 @pytest.mark.parametrize(("streams", "claims"), [(16, 0), (0, 16), (9, 7)])

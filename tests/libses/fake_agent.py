@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-MAGIC, VERSION = 0x51534553, 6
+MAGIC, VERSION = 0x51534553, 1
 ASK, ANSWER, REPORT = 1, 2, 3
 PLACE, NOT_MANAGED, UNAVAILABLE = 1, 2, 3
 CREATED, NOT_CREATED = 1, 2

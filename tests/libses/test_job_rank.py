@@ -34,7 +34,7 @@ def chosen(eight: tuple[Union, FakeTable], **environment: str) -> Claim:
 
 
 def began(claim: Claim) -> tuple[int, int, int]:
-    return claim.rank, claim.ranks, claim.few
+    return claim.rank, claim.ranks, claim.candidate_limit
 
 
 @pytest.mark.parametrize(
@@ -158,13 +158,13 @@ def test_last_use_does_not_move_a_rank_but_streams_do(eight: tuple[Union, FakeTa
 def test_node_that_compares_fewer_goes_on_doing_so(eight: tuple[Union, FakeTable]) -> None:
     _, table = eight
     table.put32(table.system_at() + FEW_AT, 3)
-    assert chosen(eight, **SLURM).few == 2
-    assert chosen(eight, **{**SLURM, "SLURM_LOCALID": "5"}).few == 3
+    assert chosen(eight, **SLURM).candidate_limit == 2
+    assert chosen(eight, **{**SLURM, "SLURM_LOCALID": "5"}).candidate_limit == 3
 
 
 def test_rank_of_a_job_much_larger_than_the_site_compares_no_others(eight: tuple[Union, FakeTable]) -> None:
     large = {"SLURM_STEP_NUM_TASKS": "512", "SLURM_PROCID": "500", "SLURM_LOCALID": "4"}
-    assert chosen(eight, **{**SLURM, **large}).few == 1
+    assert chosen(eight, **{**SLURM, **large}).candidate_limit == 1
 
 
 def test_agent_that_is_asked_is_told_the_rank(union: Union) -> None:

@@ -105,7 +105,7 @@ def test_chooses_what_the_core_says(union: Union, table: FakeTable, claims: Fake
         with table.change():
             for row in range(3):
                 elements["write_rate"][row] = chance.choice([5e7, 1e8, 2e8, np.nan])
-                elements["others"][row] = chance.choice([0, 0, 1.5, 4])
+                elements["foreign"][row] = chance.choice([0, 0, 1.5, 4])
                 elements["busy"][row] = chance.random()
                 elements["own"][row] = chance.randrange(4)
                 elements["free"][row] = chance.choice([1e9, 5e11])
@@ -192,7 +192,7 @@ def test_a_file_more_is_compared_for_each_the_node_has_itself(
             table.put32(table.system_at() + STREAMS_AT, number)
         union.run("touch", f"file{number}")
     assert claims.claimed()[:3] == [2, 2, 2]
-    assert [claim.few for claim in claims.claims()] == [1, 2, 3, 4, 5, 6]
+    assert [claim.candidate_limit for claim in claims.claims()] == [1, 2, 3, 4, 5, 6]
 
 
 def test_nothing_to_choose_from_asks_the_agent(

@@ -83,7 +83,7 @@ class Agent:
         self.table.count(self.claims)
         if chance.random() < 0.3:
             with self.table.change():
-                self.table.elements()["others"][:3] = [chance.randrange(3) for _ in range(3)]
+                self.table.elements()["foreign"][:3] = [chance.randrange(3) for _ in range(3)]
                 self.table.elements()["own"][:3] = 0
         self.read += self.claims.take()
 

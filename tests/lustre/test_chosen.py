@@ -28,7 +28,7 @@ def table(site: Site) -> Iterator[FakeTable]:
     for row in range(OSTS):
         table.place(row, f"lfs/OST{row:04x}", index=row, form=LIST)
     table.elements()["server"][:OSTS] = [0, 0, 1, 1, 2, 2]
-    table.policy()["most_stripes"] = 8
+    table.policy()["max_stripes"] = 8
     table.user().put64(48, 0)  # nothing is staged on Lustre
     yield table
     table.close()

@@ -174,7 +174,7 @@ def test_needs_come_once_and_again_when_they_changed(service: Any, site: Any) ->
 
 def test_nodes_where_programs_choose_are_to_speak_often(service: Any) -> None:
     told = say(service, busy=True, in_use=True)
-    assert (told["next_within_seconds"], told["tell_within_seconds"]) == (0.1, 0.05)
+    assert (told["next_within_seconds"], told["report_within_seconds"]) == (0.1, 0.05)
     assert say(service, busy=True)["next_within_seconds"] == 1.0
     assert say(service)["next_within_seconds"] == 2.0
 

@@ -59,7 +59,7 @@ def test_streams_on_a_server_count_where_the_site_states_its_link(site: Any) -> 
     watched = Watched(there)
     assert watched["server_rate"][:2] == [GB, GB]
     assert np.isnan(watched["server_rate"][2:]).all()
-    streams = sum(watched["own"][:2]) + sum(watched["others"][:2])
+    streams = sum(watched["own"][:2]) + sum(watched["foreign"][:2])
     assert streams > 2
     assert watched["server_streams"] == [pytest.approx(streams)] * 2 + [0, 0]
 
@@ -83,7 +83,7 @@ def test_what_grows_old_counts_on_its_server_as_what_is_not_seen(site: Any) -> N
     watched = Watched(there.see("a").see("b", age=-1000))
     assert watched["server_streams"] == [0, 0]
     watched.rows.grow_old(NOW + 100)
-    assert watched["others"] == [1, 0]
+    assert watched["foreign"] == [1, 0]
     assert watched["server_streams"] == [1, 1]
 
 
@@ -138,14 +138,14 @@ def test_a_stream_that_ended_counts_no_more(site: Any) -> None:
 def test_a_queue_beyond_our_own_files_is_of_others(site: Any) -> None:
     watched = Watched(site.equal(2).see("b0", write=100, queue_depth=3.0).see("b1").carry("b0", at=NOW - 60))
     watched.observe()
-    assert watched["others"] == [2.0, 0.0]
+    assert watched["foreign"] == [2.0, 0.0]
     assert watched["busy"] == [1.0, 0.0]
 
 
 def test_an_element_nobody_sees_does_not_look_idle_beside_others(site: Any) -> None:
     watched = Watched(site.equal(2).see("b0"))
     assert np.isnan(watched["busy"][1])
-    assert watched["others"] == [0.0, watched.site.policies.unseen_streams]
+    assert watched["foreign"] == [0.0, watched.site.policies.unseen_streams]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_sample_that_grows_too_old_is_not_believed_any_more_and_is_told(site: 
     watched.rows.grow_old(NOW + 11)
     assert watched.changed(version) == [0]
     assert np.isnan(watched["busy"][0])
-    assert watched["others"] == [watched.site.policies.unseen_streams, 0.0]
+    assert watched["foreign"] == [watched.site.policies.unseen_streams, 0.0]
 
 
 def test_only_rows_with_a_later_sample_or_other_loads_change(site: Any) -> None:
@@ -238,7 +238,7 @@ def test_an_average_rate_counts_a_long_file_of_ours_once(site: Any) -> None:
     both.see("a", write=100, average_write=100, age=0.5).see("b", write=48, average_write=48, age=0.5)
     watched = Watched(both.carry("a", at=NOW - 600))
     watched.observe()
-    assert watched["others_average"] == watched["others"] == [0.5, pytest.approx(0.8)]
+    assert watched["foreign_average"] == watched["foreign"] == [0.5, pytest.approx(0.8)]
     policy = watched.rows.policy
     asked = ses_core.need((ses_core.Kind.AVERAGE_WRITE, False, False, 50 * MB, 1.0))
     assert Query(watched.rows.elements, asked, policy).choose() == 0
@@ -251,7 +251,7 @@ def test_what_a_file_of_ours_took_is_no_stranger_s_after_its_end(site: Any) -> N
     watched.site.see("b0", write=0, average_write=90, age=-1)
     watched.observe(NOW + 1)
     assert watched["own"] == [0]
-    assert watched["others_average"] == [0]
+    assert watched["foreign_average"] == [0]
 
 
 def test_rows_say_what_files_that_are_open_were_promised(site: Any) -> None:

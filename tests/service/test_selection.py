@@ -308,7 +308,7 @@ def test_elements_on_one_device_share_load_and_room_and_not_their_modes(site: Si
     assert (a.free, b.free) == (12 * there.GB, 30 * there.GB)
     rows = there.view.rows.elements
     assert rows["own"].tolist() == [3, 3, 0]
-    assert rows["server_streams"][0] == 3 + rows["others"][0] + rows["others"][2]
+    assert rows["server_streams"][0] == 3 + rows["foreign"][0] + rows["foreign"][2]
     # Another server's disk of the same name is another.
     twins = site(site.element("u/a", **disk), site.element("u/b", **disk, server="n2"))
     assert not twins.view.table.shared

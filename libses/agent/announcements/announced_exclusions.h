@@ -15,30 +15,30 @@ namespace ses::agent {
 class AnnouncedExclusions {
 public:
   // Takes out of TABLES what was heard.
-  void leave_out_heard(std::vector<TableWanted> &tables) const {
+  void leave_out_reported(std::vector<TableWanted> &tables) const {
     for (TableWanted &table : tables) {
-      const auto found = heard_.find(table.system);
-      if (table.excluded && found != heard_.end() && *found->second == *table.excluded) {
+      const auto found = reported_.find(table.system);
+      if (table.excluded && found != reported_.end() && *found->second == *table.excluded) {
         table.excluded = nullptr;
       }
     }
   }
 
   // TABLES were announced.  KNOWN: the service knew this node before.
-  void heard(const std::vector<TableWanted> &tables, bool known) {
+  void reported(const std::vector<TableWanted> &tables, bool known) {
     if (!known) { // it has perhaps forgotten what was left out
-      heard_.clear();
+      reported_.clear();
       return;
     }
     for (const TableWanted &table : tables) {
       if (table.excluded) {
-        heard_[table.system] = table.excluded;
+        reported_[table.system] = table.excluded;
       }
     }
   }
 
 private:
-  std::map<std::string, std::shared_ptr<const Exclusions>> heard_; // by system
+  std::map<std::string, std::shared_ptr<const Exclusions>> reported_; // by system
 };
 
 } // namespace ses::agent

@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr double kShortestPace = 0.02, kMaxPace = 300; // seconds
-constexpr double kLongestTelling = 5, kLongestReturn = 600;
+constexpr double kMaxReportWithin = 5, kLongestReturn = 600;
 constexpr size_t kMaxInReply = 100000;
 constexpr size_t kUsualFile = 600; // bytes
 constexpr size_t kMaxWhy = 500;    // bytes; the contract takes 1,000 characters
@@ -384,8 +384,8 @@ std::optional<AnnouncementReply> parse_announcement_reply(const std::string &bod
     reply.instance = object.at("instance").get<std::string>();
     reply.stored = whole(object.at("stored"));
     reply.next_within = pause_of(object.at("next_within_seconds"), kMaxPace);
-    if (const json *telling = field_of(object, "tell_within_seconds")) {
-      reply.tell_within = pause_of(*telling, kLongestTelling);
+    if (const json *within = field_of(object, "report_within_seconds")) {
+      reply.report_within = pause_of(*within, kMaxReportWithin);
     }
     reply.return_within = reply.next_within; // of an earlier service
     if (const json *returning = field_of(object, "return_within_seconds")) {

@@ -110,7 +110,7 @@ struct AnnouncementReply {
   std::string instance;
   uint64_t stored = 0; // the number up to which announcements are stored
   std::chrono::milliseconds next_within{5000};
-  std::chrono::milliseconds tell_within{50};
+  std::chrono::milliseconds report_within{50};
   std::chrono::milliseconds return_within{0}; // to a service that all nodes lost
   std::vector<uint64_t> unknown;
   std::vector<std::pair<uint64_t, std::string>> refused; // with the reason

@@ -93,10 +93,10 @@ bool AnnouncementBacklog::ended(uid_t uid, EndedFile file) {
   const uint64_t id = file.placement_id;
   if (users_[uid].waiting() >= kMaxWaiting) { // crowded_by() stopped new placements long before
     const auto found = open_.find(id);
-    const bool never_told = found != open_.end() && found->second.waiting &&
-                            !found->second.acknowledged && found->second.opening.restore;
+    const bool never_reported = found != open_.end() && found->second.waiting &&
+                                !found->second.acknowledged && found->second.opening.restore;
     open_.erase(id);
-    return never_told;
+    return never_reported;
   }
   if (auto open = open_.extract(id)) {
     uid = open.mapped().opening.uid; // an end waits behind its opening
@@ -206,7 +206,7 @@ std::vector<AnnouncementBacklog::Batch> AnnouncementBacklog::take_ended(size_t m
   return batches;
 }
 
-void AnnouncementBacklog::tell_all_again() {
+void AnnouncementBacklog::report_all_again() {
   for (auto &[id, open] : open_) {
     open.opening.restore = true;
     queue_opening(id, open, false);
@@ -220,10 +220,10 @@ void AnnouncementBacklog::settle(Batch &batch, uint64_t number,
     users_[uid].taken.push_back({number, opened, std::move(ended)});
     ++taken_;
   };
-  std::unordered_set<uint64_t> untold(unknown.begin(), unknown.end());
+  std::unordered_set<uint64_t> unreported(unknown.begin(), unknown.end());
   const std::unordered_set<uint64_t> set_aside(refused.begin(), refused.end());
   for (const uint64_t id : refused) {
-    untold.erase(id);
+    unreported.erase(id);
     open_.erase(id);
     ending_.erase(id);
   }
@@ -235,11 +235,11 @@ void AnnouncementBacklog::settle(Batch &batch, uint64_t number,
       open->opening.restore = open->opening.restore && !opening.restore;
     }
     if (opening.restore) { // how it came about was said
-      untold.erase(id);
+      unreported.erase(id);
     }
   }
-  const auto is_told_again = [&](std::unordered_map<uint64_t, Open> &map, uint64_t id) {
-    const auto found = untold.erase(id) > 0 ? map.find(id) : map.end();
+  const auto is_reported_again = [&](std::unordered_map<uint64_t, Open> &map, uint64_t id) {
+    const auto found = unreported.erase(id) > 0 ? map.find(id) : map.end();
     if (found == map.end() || !found->second.opening.file.origin) {
       return false;
     }
@@ -253,14 +253,14 @@ void AnnouncementBacklog::settle(Batch &batch, uint64_t number,
       if (ending.file.bytes_written || ending.file.achieved || !ending.file.path.empty()) {
         queue_ending({ending.uid, std::move(bare)}, false); // that it ended cannot be wrong
       }
-    } else if (is_told_again(ending_, bare.placement_id)) {
+    } else if (is_reported_again(ending_, bare.placement_id)) {
       queue_ending(std::move(ending), false);
     } else {
       keep(ending.uid, 0, std::move(ending));
     }
   }
   for (const uint64_t id : unknown) {
-    (void)is_told_again(open_, id);
+    (void)is_reported_again(open_, id);
   }
   while (taken_ > kMaxTaken) {
     forget_first_taken(std::ranges::max_element(users_, {}, [](const auto &user) {

@@ -60,7 +60,7 @@ public:
   // came about.  Nothing else that waits is kept.
   [[nodiscard]] std::vector<Batch> take_ended(size_t most);
   // Everything that is open has to be told once more, with how it came about.
-  void tell_all_again();
+  void report_all_again();
 
   // The service has taken BATCH under NUMBER, and says that it does not know UNKNOWN: those are
   // told again with how they came about, if that is known and was not said already.  REFUSED are

@@ -92,9 +92,9 @@ void Announcer::stop(std::chrono::milliseconds limit) {
   keep_unsent();
 }
 
-void Announcer::tell(std::vector<AnnouncementBacklog::Opening> opened,
-                     const std::vector<IdleFiles::Changed> &moved,
-                     std::vector<AnnouncementBacklog::Ending> ended) {
+void Announcer::report(std::vector<AnnouncementBacklog::Opening> opened,
+                       const std::vector<IdleFiles::Changed> &moved,
+                       std::vector<AnnouncementBacklog::Ending> ended) {
   if (opened.empty() && moved.empty() && ended.empty()) {
     return;
   }
@@ -214,7 +214,7 @@ void Announcer::work() {
     if (!service_.health.available()) {
       wake_.wait_for(lock, kLookAgain);
     } else if (!stopping_ && !unsent_.empty() && !instance_.empty() && not_before_ <= now) {
-      tell_unsent(lock);
+      report_unsent(lock);
     } else if (const auto next = next_send(); next > now) {
       wake_.wait_until(lock, next);
     } else {
@@ -236,7 +236,7 @@ Clock::time_point Announcer::next_send() const {
 
 // Between two words where files were opened or ended.
 std::chrono::milliseconds Announcer::pause() const {
-  return sent_files_ > kManyFiles ? 2 * tell_within_ : tell_within_;
+  return sent_files_ > kManyFiles ? 2 * report_within_ : report_within_;
 }
 
 Announcer::Batch Announcer::next_batch() {
@@ -247,7 +247,7 @@ Announcer::Batch Announcer::next_batch() {
     }
     if (backlog_.open() > batch_limit_ / 2) { // never fits: one by one then
       complete_due_ = false;
-      backlog_.tell_all_again();
+      backlog_.report_all_again();
     }
   }
   return backlog_.take(usual_batch());
@@ -266,7 +266,7 @@ void Announcer::send(Lock &lock, Batch batch) {
   lock.unlock();
   Announcement announcement = announcement_of(batch, users);
   announcement.reading = reading;
-  excluded_.leave_out_heard(announcement.tables);
+  excluded_.leave_out_reported(announcement.tables);
   announcement.in_use = announcement.busy && in_use;
   announcement.stalled = stalled_threads(now);
   const std::string body = announcement_body(announcement);
@@ -282,13 +282,13 @@ void Announcer::send(Lock &lock, Batch batch) {
     failed(std::move(batch), reply);
     return;
   }
-  excluded_.heard(announcement.tables, !parsed->open && parsed->instance == instance_);
+  excluded_.reported(announcement.tables, !parsed->open && parsed->instance == instance_);
   refusals_.note(announcement, *parsed, now);
   settle(lock, std::move(batch), std::move(*parsed), now);
 }
 
 // Of what an agent before this one could not tell, the first.
-void Announcer::tell_unsent(Lock &lock) {
+void Announcer::report_unsent(Lock &lock) {
   const Turn turn(Duty::kAnnouncer);
   Announcement head;
   head.incarnation = incarnation_;
@@ -329,7 +329,7 @@ void Announcer::keep_unsent() {
                  "--state-dir",
                  why);
   } else if (waiting > 0) {
-    spdlog::info("{} reports were not sent; the next start tells those of files that ended",
+    spdlog::info("{} reports were not sent; the next start reports those of files that ended",
                  waiting);
   }
 }
@@ -351,7 +351,7 @@ void Announcer::failed(Batch batch, const Reply &reply) {
   const size_t size = batch.size();
   complete_due_ = complete_due_ || batch.complete;
   if (reply.status == 404 || reply.status == 405) {
-    if (!std::exchange(said_no_announcements_, true)) {
+    if (!std::exchange(logged_no_announcements_, true)) {
       spdlog::warn("the service takes no announcements for node {} (HTTP {} {}): it does not learn "
                    "which files are open here; use one of the agent's version",
                    service_.node, reply.status, problem_detail(reply.body));
@@ -398,9 +398,9 @@ void Announcer::settle(Lock &lock, Batch batch, AnnouncementReply reply,
   attempts_ = 0;
   batch_limit_ = std::min<size_t>(SES_ANNOUNCED_FILES_MAX, batch_limit_ * 2);
   pace_ = reply.next_within;
-  tell_within_ = reply.tell_within;
+  report_within_ = reply.report_within;
   // Not all of it, so that agents started together drift apart.
-  const bool creating = now - created_at_ < kCreatingFor * tell_within_;
+  const bool creating = now - created_at_ < kCreatingFor * report_within_;
   heartbeat_at_ = now + part_of(creating ? std::min(pace_, pause()) : pace_, 0.8, random_);
   std::vector<uint64_t> refused;
   for (const auto &[id, why] : reply.refused) {
@@ -434,34 +434,34 @@ void Announcer::settle(Lock &lock, Batch batch, AnnouncementReply reply,
 
 // What the service said and what it was told, together: its tables count what it was told.
 void Announcer::pass_on(const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at) {
-  if (!reply.nonsense.empty() && reply.nonsense != said_nonsense_) {
-    said_nonsense_ = reply.nonsense;
+  if (!reply.nonsense.empty() && reply.nonsense != logged_nonsense_) {
+    logged_nonsense_ = reply.nonsense;
     spdlog::warn("the service's answer has {} that makes no sense", reply.nonsense);
   }
-  ServiceNews news;
-  news.asked_at = asked_at;
+  ServiceUpdate update;
+  update.asked_at = asked_at;
   for (const auto &opening : batch.opened) {
-    news.opened.push_back({opening.file.placement_id, opening.file.idle});
+    update.opened.push_back({opening.file.placement_id, opening.file.idle});
   }
   for (const auto &ending : batch.ended) {
-    news.ended.push_back(ending.file.placement_id);
+    update.ended.push_back(ending.file.placement_id);
   }
-  news.unknown = std::move(reply.unknown);
+  update.unknown = std::move(reply.unknown);
   for (const auto &[id, why] : reply.refused) {
-    news.refused.push_back(id);
+    update.refused.push_back(id);
   }
   for (auto &table : reply.kept_tables) {
     service_.saved.set_table(std::move(table));
   }
-  pass_on_needs(reply, news);
-  news.tables = std::move(reply.tables);
-  for (TableAnswer &table : news.tables) {
-    table.telling = std::chrono::duration<double>(reply.tell_within).count();
+  pass_on_needs(reply, update);
+  update.tables = std::move(reply.tables);
+  for (TableAnswer &table : update.tables) {
+    table.report_within = std::chrono::duration<double>(reply.report_within).count();
   }
-  service_.exchange.put(std::move(news));
+  service_.exchange.put(std::move(update));
 }
 
-void Announcer::pass_on_needs(AnnouncementReply &reply, ServiceNews &news) {
+void Announcer::pass_on_needs(AnnouncementReply &reply, ServiceUpdate &update) {
   std::map<std::string, nlohmann::json> entries;
   for (auto &entry : reply.kept_needs) {
     entries[text_field(entry, "user")].push_back(entry);
@@ -469,17 +469,17 @@ void Announcer::pass_on_needs(AnnouncementReply &reply, ServiceNews &news) {
   for (const auto &[user, needs] : reply.needs) {
     const auto uid = uid_of_.find(user);
     if (user.empty()) {
-      news.site_needs = needs;
+      update.site_needs = needs;
       service_.saved.set_needs(std::nullopt, entries[user]);
     } else if (uid != uid_of_.end()) {
-      news.needs[uid->second] = needs;
+      update.needs[uid->second] = needs;
       generation_of_[uid->second] = needs->generation;
       service_.saved.set_needs(uid->second, entries[user]);
     }
   }
   for (const auto &[user, uid] : uid_of_) { // those it says nothing of need nothing
     if (generation_of_.try_emplace(uid).second) {
-      news.needs[uid] = std::make_shared<const UserNeeds>();
+      update.needs[uid] = std::make_shared<const UserNeeds>();
     }
   }
   std::erase_if(generation_of_, [&](const auto &known) {

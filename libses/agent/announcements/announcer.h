@@ -62,9 +62,9 @@ public:
 
   // Placements that were opened, then those that became idle or are not any more, then those that
   // ended.
-  void tell(std::vector<AnnouncementBacklog::Opening> opened,
-            const std::vector<IdleFiles::Changed> &moved,
-            std::vector<AnnouncementBacklog::Ending> ended);
+  void report(std::vector<AnnouncementBacklog::Opening> opened,
+              const std::vector<IdleFiles::Changed> &moved,
+              std::vector<AnnouncementBacklog::Ending> ended);
   // Open files that are much larger than they were.
   void grew(const std::vector<IdleFiles::Grown> &files);
   // All that programs of this node read and did not create, from now on.
@@ -110,12 +110,12 @@ private:
   [[nodiscard]] std::string user_of(uid_t uid);
   [[nodiscard]] std::optional<AnnouncementReply> read(const Reply &reply);
   [[nodiscard]] Announcement announcement_of(const Batch &batch, const std::vector<uid_t> &users);
-  void tell_unsent(Lock &lock);
+  void report_unsent(Lock &lock);
   void keep_unsent();
   void failed(Batch batch, const Reply &reply);
   void settle(Lock &lock, Batch batch, AnnouncementReply reply, Clock::time_point asked_at);
   void pass_on(const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at);
-  void pass_on_needs(AnnouncementReply &reply, ServiceNews &news);
+  void pass_on_needs(AnnouncementReply &reply, ServiceUpdate &update);
   [[nodiscard]] bool is_to_look(size_t more) const;
 
   const Service service_;
@@ -144,7 +144,7 @@ private:
   bool complete_due_ = false;
   bool comparing_ = false;
   std::string instance_;
-  std::chrono::milliseconds pace_{5000}, tell_within_{50};
+  std::chrono::milliseconds pace_{5000}, report_within_{50};
   Clock::time_point used_at_{}, created_at_{};
   Clock::time_point heartbeat_at_{};
   Clock::time_point sent_at_{};
@@ -155,8 +155,8 @@ private:
   AnnouncedExclusions excluded_; // of the thread
   std::vector<Reading> reading_;
   bool reading_due_ = false;
-  bool said_no_announcements_ = false;
-  std::string said_nonsense_; // of the thread
+  bool logged_no_announcements_ = false;
+  std::string logged_nonsense_; // of the thread
   std::minstd_rand random_{std::random_device{}()};
   std::thread thread_;
 };

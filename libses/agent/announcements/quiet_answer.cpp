@@ -8,7 +8,7 @@ namespace ses::agent {
 namespace {
 
 // No text in JSON holds these: a quotation mark in it follows a backslash.
-constexpr std::string_view kToldAt = "\"told_at\":", kStored = "\"stored\":";
+constexpr std::string_view kSentAt = "\"sent_at\":", kStored = "\"stored\":";
 
 bool is_quiet(const AnnouncementReply &reply) {
   return reply.unknown.empty() && reply.refused.empty() && reply.refused_items.empty() &&
@@ -27,18 +27,18 @@ QuietAnswer::Text QuietAnswer::text_of(const std::string &body) {
   unsigned stored = 0;
   size_t at = 0;
   for (;;) {
-    const size_t told = body.find(kToldAt, at), number = body.find(kStored, at);
-    const size_t key = std::min(told, number);
+    const size_t sent = body.find(kSentAt, at), number = body.find(kStored, at);
+    const size_t key = std::min(sent, number);
     if (key == std::string::npos) {
       break;
     }
-    size_t begin = key + (key == told ? kToldAt : kStored).size();
+    size_t begin = key + (key == sent ? kSentAt : kStored).size();
     begin = std::min(body.find_first_not_of(' ', begin), body.size());
     text.rest.append(body, at, begin - at);
     const char *const from = body.data() + begin, *const end = body.data() + body.size();
     std::from_chars_result read{};
-    if (key == told) {
-      read = std::from_chars(from, end, text.told_at.emplace_back());
+    if (key == sent) {
+      read = std::from_chars(from, end, text.sent_at.emplace_back());
     } else {
       read = std::from_chars(from, end, text.stored);
       ++stored;
@@ -62,7 +62,7 @@ std::optional<AnnouncementReply> QuietAnswer::read(const std::string &body) cons
   AnnouncementReply reply = *reply_;
   reply.stored = text.stored;
   for (size_t table = 0; table < reply.tables.size(); ++table) {
-    reply.tables[table].told_at = text.told_at[table];
+    reply.tables[table].sent_at = text.sent_at[table];
   }
   return reply;
 }
@@ -73,7 +73,7 @@ void QuietAnswer::remember(const std::string &body, const AnnouncementReply &rep
     return;
   }
   last_ = text_of(body);
-  if (last_.is_whole && last_.told_at.size() == reply.tables.size()) {
+  if (last_.is_whole && last_.sent_at.size() == reply.tables.size()) {
     reply_ = reply;
     reply_->kept_tables = reply_->kept_needs = nullptr;
   }

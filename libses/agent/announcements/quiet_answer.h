@@ -27,7 +27,7 @@ public:
 private:
   struct Text {
     std::string rest; // without the numbers
-    std::vector<double> told_at;
+    std::vector<double> sent_at;
     uint64_t stored = 0;
     bool is_whole = false; // all numbers were understood
   };

@@ -9,7 +9,7 @@
 namespace ses::agent {
 namespace {
 
-constexpr std::chrono::minutes kSaidEvery{1};
+constexpr std::chrono::minutes kLoggedEvery{1};
 constexpr size_t kMaxUsers = 1000; // beyond which those are forgotten of whom it was said before
 
 } // namespace
@@ -38,19 +38,19 @@ void Refusals::note(const Announcement &announcement, const AnnouncementReply &r
 
 void Refusals::note(const std::string &user, const std::string &why, Clock::time_point now) {
   ++total_;
-  Said &said = said_[user];
-  ++said.since;
-  if (said.at != Clock::time_point() && now - said.at < kSaidEvery) {
+  Logged &logged = logged_[user];
+  ++logged.since;
+  if (logged.at != Clock::time_point() && now - logged.at < kLoggedEvery) {
     return;
   }
   const std::string whose = user.empty() ? "" : " of user " + printable(user);
   const std::string text =
-      "what was announced" + whose + " (" + std::to_string(said.since) + "): " + printable(why);
+      "what was announced" + whose + " (" + std::to_string(logged.since) + "): " + printable(why);
   spdlog::warn("the service refuses {}", text);
   health_.refused(std::to_string(total_) + " " + text);
-  said = {now, 0};
-  if (said_.size() > kMaxUsers) {
-    std::erase_if(said_, [&](const auto &one) { return now - one.second.at >= kSaidEvery; });
+  logged = {now, 0};
+  if (logged_.size() > kMaxUsers) {
+    std::erase_if(logged_, [&](const auto &one) { return now - one.second.at >= kLoggedEvery; });
   }
 }
 

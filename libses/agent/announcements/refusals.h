@@ -26,12 +26,12 @@ public:
 private:
   void note(const std::string &user, const std::string &why, Clock::time_point now);
 
-  struct Said {
+  struct Logged {
     Clock::time_point at{};
     size_t since = 0; // how many were refused since then
   };
   ServiceHealth &health_;
-  std::map<std::string, Said> said_; // by user
+  std::map<std::string, Logged> logged_; // by user
   size_t total_ = 0;
 };
 

@@ -74,7 +74,7 @@ std::optional<Claim> parse_claim(const ses_claim &shared, unsigned slot) {
   claim.digest = shared.digest;
   claim.stated = shared.stated;
   claim.first = shared.first;
-  claim.few = shared.few;
+  claim.candidate_limit = shared.candidate_limit;
   claim.rank.rank = shared.rank;
   claim.rank.ranks = shared.ranks;
   std::copy(std::begin(shared.seen), std::end(shared.seen), claim.seen.begin());

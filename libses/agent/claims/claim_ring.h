@@ -29,7 +29,7 @@ struct Claim {
   uint64_t epoch = 0, digest = 0;
   std::vector<uint8_t> rows; // within a table, each once; not necessarily there
   uint32_t first = 0;        // within a table
-  uint32_t few = 0;
+  uint32_t candidate_limit = 0;
   ses_rank rank{};      // `rank` and `ranks` of it
   ses_core_need need{}; // every number in range
   uint32_t stated = 0;  // of its requirements, the first

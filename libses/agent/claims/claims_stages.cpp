@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "claims/claims_keeper.h"
+#include "claims/claims_manager.h"
 #include "ses/limits.h"
 
 namespace ses::agent {
@@ -14,7 +14,7 @@ constexpr size_t kMaxUnusable = SES_ANNOUNCED_EXCLUDED_MAX - SES_TABLE_ELEMENTS;
 
 } // namespace
 
-void ClaimsKeeper::stage(uid_t uid, User &user, Time now) {
+void ClaimsManager::stage(uid_t uid, User &user, Time now) {
   for (const unsigned system : parts_.table.systems()) {
     if (parts_.table.about(system).backend != SES_BACKEND_MERGERFS) {
       continue;
@@ -39,7 +39,7 @@ void ClaimsKeeper::stage(uid_t uid, User &user, Time now) {
   }
 }
 
-void ClaimsKeeper::failed(uid_t uid, const std::string &target, int error, Time now) {
+void ClaimsManager::failed(uid_t uid, const std::string &target, int error, Time now) {
   if (!is_of_branch(error)) {
     stage_again(uid, error == ENOENT ? std::nullopt : std::optional(target), now);
     return;
@@ -59,7 +59,7 @@ void ClaimsKeeper::failed(uid_t uid, const std::string &target, int error, Time 
   show_staged(found->second);
 }
 
-void ClaimsKeeper::stage_again(uid_t uid, const std::optional<std::string> &target, Time now) {
+void ClaimsManager::stage_again(uid_t uid, const std::optional<std::string> &target, Time now) {
   const auto found = users_.find(uid);
   if (found == users_.end()) {
     return;
@@ -74,14 +74,14 @@ void ClaimsKeeper::stage_again(uid_t uid, const std::optional<std::string> &targ
   show_staged(found->second);
 }
 
-void ClaimsKeeper::stage_again(const std::string &target, Time now) {
+void ClaimsManager::stage_again(const std::string &target, Time now) {
   spdlog::debug("the staging directory of branch {} was moved or removed", target);
   for (const auto &[uid, user] : users_) {
     stage_again(uid, target, now);
   }
 }
 
-void ClaimsKeeper::staged(const std::vector<Stager::Result> &results, Time now) {
+void ClaimsManager::staged(const std::vector<Stager::Result> &results, Time now) {
   for (const Stager::Result &result : results) {
     const auto found = users_.find(result.uid);
     if (found != users_.end()) {
@@ -94,12 +94,12 @@ void ClaimsKeeper::staged(const std::vector<Stager::Result> &results, Time now) 
   }
 }
 
-void ClaimsKeeper::set_trouble(Stage &stage, const std::string &why) {
+void ClaimsManager::set_trouble(Stage &stage, const std::string &why) {
   has_unusable_ = has_unusable_ || stage.why != why;
   stage.why = why;
 }
 
-void ClaimsKeeper::announce_unusable() {
+void ClaimsManager::announce_unusable() {
   for (const unsigned system : parts_.table.systems()) {
     Exclusions found;
     for (const auto &[uid, user] : users_) {
@@ -119,7 +119,7 @@ void ClaimsKeeper::announce_unusable() {
   parts_.announcer.heartbeat_now();
 }
 
-void ClaimsKeeper::show_staged(User &user) {
+void ClaimsManager::show_staged(User &user) {
   if (!user.claims) {
     return;
   }
@@ -129,7 +129,7 @@ void ClaimsKeeper::show_staged(User &user) {
   }
 }
 
-uint64_t ClaimsKeeper::not_staged(uid_t uid, unsigned system, bool &is_final) const {
+uint64_t ClaimsManager::not_staged(uid_t uid, unsigned system, bool &is_final) const {
   is_final = true;
   if (parts_.table.about(system).backend != SES_BACKEND_MERGERFS) {
     return 0;

@@ -78,7 +78,7 @@ size_t Watcher::stop() {
     thread_.join();
     take_over(); // what came last
     check(std::exchange(unchecked_, {}));
-    tell(Clock::time_point::max());
+    report(Clock::time_point::max());
   }
   return files_.size();
 }
@@ -115,7 +115,7 @@ void Watcher::watch(std::vector<PlacedFile> files) {
   if (hurry) {
     go_on_.notify_all();
   }
-  announcer_.tell({}, {}, std::move(lost));
+  announcer_.report({}, {}, std::move(lost));
   eventfd_write(wake_.get(), 1);
 }
 
@@ -165,22 +165,23 @@ void Watcher::work() {
       looked_at = Clock::now();
       look_around();
     }
-    tell(Clock::now());
+    report(Clock::now());
     forget_processes();
     rest(begun, processor_time() - used_before);
   }
 }
 
-void Watcher::tell_end(uid_t uid, uint64_t id, EndReason reason, std::optional<uint64_t> size,
-                       std::string path) {
+void Watcher::report_end(uid_t uid, uint64_t id, EndReason reason, std::optional<uint64_t> size,
+                         std::string path) {
   ended_.push_back({uid, {id, reason, size, std::move(path)}});
 }
 
 // With what becomes of files that were closed, by NOW.
-void Watcher::tell(Clock::time_point now) {
+void Watcher::report(Clock::time_point now) {
   std::ranges::move(closed_.ended(now), std::back_inserter(ended_));
   std::ranges::move(closed_.look(now), std::back_inserter(moved_));
-  announcer_.tell(std::exchange(opened_, {}), std::exchange(moved_, {}), std::exchange(ended_, {}));
+  announcer_.report(std::exchange(opened_, {}), std::exchange(moved_, {}),
+                    std::exchange(ended_, {}));
   announcer_.grew(idle_.grown());
   announcer_.grew(std::exchange(closed_sizes_, {}));
 }
@@ -203,7 +204,7 @@ void Watcher::rest(Clock::time_point begun, Clock::duration used) {
     }
     const auto before = processor_time();
     take_over();
-    announcer_.tell(std::exchange(opened_, {}), {}, std::exchange(ended_, {}));
+    announcer_.report(std::exchange(opened_, {}), {}, std::exchange(ended_, {}));
     next = Clock::now() +
            std::max<Clock::duration>(kRoundEvery, kPauseOfArrivals * (processor_time() - before));
   }
@@ -247,7 +248,7 @@ void Watcher::compare_now(const std::vector<LedgerFile> &files) {
       continue;
     }
     if (found == open.end() || !uid || watched_as(id, *uid) != files_.end()) {
-      tell_end(uid.value_or(0), known.placement_id, EndReason::kClosed, std::nullopt, known.path);
+      report_end(uid.value_or(0), known.placement_id, EndReason::kClosed, std::nullopt, known.path);
       continue;
     }
     PlacedFile file;
@@ -262,7 +263,7 @@ void Watcher::compare_now(const std::vector<LedgerFile> &files) {
   }
   watch_begun();
   spdlog::info("of {} placed files that were open, {} still are", files.size(), kept);
-  tell(Clock::now());
+  report(Clock::now());
   announcer_.compared();
 }
 
@@ -282,7 +283,7 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
                       file.application, job, file.origin, file.choice}});
   if (files_.contains(id) || is_past(file) || !(file.handle || file.closed)) {
     const bool exited = looks.at(file.pid).is_exiting();
-    tell_end(file.uid, id, exited ? EndReason::kExited : EndReason::kClosed);
+    report_end(file.uid, id, exited ? EndReason::kExited : EndReason::kClosed);
     return;
   }
   if (file.closed) {
@@ -296,7 +297,7 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
   const bool crowded = of_user >= most_watched_ / 2 || is_over(most_watched_);
   if (is_over(kMaxPolled * most_watched_)) {
     spdlog::debug("placement {} is not followed: {} are already", format_id(id), files_.size());
-    tell_end(file.uid, id, EndReason::kLost);
+    report_end(file.uid, id, EndReason::kLost);
     return;
   }
   if (crowded) {
@@ -337,7 +338,7 @@ void Watcher::watch_begun() {
     if (error->second != ENOSPC && error->second != ENOMEM) { // mostly removed meanwhile
       spdlog::debug("placement {} is looked at twice a second: {}", format_id(id),
                     std::strerror(error->second));
-    } else if (!std::exchange(said_no_room_, true)) {
+    } else if (!std::exchange(logged_no_room_, true)) {
       spdlog::warn("inotify has no room ({}); looking at open files twice a second instead; "
                    "raise fs.inotify.max_user_watches",
                    std::strerror(error->second));

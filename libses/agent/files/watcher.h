@@ -102,7 +102,7 @@ private:
     PlacedFile file;
     bool polled = false;   // looked at twice a second, until it can be watched
     bool orphaned = false; // its process is gone, somebody else has it open
-    bool told = false;     // of a close, since the last look
+    bool notified = false; // of a close, since the last look
   };
   using Files = std::map<uint64_t, Watched>; // by placement id
 
@@ -123,9 +123,9 @@ private:
   void watch_begun();
   void follow(const PlacedFile &file);
   void was_closed(const PlacedFile &file, EndReason reason, std::string path);
-  void tell_end(uid_t uid, uint64_t id, EndReason reason,
-                std::optional<uint64_t> size = std::nullopt, std::string path = {});
-  void tell(Clock::time_point now);
+  void report_end(uid_t uid, uint64_t id, EndReason reason,
+                  std::optional<uint64_t> size = std::nullopt, std::string path = {});
+  void report(Clock::time_point now);
   [[nodiscard]] bool follow_process(pid_t pid);
   [[nodiscard]] int milliseconds_to_next() const;
 
@@ -167,7 +167,7 @@ private:
   std::vector<AnnouncementBacklog::Ending> ended_;
   std::vector<IdleFiles::Changed> moved_;
   std::vector<IdleFiles::Grown> closed_sizes_;
-  bool said_no_room_ = false;
+  bool logged_no_room_ = false;
   std::thread thread_;
 };
 

@@ -21,7 +21,7 @@ void Watcher::read_events() {
   }
   for (const uint64_t id : closed.placements) {
     if (const auto it = files_.find(id); it != files_.end()) {
-      it->second.told = true;
+      it->second.notified = true;
       unchecked_.insert(id);
       if (!closed.lost_some && !it->second.orphaned) {
         closed_before_.insert(id);
@@ -40,7 +40,7 @@ void Watcher::check(const std::set<uint64_t> &placements) {
     if (it == files_.end()) {
       continue;
     }
-    auto &[file, polled, orphaned, told] = it->second;
+    auto &[file, polled, orphaned, notified] = it->second;
     if (orphaned) {
       orphans.insert(id);
       continue;
@@ -50,7 +50,7 @@ void Watcher::check(const std::set<uint64_t> &placements) {
       continue;
     }
     ProcessLook &process = looks.at(file.pid);
-    if (!std::exchange(told, false) && process.has_at(file.fd, file.id)) {
+    if (!std::exchange(notified, false) && process.has_at(file.fd, file.id)) {
       continue;
     }
     const bool has_it = polled ? process.has_moved(file.id) : process.has_open(file.id);
@@ -103,7 +103,7 @@ void Watcher::process_gone(pid_t pid) {
 
 void Watcher::look_around() {
   for (const uint64_t id : closed_before_) {
-    files_.at(id).told = true;
+    files_.at(id).notified = true;
   }
   check(std::set<uint64_t>(closed_before_));
   check(std::set<uint64_t>(polled_));

@@ -11,8 +11,8 @@
 namespace ses::agent {
 namespace {
 
-void tell_changes(const std::string &system, const LustreTargets &before,
-                  const LustreTargets &after) {
+void log_changes(const std::string &system, const LustreTargets &before,
+                 const LustreTargets &after) {
   for (const auto &[index, why] : after.troubled) {
     if (!before.troubled.contains(index)) {
       spdlog::warn("OST {} of {} is not used: {}", index, system, why);
@@ -103,24 +103,24 @@ std::chrono::nanoseconds LustreHealth::look() {
     }
   }
   std::erase_if(questions_, [&found](const auto &one) { return !found.contains(one.first); });
-  std::function<void()> tell;
+  std::function<void()> notify;
   {
     const std::lock_guard lock(mutex_);
     for (const auto &[system, targets] : found) {
-      tell_changes(system, targets_[system], targets);
+      log_changes(system, targets_[system], targets);
     }
     std::set<std::string> looked_at;
     for (const StorageSystem &system : systems) {
       looked_at.insert(system.name);
     }
     if (found != targets_ || looked_at != looked_at_) {
-      tell = on_change_;
+      notify = on_change_;
     }
     targets_ = std::move(found);
     looked_at_ = std::move(looked_at);
   }
-  if (tell) {
-    tell();
+  if (notify) {
+    notify();
   }
   return systems.empty() ? RepeatingThread::kUntilWoken : sources_.look_every;
 }

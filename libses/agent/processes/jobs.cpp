@@ -164,7 +164,7 @@ std::optional<std::string> job_in(std::string_view groups, uid_t uid) {
 bool Jobs::is_trusted(int directory) {
   struct stat status {};
   const bool trusted = fstat(directory, &status) == 0 && is_trusted_alone(status);
-  if (!trusted && !std::exchange(said_untrusted_, true)) {
+  if (!trusted && !std::exchange(logged_untrusted_, true)) {
     spdlog::warn("jobs directory {} is not used: it must belong to root or the agent's user "
                  "and be writable by nobody else",
                  directory_);
@@ -192,7 +192,7 @@ std::set<std::string> Jobs::users() {
     }
     const auto text = read_own(directory, entry->d_name);
     auto user = text ? parse_job(*text) : std::nullopt;
-    if (!user && !std::exchange(said_bad_file_, true)) {
+    if (!user && !std::exchange(logged_bad_file_, true)) {
       spdlog::warn(
           "file {} in the jobs directory is passed over: it is not as the plugin of Slurm or "
           "packaging/slurm writes it",

@@ -55,7 +55,7 @@ private:
   [[nodiscard]] bool has_control_group(const std::string &job) const;
 
   const std::string directory_, control_groups_;
-  bool said_untrusted_ = false, said_bad_file_ = false;
+  bool logged_untrusted_ = false, logged_bad_file_ = false;
 };
 
 } // namespace ses::agent

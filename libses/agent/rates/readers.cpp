@@ -206,9 +206,9 @@ bool Readers::look(Time now) {
     ++next;
   }
   std::vector<Reading> now_read = reading();
-  if (!is_alike(now_read, told_)) {
-    told_ = now_read;
-    parts_.tell(std::move(now_read));
+  if (!is_alike(now_read, reported_)) {
+    reported_ = now_read;
+    parts_.report(std::move(now_read));
   }
   return !processes_.empty();
 }

@@ -57,7 +57,7 @@ public:
     // Those of these files that are streams already, as the service was told.
     std::function<std::set<FileId>(const std::set<FileId> &)> announced;
     // All that is read on this node, in the order of their keys; called when it changed.
-    std::function<void(std::vector<Reading>)> tell;
+    std::function<void(std::vector<Reading>)> report;
   };
 
   explicit Readers(Parts parts) : parts_(std::move(parts)) {}
@@ -95,7 +95,7 @@ private:
   std::map<pid_t, Process> processes_;
   AskedBefore others_;
   pid_t last_ = 0; // that was looked at
-  std::vector<Reading> told_;
+  std::vector<Reading> reported_;
   RepeatingThread thread_{[this] { return work(); }};
 };
 

@@ -28,7 +28,7 @@ constexpr size_t kLongestMessage = std::max(sizeof(ses_ask), sizeof(ses_report))
 constexpr size_t kMaxReady = 1024;    // looked at, to let users take turns
 constexpr size_t kMaxServed = 128;    // between two looks at what is ready
 constexpr size_t kMaxLookedAt = 4096; // connections, most of them turned away
-constexpr uint64_t kListener = 0, kStop = 1, kNews = 2, kLooked = 3, kStaged = 4, kWoken = 5,
+constexpr uint64_t kListener = 0, kStop = 1, kUpdate = 2, kLooked = 3, kStaged = 4, kWoken = 5,
                    kStageMoved = 6;
 constexpr uint64_t kFirstConnection = 16;
 
@@ -48,7 +48,7 @@ SocketServer::SocketServer(const Parts &parts)
 bool SocketServer::run() {
   if (!watch(epoll_.get(), parts_.listener, kListener, EPOLLIN) ||
       !watch(epoll_.get(), parts_.stop_signals, kStop, EPOLLIN) ||
-      !watch(epoll_.get(), parts_.exchange.descriptor(), kNews, EPOLLIN) ||
+      !watch(epoll_.get(), parts_.exchange.descriptor(), kUpdate, EPOLLIN) ||
       !watch(epoll_.get(), parts_.health.looked_descriptor(), kLooked, EPOLLIN) ||
       !watch(epoll_.get(), parts_.stager.ready_descriptor(), kStaged, EPOLLIN) ||
       !watch(epoll_.get(), parts_.doorbell.descriptor(), kWoken, EPOLLIN)) {
@@ -70,8 +70,8 @@ bool SocketServer::run() {
       }
       if (what == kListener) {
         accept_some();
-      } else if (what == kNews) {
-        take_news();
+      } else if (what == kUpdate) {
+        take_updates();
       } else if (what == kLooked) {
         (void)eventfd_read(parts_.health.looked_descriptor(), &rung);
         place_waiting();
@@ -98,7 +98,7 @@ bool SocketServer::run() {
   }
 }
 
-void SocketServer::take_news() {
+void SocketServer::take_updates() {
   const Exchange::Arrived arrived = parts_.exchange.take();
   const auto now = Clock::now();
   if (arrived.mounts) {
@@ -111,12 +111,12 @@ void SocketServer::take_news() {
   for (const auto &[id, closed] : arrived.ended) {
     parts_.table.end(id, closed);
   }
-  for (const ServiceNews &news : arrived.news) {
-    parts_.table.apply(news, now);
-    parts_.claims.apply(news, now);
+  for (const ServiceUpdate &update : arrived.updates) {
+    parts_.table.apply(update, now);
+    parts_.claims.apply(update, now);
   }
   parts_.table.show(now);
-  if (arrived.mounts || !arrived.news.empty()) {
+  if (arrived.mounts || !arrived.updates.empty()) {
     place_waiting();
   }
 }
@@ -162,7 +162,7 @@ void SocketServer::accept_some() {
       continue;
     }
     if (!limit_.take(peer.uid, Clock::now())) {
-      if (!std::exchange(said_flooded_, true)) {
+      if (!std::exchange(logged_flooded_, true)) {
         spdlog::warn("uid {} asks more than {} times a second: what goes beyond is turned away",
                      peer.uid, parts_.asks_per_second);
       }
@@ -173,9 +173,9 @@ void SocketServer::accept_some() {
       drop(*other);
     }
     if (!connections_.has_room_for(peer.uid)) {
-      if (!said_full_) {
+      if (!logged_full_) {
         spdlog::warn("too many connections, the last of uid {}: more are turned away", peer.uid);
-        said_full_ = true;
+        logged_full_ = true;
       }
       bin_.hang_up(std::move(fd)); // which makes the program do the original call at once
       continue;
@@ -469,7 +469,7 @@ void SocketServer::drop_overdue() {
 
 void SocketServer::drop(Id id) {
   Connection connection = connections_.take(id);
-  said_full_ = said_full_ && connections_.size() > parts_.most_connections / 4;
+  logged_full_ = logged_full_ && connections_.size() > parts_.most_connections / 4;
   if (connection.given) {
     parts_.table.end(connection.given->id, false);
   }

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "announcements/announcer.h"
-#include "claims/claims_keeper.h"
+#include "claims/claims_manager.h"
 #include "files/watcher.h"
 #include "lustre/health.h"
 #include "node/unique_fd.h"
@@ -27,7 +27,7 @@
 #include "server/rate_limit.h"
 #include "service/health.h"
 #include "systems/systems.h"
-#include "table/table_keeper.h"
+#include "table/table_manager.h"
 
 namespace ses::agent {
 
@@ -49,8 +49,8 @@ public:
     Finder &finder;
     Stager &stager;
     Doorbell &doorbell;
-    TableKeeper &table;
-    ClaimsKeeper &claims;
+    TableManager &table;
+    ClaimsManager &claims;
   };
 
   explicit SocketServer(const Parts &parts);
@@ -74,7 +74,7 @@ private:
   void place(Id id, bool is_final);
   [[nodiscard]] bool is_waiting(Id id);
   void place_waiting();
-  void take_news();
+  void take_updates();
   // What is still to come before CONNECTION can be answered well.
   [[nodiscard]] bool has_to_wait(const Connection &connection, Systems::Answer known,
                                  const StorageSystem &system);
@@ -96,7 +96,7 @@ private:
   std::mt19937_64 random_{std::random_device{}()};
   DescriptorBin bin_;
   RateLimit limit_;
-  bool said_full_ = false, said_flooded_ = false;
+  bool logged_full_ = false, logged_flooded_ = false;
 };
 
 } // namespace ses::agent

@@ -27,20 +27,21 @@ Clock::duration seconds(double number) {
 
 } // namespace
 
-ServiceHealth::ServiceHealth(Services &services, std::string told)
-    : services_(services), told_(std::move(told)), failure_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+ServiceHealth::ServiceHealth(Services &services, std::string state_file)
+    : services_(services), state_file_(std::move(state_file)),
+      failure_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       looked_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), states_(services.size()) {
-  unlink(told_.c_str()); // of an agent before
+  unlink(state_file_.c_str()); // of an agent before
 }
 
-ServiceHealth::~ServiceHealth() { unlink(told_.c_str()); }
+ServiceHealth::~ServiceHealth() { unlink(state_file_.c_str()); }
 
-void ServiceHealth::tell(const std::string &text) {
+void ServiceHealth::write_state(const std::string &text) {
   state_ = text;
   const std::string more = refused_.empty() ? "" : "refused " + refused_ + "\n";
-  const size_t name = told_.rfind('/') + 1;
-  if (!told_.empty()) {
-    (void)write_own(name == 0 ? "./" : told_.substr(0, name), told_.substr(name),
+  const size_t name = state_file_.rfind('/') + 1;
+  if (!state_file_.empty()) {
+    (void)write_own(name == 0 ? "./" : state_file_.substr(0, name), state_file_.substr(name),
                     text + "\n" + more + stalled_, 0644);
   }
 }
@@ -54,7 +55,7 @@ void ServiceHealth::look_is_over() {
 void ServiceHealth::refused(const std::string &number_and_what) {
   const std::lock_guard lock(mutex_);
   refused_ = number_and_what;
-  tell(state_);
+  write_state(state_);
 }
 
 void ServiceHealth::stalled(const std::vector<StalledThread> &threads) {
@@ -65,7 +66,7 @@ void ServiceHealth::stalled(const std::vector<StalledThread> &threads) {
                 std::to_string(static_cast<int64_t>(wall_clock()) - one.since.count()) + " " +
                 one.name + " " + one.work + "\n";
   }
-  tell(state_);
+  write_state(state_);
 }
 
 bool ServiceHealth::needed(std::chrono::milliseconds pace) {
@@ -98,8 +99,8 @@ bool ServiceHealth::answered() {
   look_is_over();
   available_since_ = Clock::now();
   const std::string &url = services_.at(services_.current()).url;
-  tell("reached " + url);
-  if (std::exchange(states_[services_.current()].said_lost, false)) {
+  write_state("reached " + url);
+  if (std::exchange(states_[services_.current()].logged_lost, false)) {
     spdlog::info("service found again at {}", url);
   } else {
     spdlog::info("service found at {}", url);
@@ -129,9 +130,9 @@ void ServiceHealth::failed(const std::string &cause, const Reply &reply) {
     if (was_available && now - available_since_ > kSteady) {
       state.failures = 0;
     }
-    tell("lost " + url + " " + cause);
-    if (was_available || !std::exchange(state.said_lost, true)) {
-      state.said_lost = true;
+    write_state("lost " + url + " " + cause);
+    if (was_available || !std::exchange(state.logged_lost, true)) {
+      state.logged_lost = true;
       spdlog::warn("service at {} lost ({}); programs go on without it until it is back", url,
                    cause);
     } else {

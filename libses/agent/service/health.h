@@ -36,7 +36,7 @@ public:
   // own "refused NUMBER WHAT", if the service refused anything; and for each thread of this agent
   // that has stalled "stalled PID THREAD SINCE NAME WORK", SINCE in seconds since the epoch. Empty:
   // none.
-  ServiceHealth(Services &services, std::string told);
+  ServiceHealth(Services &services, std::string state_file);
   ~ServiceHealth();
   ServiceHealth(const ServiceHealth &) = delete;
   ServiceHealth &operator=(const ServiceHealth &) = delete;
@@ -71,15 +71,15 @@ private:
   struct State {
     unsigned failures = 0; // one after the other
     Clock::time_point not_before{};
-    bool said_lost = false;
+    bool logged_lost = false;
     bool nobody_there = false; // when it was asked last
   };
 
-  void look_is_over();                // mutex_ is held
-  void tell(const std::string &text); // mutex_ is held
+  void look_is_over();                       // mutex_ is held
+  void write_state(const std::string &text); // mutex_ is held
 
   Services &services_;
-  const std::string told_;
+  const std::string state_file_;
   std::string state_, refused_, stalled_; // as TOLD says them
   const UniqueFd failure_, looked_;       // eventfd
   std::atomic<bool> available_{false};

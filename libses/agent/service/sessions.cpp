@@ -25,12 +25,12 @@ std::string Sessions::token(size_t service) const {
 std::string Sessions::request(std::string &why) const {
   std::array<char, kCredential> credential{};
   const std::string text = "qstorman-session 1 node " + node_;
-  const char *said = "";
+  const char *detail = "";
   const int status =
-      ses_munge_make(socket_.c_str(), text.c_str(), credential.data(), credential.size(), &said);
+      ses_munge_make(socket_.c_str(), text.c_str(), credential.data(), credential.size(), &detail);
   if (status != 0) {
     why = std::string("munged of this node makes no credential: ") +
-          (status == EACCES ? said : std::strerror(status));
+          (status == EACCES ? detail : std::strerror(status));
     return "";
   }
   return nlohmann::json({{"credential", credential.data()}}).dump();

@@ -21,22 +21,22 @@ bool SeenWrites::look(unsigned row, double used, double rate, Time at) {
   if (here.at && at <= *here.at) {
     return false;
   }
-  const double before = here.others;
-  here.others = 0;
+  const double before = here.foreign;
+  here.foreign = 0;
   if (here.at && rate > 0) {
     const double passed = std::chrono::duration<double>(at - *here.at).count();
     const double busy = std::min(1.0, (used - here.used) / passed / rate);
-    here.others = std::max(0.0, std::round((busy - here.largest_own) * kSteps) / kSteps);
+    here.foreign = std::max(0.0, std::round((busy - here.largest_own) * kSteps) / kSteps);
   }
   here.at = at;
   here.used = used;
   here.largest_own = here.own;
-  return here.others != before;
+  return here.foreign != before;
 }
 
 double SeenWrites::others(unsigned row, Time now) const {
   const Row &here = rows_[row];
-  return here.at && now - *here.at < kCounts ? here.others : 0;
+  return here.at && now - *here.at < kCounts ? here.foreign : 0;
 }
 
 } // namespace ses::agent

@@ -32,7 +32,7 @@ private:
     std::optional<Time> at; // of the last look
     double used = 0;
     double own = 0, largest_own = 0; // now, and since the last look
-    double others = 0;
+    double foreign = 0;
   };
   std::vector<Row> rows_;
 };

@@ -7,7 +7,7 @@
 namespace ses::agent {
 namespace {
 
-constexpr double kMinFew = 3, kMaxFew = 64;
+constexpr double kMinCandidateLimit = 3, kMaxCandidateLimit = 64;
 constexpr uint64_t kSameMoment = 1000; // ms in which placements on busy elements are as old
 constexpr std::chrono::milliseconds kLookAtPlacements{4000};
 constexpr double kCrowd = 1;                 // files a second by other nodes
@@ -64,10 +64,10 @@ bool Candidates::apply(const TableAnswer &answer, Time asked_at) {
     seen_writes_.reset(size());
     devices_ = devices_of(facts_->rows);
   }
-  telling_ = answer.telling;
+  report_within_ = answer.report_within;
   revision_ = answer.revision;
   version_ = answer.version;
-  told_at_ = answer.told_at;
+  sent_at_ = answer.sent_at;
   asked_at_ = asked_at;
   total_ = answer.total;
   rate_ = answer.rate;
@@ -99,8 +99,8 @@ void Candidates::count(unsigned row, double streams, double bytes, const Promise
 
 void Candidates::add(unsigned row, double bytes, const Promises &promises) {
   count(row, 1, bytes, promises);
-  const double told_ms = std::clamp(told_at_ * 1000, 0.0, 1e15);
-  deltas_[row].last_placed = latest_ = std::max(latest_ + 1, static_cast<uint64_t>(told_ms));
+  const double sent_ms = std::clamp(sent_at_ * 1000, 0.0, 1e15);
+  deltas_[row].last_placed = latest_ = std::max(latest_ + 1, static_cast<uint64_t>(sent_ms));
 }
 
 void Candidates::remove(unsigned row, double bytes, const Promises &promises) {
@@ -178,11 +178,13 @@ bool Candidates::look_at_space(const std::map<std::string, double> &used, Time a
   return changed;
 }
 
-uint32_t Candidates::few(Time now, const ses_rank &rank, uint32_t streams) const {
+uint32_t Candidates::candidate_limit(Time now, const ses_rank &rank, uint32_t streams) const {
   // What others placed last is on its way for half the time between two words of theirs.
-  const double unheard = rate_ * (std::max(0.0, seconds(now - asked_at_)) + telling_ / 2);
-  const double few = std::clamp(std::round(total_ / unheard), kMinFew, kMaxFew);
-  return ses_table_few(unheard < 0.5 ? 0 : static_cast<uint32_t>(few), streams, total(), &rank);
+  const double unreported = rate_ * (std::max(0.0, seconds(now - asked_at_)) + report_within_ / 2);
+  const double limit =
+      std::clamp(std::round(total_ / unreported), kMinCandidateLimit, kMaxCandidateLimit);
+  return ses_table_candidate_limit(unreported < 0.5 ? 0 : static_cast<uint32_t>(limit), streams,
+                                   total(), &rank);
 }
 
 uint32_t Candidates::first(const ses_rank &rank) const {
@@ -224,8 +226,8 @@ ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
   element.server_rate = facts.server_rate;
   element.busy = static_cast<float>(load.busy);
   element.busy_average = static_cast<float>(load.busy_average);
-  element.others = static_cast<float>(load.others);
-  element.others_average = static_cast<float>(load.others_average);
+  element.foreign = static_cast<float>(load.foreign);
+  element.foreign_average = static_cast<float>(load.foreign_average);
   element.own = static_cast<float>(own(row));
   const Promises &here = delta.promises;
   element.promises = static_cast<float>(std::max(0.0, load.promises.count + here.count));
@@ -245,7 +247,7 @@ ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
     const uint64_t all = size() < 64 ? (uint64_t{1} << size()) - 1 : ~uint64_t{0};
     ses_core_unseen(&element, unseen != all, &policy_);
   }
-  element.others = std::max(element.others, static_cast<float>(seen_writes_.others(row, now)));
+  element.foreign = std::max(element.foreign, static_cast<float>(seen_writes_.others(row, now)));
   return element;
 }
 

@@ -74,9 +74,10 @@ public:
   [[nodiscard]] double age(unsigned row, Time now) const;
   // Rows whose sample is too old by now, or have none; another answer than before changes elements.
   [[nodiscard]] uint64_t unseen(Time now) const;
-  // See ses_table_few(): the larger the number of placements by others that were not heard of, the
-  // fewer are compared.  STREAMS: those of this node.
-  [[nodiscard]] uint32_t few(Time now, const ses_rank &rank = {}, uint32_t streams = 0) const;
+  // See ses_table_candidate_limit(): the larger the number of placements by others that were not
+  // heard of, the fewer are compared.  STREAMS: those of this node.
+  [[nodiscard]] uint32_t candidate_limit(Time now, const ses_rank &rank = {},
+                                         uint32_t streams = 0) const;
   // The row at which a program of RANK begins.
   [[nodiscard]] uint32_t first(const ses_rank &rank) const;
 
@@ -102,8 +103,8 @@ private:
 
   std::string revision_;
   int64_t version_ = 0;
-  double told_at_ = 0, total_ = 0, rate_ = 0, max_age_ = 0;
-  double telling_ = 0;
+  double sent_at_ = 0, total_ = 0, rate_ = 0, max_age_ = 0;
+  double report_within_ = 0;
   Time asked_at_{};
   ses_core_policy policy_{};
   std::shared_ptr<const TableFacts> facts_;

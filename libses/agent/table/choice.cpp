@@ -25,8 +25,9 @@ json rank_json(const Choice &choice) {
 
 // How many of the nearest rows were compared, where that was not all; null: it was.
 json compared_json(const Choice &choice) {
-  return choice.few != 0 && choice.few < choice.epoch->elements.size() ? json(choice.few)
-                                                                       : json(nullptr);
+  return choice.candidate_limit != 0 && choice.candidate_limit < choice.epoch->elements.size()
+             ? json(choice.candidate_limit)
+             : json(nullptr);
 }
 
 json or_null(double number) { return std::isfinite(number) ? json(number) : json(nullptr); }
@@ -100,8 +101,8 @@ json candidate_json(const Choice &choice, unsigned row, double distance, uint8_t
           {"average_read", or_null(offer.average_read)},
           {"average_write", or_null(offer.average_write)},
           {"free", or_null(offer.free)},
-          {"streams", or_null(element.own + element.others)},
-          {"ours", or_null(element.own)},
+          {"streams", or_null(element.own + element.foreign)},
+          {"own", or_null(element.own)},
           {"order", order},
           {"server_limit", server_limit_json(element)},
           {"age", or_null(std::isnan(age) ? age : std::max(0.0, age))}};
@@ -120,8 +121,8 @@ double distance_of(const Choice &choice) {
                              .excluded = nullptr,
                              .count = 1,
                              .first = 0,
-                             .few = 0,
-                             .keeps_place = 0};
+                             .candidate_limit = 0,
+                             .ignores_last_placed = 0};
   ses_core_verdict verdict{};
   ses_core_judge(&query, &verdict);
   return verdict.distance;
@@ -162,8 +163,8 @@ json decision_json(const Choice &choice) {
                              .excluded = &choice.excluded,
                              .count = count,
                              .first = std::min<size_t>(choice.first, count - 1),
-                             .few = choice.few,
-                             .keeps_place = choice.rank.ranks != 0};
+                             .candidate_limit = choice.candidate_limit,
+                             .ignores_last_placed = choice.rank.ranks != 0};
   std::vector<ses_core_verdict> verdicts(count);
   ses_core_judge(&query, verdicts.data());
   std::vector<uint32_t> ranked(count);
@@ -200,7 +201,7 @@ json decision_json(const Choice &choice) {
   return {{"decided_at", choice.decided_at},
           {"system", epoch.facts->system},
           {"version", epoch.version},
-          {"age_seconds", std::max(0.0, seconds_between(epoch.told, choice.decided))},
+          {"age_seconds", std::max(0.0, seconds_between(epoch.asked_at, choice.decided))},
           {"offline", choice.offline},
           {"job_rank", rank_json(choice)},
           {"compared", compared_json(choice)},

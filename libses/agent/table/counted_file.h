@@ -26,9 +26,9 @@ struct CountedFile {
   bool was_idle = false;           // at any time
   bool counted_by_service = false; // as a stream, in the rows that came last
   // What the service has heard; the next rows will count it.
-  bool service_heard_opened = false;
-  bool service_heard_idle = false; // when it heard of the file first
-  bool service_heard_ended = false;
+  bool reported_opened = false;
+  bool reported_idle = false; // when it heard of the file first
+  bool reported_ended = false;
 
   // On so many elements it is a stream.
   [[nodiscard]] int streams() const { return ended || idle ? 0 : static_cast<int>(rows.size()); }
@@ -36,7 +36,7 @@ struct CountedFile {
   void count(Candidates &candidates, bool in) const;
   // The next rows have come.
   void take_up_rows() {
-    counted_by_service = service_heard_opened ? !service_heard_idle : counted_by_service;
+    counted_by_service = reported_opened ? !reported_idle : counted_by_service;
   }
 
 private:

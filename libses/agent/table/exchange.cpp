@@ -41,9 +41,9 @@ void Exchange::ring() {
   }
 }
 
-void Exchange::put(ServiceNews news) {
+void Exchange::put(ServiceUpdate update) {
   const std::lock_guard lock(mutex_);
-  arrived_.news.push_back(std::move(news));
+  arrived_.updates.push_back(std::move(update));
   ring();
 }
 

@@ -39,7 +39,7 @@ struct TableWanted {
 };
 
 // One answer of the service, with what it was told in the request.
-struct ServiceNews {
+struct ServiceUpdate {
   std::chrono::steady_clock::time_point asked_at{};
   std::vector<TableAnswer> tables;
   std::map<uid_t, std::shared_ptr<const UserNeeds>> needs; // of the users it was asked about
@@ -55,7 +55,7 @@ public:
     bool closed = false; // it moved data
   };
   struct Arrived {
-    std::vector<ServiceNews> news;
+    std::vector<ServiceUpdate> updates;
     std::vector<IdleFiles::Changed> moved;
     std::vector<Ended> ended; // after that
     bool mounts = false;      // are others than before
@@ -73,7 +73,7 @@ public:
   [[nodiscard]] std::vector<TableWanted> wanted() const;
   // Programs that can make claims run here.
   [[nodiscard]] bool busy() const;
-  void put(ServiceNews news);
+  void put(ServiceUpdate update);
   void moved(const std::vector<IdleFiles::Changed> &moved);
   void ended(const std::vector<Ended> &ended);
   void mounts_changed();

@@ -101,7 +101,7 @@ void SavedState::save(std::chrono::seconds least) {
     text = text_of({{"systems", systems_}, {"tables", tables_}, {"needs", needs_}});
   }
   const std::string why = write_own(directory_, kFile, text);
-  if (!why.empty() && !std::exchange(said_not_saved_, true)) {
+  if (!why.empty() && !std::exchange(logged_not_saved_, true)) {
     spdlog::warn("what the agent knows of the storage is not saved for its next start: {}; see "
                  "--state-dir",
                  why);

@@ -53,7 +53,7 @@ private:
   std::string systems_;
   std::map<std::string, nlohmann::json> tables_; // by system
   std::map<std::string, nlohmann::json> needs_;  // by uid; "": of the site
-  bool changed_ = false, said_not_saved_ = false;
+  bool changed_ = false, logged_not_saved_ = false;
   std::chrono::steady_clock::time_point saved_at_{};
 };
 

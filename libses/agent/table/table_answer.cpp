@@ -19,8 +19,8 @@ enum Column {
   kRow,
   kBusy,
   kBusyAverage,
-  kOthers,
-  kOthersAverage,
+  kForeign,
+  kForeignAverage,
   kOwn,
   kServerStreams,
   kFree,
@@ -85,8 +85,8 @@ ElementLoad load_of(const json &row) {
   ElementLoad load;
   load.busy = or_not_known(row.at(kBusy));
   load.busy_average = or_not_known(row.at(kBusyAverage));
-  load.others = not_negative(row.at(kOthers));
-  load.others_average = not_negative(row.at(kOthersAverage));
+  load.foreign = not_negative(row.at(kForeign));
+  load.foreign_average = not_negative(row.at(kForeignAverage));
   load.own = not_negative(row.at(kOwn));
   load.server_streams = not_negative(row.at(kServerStreams));
   load.free = or_not_known(row.at(kFree));
@@ -103,15 +103,17 @@ ElementLoad load_of(const json &row) {
 ses_core_policy policy_of(const json &object) {
   ses_core_policy policy{};
   ses_core_defaults(&policy);
-  const json *told = field_of(object, "policy");
-  if (told == nullptr) {
+  const json *settings = field_of(object, "policy");
+  if (settings == nullptr) {
     return policy;
   }
-  const auto read = [&](const char *name, double &number) { number = member(*told, name, number); };
+  const auto read = [&](const char *name, double &number) {
+    number = member(*settings, name, number);
+  };
   read("saturation", policy.saturation);
-  read("saturated_others", policy.saturated_others);
-  read("equal_others", policy.equal_others);
-  read("unseen_others", policy.unseen_others);
+  read("saturated_foreign", policy.saturated_foreign);
+  read("equal_foreign", policy.equal_foreign);
+  read("unseen_foreign", policy.unseen_foreign);
   read("equal_distance", policy.equal_distance);
   read("equal_share", policy.equal_share);
   read("kept_share", policy.kept_share);
@@ -119,9 +121,9 @@ ses_core_policy policy_of(const json &object) {
   read("room_fraction", policy.room_fraction);
   read("minimum_free", policy.minimum_free);
   read("stripe_bytes", policy.stripe_bytes);
-  policy.most_stripes = static_cast<uint32_t>(
-      std::clamp<double>(member(*told, "most_stripes", policy.most_stripes), 1, 1000));
-  if (const json *overrule = field_of(*told, "overrule_hints")) {
+  policy.max_stripes = static_cast<uint32_t>(
+      std::clamp<double>(member(*settings, "max_stripes", policy.max_stripes), 1, 1000));
+  if (const json *overrule = field_of(*settings, "overrule_hints")) {
     policy.overrule_hints =
         overrule->is_boolean() ? overrule->get<bool>() : not_negative(*overrule) > 0;
   }
@@ -160,13 +162,13 @@ TableAnswer parse_table(const json &object) {
   answer.system = object.at("system").get<std::string>();
   answer.revision = object.at("revision").get<std::string>();
   answer.version = static_cast<int64_t>(whole(object.at("version"), INT64_MAX));
-  answer.told_at = object.at("told_at").get<double>();
+  answer.sent_at = object.at("sent_at").get<double>();
   answer.total = member(object, "total", 0);
   answer.rate = member(object, "rate", 0);
   answer.max_age = member(object, "max_age_seconds", 0);
   answer.policy = policy_of(object);
-  if (!std::isfinite(answer.told_at)) {
-    throw std::invalid_argument("told_at");
+  if (!std::isfinite(answer.sent_at)) {
+    throw std::invalid_argument("sent_at");
   }
   if (const json *elements = field_of(object, "elements")) {
     if (elements->size() > SES_TABLE_ELEMENTS) {
@@ -199,7 +201,7 @@ bool merge_table(json &kept, json change) {
     return false;
   }
   // Ages are as of the moment they were told.
-  const double passed = change.at("told_at").get<double>() - kept.at("told_at").get<double>();
+  const double passed = change.at("sent_at").get<double>() - kept.at("sent_at").get<double>();
   std::map<uint64_t, json *> changed;
   for (json &row : change.at("loads")) {
     changed[whole(row.at(kRow))] = &row;

@@ -47,7 +47,7 @@ struct Promises {
 // What changes, as of the service's last word about this row.
 struct ElementLoad {
   double busy = kNotKnown, busy_average = kNotKnown;
-  double others = 0, others_average = 0;
+  double foreign = 0, foreign_average = 0;
   double own = 0;
   double server_streams = 0; // ours and others, on all elements of its server
   double free = kNotKnown, reserved = 0;
@@ -60,11 +60,11 @@ struct ElementLoad {
 struct TableAnswer {
   std::string system, revision;
   int64_t version = 0;
-  double told_at = 0; // seconds since the epoch
-  double total = 0;   // elements of the system
-  double rate = 0;    // placements a second by other nodes
-  double telling = 0; // seconds other nodes leave between two words
-  double max_age = 0; // seconds: an older sample is none
+  double sent_at = 0;       // seconds since the epoch
+  double total = 0;         // elements of the system
+  double rate = 0;          // placements a second by other nodes
+  double report_within = 0; // seconds other nodes leave between two reports
+  double max_age = 0;       // seconds: an older sample is none
   ses_core_policy policy{};
   std::optional<std::vector<ElementFacts>> elements; // none: as before
   std::map<unsigned, ElementLoad> loads;             // by row

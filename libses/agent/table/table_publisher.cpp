@@ -57,9 +57,9 @@ uint64_t TablePublisher::write(unsigned system, const System &what) {
   under_sequence(shared, [&] {
     shared.backend = what.backend;
     shared.count = static_cast<uint32_t>(count);
-    shared.few = what.few;
+    shared.candidate_limit = what.candidate_limit;
     shared.epoch += 1;
-    shared.told_ms = what.told_ms;
+    shared.sent_ms = what.sent_ms;
     store(shared.excluded, what.excluded);
     shared.policy = what.policy;
     shared.total = what.total;
@@ -89,10 +89,10 @@ void TablePublisher::set_streams(unsigned system, uint32_t streams) {
   store(table_.systems[system].streams, streams);
 }
 
-void TablePublisher::set_few(unsigned system, uint32_t few) {
+void TablePublisher::set_candidate_limit(unsigned system, uint32_t candidate_limit) {
   ses_table_system &shared = table_.systems[system];
-  if (shared.few != few) {
-    under_sequence(shared, [&] { shared.few = few; });
+  if (shared.candidate_limit != candidate_limit) {
+    under_sequence(shared, [&] { shared.candidate_limit = candidate_limit; });
   }
 }
 

@@ -23,10 +23,10 @@ public:
     std::vector<ses_table_place> places;
     ses_core_policy policy{};
     uint64_t excluded = 0;
-    uint32_t few = 0;
+    uint32_t candidate_limit = 0;
     uint32_t total = 0;
     std::vector<uint32_t> numbers; // of the elements
-    uint64_t told_ms = 0;
+    uint64_t sent_ms = 0;
   };
   struct Mount {
     dev_t device = 0;
@@ -49,7 +49,7 @@ public:
   void update(unsigned system, unsigned row, const ses_core_element &element);
   void set_excluded(unsigned system, uint64_t rows);
   void set_streams(unsigned system, uint32_t streams);
-  void set_few(unsigned system, uint32_t few);
+  void set_candidate_limit(unsigned system, uint32_t candidate_limit);
   // These devices and no others.
   void set_mounts(const std::vector<Mount> &mounts);
   // The segment of a user, in place of any before; false when there are too many users.

@@ -164,27 +164,27 @@ std::string Report::json(const WorkingWays &working, double seconds, bool interr
   for (const auto &[way, total] : by_way_) {
     ways[way_text(way)] = {{"files", total.files}, {"bytes", total.bytes}};
   }
-  nlohmann::json told = {
+  nlohmann::json report = {
       {"files", all_.files},       {"bytes", all_.bytes},   {"seconds", seconds},
       {"placed", placed_},         {"skipped", skipped_},   {"why_skipped", why_skipped_},
       {"others", others_},         {"ways", ways},          {"refused_ways", working.refused()},
       {"failed", failed_},         {"failures", failures_}, {"warnings", warnings_},
       {"interrupted", interrupted}};
   if (verbose_) {
-    told["skipped_files"] = stayed_;
-    told["each"] = nlohmann::json::array();
+    report["skipped_files"] = stayed_;
+    report["each"] = nlohmann::json::array();
     for (const Copied &file : files_) {
-      told["each"].push_back({{"source", file.source},
-                              {"target", file.target},
-                              {"way", way_text(file.way)},
-                              {"bytes", file.bytes},
-                              {"element", file.element},
-                              {"not_placed", file.not_placed},
-                              {"xxh3_128", file.checksum}});
+      report["each"].push_back({{"source", file.source},
+                                {"target", file.target},
+                                {"way", way_text(file.way)},
+                                {"bytes", file.bytes},
+                                {"element", file.element},
+                                {"not_placed", file.not_placed},
+                                {"xxh3_128", file.checksum}});
     }
   }
   // A name need not be UTF-8.
-  return told.dump(2, ' ', true, nlohmann::json::error_handler_t::replace);
+  return report.dump(2, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 int Report::finish(const WorkingWays &working, bool interrupted) {

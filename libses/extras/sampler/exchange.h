@@ -19,7 +19,7 @@
 #include "table.h"
 
 #define SMED_HELLO_MAGIC 0x4f4c4c48u
-#define SMED_EXCHANGE_VERSION 2u
+#define SMED_EXCHANGE_VERSION 1u
 #define SMED_SAY_PULL 'P'
 #define SMED_SAY_AWAKE 'A'
 #define SMED_SAY_NOTHING 'N'

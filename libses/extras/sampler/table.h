@@ -26,7 +26,7 @@
 #include "ses/sequence.h"
 
 #define SMED_TABLE_MAGIC 0x44454d53u /* "SMED" */
-#define SMED_TABLE_VERSION 3u
+#define SMED_TABLE_VERSION 1u
 #define SMED_TABLE_MAX 4096u
 
 /* How what is in a table came to this node. */

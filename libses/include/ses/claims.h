@@ -27,7 +27,7 @@
 #include "ses/table.h"
 
 #define SES_CLAIMS_MAGIC 0x4d494c43u /* "CLIM" in memory on little-endian machines */
-#define SES_CLAIMS_VERSION 2u
+#define SES_CLAIMS_VERSION 1u
 
 #define SES_CLAIMS_NEEDS (SES_APPLICATIONS_MAX + 1) /* one for those without needs of their own */
 #define SES_CLAIMS_SLOTS 2048                       /* a power of two */
@@ -93,7 +93,7 @@ struct ses_claim {
   uint8_t rows[SES_CLAIMS_STRIPES]; /* chosen, in the order of stripes */
   uint8_t attempts;                 /* how often it chose */
   uint8_t first;                    /* the row it began at; see struct ses_core_query */
-  uint32_t few;                     /* how many it compared; 0: all */
+  uint32_t candidate_limit;         /* how many it compared; 0: all */
   uint32_t rank;                    /* of the process in its job, of so many; 0: it has none */
   uint32_t ranks;
   uint32_t stated;           /* by the program: so many requirements, the first of need */

@@ -57,7 +57,7 @@ enum ses_core_state {
  * Streams are programs that move data.  `own` are those of files we placed, each
  * counted while it is open (one that its node has seen not to move does not
  * count), and after its close while a cache writes it out or its node reads it;
- * `others` are all the rest, as estimated from the last sample, or seen to write since.
+ * `foreign` are all the rest, as estimated from the last sample, or seen to write since.
  */
 struct ses_core_element {
   double read_rate;     /* what it gives at best to readers; NaN: not known */
@@ -68,19 +68,19 @@ struct ses_core_element {
   double server_rate;   /* what all elements of its server give together; NaN: no limit known */
   uint64_t last_placed; /* larger for a later moment: the least recently used element comes first */
   float busy; /* part of its time it was in use at the last sample, 0..1; NaN: not seen.  Only
-                 `others` decides */
+                 `foreign` decides */
   float busy_average; /* the same over the monitor's long window */
-  float others;       /* streams of others now */
-  float others_average;
-  float own;            /* our streams now */
-  float server_streams; /* own and others on all elements of its server, this one among them;
+  float foreign;      /* foreign streams now */
+  float foreign_average;
+  float own;            /* own streams now */
+  float server_streams; /* own and foreign on all elements of its server, this one among them;
                            counts where `server_rate` is known */
   float stated[SES_CORE_STATED]; /* values of kinds that are not predicted; NaN: not known */
   uint32_t state;                /* enum ses_core_state, ored */
   uint32_t server;               /* a number per server */
-  float promised;      /* the largest rate of writing asked for by a stream of ours; 0: none asks */
+  float promised;      /* the largest rate of writing asked for by an own stream; 0: none asks */
   float promised_hard; /* the same of hard requirements */
-  float promises;      /* how many streams of ours ask for a rate of writing */
+  float promises;      /* how many own streams ask for a rate of writing */
   float kept_for;      /* the largest rate of writing that anybody requires and that an element of
                           this storage system gives; 0: none is required */
   uint32_t padding[2];
@@ -99,18 +99,18 @@ struct ses_core_sample {
 
 /* Numbers a site may change; the formulas stay.  ses_core_defaults() fills them in. */
 struct ses_core_policy {
-  double saturation;       /* utilisation from which an element counts as saturated */
-  double saturated_others; /* streams on a saturated element whose queue is not visible */
-  double unseen_others;    /* streams of others on an element without a usable sample */
-  double equal_distance;   /* distances that exceed the best by at most this are equal */
-  double equal_share;      /* shares that are lower than the best by at most this part are equal */
-  double equal_others;     /* numbers of streams of others that differ by at most this are equal */
+  double saturation;        /* utilisation from which an element counts as saturated */
+  double saturated_foreign; /* streams on a saturated element whose queue is not visible */
+  double unseen_foreign;    /* foreign streams on an element without a usable sample */
+  double equal_distance;    /* distances that exceed the best by at most this are equal */
+  double equal_share;       /* shares that are lower than the best by at most this part are equal */
+  double equal_foreign;     /* numbers of foreign streams that differ by at most this are equal */
   double kept_share;       /* a kept element comes after others that give this part of it or more */
-  double harm_weight;      /* of what streams of ours lose, against what the file lacks itself */
-  double room_fraction;    /* of an element's size: less is tight where no size is known */
+  double harm_weight;      /* of what own streams lose, against what the file lacks itself */
+  double room_fraction;    /* of an element's size: below is low space where no size is known */
   double minimum_free;     /* bytes: an element with less is full */
   double stripe_bytes;     /* what a stripe holds at least where the size is known */
-  uint32_t most_stripes;   /* of one file */
+  uint32_t max_stripes;    /* of one file */
   uint32_t overrule_hints; /* 1: use the rule where a program asks for a number of stripes */
 };
 
@@ -139,7 +139,7 @@ struct ses_core_requirement {
 /* What one file needs. */
 struct ses_core_need {
   double bytes; /* expected size; negative: not known */
-  double room;  /* bytes below which room is tight where BYTES is not known: a high quantile of the
+  double room;  /* bytes below which space is low where BYTES is not known: a high quantile of the
                    sizes of files like it; negative: no file like it is known */
   uint32_t count;
   uint32_t stripes; /* the number a program asks for; 0: none */
@@ -167,13 +167,13 @@ struct ses_core_offer {
 };
 
 /*
- * Take a sample: sets busy, busy_average, others and others_average of ELEMENT.
+ * Take a sample: sets busy, busy_average, foreign and foreign_average of ELEMENT.
  *
- *     others = max(0, n - L)          others_average likewise, over the long window
+ *     foreign = max(0, n - L)         foreign_average likewise, over the long window
  *     n = max(q, u)                     where the queue q is visible
  *       = u, or 1.5 when saturated      else
  *
- * L are our streams over the same window: what the monitor saw of them is not a
+ * L are the own streams over the same window: what the monitor saw of them is not a
  * stranger's, however short the files are.  A queue holds on average at least as
  * many requests as the element is busy (Little's law), so that a depth below u
  * counts as u.
@@ -194,13 +194,13 @@ void ses_core_observe_all(struct ses_core_element *elements, const struct ses_co
 /*
  * Predict for each direction, with capability C and n streams there besides the newcomer:
  *
- *     n = own + CLAIMS + others
+ *     n = own + CLAIMS + foreign
  *     a = C / (n + 1)
  *
- * and the same with averages: others_average in place of others, but the streams
- * of ours that are there now.  An average is never more than what there is now,
+ * and the same with averages: foreign_average in place of foreign, but the own
+ * streams that are there now.  An average is never more than what there is now,
  * since a file meets the load of now first.  Where the server's rate S is known,
- * with m streams on all of its elements, ours and others:
+ * with m streams on all of its elements, own and foreign:
  *
  *     a <= S / (m + 1)
  *
@@ -235,7 +235,7 @@ enum ses_core_refusal {
  *
  * A requirement AT_MOST of a rate asks for no rate; it only adds to the distance.
  *
- * Harm is what streams of ours there would lose.  With P promises, the largest of R,
+ * Harm is what own streams there would lose.  With P promises, the largest of R,
  * and the file, a stream gets a; without it b = C / n, or that of the server:
  *
  *     H = harm_weight * P * (s(a) - s(b)),  s(x) = max(0, 1 - x / R)
@@ -244,7 +244,7 @@ enum ses_core_refusal {
  * promise of what the need asks for.  H is at most 1000, and 0 where C is not known.
  *
  * Room: a file of known size B needs max(B, minimum_free) + CLAIMS * B free beyond
- * what is reserved; one of unknown size minimum_free, and room is tight below
+ * what is reserved; one of unknown size minimum_free, and there is low space below
  * (1 + 0.3 (own + CLAIMS)) * ROOM or, where ROOM is not known, room_fraction * size; in any case
  * below 4 GiB or, if that is less, 0.6 of the largest element's size.  What is not known refuses
  * nobody.
@@ -252,23 +252,23 @@ enum ses_core_refusal {
  * The share is the rate that tells two elements of the same distance apart: that
  * of writing, since a file that is created is written first; where reading is
  * asked for, that of writing a byte and reading it back, 1 / (1 / write + 1 / read).  An element
- * whose rate is not known is taken to give one byte per second, 1 / (own + CLAIMS + others + 1): it
- * comes after those whose rates are known, and among its like the number of streams decides.
+ * whose rate is not known is taken to give one byte per second, 1 / (own + CLAIMS + foreign + 1):
+ * it comes after those whose rates are known, and among its like the number of streams decides.
  */
 struct ses_core_verdict {
   float distance;
   float share;
   float harm;
-  uint8_t refusal; /* enum ses_core_refusal */
-  uint8_t unmet;   /* of SES_CORE_REFUSED_REQUIREMENT: its place in the need */
-  uint8_t tight;   /* 1: there may be too little room for a file of unknown size */
+  uint8_t refusal;   /* enum ses_core_refusal */
+  uint8_t unmet;     /* of SES_CORE_REFUSED_REQUIREMENT: its place in the need */
+  uint8_t low_space; /* 1: there may be too little room for a file of unknown size */
 };
 
 /* ------------------------------------------------------------------ the choice */
 
 struct ses_core_query;
 
-/* Bytes below which any element is tight for a file of unknown size, see above. */
+/* Bytes below which any element is low on space for a file of unknown size, see above. */
 double ses_core_ample(const struct ses_core_query *query);
 
 /* A question about a table. */
@@ -283,11 +283,12 @@ struct ses_core_query {
   size_t count;                  /* rows */
   size_t first; /* < count: where the order of the table begins, which goes on at row 0 after the
                    last: processes of one job that begin at rows of their own do not meet */
-  size_t
-      few; /* compare only so many of the equally near rows, the first in the order of the table,
-              without `last_placed` of idle ones: for a decider who hears of others late; 0: all */
-  uint32_t keeps_place; /* 1: `last_placed` does not count, for one whose place is told by `first`:
-                           others rely on it */
+  /* Compare only so many of the equally near rows, the first in the order of the table, without
+   * `last_placed` of idle ones: for a decider to whom placements of others are reported late; 0:
+   * all. */
+  size_t candidate_limit;
+  /* 1: `last_placed` does not count, for one whose place is given by `first`: others rely on it. */
+  uint32_t ignores_last_placed;
 };
 
 /* Predict every row, with its claims and those of its server: fills OFFERS, one per row. */
@@ -300,7 +301,8 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
  * The first MOST accepted rows in order, into ROWS; returns how many there are.
  * VERDICTS are those ses_core_judge() gave for the same query.
  *
- *     1. elements that are not tight; tight ones by the room for each stream of ours, this one too
+ *     1. elements that are not low on space; those that are by the room for each own stream, this
+ *        one too
  *     2. distance and harm together: those within equal_distance of the best are equals, and so
  *        on downwards
  *     3. elements that are not scarce, where a rate is asked for and met
@@ -309,10 +311,10 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
  *        the others that meet it gives at least kept_share of their share
  *     5. share: those within equal_share of the best that is not kept are equals, and so on
  *        downwards
- *     6. fewer streams of ours
- *     7. fewer streams of others, in steps of equal_others
- *     8. the last placement longest ago, unless the decider keeps its place, or compares
- *        only few and no stream of ours is there
+ *     6. fewer own streams
+ *     7. fewer foreign streams, in steps of equal_foreign
+ *     8. the last placement longest ago, unless the query ignores it, or has a
+ *        candidate_limit and no own stream is there
  *     9. the order of the table, from row `first` on
  */
 size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
@@ -324,23 +326,23 @@ enum ses_core_order {
   SES_CORE_ORDER_FIRST = 0, /* nothing: it comes first, or before that one */
   SES_CORE_ORDER_ROOM = 1,
   SES_CORE_ORDER_DISTANCE = 2,
-  SES_CORE_ORDER_COMPARED = 3, /* it is not among the `few` that are compared */
+  SES_CORE_ORDER_COMPARED = 3, /* it is beyond candidate_limit */
   SES_CORE_ORDER_SCARCE = 4,
   SES_CORE_ORDER_KEPT = 5, /* it is kept for those who ask for more */
   SES_CORE_ORDER_SHARE = 6,
-  SES_CORE_ORDER_OURS = 7,
-  SES_CORE_ORDER_OTHERS = 8,
+  SES_CORE_ORDER_OWN = 7,
+  SES_CORE_ORDER_FOREIGN = 8,
   SES_CORE_ORDER_LAST_PLACED = 9,
   SES_CORE_ORDER_TABLE = 10,
-  SES_CORE_ORDER_HARM = 11, /* streams of ours there would lose more; see DISTANCE */
+  SES_CORE_ORDER_HARM = 11, /* own streams there would lose more; see DISTANCE */
 };
 
 enum { SES_CORE_KEYS = 10 }; /* numbers that the order compares */
 
 /* Into BY, for each of the COUNT accepted rows in ROWS, an enum ses_core_order.  Into KEYS, unless
  * it is NULL, the numbers that are compared of each, the smaller first, from ROOM to TABLE: room in
- * bytes for each stream, negative (minus infinity: it is not tight); steps of distance, of share
- * and of rates from the best; 0 or 1; streams; ms since the epoch; places. */
+ * bytes for each stream, negative (minus infinity: it is not low on space); steps of distance, of
+ * share and of rates from the best; 0 or 1; streams; ms since the epoch; places. */
 void ses_core_ordered_by(const struct ses_core_query *query,
                          const struct ses_core_verdict *verdicts, const uint32_t *rows,
                          size_t count, uint8_t *by, double *keys);
@@ -357,7 +359,7 @@ enum ses_core_cause {
   SES_CORE_BY_HINT = 2,     /* the program asks for so many */
   SES_CORE_BY_SIZE = 3,     /* a stripe is to hold stripe_bytes at least */
   SES_CORE_BY_IDLE = 4,     /* half of the idle elements are left to other files */
-  SES_CORE_BY_SITE = 5,     /* most_stripes */
+  SES_CORE_BY_SITE = 5,     /* max_stripes */
   SES_CORE_BY_ELEMENTS = 6, /* there are no more elements, or no more room in ROWS */
 };
 
@@ -369,7 +371,7 @@ enum ses_core_cause {
  * The smallest number of shares that add up to each rate asked for, in the order
  * of ses_core_rank() but one of each server before the second of any (which has the
  * first as one more stream on its server); without a rate, a file known to be large
- * takes what the caps allow.  Caps: most_stripes, SIZE / stripe_bytes, half of the
+ * takes what the caps allow.  Caps: max_stripes, SIZE / stripe_bytes, half of the
  * idle elements; one stripe is always allowed.  An element is idle while a writer
  * would share it with less than half a stream: its share is above its rate / 1.5, or
  * that of its server where the server gives less.  A number the program asks for

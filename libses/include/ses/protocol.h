@@ -36,7 +36,7 @@
 #include "ses/limits.h"
 
 #define SES_PROTOCOL_MAGIC 0x51534553u /* "SESQ" in memory on little-endian machines */
-#define SES_PROTOCOL_VERSION 6u
+#define SES_PROTOCOL_VERSION 1u
 
 /* Where the agent listens unless SES_AGENT_SOCKET says otherwise. */
 #define SES_AGENT_SOCKET_DEFAULT "/run/ses/agent.sock"

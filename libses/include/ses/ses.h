@@ -308,7 +308,7 @@ typedef struct ses_load {
   double write_mb_s; /* the same for writers */
   double free_gb;    /* free beyond what files that are open are expected to take */
   float own;         /* streams of files that were placed there */
-  float others;      /* streams of everybody else, as estimated from the last sample */
+  float foreign;     /* streams of everybody else, as estimated from the last sample */
   float busy;        /* part of its time in use at the last sample, 0 to 1 */
   uint32_t state;    /* enum ses_load_state */
   uint32_t number;   /* its place in the site's order, the same on all nodes */
@@ -320,7 +320,7 @@ typedef struct ses_loads ses_loads;
 /*
  * The loads of all elements that files in DIRECTORY may go to, for programs that
  * choose themselves: a stream that starts now gets about
- * write_mb_s / (own + others + 1).  NULL with errno: ENODEV the directory lies on no
+ * write_mb_s / (own + foreign + 1).  NULL with errno: ENODEV the directory lies on no
  * storage system that the node's agent describes, or there is no agent; else as
  * stat(2) and malloc(3) say.
  */

@@ -34,7 +34,7 @@
 #include "ses/segment.h"
 
 #define SES_TABLE_MAGIC 0x4c424154u /* "TABL" in memory on little-endian machines */
-#define SES_TABLE_VERSION 4u
+#define SES_TABLE_VERSION 1u
 
 #define SES_TABLE_SYSTEMS 8    /* storage systems mounted here */
 #define SES_TABLE_ELEMENTS 64  /* of a system */
@@ -73,13 +73,13 @@ struct ses_table_place {
 };
 
 struct ses_table_system {
-  uint32_t sequence; /* ses/sequence.h */
-  uint32_t backend;  /* enum ses_backend */
-  uint32_t count;    /* elements */
-  uint32_t few;      /* see ses_table_few() */
-  uint64_t epoch;    /* another one after every change but those of a word at a time */
-  uint64_t told_ms;  /* when the service told the loads */
-  uint64_t excluded; /* atomic; bit r: row r can take no file of anybody now */
+  uint32_t sequence;        /* ses/sequence.h */
+  uint32_t backend;         /* enum ses_backend */
+  uint32_t count;           /* elements */
+  uint32_t candidate_limit; /* see ses_table_candidate_limit() */
+  uint64_t epoch;           /* another one after every change but those of a word at a time */
+  uint64_t sent_ms;         /* when the service sent the loads */
+  uint64_t excluded;        /* atomic; bit r: row r can take no file of anybody now */
   struct ses_core_policy policy;
   uint32_t total; /* elements of the storage system, of which the node has `count` */
   /* Of each row: the place of its element in the site's own order, from 0; the same on all nodes */
@@ -136,16 +136,16 @@ static inline uint32_t ses_table_first(const uint32_t *numbers, uint32_t count, 
   return (uint32_t)(own % count);
 }
 
-/* How many rows are compared (0: all), `few` of struct ses_core_query, where other nodes leave FEW
- * for a first file.  The node's own STREAMS are known, and each takes one more.  Ranks elsewhere
- * than a process of RANK place files as well that are not heard of yet. */
-static inline uint32_t ses_table_few(uint32_t few, uint32_t streams, uint32_t total,
-                                     const struct ses_rank *rank) {
+/* How many rows are compared (0: all), see struct ses_core_query, where other nodes leave
+ * CANDIDATE_LIMIT for a first file.  The node's own STREAMS are known, and each takes one more.
+ * Ranks elsewhere than a process of RANK place files as well that are not heard of yet. */
+static inline uint32_t ses_table_candidate_limit(uint32_t candidate_limit, uint32_t streams,
+                                                 uint32_t total, const struct ses_rank *rank) {
   if (rank->ranks == 0 || rank->elsewhere == 0)
-    return few != 0 ? few + streams : 0;
+    return candidate_limit != 0 ? candidate_limit + streams : 0;
   uint64_t apart = ((uint64_t)total + rank->elsewhere / 2) / rank->elsewhere;
   uint32_t own = apart < 1 ? 1 : apart < SES_TABLE_ELEMENTS ? (uint32_t)apart : SES_TABLE_ELEMENTS;
-  return few != 0 && few < own ? few : own;
+  return candidate_limit != 0 && candidate_limit < own ? candidate_limit : own;
 }
 
 #ifdef __cplusplus

@@ -145,9 +145,10 @@ static enum outcome look(const struct ses_candidates *candidates, struct area *a
   uint32_t streams = word(&system->streams) + count_claims(candidates, area, count);
   uint32_t total = word(&system->total);
   uint32_t first = ses_table_first(system->numbers, count, total, rank);
-  uint32_t few = ses_table_few(word(&system->few), streams, total, rank);
+  uint32_t candidate_limit =
+      ses_table_candidate_limit(word(&system->candidate_limit), streams, total, rank);
   slot->first = (uint8_t)first;
-  slot->few = few;
+  slot->candidate_limit = candidate_limit;
   struct ses_core_query query = {.need = &area->need,
                                  .policy = &system->policy,
                                  .elements = system->elements,
@@ -155,15 +156,15 @@ static enum outcome look(const struct ses_candidates *candidates, struct area *a
                                  .excluded = &excluded,
                                  .count = count,
                                  .first = first,
-                                 .few = few,
-                                 .keeps_place = rank->ranks != 0};
+                                 .candidate_limit = candidate_limit,
+                                 .ignores_last_placed = rank->ranks != 0};
   choice->row_count = choose_rows(candidates, &query, area, width);
   if (!ses_sequence_is_same(&system->sequence, choice->sequence))
     return LOST;
   if (choice->row_count == 0)
     return REFUSED;
   double bytes = area->need.bytes >= 0 ? area->need.bytes : ses_core_ample(&query);
-  bool fits = !area->verdicts[area->rows[0]].tight && bytes < (double)INT64_MAX;
+  bool fits = !area->verdicts[area->rows[0]].low_space && bytes < (double)INT64_MAX;
   choice->bytes = fits ? (uint64_t)bytes : UINT64_MAX;
   choice->distance = area->verdicts[area->rows[0]].distance;
   for (unsigned i = 0; i < choice->row_count; i++)

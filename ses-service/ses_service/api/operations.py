@@ -121,7 +121,7 @@ def announce_in_parts(
         "instance": now.instance,
         "stored": now.acknowledged.taken(node, announcement.incarnation, body.number),
         "next_within_seconds": taken.pace,
-        "tell_within_seconds": taken.report_within,
+        "report_within_seconds": taken.report_within,
         "return_within_seconds": taken.return_within,
         "unknown": list(taken.unknown),
         "refused": [{"placement_id": one, "detail": detail} for one, detail in taken.refused],

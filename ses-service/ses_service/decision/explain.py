@@ -127,7 +127,7 @@ def after_each_other(
         (known(share) if share > 1.0 else None for share in verdicts["share"][order].tolist()),
         map(known, query.predict(order)["free"].tolist()),
         elements["own"][order].tolist(),
-        elements["others"][order].tolist(),
+        elements["foreign"][order].tolist(),
         map(known, elements["write_rate"][order].tolist()),
         strict=True,
     )

@@ -129,7 +129,7 @@ class NodeGroups:
         verdicts, offers = query.verdicts, query.predict()
         shape = (count, width)
         worse = np.floor(verdicts["distance"] / self.policy["equal_distance"][0] + 1e-6)
-        worse = np.where(verdicts["refusal"] != 0, np.inf, worse + 1e6 * verdicts["tight"]).reshape(shape)
+        worse = np.where(verdicts["refusal"] != 0, np.inf, worse + 1e6 * verdicts["low_space"]).reshape(shape)
         first = np.argmin(worse, axis=1)
         chosen = np.arange(count) * width + first
         usable = np.isfinite(worse[np.arange(count), first])
@@ -163,7 +163,12 @@ class NodeGroups:
         elements["state"] &= ~np.uint32(State.DEGRADED)  # heeded among all elements, not among these
         claims, on_server = np.zeros((2, len(rows)), dtype=np.uint32)
         own = Query(
-            elements, self.need, view.rows.policy, claims=claims, server_claims=on_server, keeps_place=True
+            elements,
+            self.need,
+            view.rows.policy,
+            claims=claims,
+            server_claims=on_server,
+            ignores_last_placed=True,
         )
         if len(rows):
             return Reach(rows, own, claims, on_server)

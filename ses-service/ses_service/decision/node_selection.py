@@ -46,7 +46,7 @@ def _order(groups: NodeGroups, judged: Judged) -> Codes:
     near = np.floor((verdicts["distance"] - verdicts["distance"].min(initial=1.0)) / step + 1e-6)
     share = np.nan_to_num(verdicts["share"], nan=-1.0)
     first = groups.groups.first[usable]
-    return usable[np.lexsort((first, groups.groups.streams[usable], -share, near, verdicts["tight"]))]
+    return usable[np.lexsort((first, groups.groups.streams[usable], -share, near, verdicts["low_space"]))]
 
 
 def _listed(groups: NodeGroups, judged: Judged) -> Iterator[NodeCandidate]:

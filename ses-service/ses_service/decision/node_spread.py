@@ -94,7 +94,7 @@ class NodeSpread:
         self._server_rate, self._server_streams = limited["server_rate"], limited["server_streams"]
         self._query = Query(limited, groups.need, groups.policy)
         verdicts = self._query.verdicts
-        self._columns = [verdicts[name] for name in ("refusal", "tight", "distance", "share")]
+        self._columns = [verdicts[name] for name in ("refusal", "low_space", "distance", "share")]
         self._server_share = [0.0] * size
         # The tighter link of each class: what it leaves a newcomer, its rate and streams, and which it is.
         self._tighter = [(math.inf, math.nan, 0.0, 0)] * size
@@ -162,8 +162,8 @@ class NodeSpread:
         self._query.judge()
         columns = zip(self._classes, *[column.tolist() for column in self._columns], strict=True)
         usable = [
-            (tight, distance, -1.0 if share != share else share, one.groups[0], place)
-            for place, (one, refusal, tight, distance, share) in enumerate(columns)
+            (low_space, distance, -1.0 if share != share else share, one.groups[0], place)
+            for place, (one, refusal, low_space, distance, share) in enumerate(columns)
             if one.groups and not refusal
         ]
         if not usable:
@@ -171,14 +171,14 @@ class NodeSpread:
         nearest = min(1.0, *(distance for _, distance, *_ in usable))
         return min(
             (
-                tight,
+                low_space,
                 math.floor((distance - nearest) / self._step + 1e-6),
                 -share,
                 self._streams[group],
                 self._first[group],
                 place,
             )
-            for tight, distance, share, group, place in usable
+            for low_space, distance, share, group, place in usable
         )[-1]
 
     def _give(self, place: int) -> tuple[int, int]:

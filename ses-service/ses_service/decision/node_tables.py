@@ -119,7 +119,7 @@ class NodeTables:
                 "system": asked.system,
                 "revision": revision,
                 "version": self._rows.version,
-                "told_at": round(now, 3),
+                "sent_at": round(now, 3),
                 "total": len(of_system),
                 "rate": round(self._arrivals.of_other_nodes(asked.system, node, now), 4),
                 "max_age_seconds": self._rows.max_ages[code],
@@ -203,7 +203,7 @@ class NodeTables:
 
     def _streams(self, rows: Codes) -> Floats:
         elements = self._rows.elements
-        streams: Floats = elements["own"][rows] + elements["others"][rows]
+        streams: Floats = elements["own"][rows] + elements["foreign"][rows]
         return streams
 
     def _are_crowded(self, rows: Codes, accepted: Sequence[_Acceptable]) -> bool:
@@ -223,7 +223,7 @@ class NodeTables:
         query.judge()
         good = verdicts["refusal"] == ses_core.Refusal.ACCEPTED
         if good.any():
-            roomy = good & (verdicts["tight"] == 0)
+            roomy = good & (verdicts["low_space"] == 0)
             good = roomy if roomy.any() else good
             nearest = verdicts["distance"][good].min()
             good &= verdicts["distance"] <= nearest + self._rows.policy["equal_distance"][0]

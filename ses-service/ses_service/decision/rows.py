@@ -28,8 +28,8 @@ STATED = int(ses_core.ELEMENT["stated"].shape[0])
 LOADS = (
     "busy",
     "busy_average",
-    "others",
-    "others_average",
+    "foreign",
+    "foreign_average",
     "own",
     "server_streams",
     "free",
@@ -50,17 +50,17 @@ def policy_of(policies: Policies) -> Records:
     """Return the numbers of the decision as the core takes them."""
     policy = ses_core.defaults()
     policy["saturation"] = policies.saturation
-    policy["saturated_others"] = policies.saturated_prior
-    policy["unseen_others"] = policies.unseen_streams
+    policy["saturated_foreign"] = policies.saturated_prior
+    policy["unseen_foreign"] = policies.unseen_streams
     policy["equal_distance"] = policies.distance_step
     policy["equal_share"] = policies.equal_share
-    policy["equal_others"] = policies.equal_others
+    policy["equal_foreign"] = policies.equal_foreign
     policy["kept_share"] = policies.kept_share
     policy["harm_weight"] = policies.harm_weight
     policy["room_fraction"] = policies.room_fraction
     policy["minimum_free"] = policies.min_free_bytes
     policy["stripe_bytes"] = policies.stripe_bytes
-    policy["most_stripes"] = policies.max_stripes
+    policy["max_stripes"] = policies.max_stripes
     policy["overrule_hints"] = policies.overrule_stripe_hints
     return policy
 
@@ -283,7 +283,7 @@ class Rows:
         elements, changed = self.elements, []
         for rows in map(self._of_server.__getitem__, servers):
             devices = np.unique(self.table.device[rows]) if self.table is not None else rows
-            streams = elements["own"][devices].sum() + elements["others"][devices].sum()
+            streams = elements["own"][devices].sum() + elements["foreign"][devices].sum()
             if elements["server_streams"][rows[0]] != streams:
                 elements["server_streams"][rows] = streams
                 changed.append(rows)

@@ -42,7 +42,7 @@ class Considered:
     streams: float
     age: float | None
     server_limit: float | None = None
-    ours: float | None = None
+    own: float | None = None
     order: int = 0
 
 
@@ -215,8 +215,8 @@ def _compared(one: Considered, element: Element, requirements: Sequence[Resolved
     share = write
     if any(kind in (Kind.CURRENT_READ_RATE, Kind.AVERAGE_READ_RATE) for kind in wanted):
         share = read * write / (read + write) if read and write else None
-    others = None if one.ours is None else one.streams - one.ours
-    return Compared(one.distance, share, one.offered.free, one.ours, others, element.nominal_write_rate)
+    foreign = None if one.own is None else one.streams - one.own
+    return Compared(one.distance, share, one.offered.free, one.own, foreign, element.nominal_write_rate)
 
 
 def _candidate(

@@ -13,8 +13,8 @@ OrderName = Literal[
     "scarce",
     "kept",
     "share",
-    "ours",
-    "others",
+    "own",
+    "foreign",
     "last-placed",
     "table",
     "harm",
@@ -34,8 +34,8 @@ class Compared:
     distance: float
     share: float | None
     free: float | None
-    ours: float | None
-    others: float | None
+    own: float | None
+    foreign: float | None
     write: float | None = None
 
 
@@ -52,7 +52,7 @@ def after(by: str, one: Compared, before: Compared) -> str:
     match by:
         case "room":
             less = one.free is not None and before.free is not None and _each(one) < _each(before)
-            return f"room is tight: {_room(one)}" + (f", before it {_room(before)}" if less else "")
+            return f"low on space: {_room(one)}" + (f", before it {_room(before)}" if less else "")
         case "distance":
             return f"falls further short: distance {one.distance:.3f}, before it {before.distance:.3f}"
         case "harm":
@@ -70,10 +70,10 @@ def after(by: str, one: Compared, before: Compared) -> str:
             if before.share is not None:
                 return f"its rate is not known, before it {_mb(before.share)}"
             return f"more streams: {_sum(one)}, before it {_sum(before)}"
-        case "ours":
-            return f"more streams of ours: {_count(one.ours)}, before it {_count(before.ours)}"
-        case "others":
-            return f"more streams of others: {_count(one.others)}, before it {_count(before.others)}"
+        case "own":
+            return f"more own streams: {_count(one.own)}, before it {_count(before.own)}"
+        case "foreign":
+            return f"more foreign streams: {_count(one.foreign)}, before it {_count(before.foreign)}"
         case "last-placed":
             return "was used later than that before it"
         case "table":
@@ -82,12 +82,12 @@ def after(by: str, one: Compared, before: Compared) -> str:
 
 
 def _each(one: Compared) -> float:
-    """Return the free bytes for each of its streams and one more, which tight ones are compared by."""
-    return (one.free or 0.0) / ((one.ours or 0.0) + 1.0)
+    """Return the free bytes for each own stream and one more, by which those low on space are compared."""
+    return (one.free or 0.0) / ((one.own or 0.0) + 1.0)
 
 
 def _room(one: Compared) -> str:
-    return f"{_gb(one.free)} free" + (f" for {_count(one.ours + 1)} streams of ours" if one.ours else "")
+    return f"{_gb(one.free)} free" + (f" for {_count(one.own + 1)} own streams" if one.own else "")
 
 
 def _gb(value: float | None) -> str:
@@ -103,4 +103,4 @@ def _count(value: float | None) -> str:
 
 
 def _sum(one: Compared) -> str:
-    return "unknown" if one.ours is None or one.others is None else f"{one.ours + one.others:.4g}"
+    return "unknown" if one.own is None or one.foreign is None else f"{one.own + one.foreign:.4g}"

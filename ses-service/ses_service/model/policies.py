@@ -89,7 +89,7 @@ class Policies:
     equal_share: float = _setting(
         0.4, "Predicted rates that are lower than the best by at most this part count as equal.", most=1
     )
-    equal_others: float = _setting(
+    equal_foreign: float = _setting(
         0.25, "Numbers of streams of others that differ by at most this count as equal.", most=1000
     )
     kept_share: float = _setting(

@@ -28,7 +28,7 @@ from smed_monitor.core.model import ONE_SIDED, PULL, Moment, Reading, now
 
 HEAD = struct.Struct("=IHHQIIQI28xQ56x")
 RECORD = struct.Struct("=I36s11Q")
-MAGIC, VERSION, MAX_RECORDS = 0x44454D53, 3, 4096
+MAGIC, VERSION, MAX_RECORDS = 0x44454D53, 1, 4096
 ASKED_OFFSET = 64
 WAYS = {1: ONE_SIDED, 2: PULL}
 NOT_REACHED = 3

@@ -29,7 +29,7 @@ int main(int count, char **paths) {
                 static_cast<unsigned long long>(reply->stored),
                 static_cast<long long>(reply->next_within.count()));
     for (const TableAnswer &table : reply->tables) {
-      std::printf(" %s %s at %.3f", table.system.c_str(), table.revision.c_str(), table.told_at);
+      std::printf(" %s %s at %.3f", table.system.c_str(), table.revision.c_str(), table.sent_at);
     }
     std::printf("\n");
   }

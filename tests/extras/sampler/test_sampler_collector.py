@@ -242,7 +242,7 @@ def a_table(*, magic: bytes = b"SMED", count: int = 1, sequence: int = 2, check:
         right = (right ^ word) * 0x9E3779B97F4A7C15 % 2**64
         right ^= right >> 32
     size = HEAD.size + count * RECORD.size
-    head = HEAD.pack(int.from_bytes(magic, "little"), 3, HEAD.size, size, count, RECORD.size, 4_000_000, 0, 0)
+    head = HEAD.pack(int.from_bytes(magic, "little"), 1, HEAD.size, size, count, RECORD.size, 4_000_000, 0, 0)
     return head + RECORD.pack(sequence, b"sda", *words, right if check is None else check)
 
 

@@ -52,7 +52,7 @@ void use(const TableAnswer &table) {
   Choice choice;
   choice.epoch = epoch;
   choice.first = candidates.first(rank);
-  choice.few = candidates.few(now, rank);
+  choice.candidate_limit = candidates.candidate_limit(now, rank);
   choice.rows = {0};
   MUST(!std::isnan(distance_of(choice)));
   (void)predicted(choice);

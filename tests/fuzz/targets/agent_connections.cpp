@@ -57,7 +57,7 @@ TableAnswer table() {
   answer.system = "lfs";
   answer.revision = "1";
   answer.version = 1;
-  answer.told_at = 1e9;
+  answer.sent_at = 1e9;
   answer.total = 2;
   answer.elements.emplace(2);
   for (unsigned i = 0; i < 2; ++i) {
@@ -95,7 +95,7 @@ struct Agent {
                        .file_system = "lustre"}};
   UnionHealth unions{[] { return std::vector<StorageSystem>(); }};
   WritingOut writing_out;
-  TableKeeper keeper{{path, systems, lustre, unions, SES_LUSTRE_LIST, exchange, writing_out}};
+  TableManager keeper{{path, systems, lustre, unions, SES_LUSTRE_LIST, exchange, writing_out}};
   bool has_table = keeper.open(why);
   Announcer announcer{{services, token, trust, node, health, exchange, saved}};
   Watcher watcher{announcer, writing_out, directory(), 64, 1000};
@@ -103,7 +103,7 @@ struct Agent {
   Stager stager{unions, [](const std::string &) {}};
   Doorbell doorbell{keeper.publisher().asleep()};
   Survey survey{directory()};
-  ClaimsKeeper claims{
+  ClaimsManager claims{
       {keeper, systems, health, announcer, exchange, finder, stager, doorbell, survey, false}};
   SocketServer server{{listener->descriptor(), stop.get(), 6, std::chrono::milliseconds(2),
                        1'000'000, SES_LUSTRE_LIST, systems, lustre, health, announcer, exchange,

@@ -71,7 +71,7 @@ def test_loads_are_those_of_the_table(build: Path, tmp_path: Path, table: FakeTa
     for row in range(3):
         table.place(row, f"s/e{row}", branch=f"/b{row}")
     elements = table.elements()
-    elements["own"][:3], elements["others"][:3] = [1, 2, 3], [0.5, 0, 4]
+    elements["own"][:3], elements["foreign"][:3] = [1, 2, 3], [0.5, 0, 4]
     elements["busy"][:3], elements["busy"][2] = 0.25, np.nan
     elements["write_rate"][0], elements["reserved"][1] = 5e8, 4e11
     elements["state"][0], elements["state"][1] = State.DEGRADED, State.SCARCE | State.DRAINING
@@ -80,7 +80,7 @@ def test_loads_are_those_of_the_table(build: Path, tmp_path: Path, table: FakeTa
     assert [row["element"] for row in rows] == ["s/e0", "s/e1", "s/e2"]
     assert [row["number"] for row in rows] == [2, 0, 1]
     assert [row["own"] for row in rows] == [1, 2, 3]
-    assert [row["others"] for row in rows] == [0.5, 0, 4]
+    assert [row["foreign"] for row in rows] == [0.5, 0, 4]
     assert [row["busy"] for row in rows] == [0.25, 0.25, None]
     assert [row["write_rate"] for row in rows] == [500, 100, 100]
     assert [row["free"] for row in rows] == [900, 500, 900]

@@ -51,10 +51,10 @@ static void fill_system(struct ses_table_system *system, enum ses_backend backen
   system->sequence = 2;
   system->backend = backend;
   system->count = ROWS;
-  system->few = 0;
+  system->candidate_limit = 0;
   system->excluded = 0;
   ses_core_defaults(&system->policy);
-  system->policy.most_stripes = 8;
+  system->policy.max_stripes = 8;
   for (unsigned row = 0; row < ROWS; row++) {
     system->elements[row] = (struct ses_core_element){.read_rate = 1e8,
                                                       .write_rate = 1e8,

@@ -55,7 +55,7 @@ class Terms:
     server_rate: bool = True  # what a server gives together, where the site states it
     room: bool = True  # sizes of files of before, and a part of the element
     equal_share: float | None = None
-    equal_others: float | None = None
+    equal_foreign: float | None = None
     kept_share: float | None = None
     harm: float | None = None
 
@@ -68,7 +68,7 @@ def policy_of(terms: Terms) -> Records:
     policy = defaults()
     changed = (
         ("equal_share", terms.equal_share),
-        ("equal_others", terms.equal_others),
+        ("equal_foreign", terms.equal_foreign),
         ("kept_share", terms.kept_share),
         ("harm_weight", terms.harm),
         ("room_fraction", None if terms.room else 0.0),
@@ -139,13 +139,13 @@ class Tables:
         last[:] = self._counted(now, file, last, own)
         self._limit(file, now)
         query = self._query
-        query.few = self._few(file, now)
+        query.candidate_limit = self._few(file, now)
         query.first = self._first(file)
-        query.keeps_place = self._terms.ranks and file.rank is not None
+        query.ignores_last_placed = self._terms.ranks and file.rank is not None
         needed = self._need(file)
         needed["room"] = room
         query.ask(needed)
-        if query.few and (self._terms.two_drawn or self._terms.share_drawn):
+        if query.candidate_limit and (self._terms.two_drawn or self._terms.share_drawn):
             place = self._drawn(query)
         else:
             place = query.choose()
@@ -157,7 +157,7 @@ class Tables:
     def _choose_candidates(self, now: float, node: int) -> None:
         """Give a node that creates files less used candidates than its own, as the service does."""
         self._chosen_at[node] = now
-        streams = self._site["own"] + self._site["others"]
+        streams = self._site["own"] + self._site["foreign"]
         crowded = streams[self._orders[node]].mean() > CROWDED * streams.mean()
         if crowded and self._terms.orders and self._told.rate_of(node, now) >= CREATES:
             rates = self._site["write_rate"]
@@ -167,7 +167,7 @@ class Tables:
 
     def _drawn(self, query: Query) -> int:
         """Return a place by chance among those that are as near as the best: tried, and not the product's."""
-        query.few = 0
+        query.candidate_limit = 0
         if not query.judge():
             return -1
         missed = query.verdicts["distance"] + query.verdicts["harm"]
@@ -194,7 +194,7 @@ class Tables:
         streams = site["own"].astype(np.float64)
         for change, sign in self._told.heard_differently(file.node, file.user, now):
             streams[change.row] += sign * change.streams
-        streams = np.maximum(0.0, streams) + site["others"]
+        streams = np.maximum(0.0, streams) + site["foreign"]
         self._node["server_streams"] = np.bincount(server, streams)[server][self._orders[file.node]]
 
     def _counted(self, now: float, file: File, heard: Moments, own: npt.NDArray[Any]) -> Moments:
@@ -235,7 +235,7 @@ class Tables:
         observe(self._site, samples, self.policy)
         self._site["free"] = sample.free
         if not self._terms.others:
-            self._site["others"] = 0.0
+            self._site["foreign"] = 0.0
         self._watched()
 
     def _learned(self, busy: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -276,12 +276,12 @@ class Tables:
 
     def _watched(self) -> None:
         """Note the streams of others that the monitor knows, and count those as well that agents see."""
-        self._monitored = self._site["others"].copy()
-        self._site["others"] = np.maximum(self._monitored, self._seen)
+        self._monitored = self._site["foreign"].copy()
+        self._site["foreign"] = np.maximum(self._monitored, self._seen)
 
     def _saw(self, now: float, others: npt.NDArray[np.float64]) -> None:
         self._seen = others
-        self._site["others"] = np.maximum(self._monitored, others)
+        self._site["foreign"] = np.maximum(self._monitored, others)
 
     def _few(self, file: File, now: float) -> int:
         """Return how many candidates are compared; 0: all."""

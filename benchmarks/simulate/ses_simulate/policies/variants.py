@@ -32,5 +32,5 @@ VARIANTS: Mapping[str, Terms] = {
     "no-server-rate": Terms(server_rate=False),
     "with-recency-of-all": Terms(recency_of_all=True),
     "with-narrow-shares": Terms(equal_share=0.1),
-    "with-whole-others": Terms(equal_others=1.0),
+    "with-whole-others": Terms(equal_foreign=1.0),
 }

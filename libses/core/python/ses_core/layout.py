@@ -96,8 +96,8 @@ class Order(IntEnum):
     SCARCE = 4
     KEPT = 5
     SHARE = 6
-    OURS = 7
-    OTHERS = 8
+    OWN = 7
+    FOREIGN = 8
     LAST_PLACED = 9
     TABLE = 10
     HARM = 11

@@ -84,9 +84,9 @@ class Query:
     """A question about a table; holds the arrays it is made of, and the pointers to them.
 
     CLAIMS: a uint32 per row; SERVER_CLAIMS: their sum on the server of each row, for one who keeps it, else
-    it is found. EXCLUDED: a bit per row, in words of 64. FEW: compare only so many of the
-    nearest rows. FIRST: the row at which the order of the table begins; KEEPS_PLACE: `last_placed` does not
-    count.
+    it is found. EXCLUDED: a bit per row, in words of 64. CANDIDATE_LIMIT: compare only so many of the
+    nearest rows. FIRST: the row at which the order of the table begins; IGNORES_LAST_PLACED: `last_placed`
+    does not count.
     ``verdicts``, one per row, are those of the last :meth:`judge` or :meth:`choose`.
     """
 
@@ -99,9 +99,9 @@ class Query:
         claims: Rows | None = None,
         server_claims: Rows | None = None,
         excluded: Words | None = None,
-        few: int = 0,
+        candidate_limit: int = 0,
         first: int = 0,
-        keeps_place: bool = False,
+        ignores_last_placed: bool = False,
     ) -> None:
         count = len(elements)
         self.elements = elements
@@ -124,9 +124,9 @@ class Query:
             setattr(self._query, name, pointer)
         self._held = held  # keeps the arrays alive
         self._query.count = count
-        self.few = few
+        self.candidate_limit = candidate_limit
         self.first = first
-        self.keeps_place = keeps_place
+        self.ignores_last_placed = ignores_last_placed
         self._verdicts = _pointer(self.verdicts, VERDICT, "struct ses_core_verdict", least=count, write=True)
         self._rows_pointer = ffi.from_buffer("uint32_t[]", self._rows, require_writable=True)
         self._scratch_pointer = ffi.from_buffer("uint32_t[]", self._scratch, require_writable=True)
@@ -145,13 +145,13 @@ class Query:
         self._query.excluded = self._held["excluded"]
 
     @property
-    def few(self) -> int:
+    def candidate_limit(self) -> int:
         """How many of the nearest rows are compared; 0: all."""
-        return int(self._query.few)
+        return int(self._query.candidate_limit)
 
-    @few.setter
-    def few(self, few: int) -> None:
-        self._query.few = few
+    @candidate_limit.setter
+    def candidate_limit(self, candidate_limit: int) -> None:
+        self._query.candidate_limit = candidate_limit
 
     @property
     def first(self) -> int:
@@ -165,13 +165,13 @@ class Query:
         self._query.first = first
 
     @property
-    def keeps_place(self) -> bool:
+    def ignores_last_placed(self) -> bool:
         """Whether `last_placed` does not count."""
-        return bool(self._query.keeps_place)
+        return bool(self._query.ignores_last_placed)
 
-    @keeps_place.setter
-    def keeps_place(self, keeps: bool) -> None:
-        self._query.keeps_place = keeps
+    @ignores_last_placed.setter
+    def ignores_last_placed(self, keeps: bool) -> None:
+        self._query.ignores_last_placed = keeps
 
     def judge(self) -> int:
         """Filter and judge every row; return how many are accepted."""

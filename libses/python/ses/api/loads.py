@@ -30,7 +30,7 @@ class Load:
     write_rate: float | None
     free: float | None
     own: float
-    others: float
+    foreign: float
     busy: float | None
     refuses: bool
     degraded: bool
@@ -88,7 +88,7 @@ class Loads:
             write_rate=_known(one.write_mb_s),
             free=_known(one.free_gb),
             own=float(one.own),
-            others=float(one.others),
+            foreign=float(one.foreign),
             busy=_known(one.busy),
             refuses=bool(one.state & _REFUSES),
             degraded=bool(one.state & _DEGRADED),

@@ -16,7 +16,7 @@ from pathlib import Path
 from ses_client.peer import peer_uid
 
 MAGIC = 0x51534553
-VERSION = 6  # SES_PROTOCOL_VERSION
+VERSION = 1  # SES_PROTOCOL_VERSION
 TYPE_ASK, TYPE_ANSWER = 1, 2
 HEADER = struct.Struct("=IHHII")
 ASK = struct.Struct("=IIqQII64s16s16x192s")

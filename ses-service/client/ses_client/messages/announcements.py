@@ -98,13 +98,13 @@ class Table(Message):
     when the last placement was made (in milliseconds since the epoch), own streams that ask for a rate of
     writing, the largest of these rates, and of those of hard requirements; see `struct ses_core_element` in
     ses/core.h, as `policy` is `struct ses_core_policy`.  Agents choose without own streams that ended.
-    `total` is how many elements there are, `rate` placements by others a second, `told_at` our time.
+    `total` is how many elements there are, `rate` placements by others a second, `sent_at` our time.
     """
 
     system: str
     revision: str
     version: int
-    told_at: float
+    sent_at: float
     total: int
     rate: float
     max_age_seconds: float
@@ -123,7 +123,7 @@ class AnnouncementTaken(Message):
     when this agent is heard for the first time, and of what was taken over from another service.  `needs` are
     those of users of whom the agent has another generation, or none; `tables` those it asked for.
 
-    `next_within_seconds`: when to speak again at the latest; `tell_within_seconds`: so soon after
+    `next_within_seconds`: when to speak again at the latest; `report_within_seconds`: so soon after
     the last answer where files were opened or ended since, and as often while files are created;
     `return_within_seconds`: over so long a time nodes that lose the service are to come back, each at a
     moment by chance.
@@ -136,7 +136,7 @@ class AnnouncementTaken(Message):
     instance: str
     stored: int
     next_within_seconds: float
-    tell_within_seconds: float
+    report_within_seconds: float
     return_within_seconds: float
     unknown: Sequence[str]
     refused: Sequence[RefusedFile]

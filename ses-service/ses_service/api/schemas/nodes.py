@@ -86,7 +86,7 @@ class Considered(Offered):
     streams: Number = 0.0
     age: Number | None = None
     server_limit: Number | None = None
-    ours: Number | None = None
+    own: Number | None = None
     order: Annotated[int, Field(ge=0, lt=2**31)] = 0
 
 
@@ -185,7 +185,7 @@ class DecisionMade(Said):
                     one.streams,
                     one.age,
                     one.server_limit,
-                    one.ours,
+                    one.own,
                     one.order,
                 )
                 for one in self.candidates

@@ -1,4 +1,4 @@
-#include "claims/claims_keeper.h"
+#include "claims/claims_manager.h"
 
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -28,14 +28,14 @@ constexpr uid_t kFirstPerson = 1000;
 constexpr size_t kMaxUsers = 4096;
 constexpr size_t kMaxClaims = 1024; // of a user, at a look
 
-uint64_t in_ms(ClaimsKeeper::Time time) {
+uint64_t in_ms(ClaimsManager::Time time) {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<milliseconds>(time.time_since_epoch()).count());
 }
 
 } // namespace
 
-void ClaimsKeeper::adopt(Time now) {
+void ClaimsManager::adopt(Time now) {
   for (const TablePublisher::User &left : parts_.table.publisher().users()) {
     auto segment = ClaimsSegment::take_over(left.segment, left.uid, left.instance);
     if (!segment) {
@@ -47,20 +47,20 @@ void ClaimsKeeper::adopt(Time now) {
     user.claims = std::make_unique<UserClaims>(left.uid, std::move(segment));
     spdlog::debug("uid {} has claims, left by an agent before", left.uid);
   }
-  has_news_ = true;
+  has_changes_ = true;
   tick(now);
 }
 
-void ClaimsKeeper::apply_saved(SavedNeeds needs) {
+void ClaimsManager::apply_saved(SavedNeeds needs) {
   saved_ = std::move(needs.users);
   site_needs_ = std::move(needs.site);
 }
 
-void ClaimsKeeper::apply(const ServiceNews &news, Time now) {
-  if (news.site_needs) {
-    site_needs_ = news.site_needs;
+void ClaimsManager::apply(const ServiceUpdate &update, Time now) {
+  if (update.site_needs) {
+    site_needs_ = update.site_needs;
   }
-  for (const auto &[uid, needs] : news.needs) {
+  for (const auto &[uid, needs] : update.needs) {
     const auto found = users_.find(uid);
     if (found == users_.end()) {
       saved_[uid] = needs;
@@ -75,13 +75,13 @@ void ClaimsKeeper::apply(const ServiceNews &news, Time now) {
   }
 }
 
-void ClaimsKeeper::publish_needs(User &user) {
+void ClaimsManager::publish_needs(User &user) {
   if (user.claims && user.needs) {
     user.claims->needs_publisher().publish(*user.needs);
   }
 }
 
-void ClaimsKeeper::asked(uid_t uid, Time now) {
+void ClaimsManager::asked(uid_t uid, Time now) {
   const bool servable = geteuid() == 0 || uid == geteuid();
   if (!servable || (!users_.contains(uid) && users_.size() >= kMaxUsers)) {
     return;
@@ -95,12 +95,12 @@ void ClaimsKeeper::asked(uid_t uid, Time now) {
   }
 }
 
-std::shared_ptr<const UserNeeds> ClaimsKeeper::needs_of(uid_t uid) const {
+std::shared_ptr<const UserNeeds> ClaimsManager::needs_of(uid_t uid) const {
   const auto found = users_.find(uid);
   return found == users_.end() ? nullptr : found->second.needs;
 }
 
-void ClaimsKeeper::open(uid_t uid, User &user, Time now) {
+void ClaimsManager::open(uid_t uid, User &user, Time now) {
   if (const auto saved = saved_.find(uid); saved != saved_.end()) {
     user.needs = user.needs ? user.needs : saved->second;
     saved_.erase(saved);
@@ -114,7 +114,7 @@ void ClaimsKeeper::open(uid_t uid, User &user, Time now) {
   std::string why;
   auto segment = ClaimsSegment::make(uid, why);
   if (!segment) {
-    if (!std::exchange(said_no_segment_, true)) {
+    if (!std::exchange(logged_no_segment_, true)) {
       spdlog::warn("uid {} gets no claims, its programs ask over the socket ({})", uid, why);
     }
     return;
@@ -126,7 +126,7 @@ void ClaimsKeeper::open(uid_t uid, User &user, Time now) {
   if (!parts_.table.publisher().set_user({uid, made.id(), made.instance()})) {
     made.retire();
     user.claims.reset();
-    if (!std::exchange(said_many_, true)) {
+    if (!std::exchange(logged_many_, true)) {
       spdlog::warn("{} users have claims; programs of others ask over the socket", SES_TABLE_USERS);
     }
     return;
@@ -136,7 +136,7 @@ void ClaimsKeeper::open(uid_t uid, User &user, Time now) {
 }
 
 // Claims that are still open are lost; their files are placed all the same.
-void ClaimsKeeper::close(uid_t uid, User &user) {
+void ClaimsManager::close(uid_t uid, User &user) {
   if (user.claims) {
     parts_.table.publisher().remove_user(uid);
     user.claims->counts().clear([this](unsigned system, unsigned row, int change) {
@@ -148,7 +148,7 @@ void ClaimsKeeper::close(uid_t uid, User &user) {
   }
 }
 
-void ClaimsKeeper::take_survey(Time now) {
+void ClaimsManager::take_survey(Time now) {
   const auto found = parts_.survey.take();
   if (!found) {
     return;
@@ -165,11 +165,11 @@ void ClaimsKeeper::take_survey(Time now) {
   for (const uid_t uid : found->with_jobs) {
     see(uid);
   }
-  has_news_ = true;
+  has_changes_ = true;
 }
 
 // Who has claims, and where they can be staged.
-void ClaimsKeeper::review(Time now) {
+void ClaimsManager::review(Time now) {
   reviewed_at_ = now;
   if (has_unusable_ || generation_ != parts_.table.generation()) {
     has_unusable_ = false;
@@ -214,8 +214,8 @@ void ClaimsKeeper::review(Time now) {
   }
 }
 
-std::shared_ptr<const Choice> ClaimsKeeper::choice_of(const User &user, const Claim &claim,
-                                                      Time now) const {
+std::shared_ptr<const Choice> ClaimsManager::choice_of(const User &user, const Claim &claim,
+                                                       Time now) const {
   auto choice = std::make_shared<Choice>();
   choice->epoch = parts_.table.epoch(claim.system, claim.epoch);
   if (!choice->epoch) {
@@ -234,7 +234,7 @@ std::shared_ptr<const Choice> ClaimsKeeper::choice_of(const User &user, const Cl
       parts_.table.excluded(claim.system) | not_staged(user.claims->uid(), claim.system, is_final);
   choice->rows = claim.rows;
   choice->first = claim.first;
-  choice->few = claim.few;
+  choice->candidate_limit = claim.candidate_limit;
   choice->rank = claim.rank;
   choice->decided = now;
   choice->decided_at = wall_clock();
@@ -243,7 +243,7 @@ std::shared_ptr<const Choice> ClaimsKeeper::choice_of(const User &user, const Cl
   return choice;
 }
 
-void ClaimsKeeper::take(User &user, Claim claim, Time now) {
+void ClaimsManager::take(User &user, Claim claim, Time now) {
   const uid_t uid = user.claims->uid();
   const auto changed = [this](unsigned system, unsigned row, int change) {
     parts_.table.claim(system, row, change);
@@ -299,7 +299,7 @@ void ClaimsKeeper::take(User &user, Claim claim, Time now) {
   found_.push_back(std::move(file));
 }
 
-size_t ClaimsKeeper::read(User &user, Time now) {
+size_t ClaimsManager::read(User &user, Time now) {
   ClaimRing &ring = user.claims->ring();
   ClaimCounts &counts = user.claims->counts();
   const auto changed = [this](unsigned system, unsigned row, int change) {
@@ -329,7 +329,7 @@ size_t ClaimsKeeper::read(User &user, Time now) {
   return read;
 }
 
-bool ClaimsKeeper::look(Time now) {
+bool ClaimsManager::look(Time now) {
   std::vector<User *> active;
   bool some = false;
   for (auto &[uid, user] : users_) {
@@ -351,9 +351,9 @@ bool ClaimsKeeper::look(Time now) {
   return some;
 }
 
-void ClaimsKeeper::tick(Time now) {
+void ClaimsManager::tick(Time now) {
   take_survey(now);
-  if (std::exchange(has_news_, false) || now - reviewed_at_ >= kReviewEvery) {
+  if (std::exchange(has_changes_, false) || now - reviewed_at_ >= kReviewEvery) {
     review(now);
   }
   parts_.table.tick(now);
@@ -387,7 +387,7 @@ void ClaimsKeeper::tick(Time now) {
   }
 }
 
-void ClaimsKeeper::stop(milliseconds limit) {
+void ClaimsManager::stop(milliseconds limit) {
   parts_.table.retire();
   parts_.doorbell.stop();
   const auto end = Clock::now() + limit;

@@ -5,8 +5,8 @@
 // is every five milliseconds, or without pause on a core of its own.  Otherwise the agent sleeps
 // between two signs of life of the table.  Those are given here and nowhere else, so that a loop
 // that is stuck looks stuck.
-#ifndef SES_AGENT_CLAIMS_KEEPER_H
-#define SES_AGENT_CLAIMS_KEEPER_H
+#ifndef SES_AGENT_CLAIMS_MANAGER_H
+#define SES_AGENT_CLAIMS_MANAGER_H
 
 #include <chrono>
 #include <map>
@@ -24,15 +24,15 @@
 #include "systems/stager.h"
 #include "table/exchange.h"
 #include "table/saved_state.h"
-#include "table/table_keeper.h"
+#include "table/table_manager.h"
 
 namespace ses::agent {
 
-class ClaimsKeeper {
+class ClaimsManager {
 public:
   using Time = std::chrono::steady_clock::time_point;
   struct Parts {
-    TableKeeper &table;
+    TableManager &table;
     const Systems &systems;
     ServiceHealth &health;
     Announcer &announcer;
@@ -44,12 +44,12 @@ public:
     bool polls; // has a core for itself: never sleeps, so that no program has to wake it
   };
 
-  explicit ClaimsKeeper(const Parts &parts) : parts_(parts) {}
+  explicit ClaimsManager(const Parts &parts) : parts_(parts) {}
 
   // Takes over the users and claims of the agent whose table this is.
   void adopt(Time now);
   void apply_saved(SavedNeeds needs);
-  void apply(const ServiceNews &news, Time now);
+  void apply(const ServiceUpdate &update, Time now);
   void staged(const std::vector<Stager::Result> &results, Time now);
 
   // UID asks over the socket: it is a user of this node.
@@ -116,10 +116,10 @@ private:
   std::vector<ClaimedFile> found_; // in the look under way
   uint64_t generation_ = 0;        // of the table, as of the last look at stages
   Time due_{}, beaten_at_{}, reviewed_at_{}, busy_until_{};
-  bool has_news_ = false, was_busy_ = false, has_unusable_ = false;
-  bool said_no_segment_ = false, said_many_ = false;
+  bool has_changes_ = false, was_busy_ = false, has_unusable_ = false;
+  bool logged_no_segment_ = false, logged_many_ = false;
 };
 
 } // namespace ses::agent
 
-#endif // SES_AGENT_CLAIMS_KEEPER_H
+#endif // SES_AGENT_CLAIMS_MANAGER_H

@@ -2,8 +2,8 @@
 //
 // Belongs to the socket's loop.  Owns the segment, one Candidates for each storage system, and the
 // files of this node that the service has not heard of, or does not count as ended yet.
-#ifndef SES_AGENT_TABLE_KEEPER_H
-#define SES_AGENT_TABLE_KEEPER_H
+#ifndef SES_AGENT_TABLE_MANAGER_H
+#define SES_AGENT_TABLE_MANAGER_H
 
 #include <algorithm>
 #include <array>
@@ -31,7 +31,7 @@
 
 namespace ses::agent {
 
-class TableKeeper {
+class TableManager {
 public:
   using Time = std::chrono::steady_clock::time_point;
   struct Parts {
@@ -44,7 +44,7 @@ public:
     WritingOut &writing_out;
   };
 
-  explicit TableKeeper(const Parts &parts);
+  explicit TableManager(const Parts &parts);
 
   // Makes the table, or takes over the one that is there.  False when there is no memory for one,
   // with the cause in WHY.
@@ -55,7 +55,7 @@ public:
   void remove() { segment_->remove(); }
 
   // The service's word about tables and placements.
-  void apply(const ServiceNews &news, Time now);
+  void apply(const ServiceUpdate &update, Time now);
   // What an agent before this one kept of it.
   void apply_saved(const std::vector<TableAnswer> &tables, Time now);
   // The mounts have changed, perhaps.
@@ -91,7 +91,7 @@ public:
     System &system = systems_[number];
     system.of_users = std::move(excluded);
     system.excluded = exclusions_of(*system.candidates->facts(), system.places, system.of_users);
-    tell_wanted();
+    report_wanted();
   }
   // False until it was looked at where files can go: then every row is excluded.
   [[nodiscard]] bool has_places(unsigned system) const { return systems_[system].places.known; }
@@ -128,14 +128,14 @@ private:
     // The first epoch of each of the last revisions.
     std::deque<std::pair<uint64_t, std::shared_ptr<const TableFacts>>> revisions;
     std::array<int, SES_TABLE_ELEMENTS> claims{};
-    int streams = 0;             // of files of this node that are counted
-    std::vector<uint64_t> heard; // placements the service spoke of, but not yet of this table
+    int streams = 0;                // of files of this node that are counted
+    std::vector<uint64_t> reported; // placements the service spoke of, but not yet of this table
     bool dirty = false;
     uint64_t used = 0; // bit r: files went to row r since the last tick
   };
   void take_over();
   [[nodiscard]] std::optional<unsigned> slot_of(const std::string &name);
-  void hear(const ServiceNews &news);
+  void note_reported(const ServiceUpdate &update);
   void apply_table(const TableAnswer &answer, Time asked_at, Time now);
   void settle(unsigned number);
   void settle(uint64_t id);
@@ -149,7 +149,7 @@ private:
   // Where each row is, and which can take no file; true when that is not what it was.
   bool look_at_places(System &system);
   void publish(unsigned number, Time now);
-  void tell_wanted();
+  void report_wanted();
 
   const Parts parts_;
   const uint64_t socket_hash_;
@@ -159,10 +159,10 @@ private:
   std::unordered_map<uint64_t, CountedFile> placed_;
   uint64_t generation_ = 0;
   Time ticked_at_{};
-  bool said_many_systems_ = false;
+  bool logged_many_systems_ = false;
   std::atomic<bool> places_changed_{false}; // set on threads that look at Lustre and unions
 };
 
 } // namespace ses::agent
 
-#endif // SES_AGENT_TABLE_KEEPER_H
+#endif // SES_AGENT_TABLE_MANAGER_H

@@ -1,4 +1,4 @@
-#include "table/table_keeper.h"
+#include "table/table_manager.h"
 
 #include <spdlog/spdlog.h>
 
@@ -17,14 +17,14 @@ constexpr size_t kEpochs = 64;     // of a system, that decisions can be worked 
 constexpr size_t kRevisions = 64;  // whose rows a late claim may name: half a minute at least
 constexpr milliseconds kEvery{50}; // what changes with time is looked at
 
-uint64_t in_ms(TableKeeper::Time time) {
+uint64_t in_ms(TableManager::Time time) {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<milliseconds>(time.time_since_epoch()).count());
 }
 
 } // namespace
 
-TableKeeper::TableKeeper(const Parts &parts)
+TableManager::TableManager(const Parts &parts)
     : parts_(parts), socket_hash_(ses_segment_hash(parts.socket_path.c_str())) {
   const auto on_change = [this] {
     places_changed_ = true;
@@ -34,7 +34,7 @@ TableKeeper::TableKeeper(const Parts &parts)
   parts_.unions.set_on_change(on_change);
 }
 
-bool TableKeeper::open(std::string &why) {
+bool TableManager::open(std::string &why) {
   segment_ = TableSegment::open(socket_hash_, why);
   if (!segment_) {
     spdlog::warn("programs do not see the candidates and ask over the socket: {}", why);
@@ -53,7 +53,7 @@ bool TableKeeper::open(std::string &why) {
 
 // Claims that were made meanwhile name rows of what the earlier agent published; the numbers there
 // are out of date.
-void TableKeeper::take_over() {
+void TableManager::take_over() {
   for (unsigned number = 0; number < SES_TABLE_SYSTEMS; ++number) {
     const ses_table_system &shared = segment_->table().systems[number];
     if (shared.sequence == 0) {
@@ -73,7 +73,7 @@ void TableKeeper::take_over() {
   publisher_->set_mounts({});
 }
 
-std::optional<unsigned> TableKeeper::slot_of(const std::string &name) {
+std::optional<unsigned> TableManager::slot_of(const std::string &name) {
   std::optional<unsigned> free;
   for (unsigned number = 0; number < SES_TABLE_SYSTEMS; ++number) {
     const System &system = systems_[number];
@@ -86,14 +86,14 @@ std::optional<unsigned> TableKeeper::slot_of(const std::string &name) {
   if (free) {
     systems_[*free] = System{};
     systems_[*free].about.name = name;
-  } else if (!std::exchange(said_many_systems_, true)) {
+  } else if (!std::exchange(logged_many_systems_, true)) {
     spdlog::warn("more than {} storage systems are mounted here; files on {} are not placed",
                  SES_TABLE_SYSTEMS, name);
   }
   return free;
 }
 
-void TableKeeper::look_at_mounts(Time now) {
+void TableManager::look_at_mounts(Time now) {
   for (System &system : systems_) {
     system.mounted = false;
   }
@@ -118,10 +118,10 @@ void TableKeeper::look_at_mounts(Time now) {
   publisher_->set_mounts(mounts);
   parts_.lustre.look_soon();
   parts_.unions.look_soon();
-  tell_wanted();
+  report_wanted();
 }
 
-void TableKeeper::tell_wanted() {
+void TableManager::report_wanted() {
   std::vector<TableWanted> wanted;
   for (const System &system : systems_) {
     if (system.mounted) {
@@ -136,53 +136,53 @@ void TableKeeper::tell_wanted() {
   parts_.exchange.set_wanted(std::move(wanted));
 }
 
-void TableKeeper::apply_saved(const std::vector<TableAnswer> &tables, Time now) {
+void TableManager::apply_saved(const std::vector<TableAnswer> &tables, Time now) {
   for (const TableAnswer &table : tables) {
-    const double age = std::max(0.0, wall_clock() - table.told_at);
-    const auto told_at = now - std::chrono::duration_cast<Time::duration>(
+    const double age = std::max(0.0, wall_clock() - table.sent_at);
+    const auto sent_at = now - std::chrono::duration_cast<Time::duration>(
                                    std::chrono::duration<double>(std::min(age, 1e8)));
-    apply_table(table, told_at, now);
+    apply_table(table, sent_at, now);
   }
-  tell_wanted();
+  report_wanted();
 }
 
-void TableKeeper::apply(const ServiceNews &news, Time now) {
-  hear(news);
-  for (const TableAnswer &table : news.tables) {
+void TableManager::apply(const ServiceUpdate &update, Time now) {
+  note_reported(update);
+  for (const TableAnswer &table : update.tables) {
     if (const auto number = number_of(table.system)) {
       settle(*number);
     }
-    apply_table(table, news.asked_at, now);
+    apply_table(table, update.asked_at, now);
   }
-  tell_wanted();
+  report_wanted();
 }
 
 // The next rows of the table count what the service has heard.
-void TableKeeper::hear(const ServiceNews &news) {
-  const auto note = [this](uint64_t id, bool CountedFile::*heard) {
+void TableManager::note_reported(const ServiceUpdate &update) {
+  const auto note = [this](uint64_t id, bool CountedFile::*reported) {
     if (const auto found = placed_.find(id); found != placed_.end()) {
-      found->second.*heard = true;
-      systems_[found->second.system].heard.push_back(id);
+      found->second.*reported = true;
+      systems_[found->second.system].reported.push_back(id);
     }
   };
-  for (const auto &[id, idle] : news.opened) {
+  for (const auto &[id, idle] : update.opened) {
     if (const auto found = placed_.find(id); found != placed_.end()) {
-      found->second.service_heard_idle = idle;
+      found->second.reported_idle = idle;
     }
-    note(id, &CountedFile::service_heard_opened);
+    note(id, &CountedFile::reported_opened);
   }
-  for (const uint64_t id : news.ended) {
-    note(id, &CountedFile::service_heard_ended);
+  for (const uint64_t id : update.ended) {
+    note(id, &CountedFile::reported_ended);
   }
-  for (const uint64_t id : news.unknown) { // told again, with how they came about
+  for (const uint64_t id : update.unknown) { // told again, with how they came about
     if (const auto found = placed_.find(id); found != placed_.end()) {
       count(found->second, false);
-      found->second.counted_by_service = found->second.service_heard_opened =
-          found->second.service_heard_ended = false;
+      found->second.counted_by_service = found->second.reported_opened =
+          found->second.reported_ended = false;
       count(found->second, true);
     }
   }
-  for (const uint64_t id : news.refused) {
+  for (const uint64_t id : update.refused) {
     if (const auto found = placed_.find(id); found != placed_.end()) {
       count(found->second, false);
       placed_.erase(found);
@@ -190,13 +190,13 @@ void TableKeeper::hear(const ServiceNews &news) {
   }
 }
 
-void TableKeeper::settle(unsigned number) {
-  for (const uint64_t id : std::exchange(systems_[number].heard, {})) {
+void TableManager::settle(unsigned number) {
+  for (const uint64_t id : std::exchange(systems_[number].reported, {})) {
     settle(id);
   }
 }
 
-void TableKeeper::settle(uint64_t id) {
+void TableManager::settle(uint64_t id) {
   const auto found = placed_.find(id);
   if (found == placed_.end()) {
     return;
@@ -204,14 +204,14 @@ void TableKeeper::settle(uint64_t id) {
   CountedFile &placed = found->second;
   count(placed, false);
   placed.take_up_rows();
-  if (placed.ended && placed.service_heard_ended) {
+  if (placed.ended && placed.reported_ended) {
     placed_.erase(found);
     return;
   }
   count(placed, true);
 }
 
-void TableKeeper::apply_table(const TableAnswer &answer, Time asked_at, Time now) {
+void TableManager::apply_table(const TableAnswer &answer, Time asked_at, Time now) {
   const auto number = slot_of(answer.system);
   if (!number) {
     return;
@@ -238,7 +238,7 @@ void TableKeeper::apply_table(const TableAnswer &answer, Time asked_at, Time now
   publish(*number, now);
 }
 
-void TableKeeper::count(const CountedFile &placed, bool in) {
+void TableManager::count(const CountedFile &placed, bool in) {
   System &system = systems_[placed.system];
   if (system.candidates) {
     placed.count(*system.candidates, in);
@@ -247,7 +247,7 @@ void TableKeeper::count(const CountedFile &placed, bool in) {
   }
 }
 
-void TableKeeper::count_again(unsigned number) {
+void TableManager::count_again(unsigned number) {
   systems_[number].streams = 0;
   for (const auto &[id, placed] : placed_) {
     if (placed.system == number) {
@@ -262,7 +262,7 @@ void TableKeeper::count_again(unsigned number) {
   }
 }
 
-bool TableKeeper::look_at_places(System &system) {
+bool TableManager::look_at_places(System &system) {
   const TableFacts &facts = *system.candidates->facts();
   Places places = places_of(system.about, facts, parts_.lustre, parts_.unions, parts_.lustre_form);
   const bool changed = !same_rows(places, system.places);
@@ -272,13 +272,13 @@ bool TableKeeper::look_at_places(System &system) {
   return changed;
 }
 
-void TableKeeper::publish(unsigned number, Time now) {
+void TableManager::publish(unsigned number, Time now) {
   System &system = systems_[number];
   const Candidates &candidates = *system.candidates;
   system.unseen = candidates.unseen(now);
   TablePublisher::System shown{
       system.about.backend, candidates.elements(now), system.places.rows,
-      candidates.policy(),  system.places.excluded,   candidates.few(now),
+      candidates.policy(),  system.places.excluded,   candidates.candidate_limit(now),
       candidates.total(),   candidates.numbers(),     in_ms(candidates.asked_at())};
   auto epoch = std::make_shared<Epoch>();
   epoch->number = publisher_->write(number, shown);
@@ -292,7 +292,7 @@ void TableKeeper::publish(unsigned number, Time now) {
   epoch->elements = std::move(shown.elements);
   epoch->policy = shown.policy;
   epoch->version = candidates.version();
-  epoch->told = candidates.asked_at();
+  epoch->asked_at = candidates.asked_at();
   epoch->published = now;
   system.epochs.push_back(std::move(epoch));
   if (system.epochs.size() > kEpochs) {
@@ -301,7 +301,7 @@ void TableKeeper::publish(unsigned number, Time now) {
   system.dirty = false;
 }
 
-void TableKeeper::tick(Time now) {
+void TableManager::tick(Time now) {
   const bool places = places_changed_.exchange(false);
   if (!places && now - ticked_at_ < kEvery) {
     return;
@@ -325,19 +325,19 @@ void TableKeeper::tick(Time now) {
     changed = system.candidates->look_at_space(on.used, on.looked_at) || changed;
     if (places) {
       changed = look_at_places(system) || changed;
-      tell_wanted();
+      report_wanted();
       generation_ += excluded != system.places.excluded ? 1 : 0;
     }
     if (changed) {
       publish(number, now);
     } else {
-      publisher_->set_few(number, system.candidates->few(now));
+      publisher_->set_candidate_limit(number, system.candidates->candidate_limit(now));
       publisher_->set_excluded(number, system.places.excluded);
     }
   }
 }
 
-void TableKeeper::claim(unsigned number, unsigned row, int change) {
+void TableManager::claim(unsigned number, unsigned row, int change) {
   System &system = systems_[number];
   change = std::max(change, -system.claims[row]); // what the table does not have it cannot lose
   system.claims[row] += change;                   // also of rows that are gone: they may come back
@@ -353,8 +353,8 @@ void TableKeeper::claim(unsigned number, unsigned row, int change) {
   system.dirty = true;
 }
 
-bool TableKeeper::place(uint64_t id, unsigned number, std::shared_ptr<const TableFacts> facts,
-                        const std::vector<uint8_t> &rows, const ses_core_need &need) {
+bool TableManager::place(uint64_t id, unsigned number, std::shared_ptr<const TableFacts> facts,
+                         const std::vector<uint8_t> &rows, const ses_core_need &need) {
   CountedFile placed;
   placed.system = number;
   placed.bytes = need.bytes;
@@ -372,7 +372,7 @@ bool TableKeeper::place(uint64_t id, unsigned number, std::shared_ptr<const Tabl
   return is_first;
 }
 
-void TableKeeper::rest(uint64_t id, bool idle) {
+void TableManager::rest(uint64_t id, bool idle) {
   const auto found = placed_.find(id);
   if (found == placed_.end() || found->second.ended) {
     return;
@@ -383,7 +383,7 @@ void TableKeeper::rest(uint64_t id, bool idle) {
   count(found->second, true);
 }
 
-void TableKeeper::end(uint64_t id, bool closed) {
+void TableManager::end(uint64_t id, bool closed) {
   const auto found = placed_.find(id);
   if (found == placed_.end() || found->second.ended) {
     return;
@@ -391,14 +391,14 @@ void TableKeeper::end(uint64_t id, bool closed) {
   CountedFile &placed = found->second;
   count(placed, false);
   placed.ended = true;
-  if (!closed && !placed.counted_by_service && !placed.service_heard_opened) { // it came to nothing
+  if (!closed && !placed.counted_by_service && !placed.reported_opened) { // it came to nothing
     placed_.erase(found);
     return;
   }
   count(placed, true);
 }
 
-void TableKeeper::show(Time now) {
+void TableManager::show(Time now) {
   for (unsigned number = 0; number < SES_TABLE_SYSTEMS; ++number) {
     System &system = systems_[number];
     if (!std::exchange(system.dirty, false) || !system.candidates) {
@@ -413,7 +413,7 @@ void TableKeeper::show(Time now) {
   }
 }
 
-std::optional<unsigned> TableKeeper::number_of(const std::string &name) const {
+std::optional<unsigned> TableManager::number_of(const std::string &name) const {
   for (unsigned number = 0; number < SES_TABLE_SYSTEMS; ++number) {
     const System &system = systems_[number];
     if (system.about.name == name && system.candidates && system.candidates->size() > 0) {
@@ -423,7 +423,7 @@ std::optional<unsigned> TableKeeper::number_of(const std::string &name) const {
   return std::nullopt;
 }
 
-std::vector<unsigned> TableKeeper::systems() const {
+std::vector<unsigned> TableManager::systems() const {
   std::vector<unsigned> numbers;
   for (unsigned number = 0; number < SES_TABLE_SYSTEMS; ++number) {
     if (systems_[number].mounted && systems_[number].candidates) {
@@ -433,7 +433,7 @@ std::vector<unsigned> TableKeeper::systems() const {
   return numbers;
 }
 
-std::shared_ptr<const TableFacts> TableKeeper::facts(unsigned system, uint64_t epoch) const {
+std::shared_ptr<const TableFacts> TableManager::facts(unsigned system, uint64_t epoch) const {
   std::shared_ptr<const TableFacts> found;
   for (const auto &[first, facts] : systems_[system].revisions) {
     found = first <= epoch ? facts : found;
@@ -441,15 +441,15 @@ std::shared_ptr<const TableFacts> TableKeeper::facts(unsigned system, uint64_t e
   return found;
 }
 
-std::shared_ptr<const Epoch> TableKeeper::epoch(unsigned system, uint64_t number) const {
+std::shared_ptr<const Epoch> TableManager::epoch(unsigned system, uint64_t number) const {
   const auto &epochs = systems_[system].epochs;
   const auto found = std::find_if(epochs.rbegin(), epochs.rend(),
                                   [&](const auto &epoch) { return epoch->number == number; });
   return found == epochs.rend() ? nullptr : *found;
 }
 
-Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t excluded,
-                           const ses_rank &rank, Time now) {
+Choice TableManager::choose(unsigned number, const ses_core_need &need, uint64_t excluded,
+                            const ses_rank &rank, Time now) {
   const System &system = systems_[number];
   Choice choice;
   choice.need = need;
@@ -460,7 +460,7 @@ Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t 
   choice.decided_at = wall_clock();
   choice.rank = rank;
   choice.first = system.candidates->first(rank);
-  choice.few = system.candidates->few(now, rank, streams_of(system));
+  choice.candidate_limit = system.candidates->candidate_limit(now, rank, streams_of(system));
   const std::vector<ses_core_element> elements = system.candidates->elements(now);
   for (size_t row = 0; row < elements.size(); ++row) {
     choice.seen[row] = static_cast<uint16_t>(std::min(elements[row].own, 65535.0F));
@@ -474,13 +474,13 @@ Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t 
                              .excluded = &choice.excluded,
                              .count = elements.size(),
                              .first = choice.first,
-                             .few = choice.few,
-                             .keeps_place = rank.ranks != 0};
+                             .candidate_limit = choice.candidate_limit,
+                             .ignores_last_placed = rank.ranks != 0};
   std::array<ses_core_verdict, SES_TABLE_ELEMENTS> verdicts{};
   std::array<uint32_t, SES_TABLE_ELEMENTS> spare{}, rows{};
   const int chosen = ses_core_choose(&query, verdicts.data());
   if (chosen < 0 || (system.about.backend == SES_BACKEND_MERGERFS &&
-                     verdicts[static_cast<size_t>(chosen)].tight != 0)) {
+                     verdicts[static_cast<size_t>(chosen)].low_space != 0)) {
     return choice; // a union looks itself where room is tight
   }
   const bool is_pool =
