@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from built import BUILD
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -21,7 +21,7 @@ from ses.share import Region
 @pytest.fixture(scope="session")
 def build() -> Path:
     """Where libses-share was built."""
-    return Path(__file__).parents[2] / os.environ.get("SES_BUILD_DIR", "build/libses")
+    return BUILD
 
 
 @pytest.fixture
