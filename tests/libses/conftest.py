@@ -9,9 +9,9 @@ from built import built
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from union_fixtures import make_union, union
+from union_fixtures import claims, make_union, publish, table, union
 
-__all__ = ["make_union", "union"]
+__all__ = ["claims", "make_union", "publish", "table", "union"]
 
 
 @pytest.fixture(scope="session")

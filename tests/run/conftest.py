@@ -15,9 +15,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "libses"))
 
 from program_ways import Programs
-from union_fixtures import make_union, union
+from union_fixtures import make_union, publish, union
 
-__all__ = ["make_union", "union"]
+__all__ = ["make_union", "publish", "union"]
 
 
 @pytest.fixture(scope="session")
