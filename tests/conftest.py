@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import shutil
 import signal
 import sys
@@ -106,13 +105,11 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def public_wrapper() -> Iterator[Path]:
     """A copy of the preload library that every user can reach, wherever the checkout lies."""
-    root = Path(__file__).parents[1]
-    built = root / os.environ.get("SES_BUILD_DIR", "build/libses") / "libses-wrapper.so"
-    if not built.exists():
-        pytest.fail(f"{built} does not exist: run `make native` first")
+    from built import built
+
     with tempfile.TemporaryDirectory(prefix="ses-wrapper-") as directory:
         Path(directory).chmod(0o755)
-        yield Path(shutil.copy(built, directory))
+        yield Path(shutil.copy(built("libses-wrapper.so"), directory))
 
 
 @pytest.fixture

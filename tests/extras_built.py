@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
-
-BUILD = Path(__file__).parents[1] / os.environ.get("SES_BUILD_DIR", "build/libses")
+from built import BUILD
 
 
 def skip_without_extras() -> None:

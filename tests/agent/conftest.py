@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from built import built
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from claims_program import Claims, attached, remove_segments
 from fake_service import FakeService
 from running_agent import Agent
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -27,10 +26,7 @@ def _root(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="session")
 def binary() -> Path:
-    path = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "agent" / "ses-agent"
-    if not path.exists():
-        pytest.fail(f"{path} does not exist: run `make native` first")
-    return path
+    return built("agent/ses-agent")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from built import BUILD
 
 ROOT = Path(__file__).parents[2]
 NAMES = {
@@ -49,8 +50,7 @@ NAMES = {
 
 
 def bench(output: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    build = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses")
-    command = [sys.executable, ROOT / "benchmarks/run.py", "--quick", "--build", build, "--output", output]
+    command = [sys.executable, ROOT / "benchmarks/run.py", "--quick", "--build", BUILD, "--output", output]
     command += ["--scratch", output.parent]
     return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=600, check=False)
 

@@ -10,10 +10,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from built import BUILD
 from machines import Machine
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses")
 NODES = 8
 SLURM = """\
 ClusterName=namespaces

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-CORE = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "core"
+from built import BUILD
+
+CORE = BUILD / "core"
 
 
 def test_core_calls_no_function_of_a_library() -> None:

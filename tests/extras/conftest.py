@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
+from built import BUILD
 from extras_built import skip_without_extras
 
 
@@ -17,7 +17,4 @@ def _extras() -> None:
 @pytest.fixture(scope="session")
 def build() -> Path:
     """The CMake build directory of libses."""
-    path = Path(__file__).parents[2] / os.environ.get("SES_BUILD_DIR", "build/libses")
-    if not path.is_dir():
-        pytest.fail(f"{path} does not exist: run `make native` first")
-    return path
+    return BUILD

@@ -1,28 +1,23 @@
 """What the tests of libses stand on: the built library, probes, a real mergerfs union, a fake agent."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from built import built
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from union_fixtures import make_union, union
+from union_fixtures import claims, make_union, publish, table, union
 
-__all__ = ["make_union", "union"]
-
-ROOT = Path(__file__).parents[2]
+__all__ = ["claims", "make_union", "publish", "table", "union"]
 
 
 @pytest.fixture(scope="session")
 def build() -> Path:
     """The CMake build directory of libses."""
-    path = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses")
-    if not path.is_dir():
-        pytest.fail(f"{path} does not exist: run `make native` first")
-    return path
+    return built("")
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,19 +13,6 @@ from mergerfs_union import NOBODY, Union
 from segments import RETIRED
 
 CREATE = "import sys\nfor path in sys.argv[1:]:\n    open(path, 'x').close()\n"
-
-
-@pytest.fixture
-def publish(union: Union) -> Iterator[Callable[..., FakeRules]]:
-    made: list[FakeRules] = []
-
-    def make(**fields: object) -> FakeRules:
-        made.append(FakeRules(union.socket, **fields))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield make
-    for rules in made:
-        rules.close()
 
 
 def create(union: Union, *paths: str | Path, cwd: Path | None = None, **extra: str) -> int:

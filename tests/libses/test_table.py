@@ -5,7 +5,6 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,6 @@ from fake_table import (
     FakeClaims,
     FakeTable,
     placement_id,
-    table_of,
 )
 from mergerfs_union import NOBODY, Union
 from ses_core.layout import Kind
@@ -33,19 +31,6 @@ EEXIST = 17
 EXCLUSIVE = str(os.O_CREAT | os.O_EXCL | os.O_WRONLY)
 WRITE = str(os.O_CREAT | os.O_WRONLY)
 PYTHON = ("/usr/bin/python3", "-I", "-S", "-c")
-
-
-@pytest.fixture
-def table(union: Union) -> Iterator[FakeTable]:
-    """A table of the union's three branches, with claims of root."""
-    table = table_of(union)
-    yield table
-    table.close()
-
-
-@pytest.fixture
-def claims(table: FakeTable) -> FakeClaims:
-    return table.users[0]
 
 
 @pytest.mark.parametrize("flags", [EXCLUSIVE, WRITE])

@@ -4,7 +4,7 @@ import random
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from fake_table import CREATED, Claim, FakeClaims, FakeTable, table_of
@@ -86,13 +86,6 @@ class Agent:
                 self.table.elements()["foreign"][:3] = [chance.randrange(3) for _ in range(3)]
                 self.table.elements()["own"][:3] = 0
         self.read += self.claims.take()
-
-
-@pytest.fixture
-def table(union: Union) -> Iterator[FakeTable]:
-    table = table_of(union)
-    yield table
-    table.close()
 
 
 @pytest.mark.parametrize("kill", [False, True])

@@ -5,7 +5,6 @@ import os
 import signal
 import struct
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,17 +43,10 @@ INSTANCE_AT, UID_AT = 16, 24
 
 
 @pytest.fixture
-def table(union: Union) -> Iterator[FakeTable]:
-    """A table that has only the union's second branch to choose, with claims of root."""
-    table = table_of(union)
+def table(table: FakeTable) -> FakeTable:
+    """It has only the union's second branch to choose."""
     table.only(1)
-    yield table
-    table.close()
-
-
-@pytest.fixture
-def claims(table: FakeTable) -> FakeClaims:
-    return table.users[0]
+    return table
 
 
 def create(union: Union, probes: Path, count: int = 3) -> None:

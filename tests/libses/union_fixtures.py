@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from fake_agent import FakeAgent
+from fake_rules import FakeRules
+from fake_table import FakeClaims, FakeTable, table_of
 from mergerfs_union import Union
 
 
@@ -57,3 +59,31 @@ def make_union(tmp_path: Path, public_wrapper: Path) -> Iterator[Callable[..., U
 def union(make_union: Callable[..., Union]) -> Union:
     """A union of three branches."""
     return make_union()
+
+
+@pytest.fixture
+def table(union: Union) -> Iterator[FakeTable]:
+    """A table of the union's branches, with claims of root."""
+    made = table_of(union)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def claims(table: FakeTable) -> FakeClaims:
+    """Those of root."""
+    return table.users[0]
+
+
+@pytest.fixture
+def publish(union: Union) -> Iterator[Callable[..., FakeRules]]:
+    """Publish rules as the agent of the union does."""
+    made: list[FakeRules] = []
+
+    def make(**fields: object) -> FakeRules:
+        made.append(FakeRules(union.socket, **fields))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for rules in made:
+        rules.close()

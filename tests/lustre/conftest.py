@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from built import built
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1] / "agent"))
@@ -129,8 +130,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> LayoutLibrary:
 @pytest.fixture
 def chain(lustre: LustreMount, tmp_path: Path) -> Iterator[Callable[..., tuple[Agent, FakeService]]]:
     """Start a real agent of a service that places on these elements of the stand-in."""
-    binary = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "agent" / "ses-agent"
-    assert binary.exists(), "run `make native` first"
+    binary = built("agent/ses-agent")
     running: list[tuple[Agent, FakeService]] = []
 
     def start(targets: dict[str, str], *options: str) -> tuple[Agent, FakeService]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import lov_blobs as lov
 import pytest
+from built import BUILD
 from fake_table import CREATED, NOT_CREATED, FakeClaims, FakeTable
 from lustre_mount import LOV, layout_of, osts_of
 from placed_programs import LIST, LUSTRE, POOL, Site
@@ -16,7 +17,6 @@ from ses_core.layout import Kind
 
 WRITE = os.O_CREAT | os.O_WRONLY
 OSTS = 6
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_exclusive_create_of_a_name_that_exists_is_one_create(
 def test_exclusive_create_by_the_c_interface_of_a_name_that_exists_is_one_create(
     site: Site, table: FakeTable, claims: FakeClaims, tmp_path: Path
 ) -> None:
-    library = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "libses.so"
+    library = BUILD / "libses.so"
     (site.lustre.path / "file").write_text("content")
     script = (
         "import ctypes, os; library = ctypes.CDLL(os.environ['LIBRARY'], use_errno=True);"

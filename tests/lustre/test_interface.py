@@ -9,6 +9,7 @@ from pathlib import Path
 
 import lov_blobs as lov
 import pytest
+from built import BUILD
 from lustre_mount import LOV
 from placed_programs import LIST, Site
 from write_corpus import DOM
@@ -19,10 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="session")
 def layout_probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("interface") / "layout"
-    built = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses")
     options = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "libses/include"]
     source = Path(__file__).parent / "probes/layout.cpp"
-    library = ["-L", built, "-lses", f"-Wl,-rpath,{built}"]
+    library = ["-L", BUILD, "-lses", f"-Wl,-rpath,{BUILD}"]
     subprocess.run(["g++", *options, "-o", program, source, *library], check=True, timeout=600)
     return program
 

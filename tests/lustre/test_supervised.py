@@ -7,21 +7,18 @@ import signal
 from pathlib import Path
 
 import pytest
+from built import built
 from lustre_mount import osts_of
 from patience import wait_until
 from placed_programs import Site
 
-ROOT = Path(__file__).parents[2]
 EXCLUSIVE = ("busybox", "sh", "-c", "set -C; echo text > file")  # -C: O_EXCL
 
 
 @pytest.fixture
 def ses_run() -> Path:
     """The built program, the supervisor beside it."""
-    program = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "run/ses-run"
-    if not program.exists():
-        pytest.fail(f"{program} does not exist: run `make native` first")
-    return program
+    return built("run/ses-run")
 
 
 def workers(site: Site) -> list[int]:

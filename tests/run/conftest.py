@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
@@ -10,16 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from built import built
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "libses"))
 
 from program_ways import Programs
-from union_fixtures import make_union, union
+from union_fixtures import make_union, publish, union
 
-__all__ = ["make_union", "union"]
-
-ROOT = Path(__file__).parents[2]
+__all__ = ["make_union", "publish", "union"]
 
 
 @pytest.fixture(scope="session")
@@ -33,13 +31,10 @@ def public_directory() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def ses_run(public_directory: Path) -> Path:
     """A copy of ses-run, with the library and the supervisor where it looks for them."""
-    build = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses")
     place = public_directory / "run"
     place.mkdir(mode=0o755)
     for name in ("libses-wrapper.so", "run/ses-run", "run/ses-supervisor"):
-        if not (build / name).exists():
-            pytest.fail(f"{build / name} does not exist: run `make native` first")
-        shutil.copy(build / name, public_directory / name)
+        shutil.copy(built(name), public_directory / name)
     return place / "ses-run"
 
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from built import BUILD
 from program_ways import Programs
 from units import RATES, SIZES
 
@@ -69,8 +70,7 @@ def test_installed_library_is_named_such_that_the_linker_chooses_32_or_64_bits(
     ses_run: Path, tmp_path: Path
 ) -> None:
     """From the place of `bin/ses-run`, wherever the installation was moved."""
-    build = Path(os.environ.get("SES_BUILD_DIR", "build/libses"))
-    cache = (Path(__file__).parents[2] / build / "CMakeCache.txt").read_text()
+    cache = (BUILD / "CMakeCache.txt").read_text()
     found = re.search(r"^CMAKE_INSTALL_LIBDIR:PATH=(.*)$", cache, re.MULTILINE)
     assert found
     place = tmp_path / found[1]

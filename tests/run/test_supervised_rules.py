@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,19 +10,6 @@ from fake_rules import FakeRules
 from mergerfs_union import Union
 
 BUSYBOX = "/bin/busybox"
-
-
-@pytest.fixture
-def publish(union: Union) -> Iterator[Callable[..., FakeRules]]:
-    made: list[FakeRules] = []
-
-    def make(**fields: str) -> FakeRules:
-        made.append(FakeRules(union.socket, **fields))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield make
-    for rules in made:
-        rules.close()
 
 
 def placed(union: Union, ses_run: Path, script: str, *options: str, **extra: str) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from built import BUILD
 from ses.api import library as binding
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -20,8 +21,6 @@ sys.path.append(str(Path(__file__).parents[1] / "agent"))
 
 from agent_sources import LIBSES, link
 from service_process import SITE, Running
-
-BUILD = LIBSES.parent / os.environ.get("SES_BUILD_DIR", "build/libses")
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 import urllib3
+from built import BUILD
 from patience import PATIENCE, wait_until
 
 sys.path.insert(1, str(Path(__file__).parents[1] / "service"))
@@ -30,7 +31,7 @@ from ses_service.security.munge import Munge
 from ses_service.security.sessions import LIFETIME, SessionError, Sessions
 
 N1, N2 = "127.0.0.11", "127.0.0.12"
-AGENT = Path(__file__).parents[2] / os.environ.get("SES_BUILD_DIR", "build/libses") / "agent/ses-agent"
+AGENT = BUILD / "agent/ses-agent"
 NOBODY = 65534
 
 

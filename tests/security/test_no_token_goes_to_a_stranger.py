@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import urllib3
+from built import BUILD
 from click.testing import CliRunner
 from fake_server import FakeServer
 from patience import PATIENCE, wait_until
@@ -30,8 +31,7 @@ from ses_client.errors import NotAllowedError, UnavailableError
 from ses_service.commands.main import main as service_command
 from ses_service.security import certificates
 
-ROOT = Path(__file__).parents[2]
-AGENT = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "agent" / "ses-agent"
+AGENT = BUILD / "agent" / "ses-agent"
 SECRET = "secret-of-n17"
 
 

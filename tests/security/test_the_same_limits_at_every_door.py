@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 import ses_client.limits
 import ses_core
+from built import BUILD
 from doors import does
 from flask import Flask
 from pydantic import TypeAdapter, ValidationError
@@ -203,7 +203,7 @@ def test_the_name_of_an_application_is_taken_at_every_door_or_at_none(
     for (name, is_taken), answer in zip(names, limits_probe([f"@ {name}" for name, _ in names]), strict=True):
         counts, ignored, _, _ = _in_environment(limits_program, name, "1")
         assert (counts, ignored) == ((name, "") if is_taken else ("limits", name))
-        run = [ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "run/ses-run", "--application", name]
+        run = [BUILD / "run/ses-run", "--application", name]
         found = {
             **{door: door in answer.split() for door in ("policy", "socket", "claim")},
             "python": does(lambda name=name: StoragePolicy().set_application(name), ValueError),

@@ -16,7 +16,6 @@ from ses.demo.slurm.daemons import start_node
 from ses_client.address import ServiceAddress
 from ses_client.client import ServiceClient
 
-BUILD = Path(__file__).resolve().parents[2] / os.environ.get("SES_BUILD_DIR", "build/libses")
 LAYOUT = Layout(
     "tests",
     {"n1": "thin", "n2": "thin", "n3": "thin,gpu", "n4": "thin"},

@@ -15,7 +15,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from cluster import BUILD, LAYOUT, NODES, Cluster, start_agent, start_service
+from built import BUILD
+from cluster import LAYOUT, NODES, Cluster, start_agent, start_service
 from offload_programs import prefix
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster import BUILD, SECONDS, Cluster
+from built import BUILD
+from cluster import SECONDS, Cluster
 from extras_built import skip_without_extras
 from patience import wait_until
 from ses.share import regions

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster import BUILD, Cluster
+from built import BUILD
+from cluster import Cluster
 
 COMMANDS = (("srun", "-n1"), ("sbatch", "-n1", "--wrap=true"), ("salloc", "-n1"))
 

@@ -1,4 +1,4 @@
-"""Stands between an agent and a service, and notes how long what is said of files waits for an answer."""
+"""Stands between an agent and a service, and notes what is said of files and waits for an answer."""
 
 from __future__ import annotations
 
@@ -11,38 +11,30 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
+from patience import PATIENCE
 from ports import free_port
-
-PATIENCE = 120.0
 
 
 @dataclass
 class Waits:
-    """When files were first said to be open, to whichever service, and how long that waited."""
+    """Files that were said to be open, to whichever service, and wait; when the others were answered."""
 
-    sent: dict[str, float] = field(default_factory=dict)
-    answered: list[tuple[float, float]] = field(default_factory=list)
+    sent: set[str] = field(default_factory=set)
+    answered: list[float] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def send(self, files: list[str]) -> None:
         with self.lock:
-            for one in files:
-                self.sent.setdefault(one, time.monotonic())
+            self.sent.update(files)
 
     def answer(self, files: list[str]) -> None:
-        now = time.monotonic()
         with self.lock:
-            self.answered += [(now, now - self.sent.pop(one)) for one in files if one in self.sent]
-
-    def longest(self, since: float) -> float:
-        """Of what was answered since a time, or still waits: the longest wait."""
-        with self.lock:
-            done = [wait for moment, wait in self.answered if moment >= since]
-            return max([*done, *(time.monotonic() - moment for moment in self.sent.values())], default=0.0)
+            self.answered += [time.monotonic()] * len(self.sent.intersection(files))
+            self.sent.difference_update(files)
 
     def count(self, since: float) -> int:
         with self.lock:
-            return sum(moment >= since for moment, _ in self.answered)
+            return sum(moment >= since for moment in self.answered)
 
 
 class Relay:

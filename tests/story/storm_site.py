@@ -8,23 +8,21 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-import patience
 import pytest
+from patience import PATIENCE, wait_for_answer
 from ports import free_port
 from ses.demo.parts import Parts
+from ses.demo.processes import answers, is_socket
 from ses.demo.site import write_site
 
 HELD = 20
-PATIENCE = 120.0  # seconds; only a hang uses this up
 
 STORM = """
 import os, sys, time
@@ -43,13 +41,6 @@ files = [open(f"{sys.argv[1]}/{sys.argv[2]}-{number}", "x") for number in range(
 print("held", flush=True)
 sys.stdin.readline()
 """
-
-
-def wait_until(check: Callable[[], object], what: str) -> float:
-    """Wait until `check()` is true; returns how many seconds it took."""
-    begun = time.monotonic()
-    patience.wait_until(check, what, PATIENCE)
-    return time.monotonic() - begun
 
 
 class Site:
@@ -77,7 +68,7 @@ class Site:
             "--state-dir", str(self.work / name), "--site", str(self.description), "--trust-loopback",
             *self._options,
         )  # fmt: skip
-        wait_until(lambda: self.get("/readyz", url) is not None, "the service is ready")
+        self._wait_for_answer(name, answers(f"{url}/readyz"))
 
     def start_agent(self) -> None:
         self._start(
@@ -85,14 +76,10 @@ class Site:
             "--socket", str(self.socket), "--node", "n1", "--state-dir", str(self.work / "agent"),
             "--answer-ms", "10000",
         )  # fmt: skip
-        wait_until(self._listens, "the agent listens")
-        assert self._running["agent"].poll() is None, self.log("agent")
+        self._wait_for_answer("agent", is_socket(self.socket))
 
-    def _listens(self) -> bool:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe, suppress(OSError):
-            probe.connect(str(self.socket))
-            return True
-        return False
+    def _wait_for_answer(self, name: str, answers: Callable[[], object]) -> None:
+        wait_for_answer(self._running[name], self.work / f"{name}.log", answers)
 
     def signal(self, name: str, how: signal.Signals) -> None:
         self._running[name].send_signal(how)

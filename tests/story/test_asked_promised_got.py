@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from patience import wait_until
+from patience import PATIENCE, wait_until
 from running_site import Site
 from ses.quantities import requirement
 
@@ -63,14 +63,13 @@ def file(site: Site, path: str) -> dict[str, Any]:
         **os.environ, "SES_SERVICE_URL": services.service_url, "SES_TOKEN_FILE": str(services.tokens.admin),
     }  # fmt: skip
     command = [str(Path(sys.executable).with_name("ses")), "files", "--everybody", "--json", "--path", path]
-    end = time.monotonic() + 240
-    while True:
+
+    def judged() -> dict[str, Any]:
         told = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         found: list[dict[str, Any]] = json.loads(told.stdout)["files"]
-        if found and found[0]["state"] == "ended":
-            return found[0]
-        assert time.monotonic() < end, told.stdout
-        time.sleep(0.2)
+        return found[0] if found and found[0]["state"] == "ended" else {}
+
+    return wait_until(judged, f"{path} has ended", 2 * PATIENCE, every=0.2)
 
 
 def streams(site: Site, element: str) -> int:
@@ -81,12 +80,16 @@ def streams(site: Site, element: str) -> int:
 
 def require(site: Site, *texts: str) -> None:
     site.chain.client().replace_requirements("user", "root", map(requirement, texts), revision=0)
-    end = time.monotonic() + 120
-    for number in range(1000):  # until the node knows
-        if file(site, run(site, f"before-{number}.dat", "1", "0.2"))["required"]:
-            return
-        (site.storage.union / f"before-{number}.dat").unlink()
-        assert time.monotonic() < end
+    numbers = itertools.count()
+
+    def is_known() -> bool:
+        name = f"before-{next(numbers)}.dat"
+        known = bool(file(site, run(site, name, "1", "0.2"))["required"])
+        if not known:
+            (site.storage.union / name).unlink()
+        return known
+
+    wait_until(is_known, "the node knows")
 
 
 def test_files_are_met_or_missed_with_what_the_program_did_as_the_cause(site: Site) -> None:

@@ -7,14 +7,13 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import wait_until
 from running_site import Site
-from storm_site import wait_until
 
 pytestmark = pytest.mark.root
 
@@ -27,11 +26,12 @@ def test_files_avoid_a_drained_element_and_come_back_when_it_is_undrained(site: 
 
     def write_until(enough: Callable[[list[str]], bool], what: str) -> None:
         chosen: list[str] = []
-        deadline = time.monotonic() + 120
-        while not enough(chosen):
-            assert time.monotonic() < deadline, f"{what}, but files went to {chosen}"
+
+        def is_enough() -> bool:
             chosen.append(site.write(f"{next(numbers)}.dat"))
-            time.sleep(0.2)
+            return enough(chosen)
+
+        wait_until(is_enough, lambda: f"{what}, but files went to {chosen}", every=0.2)
 
     service = site.chain.client()
     write_until(lambda chosen: DRAINED in chosen, "the fastest element is chosen")

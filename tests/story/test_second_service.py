@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE, wait_until
 from postgresql_server import postgresql
 from ses.demo.parts import find_parts
-from storm_site import PATIENCE, STORM, created, held, hold, running_site, wait_until
+from storm_site import STORM, created, held, hold, running_site
 
 __all__ = ["postgresql"]
 
@@ -39,14 +40,12 @@ def test_the_agent_goes_over_and_back_and_both_ledgers_stay_true(tmp_path: Path,
             wait_until(lambda so_far=so_far: created(site) > so_far + FILES // 10, "the storm goes on")  # type: ignore[misc]
             site.stop(f"service{killed or ''}", signal.SIGKILL)
             site.url = site.urls[1 - killed]
-            took = wait_until(knows_what_is_held, "the other service knows what is held")
-            print(f"known at the other service after {took:.2f} s")
+            wait_until(knows_what_is_held, "the other service knows what is held")
             site.start_service(killed)
         going_on.unlink()
         made, said = writer.communicate(timeout=600)
         assert writer.returncode == 0, said.decode()
         assert created(site) == int(made) >= FILES
-        took = wait_until(lambda: both_list("before"), "both list what is held and nothing else")
-        print(f"both ledgers true {took:.2f} s after the storm")
+        wait_until(lambda: both_list("before"), "both list what is held and nothing else")
         before.communicate(b"\n", timeout=PATIENCE)
         wait_until(lambda: both_list(None), "nothing is open any more")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 
 import pytest
+from patience import PATIENCE, wait_until
 from running_site import Site
 from ses.basepath import basepath
 
@@ -71,20 +71,20 @@ def written_at_once(site: Site, turn: int, count: int) -> list[str]:
 def test_files_go_elsewhere_as_the_share_of_a_link_is_used_up(site: Site) -> None:
     service = site.chain.client()
     service.import_knowledge({"text": described(), "mode": "merge"})
-    deadline = time.monotonic() + 240
     links: dict[str, float | None] = {}
-    while set(links.values()) != {RATE, None}:
-        assert time.monotonic() < deadline, f"the service does not read the link: {links}"
-        links = {one.id.partition("/")[2]: one.server_link for one in service.elements().elements}
-        time.sleep(0.2)
+
+    def are_read() -> bool:
+        links.update({one.id.partition("/")[2]: one.server_link for one in service.elements().elements})
+        return set(links.values()) == {RATE, None}
+
+    wait_until(are_read, lambda: f"the service reads the link: {links}", every=0.2)
     assert {name for name, link in links.items() if link} == set(LINKED)
 
-    branches: list[str] = []
-    in_a_row = 0
-    for turn in range(1000):  # until the node hears of it; by chance it is so once in fourteen times
-        assert time.monotonic() < deadline, f"files went to {branches}"
-        branches = written_at_once(site, turn, len(FREE) + 1)
-        in_a_row = in_a_row + 1 if sorted(branches)[1:] == list(FREE) else 0
-        if in_a_row == IN_A_ROW:
-            break
-        time.sleep(1)
+    turns: list[list[str]] = []
+
+    def went_elsewhere() -> bool:
+        """Several times in a row: by chance it is so once in fourteen times."""
+        turns.append(sorted(written_at_once(site, len(turns), len(FREE) + 1)))
+        return [branches[1:] for branches in turns[-IN_A_ROW:]] == [list(FREE)] * IN_A_ROW
+
+    wait_until(went_elsewhere, lambda: f"files went to {turns[-1]}", 2 * PATIENCE, every=1)

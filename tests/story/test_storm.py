@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE, wait_until
 from ses.demo.parts import find_parts
-from storm_site import PATIENCE, STORM, Site, created, held, hold, running_site, wait_until
+from storm_site import STORM, Site, created, held, hold, running_site
 
 pytestmark = pytest.mark.root
 
@@ -57,8 +58,7 @@ def test_storm_survives_restarts_and_kills_and_the_ledger_ends_up_true(site: Sit
     for one, count in enumerate(counts):
         for number in range(count):
             assert (site.union / f"{one}-{number}").read_text() == f"{one}-{number}"
-    took = wait_until(lambda: site.ledger() == held(site, "before"), "the ledger is what is held")
-    print(f"ledger true {took:.2f} s after the storm")
+    wait_until(lambda: site.ledger() == held(site, "before"), "the ledger is what is held")
 
     after = hold(site, "after")
     wait_until(

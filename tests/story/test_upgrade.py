@@ -14,8 +14,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE, wait_until
 from ses.demo.parts import Parts, find_parts
-from storm_site import PATIENCE, created, held, hold, running_site, wait_until
+from storm_site import created, held, hold, running_site
 
 pytestmark = [pytest.mark.root, pytest.mark.long, pytest.mark.timeout(1800)]
 

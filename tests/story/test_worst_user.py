@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from patience import wait_until
 from ses.demo.parts import find_parts
-from storm_site import HOLDER, held, hold, running_site, wait_until
+from storm_site import HOLDER, held, hold, running_site
 
 pytestmark = pytest.mark.root
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from built import BUILD
 
-BUILD = Path(__file__).parents[3] / os.environ.get("SES_BUILD_DIR", "build/libses")
 PROGRAM = BUILD / "extras/share/ses-share-agent"
 
 

@@ -21,10 +21,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from built import BUILD
 from munged import running_munged
 from patience import wait_until
 from promises import PROMISES, Promise, is_kept
-from remote_node import BUILD, Agent, agent
+from remote_node import Agent, agent
 from ses.share import Model, Region, Value
 from sharing import Peer, command_of, refused, value_of
 
