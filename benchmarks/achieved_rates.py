@@ -31,8 +31,8 @@ from pathlib import Path
 from ses_benchmarks import stand_ins  # noqa: F401  # first: it finds the modules of the tests
 
 # isort: split
+from fake_service import FakeService
 from running_agent import Agent
-from service_double import ServiceDouble
 from ses.demo.branches import MEGABYTE, Branch, BranchPlan, slow_down
 from ses.demo.mounts import unmount
 from ses.demo.storage import Storage, mount_union, set_up
@@ -139,7 +139,7 @@ class Site:
     """What runs."""
 
     union: Path
-    service: ServiceDouble
+    service: FakeService
     agent: Agent
     library: Path
 
@@ -266,7 +266,7 @@ def site_of(build: Path, scratch: Path, direct: bool = False) -> Iterator[Site]:
         for note in storage.notes:
             print(note)
         targets = {f"union/{branch.name}": branch.directory for branch in storage.branches}
-        service = ServiceDouble(storage.union, targets)
+        service = FakeService(storage.union, targets)
         undo.callback(service.close)
         agent = Agent(build / "agent/ses-agent", scratch, service.url)
         undo.callback(agent.stop)

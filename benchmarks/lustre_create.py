@@ -26,11 +26,11 @@ from pathlib import Path
 from ses_benchmarks import stand_ins  # noqa: F401  # first: it finds the modules of the tests
 
 # isort: split
+from fake_table import CREATED, FakeClaims, FakeTable
 from lustre_mount import build_standin
 from placed_programs import LIST, LUSTRE
 from ses_benchmarks.arguments import arguments
 from ses_benchmarks.probe import compile_program
-from table_double import CREATED, ClaimsDouble, TableDouble
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = 6
@@ -45,7 +45,7 @@ def measure(standin: Path, program: Path, library: Path, scratch: Path, server_u
         directory.mkdir(parents=True)
     environment = {**os.environ, "STANDIN_SERVER_US": str(server_us)}
     subprocess.run([standin, store, mount], check=True, timeout=30, env=environment)
-    table = TableDouble(socket)
+    table = FakeTable(socket)
     placed = {"LD_PRELOAD": str(library), "SES_AGENT_SOCKET": str(socket), "SES_LUSTRE_STANDIN": "1"}
     try:
         table.mount(mount.stat().st_dev, str(mount))
@@ -58,7 +58,7 @@ def measure(standin: Path, program: Path, library: Path, scratch: Path, server_u
         subprocess.run(["umount", mount], check=True, timeout=30)
 
 
-def one_process(claims: ClaimsDouble, program: Path, mount: Path, environment: dict[str, str]) -> list[float]:
+def one_process(claims: FakeClaims, program: Path, mount: Path, environment: dict[str, str]) -> list[float]:
     """The ratios of one process; stops when a file was not placed, as something else was measured then."""
     cpu = str(max(os.sched_getaffinity(0)))
     done = subprocess.run(

@@ -23,7 +23,14 @@ COLUMNS = ("read-put", "read-get", "busy-get", "write-put", "strict-put", "stric
 def measured(build: Path, node: str | None) -> dict[tuple[int, str], float]:
     """Nanoseconds of a call, by size and what is called; the least where it was measured several times."""
     with tempfile.TemporaryDirectory() as scratch:
-        library = ("-I", ROOT / "libses/include", "-L", build, "-lses-share", f"-Wl,-rpath,{build.resolve()}")
+        library = (
+            "-I",
+            ROOT / "libses/extras/include",
+            "-L",
+            build,
+            "-lses-share",
+            f"-Wl,-rpath,{build.resolve()}",
+        )
         program = compile_program(ROOT / "benchmarks/share_values.c", Path(scratch, "share_values"), *library)
         measure: list[str | Path] = [program, *filter(None, [node])]
         lines = subprocess.run(measure, check=True, capture_output=True, text=True).stdout.splitlines()

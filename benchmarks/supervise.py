@@ -22,11 +22,11 @@ from pathlib import Path
 from ses_benchmarks import stand_ins  # noqa: F401  # first: it finds the modules of the tests
 
 # isort: split
+from fake_table import CREATED, FakeTable
 from ses_benchmarks.arguments import arguments
 from ses_benchmarks.chain import mounted_union
 from ses_benchmarks.probe import build_probe
 from ses_benchmarks.summary import percentile
-from table_double import CREATED, TableDouble
 
 CALLS = 900  # besides, create_loop makes a hundred to warm up and one file to open
 PAIRS = 7
@@ -47,7 +47,7 @@ class Place:
 
     directory: Path
     environment: dict[str, str]
-    table: TableDouble
+    table: FakeTable
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def made_place(scratch: Path) -> Iterator[tuple[Path, Place]]:
         directory.mkdir(parents=True)
     socket = scratch / "agent.sock"
     with mounted_union(branches, union):
-        table = TableDouble(socket)
+        table = FakeTable(socket)
         try:
             table.mount(union.stat().st_dev, str(union))
             table.system(1)

@@ -34,7 +34,7 @@ case $group in
 esac
 
 mkdir -p build
-sum_of() { cat "$1" ./*/pyproject.toml libses/python/pyproject.toml libses/listen/pyproject.toml libses/client/pyproject.toml benchmarks/*/pyproject.toml | sha256sum | cut -d' ' -f1; }
+sum_of() { cat "$1" ./*/pyproject.toml libses/python/pyproject.toml ses-service/listen/pyproject.toml ses-service/client/pyproject.toml benchmarks/*/pyproject.toml | sha256sum | cut -d' ' -f1; }
 lock_sum=$(sum_of "$lock")
 installed=$(cat .venv/lock.sha256 2>/dev/null || true)
 # All packages are good for the demonstration, too.
@@ -44,7 +44,7 @@ if [ ! -x .venv/bin/pip ] || { [ "$installed" != "$lock_sum" ] && [ "$installed"
   .venv/bin/python -m pip install --progress-bar off --no-compile --disable-pip-version-check --require-hashes --no-deps -r "$lock" \
     | sed -nu '/\.metadata/d; s/^ *\(Downloading\|Using cached\) \([^-]*\)-\([^-]*\)-[^ ]* (\(.*\))$/  \2 \3: \4/p'
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation \
-    -e ses-service -e smed-monitor -e webface -e libses/python -e libses/listen -e libses/client "${more[@]}"
+    -e ses-service -e smed-monitor -e webface -e libses/python -e ses-service/listen -e ses-service/client "${more[@]}"
   echo "$lock_sum" >.venv/lock.sha256
   rm -f .venv/core.sha256
 fi

@@ -8,7 +8,7 @@ directory=${1:?usage: packaging/source.sh DIRECTORY NAME FILE} name=${2:?NAME is
 
 rm -rf "${directory:?}/$name"
 mkdir -p "$directory/$name"
-git ls-files -z -- CHANGELOG.md LICENSE README.md docs libses packaging smed-monitor/native ':!packaging/debian' \
+git ls-files -z -- CHANGELOG.md LICENSE README.md docs libses ses-service/client packaging ':!packaging/debian' \
   | tar --null --files-from=- --create --file=- | tar --extract --directory="$directory/$name" --file=-
 tar --create --gzip --sort=name --owner=0 --group=0 --numeric-owner \
   --file="$directory/$file" --directory="$directory" "$name"

@@ -20,11 +20,11 @@ LONG = (
     *("story/test_portal_moves_files.py", "service/test_command.py", "portal/test_requirements_pages.py"),
     *("story/test_storm.py", "story/test_readme_page.py", "story/test_a_service_dies.py"),
     *("story/test_second_service.py", "knowledge/test_runaway.py", "simulate/test_results.py"),
-    *("programs/test_every_create_is_seen.py", "monitor/test_mirror.py", "knowledge/test_embedded.py"),
+    *("programs/test_every_create_is_seen.py", "extras/sampler/test_mirror.py", "knowledge/test_embedded.py"),
     *("benchmarks/test_knowledge.py", "security/test_no_request_costs_much.py"),
     *("knowledge/test_store_traps.py", "security/test_one_user_holds_up_nobody.py"),
     *("security/test_listeners_speak_tls.py", "service/test_writer_process.py"),
-    *("simulate/test_interrupted.py", "near/test_map_near.py", "share/test_regions.py"),
+    *("simulate/test_interrupted.py", "near/test_map_near.py", "extras/share/test_regions.py"),
     *("portal/test_sent_again.py", "service/test_edge.py", "service/test_members.py", "run/test_check.py"),
 )
 
@@ -32,7 +32,7 @@ LONG = (
 #: longest comes first.
 WAITING = (
     *("service/test_durable.py", "security/test_a_description_can_be_no_worse_than_refused.py", "slurm"),
-    *("share/test_other_nodes.py", "service/test_several_services.py"),
+    *("extras/share/test_other_nodes.py", "service/test_several_services.py"),
     *("security/test_munge_says_who_a_node_is.py", "agent/test_service_faults.py"),
     *("agent/test_short_lives.py", "libses/test_place_faults.py", "knowledge/test_lost_answers.py"),
     *("run/test_supervise.py", "libses/api/test_install.py", "service/test_damaged_ledger.py"),
@@ -41,12 +41,12 @@ WAITING = (
     *("near/test_dead_nodes.py", "libses/test_place_identity.py", "agent/test_claims.py"),
     *("agent/test_open_files.py", "copy/test_swapped.py", "agent/test_frozen_processes.py"),
     *("security/test_no_token_goes_to_a_stranger.py", "libses/test_preload_life.py"),
-    *("share/test_coherence.py", "agent/test_claims_hostile.py", "agent/test_offline.py"),
+    *("extras/share/test_coherence.py", "agent/test_claims_hostile.py", "agent/test_offline.py"),
     *("security/test_a_knowledge_base_proves_itself.py", "agent/test_same_number.py"),
     *("command/test_wrong_input.py", "service/test_journal.py", "portal/test_windows.py"),
     *("agent/test_unsent.py", "lustre/test_agent_table.py", "agent/test_unions.py"),
     *("agent/test_no_segments.py", "monitor/test_asking.py", "agent/test_restarts.py"),
-    *("agent/test_idle_files.py", "share/test_dead_processes.py", "copy/test_unlucky.py"),
+    *("agent/test_idle_files.py", "extras/share/test_dead_processes.py", "copy/test_unlucky.py"),
 )
 
 

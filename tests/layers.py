@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 
@@ -48,3 +50,22 @@ def against_the_order(root: Path, folders: tuple[str, ...], uses: dict[Path, set
                     wrong.append(f"{source.relative_to(root)} uses {name}")
     assert checked > len(uses) / 2, "something was checked"
     return wrong
+
+
+def circle(objects: list[Path]) -> list[str]:
+    """Compiled files of which each calls or reads what the next one has, the last one being the first again;
+    empty: there is no such circle."""
+    has: dict[str, str] = {}
+    wants: dict[str, set[str]] = {}
+    for compiled in objects:
+        done = subprocess.run(["nm", compiled], capture_output=True, text=True, check=True)
+        symbols = [line.split()[-2:] for line in done.stdout.splitlines()]
+        has |= {name: compiled.name for kind, name in symbols if kind in "BCDRT"}
+        wants[compiled.name] = {name for kind, name in symbols if kind == "U"}
+    graph = {file: {has[name] for name in names if name in has} for file, names in wants.items()}
+    assert sum(map(len, graph.values())) > len(objects) / 2, "something was checked"
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []

@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-
-SECONDS = 60.0
+from patience import wait_until
 
 
 def unmount(path: Path) -> None:
     """Unmount as soon as it is not busy: an agent or a monitor may be looking at it at any moment."""
-    end = time.monotonic() + SECONDS
-    while (done := subprocess.run(["umount", path], check=False, capture_output=True, text=True)).returncode:
-        assert time.monotonic() < end, done.stderr
-        time.sleep(0.02)
+    unmounting = ["umount", path]
+    wait_until(
+        lambda: subprocess.run(unmounting, check=False, capture_output=True).returncode == 0,
+        f"{path} is busy",
+        every=0.02,
+    )
 
 
 @contextmanager
@@ -47,11 +47,8 @@ def served(path: Path, *branches: Path) -> Iterator[subprocess.Popen[bytes]]:
     command = ["mergerfs", "-f", "-o", options, ":".join(map(str, branches)), str(path)]
     with subprocess.Popen(command) as server:
         try:
-            end = time.monotonic() + SECONDS
-            while not path.is_mount():
-                assert server.poll() is None, f"{path} cannot be mounted"
-                assert time.monotonic() < end
-                time.sleep(0.02)
+            wait_until(lambda: path.is_mount() or server.poll() is not None, f"{path} is mounted", every=0.02)
+            assert server.poll() is None, f"{path} cannot be mounted"
             yield server
         finally:
             server.kill()  # whoever waits for it goes on

@@ -5,12 +5,11 @@ from __future__ import annotations
 import secrets
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PATIENCE = 120.0
+from patience import PATIENCE, wait_for_answer
 
 
 class Munged:
@@ -31,11 +30,7 @@ class Munged:
             ],
             stderr=subprocess.DEVNULL,
         )
-        deadline = time.monotonic() + PATIENCE
-        while not self.socket.exists():
-            assert self.process.poll() is None, self._log.read_text()
-            assert time.monotonic() < deadline, self._log.read_text()
-            time.sleep(0.02)
+        wait_for_answer(self.process, self._log, self.socket.exists)
 
     def credential(self, payload: str, *options: str, user: int = 0) -> str:
         """Return a credential that a user makes here."""

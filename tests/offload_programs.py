@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from extras_built import skip_without_extras
 
 ROOT = Path(__file__).parents[1]
 PLAIN = 65534
@@ -19,6 +20,7 @@ PATIENCE = 60
 @pytest.fixture(scope="session")
 def prefix() -> Iterator[Path]:
     """Where the library and the programs are, for every user to read."""
+    skip_without_extras()
     folder = Path(tempfile.mkdtemp(prefix="ses-offload-", dir="/tmp"))
     folder.chmod(0o755)
     command = ["cmake", "--install", ROOT / "build/libses", "--component", "offload", "--prefix", folder]
@@ -32,11 +34,11 @@ def prefix() -> Iterator[Path]:
     library = next(folder.glob("lib*/**/libses-offload.so")).parent
     own = [*flags_of("ses-offload"), f"-Wl,-rpath,{library}"]
     programs = {
-        "examples/offload/text.c": own,
-        "examples/offload/scan.c": [*own, *flags_of("libpq")],
-        "tests/offload/probe.c": own,
-        "tests/offload/stranger.c": ["-lzmq"],
-        "tests/offload/values.cpp": own,
+        "libses/extras/examples/offload/text.c": own,
+        "libses/extras/examples/offload/scan.c": [*own, *flags_of("libpq")],
+        "tests/extras/offload/probe.c": own,
+        "tests/extras/offload/stranger.c": ["-lzmq"],
+        "tests/extras/offload/values.cpp": own,
     }
     for source, linked in programs.items():
         compiler = ["gcc", "-std=gnu11"] if source.endswith(".c") else ["g++", "-std=c++17", "-Wpedantic"]

@@ -9,15 +9,14 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from patience import wait_until
 
 SYSTEMD = Path("/lib/systemd/systemd")
-PATIENCE = 60
 USUAL = ("rw", "relatime", "nosuid", "nodev", "noexec")
 NAMESPACES = ("--pid", "--mount", "--cgroup", "--uts", "--ipc")
 # Control groups are mounted again, so that this group is their root.  Nothing of the machine is started.
@@ -86,40 +85,33 @@ def hierarchies() -> list[tuple[str, str, str]]:
 def entered(started: subprocess.Popen[bytes]) -> tuple[str, ...]:
     """Return the command that enters it, once it answers."""
     children = Path(f"/proc/{started.pid}/task/{started.pid}/children")
-    until = time.monotonic() + PATIENCE
-    while started.poll() is None:
+
+    def answers() -> tuple[str, ...]:
         with contextlib.suppress(OSError):
             for first in children.read_text().split():
-                enter = (
-                    "nsenter",
-                    f"--target={first}",
-                    "--pid",
-                    "--mount",
-                    "--cgroup",
-                    "--uts",
-                    "--ipc",
-                    "--",
-                )
-                asked = subprocess.run(
-                    [*enter, "systemd-run", "--scope", "--quiet", "true"], capture_output=True
-                )
-                if asked.returncode == 0:
+                enter = ("nsenter", f"--target={first}", *NAMESPACES, "--")
+                asked = [*enter, "systemd-run", "--scope", "--quiet", "true"]
+                if subprocess.run(asked, capture_output=True).returncode == 0:
                     return enter
-        assert time.monotonic() < until, "systemd does not answer"
-        time.sleep(0.1)
+        return ()
+
+    wait_until(lambda: started.poll() is not None or answers(), "systemd answers", every=0.1)
+    if enter := answers():
+        return enter
     assert started.stdout is not None
     pytest.skip(f"systemd cannot run here: {started.stdout.read().decode()[-300:]}")
 
 
 def remove(group: Path) -> None:
     """Remove a group with all below it, once what was killed there is gone."""
-    until = time.monotonic() + PATIENCE
-    while group.exists():
+
+    def is_gone() -> bool:
         for folder, _, _ in os.walk(group, topdown=False):
             with contextlib.suppress(OSError):
                 Path(folder).rmdir()
         for process in (group / "cgroup.procs").read_text().split() if group.exists() else ():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(process), signal.SIGKILL)
-        assert time.monotonic() < until, f"{group} stays"
-        time.sleep(0.02)
+        return not group.exists()
+
+    wait_until(is_gone, f"{group} is gone", every=0.02)

@@ -33,3 +33,10 @@ def patient(commands: str) -> str:
     """Return commands with those repeated that ask whether all is well, which takes a moment to become so."""
     asking = r"^(ses (?:doctor|explain|status)|smed-monitor check)\b"
     return re.sub(asking, r"until_well \1", commands, flags=re.MULTILINE)
+
+
+def names_a_test(reference: str) -> bool:
+    """Whether there is what a page names as ``folder/test_file.py`` or ``folder/test_file.py::test_name``."""
+    file, _, name = reference.partition("::")
+    path = Path(__file__).parent / file
+    return path.is_file() and (not name or f"def {name}(" in path.read_text("utf-8"))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -13,16 +17,41 @@ PATIENCE = 120.0
 #: Seconds.  What happens within them is no matter of a pause of the machine.
 SOON = 0.9
 
+Found = TypeVar("Found")
+
 
 def wait_until(
-    check: Callable[[], object], what: str | Callable[[], object] = "it came about", seconds: float = PATIENCE
-) -> None:
-    """Wait until `check()` is true; fail saying what was waited for, or what is to be seen then."""
+    check: Callable[[], Found],
+    what: str | Callable[[], object] = "it came about",
+    seconds: float = PATIENCE,
+    every: float = 0.01,
+) -> Found:
+    """Wait until `check()` is true; return what it said, or fail saying what was waited for, or what is to be
+    seen then.  It is asked ``every`` so many seconds."""
     end = time.monotonic() + seconds
-    while not check():
+    while not (found := check()):
         if time.monotonic() > end:
             pytest.fail(f"waited {seconds} s in vain: {what() if callable(what) else what}")
-        time.sleep(0.01)
+        time.sleep(every)
+    return found
+
+
+def wait_for_answer(
+    process: subprocess.Popen[bytes], log: Path, answers: Callable[[], object], seconds: float = PATIENCE
+) -> None:
+    """Wait until a program that was started answers; fail with its log if it ends before, or never does."""
+
+    def answers_or_ended() -> bool:
+        return bool(answers()) or process.poll() is not None
+
+    wait_until(answers_or_ended, log.read_text, seconds)
+    assert process.poll() is None, f"it ended with {process.returncode}: {log.read_text()}"
+
+
+def listens(port: int) -> bool:
+    """Whether anybody listens on a port of this machine."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def moves(*files: int) -> bool:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import time
+import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+from patience import wait_until
+
 BLKIO = Path("/sys/fs/cgroup/blkio")
-PATIENCE = 60.0
 
 
 def staying(look: Callable[[], list[str]]) -> list[str]:
     """What is seen and does not go: what was killed or detached is there for a moment more, and others who
     limit and detach are seen halfway."""
-    end = time.monotonic() + PATIENCE
-    while (found := look()) and time.monotonic() < end:
-        time.sleep(0.05)
-    return found
+    with contextlib.suppress(pytest.fail.Exception):
+        wait_until(lambda: not look(), seconds=60.0, every=0.05)
+    return look()
 
 
 class Traces:
@@ -73,3 +75,10 @@ class Traces:
 
     def files(self) -> list[str]:
         return sorted(str(path) for path in self.base.rglob("*"))
+
+    def left(self, log: Path) -> list[str]:
+        """All of it, and what is attached to the images that a log names."""
+        found = self.files() + self.mounts() + self.processes() + self.rules_of_detached_devices()
+        for images in map(Path, re.findall(r"image files in (\S+)", log.read_text())):
+            found += [str(images)] * images.exists() + self.loops(images)
+        return found

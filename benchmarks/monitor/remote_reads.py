@@ -24,8 +24,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from ses_benchmarks.arguments import arguments
 from ses_benchmarks.processes import Usage, sleeps
 
-BUILT = Path(__file__).resolve().parents[2] / "build" / "libses" / "smed-monitor"
-HEAD_BYTES = 128  # smed-monitor/native/table.h
+BUILT = Path(__file__).resolve().parents[2] / "build" / "libses" / "extras/sampler"
+HEAD_BYTES = 128  # libses/extras/sampler/table.h
 RECORDS = 24
 SETTLE_SECONDS = 2
 

@@ -41,7 +41,6 @@ struct part {
   uint8_t place;  /* in the need */
   bool hard;
   bool at_most;
-  bool rate;
 };
 
 /* Files claimed on the elements of one server. */
@@ -134,7 +133,6 @@ static void ask(const struct ses_core_query *query, struct asked *asked) {
         .place = (uint8_t)i,
         .hard = one->hard != 0,
         .at_most = one->at_most != 0,
-        .rate = is_rate(one),
     };
   }
 }
@@ -195,109 +193,60 @@ static inline double value_for(const struct part *one, const struct ses_core_ele
                              : (double)element->stated[one->value - STATED];
 }
 
-/* What a query asks for, from which it is known what need not be looked at in each row. */
-enum shape {
-  ANYTHING,
-  PLAIN, /* soft minimums of what is predicted */
-  SINGLE /* one rate and nothing else: its distance is what is missing of it, the square root of a
-            square */
-};
-
-/* Returns whether it is accepted.  OF_SERVER: claims on its server.  SHAPE is constant where it is
- * called. */
-static inline __attribute__((always_inline)) bool
-judge(const struct ses_core_element *element, const struct asked *asked, double claims,
-      double of_server, bool excluded, enum shape shape, struct ses_core_verdict *verdict) {
+/* Returns whether it is accepted.  OF_SERVER: claims on its server. */
+static inline bool judge(const struct ses_core_element *element, const struct asked *asked,
+                         double claims, double of_server, bool excluded,
+                         struct ses_core_verdict *verdict) {
   union offered offered;
   struct ses_core_offer *offer = &offered.offer;
   offered.values[UNKNOWN] = not_a_number();
-  offer_of(element, claims, of_server, asked->policy, asked->predict_reads, asked->averages, offer);
+  offer_of(element, claims, of_server, asked->predict_reads, asked->averages, offer);
   double streams = larger(0.0, element->own) + claims;
   double of_files = asked->tight_room * (streams * STILL_TAKEN + 1.0);
   double of_size = larger(asked->room_fraction * element->size, asked->ample);
-  double tight = larger(of_files, of_size);
   uint8_t refusal = refusal_of(excluded, element->state);
   uint8_t unmet = 0;
   if (offer->free < asked->room + claims * asked->bytes && refusal == SES_CORE_ACCEPTED)
     refusal = SES_CORE_REFUSED_NO_ROOM;
-  double distance = 0.0;
   double squares = 0.0;
-  if (shape == SINGLE) {
-    double met = value_for(&asked->parts[0], element, &offered) * asked->parts[0].factor;
-    distance = shortfall(met);
-  }
-  for (uint32_t i = 0; i < asked->count && shape != SINGLE; i++) {
-    const struct part *one = &asked->parts[i];
-    double value = shape == PLAIN ? offered.values[one->value] : value_for(one, element, &offered);
-    double met = value * one->factor;
-    double missing = shape != PLAIN && one->at_most ? excess(value, one->factor) : shortfall(met);
-    squares += one->weight * missing * missing;
-    if (shape != PLAIN && one->hard && missing > 0 && refusal == SES_CORE_ACCEPTED) {
+  for (uint32_t i = 0; i < asked->count; i++) {
+    const struct part *part = &asked->parts[i];
+    double value = value_for(part, element, &offered);
+    double missing = part->at_most ? excess(value, part->factor) : shortfall(value * part->factor);
+    squares += part->weight * missing * missing;
+    if (part->hard && missing > 0 && refusal == SES_CORE_ACCEPTED) {
       refusal = SES_CORE_REFUSED_REQUIREMENT;
-      unmet = one->place;
+      unmet = part->place;
     }
   }
   double share = asked->reads ? 1.0 / (1.0 / offer->write + 1.0 / offer->read) : offer->write;
   if (!is_number(share)) /* as of one that gives a byte per second */
     share = 1.0 / (streams + element->others + 1.0);
-  if (shape != SINGLE)
-    distance = __builtin_sqrt(smaller(larger(squares, 0.0), 1.0));
-  verdict->distance = (float)distance;
+  verdict->distance = (float)__builtin_sqrt(smaller(squares, 1.0));
   verdict->share = (float)share;
   verdict->refusal = refusal;
   verdict->unmet = unmet;
-  verdict->tight = offer->free < tight;
+  verdict->tight = offer->free < larger(of_files, of_size);
   return refusal == SES_CORE_ACCEPTED;
 }
 
-/* Its weight is less than 1 where requirements that everything meets were left out. */
-static bool is_single(const struct asked *asked) {
-  const struct part *one = &asked->parts[0];
-  return asked->count == 1 && one->rate && !one->hard && one->weight == 1.0;
-}
-
-static enum shape shape_of(const struct asked *asked) {
-  if (is_single(asked))
-    return SINGLE;
-  bool plain = true;
-  for (uint32_t i = 0; i < asked->count; i++) {
-    const struct part *one = &asked->parts[i];
-    plain &= !one->hard & !one->at_most & (one->value <= UNKNOWN);
-  }
-  return plain ? PLAIN : ANYTHING;
-}
-
-static __attribute__((noinline)) size_t judge_all(const struct ses_core_query *query,
-                                                  struct ses_core_verdict *verdicts) {
+static size_t judge_all(const struct ses_core_query *query, struct ses_core_verdict *verdicts) {
   const struct ses_core_element *elements = query->elements;
-  const uint64_t *excluded = query->excluded;
-  const uint32_t *claims = query->claims;
-  const size_t count = query->count;
   struct asked asked;
   ask(query, &asked);
   find_claimed(query, &asked);
   size_t accepted = 0;
   size_t degraded = 0;
-  uint64_t word = 0;
-  enum shape shape = shape_of(&asked);
-  if (shape == PLAIN && (claims || excluded))
-    shape = ANYTHING;
-  for (size_t row = 0; row < count; row++, word >>= 1) {
-    if (row % 64 == 0 && excluded)
-      word = excluded[row / 64];
-    double claimed = claims ? claims[row] : 0.0;
-    double server = server_claims(query, &asked, row);
-    bool takes =
-        shape == PLAIN ? judge(&elements[row], &asked, 0.0, 0.0, false, PLAIN, &verdicts[row])
-        : shape == SINGLE
-            ? judge(&elements[row], &asked, claimed, server, word & 1, SINGLE, &verdicts[row])
-            : judge(&elements[row], &asked, claimed, server, word & 1, ANYTHING, &verdicts[row]);
+  for (size_t row = 0; row < query->count; row++) {
+    bool excluded = query->excluded && (query->excluded[row / 64] >> row % 64 & 1);
+    bool takes = judge(&elements[row], &asked, claims_of(query, row),
+                       server_claims(query, &asked, row), excluded, &verdicts[row]);
     accepted += takes;
-    degraded += takes & ((elements[row].state & SES_CORE_DEGRADED) != 0);
+    degraded += takes && (elements[row].state & SES_CORE_DEGRADED) != 0;
   }
   if (degraded == 0 || degraded == accepted)
     return accepted;
-  for (size_t row = 0; row < count; row++)
+  for (size_t row = 0; row < query->count; row++)
     if (verdicts[row].refusal == SES_CORE_ACCEPTED && elements[row].state & SES_CORE_DEGRADED)
       verdicts[row].refusal = SES_CORE_REFUSED_DEGRADED;
   return accepted - degraded;

@@ -10,7 +10,6 @@ void ses_core_defaults(struct ses_core_policy *policy) {
       .saturation = 0.97,
       .saturated_others = 1.5,
       .unseen_others = 1.0,
-      .ended_weight = 0.0,
       .equal_distance = 0.02,
       .equal_share = 0.40,
       .equal_others = 0.25,
@@ -64,14 +63,14 @@ void ses_core_observe_all(struct ses_core_element *elements, const struct ses_co
 }
 
 void ses_core_predict(const struct ses_core_element *element, double claims,
-                      const struct ses_core_policy *policy, struct ses_core_offer *offer) {
-  offer_of(element, claims, claims, policy, true, true, offer);
+                      struct ses_core_offer *offer) {
+  offer_of(element, claims, claims, true, true, offer);
 }
 
 void ses_core_predict_all(const struct ses_core_query *query, struct ses_core_offer *offers) {
   for (size_t row = 0; row < query->count; row++) {
     const struct ses_core_element *element = &query->elements[row];
-    offer_of(element, claims_of(query, row), server_claims_of(query, row), query->policy, true,
-             true, &offers[row]);
+    offer_of(element, claims_of(query, row), server_claims_of(query, row), true, true,
+             &offers[row]);
   }
 }

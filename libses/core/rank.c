@@ -30,14 +30,11 @@ struct best {
   size_t limit;          /* places from here on come after those before, of the nearest */
 };
 
-/* One row as the order sees it; smaller comes first, member by member. */
-struct key {
-  double full; /* less room for each stream is larger; minus infinity where room is not tight */
-  uint64_t classes; /* distance, later, scarce, kept, share */
-  double ours;
-  uint64_t others; /* in steps */
-  uint64_t last_placed;
-  size_t place;
+/* What the order is stated on: a question, what was found of its rows, and the best of them. */
+struct order {
+  const struct ses_core_query *query;
+  const struct ses_core_verdict *verdicts;
+  struct best best;
 };
 
 static bool is_accepted(const struct ses_core_verdict *verdict) {
@@ -62,23 +59,9 @@ static double width_of(double width) { return width > 0 ? width : 1e-6; }
 
 /* What lies BEHIND the first step is in which of the others, from 0; what is not known is in the
  * last. */
-static inline uint64_t class_of(double behind, double steps) {
+static inline double class_of(double behind, double steps) {
   double step = behind * steps;
-  return step < MAX_STEPS ? (uint32_t)(int32_t)larger(step, 0.0) : (uint32_t)MAX_STEPS;
-}
-
-static inline uint64_t distance_class(const struct best *best,
-                                      const struct ses_core_verdict *verdict) {
-  if (missed(verdict) <= best->near)
-    return 0;
-  return 1 + class_of(missed(verdict) - best->near, best->distance_steps);
-}
-
-static inline uint64_t share_class(const struct best *best,
-                                   const struct ses_core_verdict *verdict) {
-  if (verdict->share >= best->large)
-    return 0;
-  return 1 + class_of((double)best->large - verdict->share, best->share_steps);
+  return step < MAX_STEPS ? (double)(int32_t)larger(step, 0.0) : MAX_STEPS;
 }
 
 /* Of the rows with room if there are any, those whose distance is as good as the best. */
@@ -141,268 +124,156 @@ static void find_share(const struct ses_core_query *query, const struct ses_core
   best->share_steps = width > 0 ? 1.0 / width : 0.0;
 }
 
-static struct best best_of(const struct ses_core_query *query,
-                           const struct ses_core_verdict *verdicts) {
-  struct best best = {.rates = asks_for_rates(query->need),
-                      .writing = writing_asked(query->need),
-                      .others_steps = 1.0 / width_of(query->policy->equal_others)};
-  find_distance(query, verdicts, &best);
-  find_share(query, verdicts, &best);
-  return best;
+static struct order order_of(const struct ses_core_query *query,
+                             const struct ses_core_verdict *verdicts) {
+  struct order order = {.query = query,
+                        .verdicts = verdicts,
+                        .best = {.rates = asks_for_rates(query->need),
+                                 .writing = writing_asked(query->need),
+                                 .others_steps = 1.0 / width_of(query->policy->equal_others)}};
+  find_distance(query, verdicts, &order.best);
+  find_share(query, verdicts, &order.best);
+  return order;
 }
 
-/* Of a row that is near, and not behind the limit. */
-static inline uint64_t near_class(const struct ses_core_query *query, const struct best *best,
-                                  const struct ses_core_verdict *verdict, size_t row) {
-  uint64_t kept =
-      is_fast(best, verdict, &query->elements[row]) && verdict->share <= best->most_kept;
-  uint64_t scarce =
-      best->rates && verdict->distance == 0 && (query->elements[row].state & SES_CORE_SCARCE) != 0;
-  return scarce << 30 | kept << 29 | share_class(best, verdict);
-}
-
-static inline uint64_t classes_of(const struct ses_core_query *query, const struct best *best,
-                                  const struct ses_core_verdict *verdict, size_t row) {
-  uint64_t later = place_of(query, row) >= best->limit;
-  return distance_class(best, verdict) << 32 | later << 31 | near_class(query, best, verdict, row);
-}
-
-static inline double ours_of(const struct ses_core_query *query,
-                             const struct ses_core_element *element, size_t row) {
-  return larger(element->own, 0.0) + claims_of(query, row);
-}
-
-static inline uint64_t others_of(const struct best *best, const struct ses_core_element *element) {
-  return class_of(element->others, best->others_steps);
-}
-
-/* When a file was placed on it last, where that counts.  Not for idle elements of a decider that
- * hears late: others have placed on them meanwhile, and each decider has first rows of its own. */
-static inline uint64_t last_placed_of(const struct ses_core_query *query,
-                                      const struct ses_core_element *element, double ours) {
-  return query->keeps_place || (query->few != 0 && ours <= 0.0) ? 0 : element->last_placed;
-}
-
-static inline double full_of(const struct ses_core_query *query,
-                             const struct ses_core_verdict *verdict, size_t row) {
+/* The order: what ROW has at BY, which is constant where it is called; smaller comes first, BY by
+ * BY from ROOM to TABLE. */
+static inline __attribute__((always_inline)) double number_of(const struct order *order, size_t row,
+                                                              int by) {
+  const struct ses_core_query *query = order->query;
   const struct ses_core_element *element = &query->elements[row];
-  return verdict->tight ? -room_of(element) / (ours_of(query, element, row) + 1.0)
-                        : -__builtin_inf();
+  const struct ses_core_verdict *verdict = &order->verdicts[row];
+  const struct best *best = &order->best;
+  double ours = larger(element->own, 0.0) + claims_of(query, row);
+  switch (by) {
+  case SES_CORE_ORDER_ROOM: /* less for each stream is larger */
+    return verdict->tight ? -room_of(element) / (ours + 1.0) : -__builtin_inf();
+  case SES_CORE_ORDER_DISTANCE:
+    return missed(verdict) <= best->near
+               ? 0.0
+               : 1.0 + class_of(missed(verdict) - best->near, best->distance_steps);
+  case SES_CORE_ORDER_COMPARED:
+    return place_of(query, row) >= best->limit;
+  case SES_CORE_ORDER_SCARCE:
+    return best->rates && !(verdict->distance > 0) && (element->state & SES_CORE_SCARCE) != 0;
+  case SES_CORE_ORDER_KEPT:
+    return is_fast(best, verdict, element) && verdict->share <= best->most_kept;
+  case SES_CORE_ORDER_SHARE:
+    return verdict->share >= best->large
+               ? 0.0
+               : 1.0 + class_of((double)best->large - verdict->share, best->share_steps);
+  case SES_CORE_ORDER_OURS:
+    return ours;
+  case SES_CORE_ORDER_OTHERS:
+    return class_of(element->others, best->others_steps);
+  case SES_CORE_ORDER_LAST_PLACED:
+    /* Not of idle elements for a decider that hears late: others have placed on them meanwhile, and
+     * each decider has first rows of its own. */
+    return query->keeps_place || (query->few != 0 && ours <= 0.0) ? 0.0
+                                                                  : (double)element->last_placed;
+  default:
+    return (double)place_of(query, row);
+  }
 }
 
-static inline struct key key_of(const struct ses_core_query *query, const struct best *best,
-                                const struct ses_core_verdict *verdict, size_t row) {
-  const struct ses_core_element *element = &query->elements[row];
-  double ours = ours_of(query, element, row);
-  return (struct key){
-      .full = full_of(query, verdict, row),
-      .classes = classes_of(query, best, verdict, row),
-      .ours = ours,
-      .others = others_of(best, element),
-      .last_placed = last_placed_of(query, element, ours),
-      .place = place_of(query, row),
-  };
+/* Everything that is compared of ROW. */
+static void numbers_of(const struct order *order, size_t row, double numbers[SES_CORE_KEYS]) {
+#pragma GCC unroll 10
+  for (int at = 0; at < SES_CORE_KEYS; at++)
+    numbers[at] = number_of(order, row, SES_CORE_ORDER_ROOM + at);
 }
 
-#define COMPARE(member)                                                                            \
-  if (a->member < b->member)                                                                       \
-    return true;                                                                                   \
-  if (b->member < a->member)                                                                       \
-  return false
-
-static inline bool comes_before(const struct key *a, const struct key *b) {
-  COMPARE(full);
-  COMPARE(classes);
-  COMPARE(ours);
-  COMPARE(others);
-  COMPARE(last_placed);
-  return a->place < b->place;
+/* By what ROW comes after another row, which has NUMBERS; FIRST: it comes before that one.  Of most
+ * rows it takes their distance alone. */
+static inline enum ses_core_order comes_after(const struct order *order, size_t row,
+                                              const double numbers[SES_CORE_KEYS]) {
+#pragma GCC unroll 10
+  for (int at = 0; at < SES_CORE_KEYS; at++) {
+    double number = number_of(order, row, SES_CORE_ORDER_ROOM + at);
+    if (number != numbers[at])
+      return number > numbers[at] ? (enum ses_core_order)(SES_CORE_ORDER_ROOM + at)
+                                  : SES_CORE_ORDER_FIRST;
+  }
+  return SES_CORE_ORDER_FIRST;
 }
 
-/* Leave it at this member, unless they are equal there. */
-#define DECIDE(member, value)                                                                      \
-  do {                                                                                             \
-    key.member = (value);                                                                          \
-    if (key.member < last->member)                                                                 \
-      return true;                                                                                 \
-    if (last->member < key.member)                                                                 \
-      return false;                                                                                \
-  } while (0)
-
-/* Whether ROW comes before LAST, by no more of its key than that takes: of most rows it takes
- * their verdict alone. */
-static inline bool precedes(const struct ses_core_query *query, const struct best *best,
-                            const struct ses_core_verdict *verdict, size_t row,
-                            const struct key *last) {
-  const struct ses_core_element *element = &query->elements[row];
-  struct key key;
-  DECIDE(full, full_of(query, verdict, row));
-  if (distance_class(best, verdict) << 32 > last->classes)
-    return false;
-  DECIDE(classes, classes_of(query, best, verdict, row));
-  DECIDE(ours, ours_of(query, element, row));
-  DECIDE(others, others_of(best, element));
-  DECIDE(last_placed, last_placed_of(query, element, key.ours));
-  return place_of(query, row) < last->place;
-}
-
-/* Rows in a heap: the last in order on top. */
-struct heap {
-  const struct ses_core_query *query;
-  const struct best *best;
-  const struct ses_core_verdict *verdicts;
-  uint32_t *rows;
-  size_t count;
-};
-
-static struct key key_at(const struct heap *heap, size_t place) {
-  uint32_t row = heap->rows[place];
-  return key_of(heap->query, heap->best, &heap->verdicts[row], row);
-}
-
-/* Put ROW at PLACE and let it sink. */
-static void sink(const struct heap *heap, size_t place, uint32_t row) {
-  struct key sinking = key_of(heap->query, heap->best, &heap->verdicts[row], row);
-  for (;;) {
-    size_t child = 2 * place + 1;
-    if (child >= heap->count)
+/* Let ROW sink from PLACE in a heap of COUNT rows with the last in order on top. */
+static void sink(const struct order *order, uint32_t *rows, size_t count, size_t place,
+                 uint32_t row) {
+  double sinking[SES_CORE_KEYS];
+  double numbers[SES_CORE_KEYS];
+  numbers_of(order, row, sinking);
+  for (size_t child = 2 * place + 1; child < count; child = 2 * place + 1) {
+    numbers_of(order, rows[child], numbers);
+    if (child + 1 < count && comes_after(order, rows[child + 1], numbers))
+      child++;
+    if (!comes_after(order, rows[child], sinking))
       break;
-    struct key last = key_at(heap, child);
-    if (child + 1 < heap->count) {
-      struct key other = key_at(heap, child + 1);
-      if (comes_before(&last, &other)) {
-        last = other;
-        child++;
-      }
-    }
-    if (!comes_before(&sinking, &last))
-      break;
-    heap->rows[place] = heap->rows[child];
+    rows[place] = rows[child];
     place = child;
   }
-  heap->rows[place] = row;
-}
-
-static void order(struct heap *heap) {
-  for (size_t place = heap->count / 2; place-- > 0;)
-    sink(heap, place, heap->rows[place]);
+  rows[place] = row;
 }
 
 size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
                      uint32_t *rows, size_t most) {
-  struct best best = best_of(query, verdicts);
-  struct heap heap = {query, &best, verdicts, rows, 0};
-  struct key last = {0};
-  for (size_t row = 0; row < query->count && most > 0; row++) {
-    if (!is_accepted(&verdicts[row]))
+  if (most == 0)
+    return 0;
+  struct order order = order_of(query, verdicts);
+  double last[SES_CORE_KEYS];
+  size_t count = 0;
+  size_t row = 0;
+  for (; row < query->count && count < most; row++)
+    if (is_accepted(&verdicts[row]))
+      rows[count++] = (uint32_t)row;
+  for (size_t place = count / 2; place-- > 0;)
+    sink(&order, rows, count, place, rows[place]);
+  if (row < query->count)
+    numbers_of(&order, rows[0], last);
+  for (; row < query->count; row++) {
+    if (!is_accepted(&verdicts[row]) || comes_after(&order, row, last))
       continue;
-    if (heap.count < most) {
-      rows[heap.count++] = (uint32_t)row;
-      if (heap.count < most)
-        continue;
-      order(&heap);
-    } else {
-      if (!precedes(query, &best, &verdicts[row], row, &last))
-        continue;
-      sink(&heap, 0, (uint32_t)row);
-    }
-    last = key_at(&heap, 0);
+    sink(&order, rows, count, 0, (uint32_t)row);
+    numbers_of(&order, rows[0], last);
   }
-  if (heap.count < most)
-    order(&heap);
-  size_t count = heap.count;
-  while (heap.count > 1) {
+  for (size_t left = count; left-- > 1;) {
     uint32_t top = rows[0];
-    uint32_t moved = rows[--heap.count];
-    sink(&heap, 0, moved);
-    rows[heap.count] = top;
+    sink(&order, rows, left, 0, rows[left]);
+    rows[left] = top;
   }
   return count;
-}
-
-/* What is compared, at the places of enum ses_core_order from ROOM on. */
-static void numbers_of(const struct key *key, double numbers[SES_CORE_KEYS]) {
-  const double all[SES_CORE_KEYS] = {
-      key->full,
-      (double)(key->classes >> 32),
-      (double)(key->classes >> 31 & 1),
-      (double)(key->classes >> 30 & 1),
-      (double)(key->classes >> 29 & 1),
-      (double)(key->classes & 0x1fffffff),
-      key->ours,
-      (double)key->others,
-      (double)key->last_placed,
-      (double)key->place,
-  };
-  __builtin_memcpy(numbers, all, sizeof all);
-}
-
-/* By what B comes after A. */
-static enum ses_core_order difference(const double a[SES_CORE_KEYS],
-                                      const double b[SES_CORE_KEYS]) {
-  for (int at = 0; at < SES_CORE_KEYS; at++)
-    if (a[at] != b[at])
-      return a[at] < b[at] ? (enum ses_core_order)(at + SES_CORE_ORDER_ROOM) : SES_CORE_ORDER_FIRST;
-  return SES_CORE_ORDER_FIRST;
 }
 
 void ses_core_ordered_by(const struct ses_core_query *query,
                          const struct ses_core_verdict *verdicts, const uint32_t *rows,
                          size_t count, uint8_t *by, double *keys) {
-  struct best best = best_of(query, verdicts);
-  double before[SES_CORE_KEYS];
+  struct order order = order_of(query, verdicts);
   double numbers[SES_CORE_KEYS];
   for (size_t place = 0; place < count; place++) {
-    struct key key = key_of(query, &best, &verdicts[rows[place]], rows[place]);
-    numbers_of(&key, numbers);
-    by[place] = place > 0 ? (uint8_t)difference(before, numbers) : SES_CORE_ORDER_FIRST;
+    const struct ses_core_verdict *verdict = &verdicts[rows[place]];
+    by[place] = SES_CORE_ORDER_FIRST;
+    if (place > 0)
+      by[place] = (uint8_t)comes_after(&order, rows[place], numbers);
     if (by[place] == SES_CORE_ORDER_DISTANCE &&
-        verdicts[rows[place]].distance <= verdicts[rows[place - 1]].distance)
+        verdict->distance <= verdicts[rows[place - 1]].distance)
       by[place] = SES_CORE_ORDER_HARM;
+    numbers_of(&order, rows[place], numbers);
     if (keys)
       __builtin_memcpy(keys + place * SES_CORE_KEYS, numbers, sizeof numbers);
-    __builtin_memcpy(before, numbers, sizeof numbers);
   }
-}
-
-/* Leave a row that comes after the first one by this member; most do by one of the first. */
-#define WEIGH(member, value)                                                                       \
-  key.member = (value);                                                                            \
-  if (!before && key.member > first.member)                                                        \
-    continue;                                                                                      \
-  before |= key.member < first.member
-
-/* The first of the rows near, where there is room on some. */
-static int first_near(const struct ses_core_query *query, const struct best *best,
-                      const struct ses_core_verdict *verdicts) {
-  int chosen = -1;
-  struct key first = {.classes = UINT64_MAX};
-  size_t row = query->first;
-  for (size_t place = 0; place < best->limit; place++, row = after(query, row)) {
-    const struct ses_core_verdict *verdict = &verdicts[row];
-    const struct ses_core_element *element = &query->elements[row];
-    if (!is_near(best, verdict))
-      continue;
-    struct key key;
-    bool before = false;
-    WEIGH(classes, near_class(query, best, verdict, row));
-    WEIGH(ours, ours_of(query, element, row));
-    WEIGH(others, others_of(best, element));
-    WEIGH(last_placed, last_placed_of(query, element, key.ours));
-    if (before) {
-      chosen = (int)row;
-      first = key;
-    }
-  }
-  return chosen;
 }
 
 int ses_core_choose(const struct ses_core_query *query, struct ses_core_verdict *verdicts) {
   if (ses_core_judge(query, verdicts) == 0)
     return -1;
-  struct best best = best_of(query, verdicts);
-  uint32_t row;
-  if (best.roomy)
-    return first_near(query, &best, verdicts);
-  return ses_core_rank(query, verdicts, &row, 1) > 0 ? (int)row : -1;
+  struct order order = order_of(query, verdicts);
+  double first[SES_CORE_KEYS];
+  int chosen = -1;
+  for (size_t row = 0; row < query->count; row++) {
+    if (!is_accepted(&verdicts[row]) || (chosen >= 0 && comes_after(&order, row, first)))
+      continue;
+    chosen = (int)row;
+    numbers_of(&order, row, first);
+  }
+  return chosen;
 }

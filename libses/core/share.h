@@ -36,9 +36,9 @@ static inline double room_of(const struct ses_core_element *element) {
 /* SERVER_CLAIMS: those on all elements of the server.  READS, AVERAGES: whether these members of
  * the offer are wanted; else they are left as they are. */
 static inline void offer_of(const struct ses_core_element *element, double claims,
-                            double server_claims, const struct ses_core_policy *policy, bool reads,
-                            bool averages, struct ses_core_offer *offer) {
-  double ours = larger(0.0, element->own) + claims + policy->ended_weight * element->ended;
+                            double server_claims, bool reads, bool averages,
+                            struct ses_core_offer *offer) {
+  double ours = larger(0.0, element->own) + claims;
   double limit = not_a_number();
   if (is_number(element->server_rate))
     limit = element->server_rate / (element->server_streams + server_claims + 1.0);

@@ -33,8 +33,8 @@ static struct ses_core_offer offer_with(const struct ses_core_query *query, size
                                         double stripes) {
   const struct ses_core_element *element = &query->elements[row];
   struct ses_core_offer offer;
-  offer_of(element, claims_of(query, row), server_claims_of(query, row) + stripes, query->policy,
-           true, true, &offer);
+  offer_of(element, claims_of(query, row), server_claims_of(query, row) + stripes, true, true,
+           &offer);
   return offer;
 }
 

@@ -16,11 +16,9 @@ RUN --mount=type=secret,id=ca --mount=type=secret,id=pip \
     && /opt/build/bin/pip install -q --no-cache-dir --require-hashes -r build.lock
 COPY ses-service ses-service
 COPY libses/core libses/core
-COPY libses/listen libses/listen
-COPY libses/client libses/client
 COPY libses/include libses/include
 RUN /opt/build/bin/pip wheel -q --no-deps --no-index --no-build-isolation --wheel-dir /wheels \
-    ./ses-service ./libses/listen ./libses/client ./libses/core/python \
+    ./ses-service ./ses-service/listen ./ses-service/client ./libses/core/python \
     && /opt/qstorman/venv/bin/pip install -q --no-deps --no-index /wheels/*.whl
 
 FROM ${BASE}

@@ -14,9 +14,9 @@ RUN --mount=type=secret,id=ca --mount=type=secret,id=pip \
     && python3 -m venv /opt/build \
     && /opt/build/bin/pip install -q --no-cache-dir --require-hashes -r build.lock
 COPY webface webface
-COPY libses/listen libses/listen
-COPY libses/client libses/client
-RUN /opt/build/bin/pip wheel -q --no-deps --no-index --no-build-isolation --wheel-dir /wheels ./webface ./libses/listen ./libses/client \
+COPY ses-service/listen ses-service/listen
+COPY ses-service/client ses-service/client
+RUN /opt/build/bin/pip wheel -q --no-deps --no-index --no-build-isolation --wheel-dir /wheels ./webface ./ses-service/listen ./ses-service/client \
     && /opt/qstorman/venv/bin/pip install -q --no-deps --no-index /wheels/*.whl
 
 FROM ${BASE}

@@ -87,9 +87,9 @@ _COMPILED = (
     ("ses-copy", 1, "libses", "build/libses/copy/ses-copy"),
     ("ses-migrate", 1, "libses", "build/libses/copy/ses-migrate"),
     ("ses-agent", 8, "libses", "build/libses/agent/ses-agent"),
-    ("ses-share-agent", 8, "libses", "build/libses/shm/ses-share-agent"),
-    ("smed-mirror", 1, "smed-monitor/native", "build/libses/smed-monitor/smed-mirror"),
-    ("smed-sampler", 1, "smed-monitor/native", "build/libses/smed-monitor/smed-sampler"),
+    ("ses-share-agent", 8, "libses/extras/share", "build/libses/extras/share/ses-share-agent"),
+    ("smed-mirror", 1, "libses/extras/sampler", "build/libses/extras/sampler/smed-mirror"),
+    ("smed-sampler", 1, "libses/extras/sampler", "build/libses/extras/sampler/smed-sampler"),
 )
 _STARTED_BY_PROGRAMS = ("ses-supervisor",)
 

@@ -197,4 +197,4 @@ def _settings(path: Path, site: Path | None) -> Settings:
         sys.exit(2)
 
 
-ctrl_c.is_an_exception()  # whoever only imports this keeps what they had
+ctrl_c.is_an_exception()  # a program that only imports this keeps what it had

@@ -21,7 +21,7 @@ def link(program: Path, probe: str | Path, *options: str | Path) -> Path:
     built = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses")
     objects = sorted((built / "agent/CMakeFiles/ses-agent.dir/Unity").glob("*.o"))
     assert objects, f"no agent was built in {built}: run `make native` first"
-    archives = [built / f"{name}/libses_{name}.a" for name in ("core", "segment", "net")]
+    archives = [built / f"{name}/libses_{name}.a" for name in ("core", "segment", "system")]
     parts = [Path(__file__).parent / "probes" / probe, *objects, *options, *archives]
     done = subprocess.run(
         [*COMMAND, "-o", program, *parts, *LIBRARIES],

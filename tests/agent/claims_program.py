@@ -10,14 +10,16 @@ import contextlib
 import ctypes
 import os
 import struct
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from patience import PATIENCE, wait_until
+from patience import wait_until
 from program_side import LUSTRE, indexes_in
+
+if TYPE_CHECKING:
+    from running_agent import Agent
 
 ALIVE, RETIRED = 1, 2
 CREATED, NOT_CREATED = 1, 2
@@ -127,7 +129,6 @@ class Row:
     form: int
     members: tuple[int, ...]  # of the pool
     own: float
-    ended: float
     reserved: float
     others: float
     last_placed: int
@@ -145,21 +146,18 @@ class Table(_Segment):
     SIZE: ClassVar[int] = 352256
     STATE, ASLEEP, USERS, MOUNTS = 40, 44, 48, 52
     USERS_AT, MOUNTS_AT, SYSTEMS_AT, SYSTEM_SIZE = 4096, 8192, 20480, 41472
-    _ELEMENT = struct.Struct("=6d Q 7f 4f II 4f 4x")
+    _ELEMENT = struct.Struct("=6d Q 6f 4f II 4f 8x")
     _PLACE = struct.Struct("=II 96s 16s 384s 8x")
 
     def __init__(self, socket: Path) -> None:
-        end = time.monotonic() + PATIENCE
-        while (id := segment_of(socket)) is None:
-            assert time.monotonic() < end, "no table appeared"
-            time.sleep(0.01)
-        super().__init__(id, read_only=True)
+        wait_until(lambda: segment_of(socket) is not None, "a table appears")
+        super().__init__(segment_of(socket) or 0, read_only=True)
 
     def system(self, number: int = 0) -> dict[str, int]:
         at = self.SYSTEMS_AT + number * self.SYSTEM_SIZE
         names = "sequence backend count few epoch told_ms excluded"
         found = dict(zip(names.split(), struct.unpack("=IIIIQQQ", self.read(at, 40)), strict=True))
-        return found | {"streams": int.from_bytes(self.read(at + 404, 4), "little")}
+        return found | {"streams": int.from_bytes(self.read(at + 396, 4), "little")}
 
     def rows(self, number: int = 0) -> list[Row]:
         at = self.SYSTEMS_AT + number * self.SYSTEM_SIZE
@@ -173,9 +171,9 @@ class Table(_Segment):
             found.append(
                 Row(
                     *(texts[0], Path(texts[1]), texts[2], index, form, indexes_in(members)),
-                    *(values[11], values[12], values[4], values[9], values[6], values[18]),
-                    *(bool(head["excluded"] >> row & 1), values[5], values[13]),
-                    *((values[22], values[20], values[21]), values[23]),
+                    *(values[11], values[4], values[9], values[6], values[17]),
+                    *(bool(head["excluded"] >> row & 1), values[5], values[12]),
+                    *((values[21], values[19], values[20]), values[22]),
                 )
             )
         return found
@@ -259,12 +257,12 @@ class Claims(_Segment):
         return self.get64(self.STAGED + 8 * system)
 
     def wait_until_staged(self, system: int = 0) -> None:
-        end = time.monotonic() + PATIENCE
-        while (count := self.table.system(system)["count"]) == 0 or self.staged(system) & (
-            1 << count
-        ) - 1 != (1 << count) - 1:
-            assert time.monotonic() < end, "the staging directories are not there"
-            time.sleep(0.005)
+        def are_staged() -> bool:
+            count = self.table.system(system)["count"]
+            every = (1 << count) - 1
+            return count > 0 and self.staged(system) & every == every
+
+        wait_until(are_staged, "the staging directories are there")
 
     def open_claims(self, system: int = 0) -> list[int]:
         """Claims of each row that the table does not hold yet."""
@@ -410,3 +408,18 @@ def remove_segments(socket: Path) -> None:
             remove_segment(segment)
         table.detach()
     remove_segment(id)
+
+
+@contextlib.contextmanager
+def attached(agent: Agent, device: int, counted: int = 0) -> Iterator[Claims]:
+    """The claims of this user, who has asked once: the system's own users have none before.
+
+    They are there once nothing is counted any more but ``counted`` files of others.
+    """
+    agent.ask(device).close()
+    claims = Claims(agent.socket, os.getuid())
+    claims.wait_until_staged()
+    wait_until(lambda: sum(claims.table.own().values()) == counted, "nothing of this node is counted")
+    yield claims
+    claims.detach()
+    claims.table.detach()

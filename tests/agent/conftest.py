@@ -1,4 +1,4 @@
-"""What the agent's tests stand on: the built agent, a stand-in service, storage of this machine."""
+"""What the agent's tests stand on: the built agent, a fake service, storage of this machine."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from claims_program import remove_segments
+from claims_program import Claims, attached, remove_segments
+from fake_service import FakeService
 from running_agent import Agent
-from service_double import ServiceDouble
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,9 +40,15 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def branches(base: Path) -> dict[str, Path]:
+def numbers() -> range:
+    """Of the elements, which are alike."""
+    return range(1, 3)
+
+
+@pytest.fixture
+def branches(base: Path, numbers: range) -> dict[str, Path]:
     """Element ids and their directories."""
-    paths = {f"union/b{number}": base / f"b{number}" for number in (1, 2)}
+    paths = {f"union/b{number}": base / f"b{number}" for number in numbers}
     for path in paths.values():
         path.mkdir()
     return paths
@@ -73,7 +79,7 @@ def tmp_path(base: Path, branches: dict[str, Path], union_options: str) -> Itera
 
 @pytest.fixture
 def device(tmp_path: Path) -> int:
-    """The device the stand-in service calls managed: the union's."""
+    """The device the fake service calls managed: the union's."""
     return tmp_path.stat().st_dev
 
 
@@ -100,10 +106,10 @@ def union(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def service(mount_point: Path, branches: dict[str, Path]) -> Iterator[ServiceDouble]:
-    double = ServiceDouble(mount_point, branches)
-    yield double
-    double.close()
+def service(mount_point: Path, branches: dict[str, Path]) -> Iterator[FakeService]:
+    fake = FakeService(mount_point, branches)
+    yield fake
+    fake.close()
 
 
 @pytest.fixture
@@ -125,8 +131,15 @@ def start(binary: Path, base: Path) -> Iterator[Callable[..., Agent]]:
 
 
 @pytest.fixture
-def agent(start: Callable[..., Agent], service: ServiceDouble) -> Agent:
-    """An agent that has found the stand-in service."""
+def agent(start: Callable[..., Agent], service: FakeService) -> Agent:
+    """An agent that has found the fake service."""
     running = start(service.url)
     running.wait_for("service found")
     return running
+
+
+@pytest.fixture
+def claims(agent: Agent, device: int) -> Iterator[Claims]:
+    """The claims of this user; nothing is counted yet."""
+    with attached(agent, device) as found:
+        yield found

@@ -48,6 +48,7 @@ class Agent:
         return self.says("lost (no reply within")
 
     def wait_for(self, text: str) -> None:
+        """What it said before it ended counts, too."""
         wait_until(lambda: self.says(text) or self.process.poll() is not None, f"the agent says {text!r}")
         assert self.says(text), self.log.read_text()
 

@@ -16,17 +16,17 @@ from pathlib import Path
 import program_side as side
 import pytest
 from claims_program import Table
+from fake_service import FakeService
 from mounts import unmount
 from patience import PATIENCE, wait_until
 from program_side import Requirement
 from running_agent import Agent
-from service_double import ServiceDouble
 
 NOBODY = 65534
 
 
 def test_program_is_sent_to_an_element_of_the_system(
-    agent: Agent, service: ServiceDouble, device: int, branches: dict[str, Path]
+    agent: Agent, service: FakeService, device: int, branches: dict[str, Path]
 ) -> None:
     with agent.ask(device) as conversation:
         answer = conversation.answer
@@ -48,9 +48,7 @@ def test_stage_belongs_to_the_caller_alone(agent: Agent, device: int, branches: 
 
 
 @pytest.mark.root
-def test_stage_of_another_user_belongs_to_that_user(
-    agent: Agent, service: ServiceDouble, device: int
-) -> None:
+def test_stage_of_another_user_belongs_to_that_user(agent: Agent, service: FakeService, device: int) -> None:
     told = as_nobody(agent, device)
     assert told["status"] == str(side.PLACE)
     status = os.lstat(told["stage"])
@@ -65,7 +63,7 @@ def test_unknown_device_is_not_managed(agent: Agent) -> None:
 
 
 def test_service_is_told_what_a_file_was_placed_for(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     requirements = (
         Requirement(side.CURRENT_READ, 50.0, hard=True),
@@ -94,7 +92,7 @@ def test_service_is_told_what_a_file_was_placed_for(
 
 
 def test_own_requirements_go_before_those_of_the_user_kind_by_kind(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
 ) -> None:
     def entry(kind: str, code: int, bound: float) -> dict[str, object]:
         return {
@@ -120,7 +118,7 @@ def test_own_requirements_go_before_those_of_the_user_kind_by_kind(
 
 
 def test_a_program_that_names_no_application_has_none(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     conversation = agent.ask(device, "")
     conversation.create(tmp_path / "file")
@@ -129,7 +127,7 @@ def test_a_program_that_names_no_application_has_none(
 
 
 def test_name_that_is_not_text_does_not_break_the_question(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     message = side.ask_message(device, "nonsense").replace(b"nonsense", b"\xff\xfe\x01\nfo\x80a")
     conversation = side.Conversation(agent.socket, message)
@@ -146,9 +144,7 @@ def test_stripe_hint_of_the_program_wins(agent: Agent, device: int) -> None:
         assert (conversation.answer.stripe_count, conversation.answer.stripe_size) == (0, 0)
 
 
-def test_questions_are_answered_without_the_service(
-    agent: Agent, service: ServiceDouble, device: int
-) -> None:
+def test_questions_are_answered_without_the_service(agent: Agent, service: FakeService, device: int) -> None:
     agent.ask(device).close()
     before, begun = len(service.requests), time.monotonic()
     given = []
@@ -171,7 +167,7 @@ def test_files_of_questions_go_round(agent: Agent, device: int) -> None:
 
 @pytest.mark.parametrize("error", [None, 0, errno.EEXIST, errno.ENOSPC])
 def test_place_that_was_not_used_is_counted_off_and_not_told(
-    agent: Agent, service: ServiceDouble, device: int, error: int | None
+    agent: Agent, service: FakeService, device: int, error: int | None
 ) -> None:
     table = Table(agent.socket)
     with agent.ask(device) as conversation:
@@ -185,7 +181,7 @@ def test_place_that_was_not_used_is_counted_off_and_not_told(
 
 
 def test_system_without_room_is_unavailable(
-    start: Callable[..., Agent], service: ServiceDouble, device: int
+    start: Callable[..., Agent], service: FakeService, device: int
 ) -> None:
     service.pace = 0.5
     for element in service.targets:
@@ -205,7 +201,7 @@ def test_system_without_room_is_unavailable(
 
 
 def test_element_without_its_directory_is_left_out(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, branches: dict[str, Path]
+    start: Callable[..., Agent], service: FakeService, device: int, branches: dict[str, Path]
 ) -> None:
     branches["union/b1"].rmdir()
     agent = start(service.url)
@@ -220,7 +216,7 @@ def test_element_without_its_directory_is_left_out(
 
 
 def test_staging_directory_that_went_is_made_again(
-    agent: Agent, service: ServiceDouble, device: int, branches: dict[str, Path]
+    agent: Agent, service: FakeService, device: int, branches: dict[str, Path]
 ) -> None:
     with agent.ask(device) as conversation:
         stage = conversation.answer.stage
@@ -231,7 +227,7 @@ def test_staging_directory_that_went_is_made_again(
 
 @pytest.mark.root
 def test_storage_is_managed_only_while_it_is_mounted(
-    start: Callable[..., Agent], service: ServiceDouble, base: Path, branches: dict[str, Path]
+    start: Callable[..., Agent], service: FakeService, base: Path, branches: dict[str, Path]
 ) -> None:
     mount_point = base / "later"
     mount_point.mkdir()

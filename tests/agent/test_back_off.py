@@ -9,9 +9,9 @@ from pathlib import Path
 import program_side as side
 import pytest
 from agent_sources import link
+from fake_service import Answer, FakeService, Request, problem
 from patience import wait_until
 from running_agent import Agent
-from service_double import Answer, Request, ServiceDouble, problem
 
 PROBE = Path(__file__).parent / "probes/health_delays.cpp"
 RANKS = 64
@@ -65,7 +65,7 @@ def test_need_makes_an_agent_look_where_nobody_was_but_not_again_and_again(healt
 
 
 def test_ranks_do_not_ask_a_busy_service(
-    start: Callable[..., Agent], service: ServiceDouble, device: int
+    start: Callable[..., Agent], service: FakeService, device: int
 ) -> None:
     """A job's ranks that ask at once are placed by what the agent has; nobody asks in between."""
     agent = start(service.url)
@@ -88,7 +88,7 @@ def test_ranks_do_not_ask_a_busy_service(
 
 
 def test_ranks_that_create_at_once_get_a_place_each_in_turn(
-    start: Callable[..., Agent], service: ServiceDouble, device: int
+    start: Callable[..., Agent], service: FakeService, device: int
 ) -> None:
     agent = start(service.url)
     agent.wait_for("service found")

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import program_side as side
 import pytest
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 NOBODY = 65534
 
 
 @pytest.fixture
-def refused(start: Callable[..., Agent], service: ServiceDouble, device: int) -> Callable[[], Agent]:
+def refused(start: Callable[..., Agent], service: FakeService, device: int) -> Callable[[], Agent]:
     """Start an agent that finds no branch it may use."""
 
     def begin() -> Agent:
@@ -33,7 +33,7 @@ def refused(start: Callable[..., Agent], service: ServiceDouble, device: int) ->
 
 @pytest.mark.root
 def test_directory_that_is_no_branch_of_the_union_is_left_alone(
-    refused: Callable[[], Agent], service: ServiceDouble, base: Path
+    refused: Callable[[], Agent], service: FakeService, base: Path
 ) -> None:
     """Whoever can write the knowledge base could otherwise have root make directories anywhere."""
     private = base / "private"
@@ -48,7 +48,7 @@ def test_directory_that_is_no_branch_of_the_union_is_left_alone(
 
 @pytest.mark.root
 def test_part_of_a_branch_is_no_branch(
-    refused: Callable[[], Agent], service: ServiceDouble, branches: dict[str, Path]
+    refused: Callable[[], Agent], service: FakeService, branches: dict[str, Path]
 ) -> None:
     parts = [branch / "data" for branch in branches.values()]
     for element, part in zip(service.targets, parts, strict=True):
@@ -60,7 +60,7 @@ def test_part_of_a_branch_is_no_branch(
 
 @pytest.mark.root
 def test_what_a_user_has_mounted_does_not_say_what_is_a_branch(
-    start: Callable[..., Agent], service: ServiceDouble, base: Path
+    start: Callable[..., Agent], service: FakeService, base: Path
 ) -> None:
     """It is not even asked: nobody answers behind this mount."""
     private, forged = base / "private", base / "forged"
@@ -91,7 +91,7 @@ def test_what_a_user_has_mounted_does_not_say_what_is_a_branch(
 @pytest.mark.parametrize("mode", [0o2775, 0o777])
 def test_branch_whose_directories_others_can_rename_is_not_used_until_it_is_sticky(
     start: Callable[..., Agent],
-    service: ServiceDouble,
+    service: FakeService,
     device: int,
     branches: dict[str, Path],
     mode: int,

@@ -9,15 +9,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from claims_program import NOT_CREATED, Claims, Table, owner_of
+from fake_service import FakeService
 from patience import PATIENCE, moves, wait_until
 from program_side import CURRENT_WRITE, Requirement
 from running_agent import Agent
-from service_double import ServiceDouble
 
 KEPT_EPOCHS = 64  # of a table, by the agent
 RESTS = 2.5  # seconds in which nothing moved in a file that may be no stream any more
@@ -42,29 +42,14 @@ while not select.select([sys.stdin], [], [], 0.1)[0]:
 
 
 @pytest.fixture
-def branches(base: Path) -> dict[str, Path]:
+def numbers() -> range:
     """Eight alike."""
-    paths = {f"union/b{number}": base / f"b{number}" for number in range(8)}
-    for path in paths.values():
-        path.mkdir()
-    return paths
-
-
-@pytest.fixture
-def claims(agent: Agent, device: int) -> Iterator[Claims]:
-    """The claims of this user, who has asked once: the system's own users have none before."""
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    wait_until(lambda: not any(attached.table.own().values()), "nothing is counted any more")
-    yield attached
-    attached.detach()
-    attached.table.detach()
+    return range(8)
 
 
 @pytest.mark.root
 def test_eight_users_who_write_at_once_go_to_eight_elements(
-    agent: Agent, service: ServiceDouble, device: int, open_way: Path
+    agent: Agent, service: FakeService, device: int, open_way: Path
 ) -> None:
     directory = open_way / "shared"
     directory.mkdir(mode=0o777)
@@ -122,7 +107,7 @@ def test_claims_one_after_the_other_go_round(claims: Claims, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("error", [errno.EEXIST, errno.ENOSPC])
 def test_create_that_failed_is_counted_off_and_not_told(
-    claims: Claims, service: ServiceDouble, error: int
+    claims: Claims, service: FakeService, error: int
 ) -> None:
     claim = claims.choose(row=2)
     wait_until(lambda: claims.table.rows()[2].own == 1, "it is counted")
@@ -132,7 +117,7 @@ def test_create_that_failed_is_counted_off_and_not_told(
 
 
 def test_file_is_told_with_its_decision_and_followed_to_its_end(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
+    claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     claim = claims.choose(row=5)
     path = tmp_path / "file"
@@ -164,9 +149,7 @@ def test_file_is_told_with_its_decision_and_followed_to_its_end(
     wait_until(lambda: claims.table.rows()[5].own == 0, "it is counted off")
 
 
-def test_files_from_one_epoch_share_a_decision(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
-) -> None:
+def test_files_from_one_epoch_share_a_decision(claims: Claims, service: FakeService, tmp_path: Path) -> None:
     made = [claims.choose(row=row) for row in (1, 2, 3)]
     files = [
         claims.create(claim, tmp_path / f"f{number}", epoch=made[0].epoch)
@@ -187,7 +170,7 @@ def test_files_from_one_epoch_share_a_decision(
 
 
 def test_closed_file_counts_no_more_before_and_after_the_service_knows(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
+    claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     claim, begun = claims.choose(row=1), time.monotonic()
     fd = claims.create(claim, tmp_path / "file")
@@ -202,7 +185,7 @@ def test_closed_file_counts_no_more_before_and_after_the_service_knows(
     assert claims.table.rows()[1].own == 0
 
 
-def test_known_and_foreign_files_add_up(claims: Claims, service: ServiceDouble, tmp_path: Path) -> None:
+def test_known_and_foreign_files_add_up(claims: Claims, service: FakeService, tmp_path: Path) -> None:
     """What the service counts and what it has not heard of: neither is lost or counted twice."""
     service.loads["union/b4"] = {"own": 7}  # of other nodes, whatever is told here
     files = [claims.create(claims.choose(row=row), tmp_path / f"f{row}") for row in (0, 1)]
@@ -225,7 +208,7 @@ def test_program_killed_after_its_choice_is_counted_off_when_it_is_quiet(
 
 
 def test_choice_from_an_earlier_epoch_is_explained(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
+    claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     for row in range(1, 8):
         element = f"union/b{row}"
@@ -251,7 +234,7 @@ def test_choice_from_an_earlier_epoch_is_explained(
 
 
 def test_needs_that_change_change_the_entries(
-    start: Callable[..., Agent], service: ServiceDouble, device: int
+    start: Callable[..., Agent], service: FakeService, device: int
 ) -> None:
     def need(bound: float, application: str | None) -> dict[str, object]:
         requirement = {
@@ -283,7 +266,7 @@ def test_needs_that_change_change_the_entries(
 
 
 def test_a_requirement_that_a_program_stated_is_told_as_its_own_though_the_user_stored_the_same(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
 ) -> None:
     """By a claim and by asking; what the program did not state is the user's."""
     asked = {"kind": "current-write-rate", "code": 3, "bound": 50e6, "weight": 1.0, "hard": False}
@@ -311,7 +294,7 @@ def test_a_requirement_that_a_program_stated_is_told_as_its_own_though_the_user_
         assert (told["bound"], told["level"]) == (50e6, level)
 
 
-def test_delta_changes_its_rows_and_no_others(claims: Claims, service: ServiceDouble, tmp_path: Path) -> None:
+def test_delta_changes_its_rows_and_no_others(claims: Claims, service: FakeService, tmp_path: Path) -> None:
     service.loads["union/b7"] = {"busy": 0.25, "others": 0.25, "free": 1e9}
     os.close(claims.create(claims.choose(row=0), tmp_path / "file"))
     wait_until(lambda: claims.table.rows()[7].others == 0.25, "one row has changed")
@@ -320,7 +303,7 @@ def test_delta_changes_its_rows_and_no_others(claims: Claims, service: ServiceDo
 
 
 def test_an_element_judged_without_a_sample_is_told_without_its_age(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
+    claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     service.loads["union/b7"] = {"busy": None, "busy_average": None, "reserved": 1e6, "age": 90.0}
     os.close(claims.create(claims.choose(row=0), tmp_path / "before"))
@@ -335,7 +318,7 @@ def test_an_element_judged_without_a_sample_is_told_without_its_age(
     assert all(age >= 0.5 for age in ages.values())
 
 
-def test_other_elements_take_the_files_along(claims: Claims, service: ServiceDouble, tmp_path: Path) -> None:
+def test_other_elements_take_the_files_along(claims: Claims, service: FakeService, tmp_path: Path) -> None:
     fd = claims.create(claims.choose(row=5), tmp_path / "file")
     wait_until(lambda: moves(fd) and claims.table.own()["union/b5"] == 1, "it is counted")
     moved = time.monotonic()
@@ -349,13 +332,13 @@ def test_other_elements_take_the_files_along(claims: Claims, service: ServiceDou
     wait_until(lambda: claims.table.own()["union/b5"] == 0, "it is counted off")
 
 
-def test_busy_node_says_so(claims: Claims, service: ServiceDouble) -> None:
+def test_busy_node_says_so(claims: Claims, service: FakeService) -> None:
     wait_until(lambda: service.announcements()[-1].body["busy"], "the service is told that programs run here")
     wait_until(lambda: service.announcements()[-1].body["in_use"], "and that they began")
 
 
 def test_node_hears_often_while_files_are_created(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
+    claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     def silent_words() -> int:
         return sum(not one.body["opened"] and not one.body["ended"] for one in service.announcements()[said:])

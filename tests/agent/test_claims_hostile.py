@@ -6,28 +6,17 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from claims_program import NOBODY, Claims, Table, as_user
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 
-@pytest.fixture
-def claims(agent: Agent, device: int) -> Iterator[Claims]:
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    wait_until(lambda: not any(attached.table.own().values()), "nothing is counted any more")
-    yield attached
-    attached.detach()
-    attached.table.detach()
-
-
-def still_works(claims: Claims, service: ServiceDouble, path: Path) -> None:
+def still_works(claims: Claims, service: FakeService, path: Path) -> None:
     claim = claims.choose()
     fd = claims.create(claim, path)
     wait_until(lambda: service.opened(claims.id_of(claim)), "the service is told of a good one")
@@ -35,7 +24,7 @@ def still_works(claims: Claims, service: ServiceDouble, path: Path) -> None:
 
 
 def test_counters_count_no_more_than_there_are_slots(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
+    claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     slot, state = claims.take_slot()
     claims.put32(Claims.CLAIMED_AT, 1 << 30)
@@ -48,9 +37,7 @@ def test_counters_count_no_more_than_there_are_slots(
     wait_until(lambda: not any(claims.table.own().values()), "what no slot stands for is forgotten")
 
 
-def test_random_bytes_do_no_harm(
-    agent: Agent, claims: Claims, service: ServiceDouble, tmp_path: Path
-) -> None:
+def test_random_bytes_do_no_harm(agent: Agent, claims: Claims, service: FakeService, tmp_path: Path) -> None:
     dice = random.Random(7)
     for _ in range(60):
         at = dice.randrange(Claims.SIZE - 5000)
@@ -84,7 +71,7 @@ def test_random_bytes_do_no_harm(
     ids=str,
 )
 def test_claim_that_makes_no_sense_does_no_harm(
-    agent: Agent, claims: Claims, service: ServiceDouble, tmp_path: Path, lie: dict[str, object]
+    agent: Agent, claims: Claims, service: FakeService, tmp_path: Path, lie: dict[str, object]
 ) -> None:
     claim = claims.choose()
     os.close(claims.create(claim, tmp_path / "file", **lie))
@@ -94,7 +81,7 @@ def test_claim_that_makes_no_sense_does_no_harm(
 
 
 def test_claim_that_makes_no_sense_does_not_stay_counted_beside_a_good_one(
-    agent: Agent, claims: Claims, service: ServiceDouble, tmp_path: Path
+    agent: Agent, claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     """The good one is complete when all other slots have been looked at, and nothing comes after."""
     os.kill(agent.process.pid, signal.SIGSTOP)
@@ -112,7 +99,7 @@ def test_claim_that_makes_no_sense_does_not_stay_counted_beside_a_good_one(
 
 @pytest.mark.root
 def test_file_of_another_user_is_not_believed(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     """Root's own file, claimed by another user."""
     victim = tmp_path / "victim"
@@ -146,7 +133,7 @@ def test_file_of_another_user_is_not_believed(
 
 @pytest.mark.root
 def test_instance_written_into_the_head_gives_no_ids_of_others(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
 ) -> None:
     options = ("--socket", str(tmp_path / "agent.sock"), "--state-dir", str(tmp_path / "state"))
     agent = start(service.url, *options)

@@ -12,15 +12,15 @@ import claims_program
 import program_side as side
 import pytest
 from claims_program import NOBODY, NOT_CREATED, Claims, Table, make_foreign_segment, owner_of, segment_of
+from fake_service import FakeService
 from patience import SOON, wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 SELF = os.geteuid()
 
 
 @pytest.fixture
-def begin(start: Callable[..., Agent], service: ServiceDouble, tmp_path: Path) -> Callable[[], Agent]:
+def begin(start: Callable[..., Agent], service: FakeService, tmp_path: Path) -> Callable[[], Agent]:
     """Start an agent, always on the same socket and with the same state."""
 
     def begin() -> Agent:
@@ -56,7 +56,7 @@ def test_stopped_agent_removes_table_and_claims(begin: Callable[[], Agent], devi
 
 
 def test_stopped_agent_waits_for_a_create_on_its_way(
-    begin: Callable[[], Agent], service: ServiceDouble, device: int, tmp_path: Path
+    begin: Callable[[], Agent], service: FakeService, device: int, tmp_path: Path
 ) -> None:
     """For a second; a machine that stands still so long tries again."""
     for path in (tmp_path / f"file{number}" for number in range(10)):
@@ -78,7 +78,7 @@ def test_stopped_agent_waits_for_a_create_on_its_way(
 
 @pytest.mark.parametrize("gone", [signal.SIGTERM, signal.SIGKILL])
 def test_file_made_without_an_agent_reaches_the_next(
-    begin: Callable[[], Agent], service: ServiceDouble, device: int, tmp_path: Path, gone: signal.Signals
+    begin: Callable[[], Agent], service: FakeService, device: int, tmp_path: Path, gone: signal.Signals
 ) -> None:
     agent = begin()
     claims = claims_after_ask(agent, device)
@@ -102,7 +102,7 @@ def test_file_made_without_an_agent_reaches_the_next(
 
 
 def test_programs_keep_their_segments_over_a_killed_agent(
-    begin: Callable[[], Agent], service: ServiceDouble, device: int, tmp_path: Path
+    begin: Callable[[], Agent], service: FakeService, device: int, tmp_path: Path
 ) -> None:
     agent = begin()
     claims = claims_after_ask(agent, device)

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from claims_program import Claims
+from claims_program import Claims, attached
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 HOURS = 3
@@ -30,7 +30,7 @@ def clock(base: Path) -> Path:
 @pytest.fixture
 def claims(
     start: Callable[..., Agent],
-    service: ServiceDouble,
+    service: FakeService,
     device: int,
     clock: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -48,12 +48,8 @@ def claims(
             environment.setenv(name, value)
         agent = start(service.url)
     agent.wait_for("union has")
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    yield attached
-    attached.detach()
-    attached.table.detach()
+    with attached(agent, device) as found:
+        yield found
 
 
 def close_at_once(claims: Claims, path: Path) -> str:
@@ -64,7 +60,7 @@ def close_at_once(claims: Claims, path: Path) -> str:
 
 @pytest.mark.parametrize("ahead", [HOURS, -HOURS])
 def test_a_clock_that_is_set_makes_no_age_and_no_end(
-    claims: Claims, service: ServiceDouble, tmp_path: Path, clock: Path, ahead: int
+    claims: Claims, service: FakeService, tmp_path: Path, clock: Path, ahead: int
 ) -> None:
     kept, closed = claims.choose(), claims.choose()
     kept_fd = claims.create(kept, tmp_path / "kept")

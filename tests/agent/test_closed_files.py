@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from agent_sources import link
-from claims_program import Claims
+from claims_program import Claims, attached
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 SLOW = 2e6  # bytes a second
 
@@ -25,17 +25,12 @@ def slow() -> str:
 
 
 @pytest.fixture
-def claims(start: Callable[..., Agent], service: ServiceDouble, device: int, slow: str) -> Iterator[Claims]:
+def claims(start: Callable[..., Agent], service: FakeService, device: int, slow: str) -> Iterator[Claims]:
     service.facts = {element: {slow: SLOW} for element in service.targets}
     agent = start(service.url)
     agent.wait_for("union has")
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    wait_until(lambda: not any(attached.table.own().values()), "nothing is counted")
-    yield attached
-    attached.detach()
-    attached.table.detach()
+    with attached(agent, device) as found:
+        yield found
 
 
 def close(claims: Claims, path: Path, content: bytes) -> str:
@@ -48,7 +43,7 @@ def close(claims: Claims, path: Path, content: bytes) -> str:
 
 
 def test_file_that_caches_still_write_counts_for_longer(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
+    claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     claim = claims.choose()
     fd = claims.create(claim, tmp_path / "large")
@@ -69,7 +64,7 @@ def test_file_that_caches_still_write_counts_for_longer(
 
 @pytest.mark.parametrize("slow", ["read_rate"])
 def test_file_that_is_read_again_is_a_stream_meanwhile(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
+    claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     def streams() -> float:
         return sum(claims.table.own().values())

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from claims_program import Claims, Table
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 CORE = max(os.sched_getaffinity(0))
 
@@ -25,7 +25,7 @@ def sleeps(agent: Agent) -> int:
 
 
 def test_the_loop_polls_on_its_core_and_is_never_asleep(
-    start: Callable[..., Agent], service: ServiceDouble, device: int
+    start: Callable[..., Agent], service: FakeService, device: int
 ) -> None:
     agent = start(service.url, "--core", str(CORE))
     agent.wait_for("service found")
@@ -55,7 +55,7 @@ def test_the_loop_polls_on_its_core_and_is_never_asleep(
     claims.table.detach()
 
 
-def test_it_may_sleep_there(start: Callable[..., Agent], service: ServiceDouble) -> None:
+def test_it_may_sleep_there(start: Callable[..., Agent], service: FakeService) -> None:
     agent = start(service.url, "--core", str(CORE), "--sleep")
     table = Table(agent.socket)
     wait_until(lambda: table.get32(Table.ASLEEP) == 1, "it sleeps")

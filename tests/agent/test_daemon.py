@@ -18,9 +18,9 @@ from pathlib import Path
 import program_side as side
 import pytest
 from claims_program import segment_of
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 NOBODY = 65534
 OPTIONS = {
@@ -140,7 +140,7 @@ def test_everybody_may_ask(agent: Agent) -> None:
 
 
 def test_second_agent_on_the_same_socket_is_refused_and_the_first_goes_on(
-    agent: Agent, binary: Path, service: ServiceDouble, device: int
+    agent: Agent, binary: Path, service: FakeService, device: int
 ) -> None:
     status, said = refused(binary, "--service", service.url, "--socket", str(agent.socket))
     assert status == 1
@@ -150,7 +150,7 @@ def test_second_agent_on_the_same_socket_is_refused_and_the_first_goes_on(
 
 
 def test_socket_left_over_by_a_killed_agent_is_replaced(
-    binary: Path, service: ServiceDouble, device: int, tmp_path: Path
+    binary: Path, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     killed = Agent(binary, tmp_path, service.url)
     killed.wait_for("answers on")
@@ -168,7 +168,7 @@ def test_socket_left_over_by_a_killed_agent_is_replaced(
 
 
 def test_lock_that_others_can_hold_keeps_no_agent_from_starting(
-    start: Callable[..., Agent], service: ServiceDouble, base: Path
+    start: Callable[..., Agent], service: FakeService, base: Path
 ) -> None:
     """Whoever may enter the socket's directory can lock that, and for as long as they like."""
     directory = base / "run"
@@ -215,7 +215,7 @@ def test_socket_of_somebody_else_is_never_replaced(binary: Path, tmp_path: Path)
 
 @pytest.mark.root
 def test_without_a_home_in_the_environment_the_state_lies_in_that_of_the_user(
-    binary: Path, service: ServiceDouble
+    binary: Path, service: FakeService
 ) -> None:
     """Never in /tmp, where others could have made the directory."""
     with tempfile.TemporaryDirectory() as folder:
@@ -248,7 +248,7 @@ def test_socket_that_cannot_be_made_is_explained(
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_stopping_tells_nothing_of_places_not_used_and_removes_the_socket(
-    agent: Agent, service: ServiceDouble, device: int, stop: signal.Signals
+    agent: Agent, service: FakeService, device: int, stop: signal.Signals
 ) -> None:
     holding = agent.ask(device)
     agent.process.send_signal(stop)
@@ -259,7 +259,7 @@ def test_stopping_tells_nothing_of_places_not_used_and_removes_the_socket(
     holding.close()
 
 
-def test_stopping_does_not_wait_for_a_dead_service(agent: Agent, service: ServiceDouble, device: int) -> None:
+def test_stopping_does_not_wait_for_a_dead_service(agent: Agent, service: FakeService, device: int) -> None:
     for _ in range(3):
         agent.ask(device).close()
     service.kill()
@@ -267,9 +267,7 @@ def test_stopping_does_not_wait_for_a_dead_service(agent: Agent, service: Servic
     assert agent.says("stopped;")
 
 
-def test_stopping_leaves_a_successors_socket_alone(
-    start: Callable[..., Agent], service: ServiceDouble
-) -> None:
+def test_stopping_leaves_a_successors_socket_alone(start: Callable[..., Agent], service: FakeService) -> None:
     agent = start(service.url)
     agent.socket.unlink()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as successor:

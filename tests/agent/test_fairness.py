@@ -13,16 +13,16 @@ from pathlib import Path
 
 import program_side as side
 import pytest
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 NOBODY = 65534
 HERE = Path(__file__).parent
 
 
 def test_user_who_asks_too_fast_is_turned_away_for_a_moment(
-    start: Callable[..., Agent], service: ServiceDouble, device: int
+    start: Callable[..., Agent], service: FakeService, device: int
 ) -> None:
     agent = start(service.url, "--asks-per-second", "5")
     agent.wait_for("service found")
@@ -54,7 +54,7 @@ def answered(agent: Agent, device: int) -> bool:
 
 
 @pytest.fixture
-def prepared(start: Callable[..., Agent], service: ServiceDouble) -> Agent:
+def prepared(start: Callable[..., Agent], service: FakeService) -> Agent:
     """An agent that knows its elements."""
     agent = start(service.url)
     agent.wait_for("union has 2 candidates")
@@ -122,7 +122,7 @@ def test_flood_of_one_user_shuts_nobody_out(
 
 @pytest.mark.root
 def test_two_users_who_fill_the_agent_keep_no_third_out(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, monkeypatch: pytest.MonkeyPatch
+    start: Callable[..., Agent], service: FakeService, device: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = start(service.url, "--answer-ms", "5000")
     monkeypatch.chdir(agent.socket.parent)  # pytest closes the folders above

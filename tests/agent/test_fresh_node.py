@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable
 
 import program_side as side
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 FILES = 5
 LOOKS_IN_VAIN = 6  # from then on an agent that nobody needs waits for seconds before it looks again
 
 
-def lonely(start: Callable[..., Agent], service: ServiceDouble, *options: str) -> Agent:
+def lonely(start: Callable[..., Agent], service: FakeService, *options: str) -> Agent:
     """An agent that has looked for its service in vain so often that it looks seldom."""
     service.kill()
     agent = start(service.url, *options)
@@ -36,7 +36,7 @@ def ask_at_once(agent: Agent, device: int) -> list[side.Answer]:
 
 
 def test_files_written_at_once_as_soon_as_a_service_is_there_are_placed(
-    start: Callable[..., Agent], service: ServiceDouble, device: int
+    start: Callable[..., Agent], service: FakeService, device: int
 ) -> None:
     agent = lonely(start, service)
     answers = ask_at_once(agent, device)
@@ -46,7 +46,7 @@ def test_files_written_at_once_as_soon_as_a_service_is_there_are_placed(
 
 
 def test_program_that_needs_a_service_is_not_held_up_where_there_is_none(
-    start: Callable[..., Agent], service: ServiceDouble, device: int
+    start: Callable[..., Agent], service: FakeService, device: int
 ) -> None:
     """Each is told as soon as nobody was met, not after the ten seconds that the agent may take here."""
     service.kill()

@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 PROBES = Path(__file__).parent / "probes"
 NOBODY = 65534
@@ -100,7 +100,7 @@ def report_for(agent: Agent, device: int, path: Path, pid: int) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout.strip()
 
 
-def all_are_known(agent: Agent, service: ServiceDouble, device: int, folder: Path, name: str) -> None:
+def all_are_known(agent: Agent, service: FakeService, device: int, folder: Path, name: str) -> None:
     """Ten files of root are known to the service, and their ends."""
     placements = []
     for number in range(10):
@@ -115,7 +115,7 @@ def all_are_known(agent: Agent, service: ServiceDouble, device: int, folder: Pat
 
 @pytest.mark.timeout(600)
 def test_a_process_that_nobody_can_look_at_holds_up_no_files_of_others(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path, frozen: tuple[int, int]
+    agent: Agent, service: FakeService, device: int, tmp_path: Path, frozen: tuple[int, int]
 ) -> None:
     for number, pid in enumerate(frozen):
         path = tmp_path / f"of-nobody-{number}"
@@ -127,7 +127,7 @@ def test_a_process_that_nobody_can_look_at_holds_up_no_files_of_others(
 
 @pytest.mark.timeout(600)
 def test_a_name_that_is_not_known_holds_up_the_files_of_its_user_only(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path, base: Path,
+    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path, base: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     source, library = base / "names.c", base / "names.so"

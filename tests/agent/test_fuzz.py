@@ -12,9 +12,9 @@ from pathlib import Path
 import program_side as side
 import pytest
 from claims_program import Table
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def descriptors(tmp_path: Path) -> Iterator[list[int]]:
 
 
 def test_no_conversation_breaks_the_agent(
-    agent: Agent, service: ServiceDouble, device: int, descriptors: list[int]
+    agent: Agent, service: FakeService, device: int, descriptors: list[int]
 ) -> None:
     """Random bytes and sizes, several descriptors, halves of messages, and an end at every point."""
     dice = random.Random(4711)

@@ -15,11 +15,11 @@ from pathlib import Path
 import program_side as side
 import pytest
 from claims_program import counted
+from fake_service import FakeService
 from mounts import unmount
 from patience import moves, wait_until
 from program_side import HEADER, Requirement
 from running_agent import Agent
-from service_double import ServiceDouble
 
 NOBODY = 65534
 
@@ -66,7 +66,7 @@ def bad_messages(device: int) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("what", bad_messages(0))
 def test_message_that_is_not_exactly_one_is_dropped_with_its_connection(
-    agent: Agent, service: ServiceDouble, device: int, what: str
+    agent: Agent, service: FakeService, device: int, what: str
 ) -> None:
     connection = side.connect(agent.socket)
     connection.send(bad_messages(device)[what])
@@ -86,7 +86,7 @@ def dropped(connection: socket.socket) -> bool:
 
 
 def test_second_question_on_one_connection_is_dropped(
-    agent: Agent, service: ServiceDouble, device: int
+    agent: Agent, service: FakeService, device: int
 ) -> None:
     message = side.ask_message(device, "app")
     connection = side.connect(agent.socket)
@@ -100,7 +100,7 @@ def test_second_question_on_one_connection_is_dropped(
 
 
 def test_report_about_somebody_elses_placement_changes_nothing(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     victim = agent.ask(device)
     fd = victim.create(tmp_path / "file")
@@ -118,7 +118,7 @@ def test_report_about_somebody_elses_placement_changes_nothing(
 
 @pytest.mark.root
 def test_report_about_somebody_elses_open_file_ends_nothing_of_theirs(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     """Who may read a file may have it open, and say that it was created just now."""
     victim = agent.ask(device)
@@ -153,7 +153,7 @@ def test_report_about_somebody_elses_open_file_ends_nothing_of_theirs(
 
 
 def test_claim_to_have_created_what_the_process_has_not_open_is_not_believed(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     private = tmp_path / "private"
     private.write_text("x" * 1000)
@@ -199,7 +199,7 @@ def test_flood_of_connections_is_turned_away_and_passes(agent: Agent, device: in
 
 
 @pytest.fixture
-def trap(branches: dict[str, Path], service: ServiceDouble) -> Iterator[Path]:
+def trap(branches: dict[str, Path], service: FakeService) -> Iterator[Path]:
     """The only branch, and a directory outside of it that must stay as it is."""
     del service.targets["union/b2"]
     outside = branches["union/b1"].parent / "outside"
@@ -211,7 +211,7 @@ def trap(branches: dict[str, Path], service: ServiceDouble) -> Iterator[Path]:
 
 
 @pytest.fixture
-def later(start: Callable[..., Agent], service: ServiceDouble) -> Callable[[], Agent]:
+def later(start: Callable[..., Agent], service: FakeService) -> Callable[[], Agent]:
     """Start the agent when the trap is laid: it makes directories for whoever has processes here."""
 
     def begin() -> Agent:
@@ -338,7 +338,7 @@ def test_group_and_access_list_of_the_branch_are_not_inherited(
 
 def test_leftovers_are_removed_and_nothing_else(
     start: Callable[..., Agent],
-    service: ServiceDouble,
+    service: FakeService,
     device: int,
     trap: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 from claims_program import Claims
+from fake_service import FakeService
 from mounts import served
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 pytestmark = pytest.mark.root
 
@@ -40,7 +40,7 @@ class Union:
 
 
 @pytest.fixture(params=["union", "branch"])
-def other(base: Path, service: ServiceDouble, union: Path, request: pytest.FixtureRequest) -> Iterator[Union]:
+def other(base: Path, service: FakeService, union: Path, request: pytest.FixtureRequest) -> Iterator[Union]:
     """A second union, known to the service, whose first branch is a file system with a server, too."""
     path, branches = base / "other", {f"other/c{number}": base / f"c{number}" for number in (1, 2)}
     with served(base / "c1", base / "below") as below, served(path, *branches.values()) as server:
@@ -53,7 +53,7 @@ def other(base: Path, service: ServiceDouble, union: Path, request: pytest.Fixtu
 
 @pytest.fixture
 def make(
-    start: Callable[..., Agent], service: ServiceDouble, union: Path, other: Union, base: Path, binary: Path
+    start: Callable[..., Agent], service: FakeService, union: Path, other: Union, base: Path, binary: Path
 ) -> Callable[[Path, int, int], None]:
     """Make files in a directory under the library, as a user."""
     agent = start(service.url)
@@ -79,7 +79,7 @@ def make(
     return make
 
 
-def told_below(service: ServiceDouble, directory: Path) -> int:
+def told_below(service: FakeService, directory: Path) -> int:
     return sum(
         str(file["path"]).startswith(f"{directory}/")
         for placement in list(service.placements)
@@ -88,7 +88,7 @@ def told_below(service: ServiceDouble, directory: Path) -> int:
 
 
 def test_a_union_that_hangs_holds_up_no_file_of_another(
-    make: Callable[[Path, int, int], None], service: ServiceDouble, union: Path, other: Union
+    make: Callable[[Path, int, int], None], service: FakeService, union: Path, other: Union
 ) -> None:
     agent: Agent = make.agent  # type: ignore[attr-defined]
     make(other.path / "hers", 1, 0)

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 from claims_program import Claims
+from fake_service import FakeService
 from patience import moves, wait_until
-from running_agent import Agent
-from service_double import ServiceDouble
 
 MIB = 1 << 20
 KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE of <linux/falloc.h>
@@ -22,22 +21,9 @@ SECOND = 1000  # of `last_placed`; that of elements in use is told in whole seco
 
 
 @pytest.fixture
-def branches(tmp_path: Path) -> dict[str, Path]:
+def numbers() -> range:
     """One for each of the files, and one more."""
-    paths = {f"union/b{number}": tmp_path / f"b{number}" for number in range(5)}
-    for path in paths.values():
-        path.mkdir()
-    return paths
-
-
-@pytest.fixture
-def claims(agent: Agent, device: int) -> Iterator[Claims]:
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    yield attached
-    attached.detach()
-    attached.table.detach()
+    return range(5)
 
 
 @contextmanager
@@ -64,7 +50,7 @@ def going_on(*steps: Callable[[], object]) -> Iterator[Callable[[], bool]]:
 
 
 def test_only_a_file_that_does_not_move_is_no_stream_until_it_moves(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
+    claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     made = [claims.choose(row=row) for row in range(4)]
     ids = [claims.id_of(claim) for claim in made]
@@ -94,7 +80,7 @@ def test_only_a_file_that_does_not_move_is_no_stream_until_it_moves(
 
 
 def test_an_open_file_is_told_to_be_as_large_as_it_was_given_room(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
+    claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     made = [claims.choose(row=row) for row in range(2)]
     files = [claims.create(claim, tmp_path / f"file{number}") for number, claim in enumerate(made)]
@@ -112,7 +98,7 @@ def test_an_open_file_is_told_to_be_as_large_as_it_was_given_room(
 
 
 def test_idle_file_is_told_as_such_to_a_service_that_forgot_it(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
+    claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     claim = claims.choose(row=1)
     fd = claims.create(claim, tmp_path / "file")

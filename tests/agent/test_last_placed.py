@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
-from claims_program import NOT_CREATED, Claims
+from claims_program import NOT_CREATED, Claims, attached
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 YESTERDAY = 1_700_000_000_000  # milliseconds since the epoch
 
 
 @pytest.fixture
-def branches(tmp_path: Path) -> dict[str, Path]:
+def numbers() -> range:
     """Four alike."""
-    paths = {f"union/b{number}": tmp_path / f"b{number}" for number in range(4)}
-    for path in paths.values():
-        path.mkdir()
-    return paths
+    return range(4)
 
 
 @pytest.fixture
-def claims(start: Callable[..., Agent], service: ServiceDouble, device: int) -> Iterator[Claims]:
+def claims(start: Callable[..., Agent], service: FakeService, device: int) -> Iterator[Claims]:
     """Those of a user of a node that was told of two files of others, and of one that ended."""
     service.loads = {
         "union/b0": {"own": 1, "last_placed": YESTERDAY + 2999},
@@ -35,13 +30,8 @@ def claims(start: Callable[..., Agent], service: ServiceDouble, device: int) -> 
     }
     agent = start(service.url)
     agent.wait_for("union has 4 candidates")
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    wait_until(lambda: sum(attached.table.own().values()) == 2, "nothing of this node is counted")
-    yield attached
-    attached.detach()
-    attached.table.detach()
+    with attached(agent, device, counted=2) as found:
+        yield found
 
 
 def test_placements_of_all_nodes_count_on_busy_elements_by_the_second(claims: Claims) -> None:
@@ -61,7 +51,7 @@ def test_placements_of_other_nodes_do_not_count_on_idle_elements(claims: Claims)
 
 @pytest.mark.parametrize("by_others", [True, False], ids=["many", "few"])
 def test_own_placements_count_on_idle_elements_while_they_are_fresh(
-    claims: Claims, service: ServiceDouble, by_others: bool
+    claims: Claims, service: FakeService, by_others: bool
 ) -> None:
     """Else some of the nodes go on from their first elements, to those with which others begin."""
     service.rate = 1.5 if by_others else 0.5

@@ -12,10 +12,10 @@ from typing import IO
 
 import pytest
 from agent_sources import link
+from fake_service import FakeService
 from mounts import served, small_disk, stopped
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 pytestmark = pytest.mark.root
 
@@ -97,7 +97,7 @@ def test_what_a_process_reads_does_not_count_for_who_had_its_number(probe: Path,
 
 
 def test_a_process_with_the_number_of_another_has_none_of_its_files(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     """The first one is stopped before, which ends and hides nothing that is open."""
     script = (

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import program_side as side
 import pytest
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 pytestmark = pytest.mark.root
 
@@ -20,7 +20,7 @@ CREATE = "import os, sys; os.open(sys.argv[1], os.O_CREAT | os.O_EXCL | os.O_WRO
 
 @pytest.fixture
 def crowded(
-    binary: Path, base: Path, service: ServiceDouble, request: pytest.FixtureRequest
+    binary: Path, base: Path, service: FakeService, request: pytest.FixtureRequest
 ) -> Iterator[Agent]:
     """An agent in a namespace that has no segment to give."""
     wrapped = base / "crowded-agent"
@@ -47,7 +47,7 @@ def inside(agent: Agent, *command: str, **more: str) -> subprocess.Popen[bytes]:
 
 
 def test_an_agent_without_a_segment_serves_and_shows_the_table_once_there_is_one(
-    crowded: Agent, service: ServiceDouble, device: int, union: Path, public_wrapper: Path
+    crowded: Agent, service: FakeService, device: int, union: Path, public_wrapper: Path
 ) -> None:
     crowded.wait_for("raise kernel.shmmni")
     with crowded.ask(device) as conversation:
@@ -75,7 +75,7 @@ def test_an_agent_without_a_segment_serves_and_shows_the_table_once_there_is_one
 
 @pytest.mark.parametrize("crowded", [("--exclude", "*.tmp")], indirect=True)
 def test_rules_hold_without_a_segment_and_go_with_the_agent(
-    crowded: Agent, service: ServiceDouble, union: Path, public_wrapper: Path
+    crowded: Agent, service: FakeService, union: Path, public_wrapper: Path
 ) -> None:
     crowded.wait_for("raise kernel.shmmni")
     names = ["left.tmp", "placed", "later.tmp", "last"]

@@ -12,24 +12,21 @@ from typing import Any
 import program_side as side
 import pytest
 from claims_program import Claims, Table
+from fake_service import FakeService, problem
 from patience import wait_until
 from program_side import Requirement
 from running_agent import Agent
-from service_double import ServiceDouble, problem
 
 BEST = "union/b0"
 
 
 @pytest.fixture
-def branches(base: Path) -> dict[str, Path]:
-    paths = {f"union/b{number}": base / f"b{number}" for number in range(8)}
-    for path in paths.values():
-        path.mkdir()
-    return paths
+def numbers() -> range:
+    return range(8)
 
 
 @pytest.fixture
-def offline(start: Callable[..., Agent], service: ServiceDouble, device: int) -> Callable[..., Agent]:
+def offline(start: Callable[..., Agent], service: FakeService, device: int) -> Callable[..., Agent]:
     """An agent that heard of the elements and then lost its service."""
 
     def begin(*options: str) -> Agent:
@@ -42,7 +39,7 @@ def offline(start: Callable[..., Agent], service: ServiceDouble, device: int) ->
     return begin
 
 
-def best(service: ServiceDouble, **loads: Any) -> None:
+def best(service: FakeService, **loads: Any) -> None:
     """One element is a thousand times as fast as the others."""
     service.facts[BEST] = {"read_rate": 200e9, "write_rate": 200e9}
     service.loads[BEST] = loads
@@ -58,14 +55,14 @@ def chosen(agent: Agent, device: int, times: int, **details: Any) -> Counter[str
 
 
 def test_best_is_taken_as_with_a_service(
-    offline: Callable[..., Agent], service: ServiceDouble, device: int
+    offline: Callable[..., Agent], service: FakeService, device: int
 ) -> None:
     best(service)
     assert chosen(offline(), device, 40) == {BEST: 40}
 
 
 def test_fewer_are_compared_the_more_others_placed_since(
-    offline: Callable[..., Agent], service: ServiceDouble
+    offline: Callable[..., Agent], service: FakeService
 ) -> None:
     service.rate = 1000.0
     table = Table(offline().socket)
@@ -78,7 +75,7 @@ def test_the_service_is_told_how_many_were_compared(
     rate: float,
     compared: int | None,
     start: Callable[..., Agent],
-    service: ServiceDouble,
+    service: FakeService,
     device: int,
     tmp_path: Path,
 ) -> None:
@@ -93,7 +90,7 @@ def test_the_service_is_told_how_many_were_compared(
 
 
 def test_all_are_compared_while_nobody_else_places(
-    offline: Callable[..., Agent], service: ServiceDouble
+    offline: Callable[..., Agent], service: FakeService
 ) -> None:
     table = Table(offline().socket)
     assert table.system()["few"] == 0
@@ -101,7 +98,7 @@ def test_all_are_compared_while_nobody_else_places(
 
 
 def test_files_of_this_node_never_pile_up_on_a_few_elements(
-    offline: Callable[..., Agent], service: ServiceDouble, device: int
+    offline: Callable[..., Agent], service: FakeService, device: int
 ) -> None:
     """However little is known of others: what the node has itself, it knows."""
     service.rate = 1e6
@@ -148,7 +145,7 @@ def test_a_file_of_unknown_size_holds_nothing_though_files_like_it_were_large(
 
 
 def test_what_was_free_is_told_as_it_was_when_the_file_was_placed(
-    offline: Callable[..., Agent], service: ServiceDouble, tmp_path: Path
+    offline: Callable[..., Agent], service: FakeService, tmp_path: Path
 ) -> None:
     """Not as it was when the table was published."""
     service.max_age = 3.0
@@ -184,7 +181,7 @@ def test_what_was_free_is_told_as_it_was_when_the_file_was_placed(
 )
 def test_element_that_may_not_be_chosen_is_not(
     offline: Callable[..., Agent],
-    service: ServiceDouble,
+    service: FakeService,
     device: int,
     loads: dict[str, Any],
     details: dict[str, Any],
@@ -193,7 +190,7 @@ def test_element_that_may_not_be_chosen_is_not(
     assert BEST not in chosen(offline(), device, 24, **details)
 
 
-def test_samples_that_grow_old_count_as_none(offline: Callable[..., Agent], service: ServiceDouble) -> None:
+def test_samples_that_grow_old_count_as_none(offline: Callable[..., Agent], service: FakeService) -> None:
     service.max_age = 1.5
     service.loads[BEST] = {"busy": 1.0, "others": 9.0}
     table = Table(offline().socket)
@@ -202,7 +199,7 @@ def test_samples_that_grow_old_count_as_none(offline: Callable[..., Agent], serv
 
 
 def test_record_of_a_choice_without_service_says_so(
-    offline: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+    offline: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
 ) -> None:
     agent = offline()
     agent.wait_for("lost (")
@@ -218,7 +215,7 @@ def test_record_of_a_choice_without_service_says_so(
 
 
 def test_record_of_a_choice_by_no_sample_tells_no_age(
-    offline: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+    offline: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
 ) -> None:
     service.max_age = 1.5
     service.loads[BEST] = {"busy": 1.0, "others": 9.0}
@@ -235,11 +232,9 @@ def test_record_of_a_choice_by_no_sample_tells_no_age(
 
 
 def test_claims_without_service_are_told_when_it_is_back(
-    offline: Callable[..., Agent], service: ServiceDouble, tmp_path: Path
+    offline: Callable[..., Agent], service: FakeService, tmp_path: Path
 ) -> None:
-    agent = offline()
-    claims = Claims(agent.socket, os.getuid())
-    claims.wait_until_staged()
+    claims = attached(offline())
     made = [claims.choose() for _ in range(3)]
     for number, claim in enumerate(made):
         os.close(claims.create(claim, tmp_path / f"f{number}"))
@@ -250,7 +245,7 @@ def test_claims_without_service_are_told_when_it_is_back(
 
 
 def test_unused_choices_without_service_are_nobodys_business(
-    offline: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+    offline: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
 ) -> None:
     agent = offline()
     chosen(agent, device, 20)
@@ -264,7 +259,7 @@ def test_unused_choices_without_service_are_nobodys_business(
 
 
 def test_agent_that_starts_without_a_service_places_from_what_it_kept(
-    offline: Callable[..., Agent], start: Callable[..., Agent], service: ServiceDouble, device: int
+    offline: Callable[..., Agent], start: Callable[..., Agent], service: FakeService, device: int
 ) -> None:
     best(service)
     first = offline()
@@ -277,7 +272,7 @@ def test_agent_that_starts_without_a_service_places_from_what_it_kept(
 
 
 def test_needs_are_kept_for_the_next_start(
-    offline: Callable[..., Agent], start: Callable[..., Agent], service: ServiceDouble, device: int
+    offline: Callable[..., Agent], start: Callable[..., Agent], service: FakeService, device: int
 ) -> None:
     requirement = {
         **{
@@ -307,7 +302,7 @@ def test_needs_are_kept_for_the_next_start(
     ids=["empty", "half", "numbers", "nothing-in-it", "zeros"],
 )
 def test_rubbish_that_was_kept_is_as_good_as_nothing(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path, kept: str
+    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path, kept: str
 ) -> None:
     state = tmp_path / "kept"
     state.mkdir()
@@ -319,7 +314,7 @@ def test_rubbish_that_was_kept_is_as_good_as_nothing(
 
 
 def test_failed_create_without_service_goes_elsewhere_the_next_time(
-    offline: Callable[..., Agent], service: ServiceDouble, device: int, branches: dict[str, Path]
+    offline: Callable[..., Agent], service: FakeService, device: int, branches: dict[str, Path]
 ) -> None:
     best(service)
     agent = offline()
@@ -335,7 +330,7 @@ def test_failed_create_without_service_goes_elsewhere_the_next_time(
 
 
 def test_overloaded_service_is_left_alone_and_done_without(
-    start: Callable[..., Agent], service: ServiceDouble, device: int
+    start: Callable[..., Agent], service: FakeService, device: int
 ) -> None:
     agent = start(service.url)
     agent.wait_for("union has 8 candidates")

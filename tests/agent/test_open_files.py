@@ -11,13 +11,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import program_side as side
 import pytest
 from claims_program import counted
+from fake_service import FakeService
 from patience import PATIENCE, wait_until
 from running_agent import Agent, record_job
-from service_double import ServiceDouble
 
 HERE = Path(__file__).parent
 
@@ -62,7 +63,7 @@ def go_on(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
-def nothing_more_happens(agent: Agent, service: ServiceDouble, device: int) -> None:
+def nothing_more_happens(agent: Agent, service: FakeService, device: int) -> None:
     """Wait until the agent has sent all it had to say before now: a later file's end has arrived."""
     conversation = agent.ask(device, "later")
     path = conversation.answer.stage_in_union.parents[1] / f"later-{conversation.answer.placement}"
@@ -78,46 +79,55 @@ def directory(tmp_path: Path) -> Path:
     return path
 
 
-def test_created_file_is_reported_with_path_inode_and_process(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
-) -> None:
-    path = directory / "a file"
+class Created(NamedTuple):
+    """A file of this process, of which the service was told."""
+
+    placement: str
+    fd: int
+    path: Path
+
+
+@pytest.fixture
+def created(agent: Agent, service: FakeService, device: int, directory: Path) -> Created:
     conversation = agent.ask(device)
+    placement, path = conversation.answer.placement, directory / "file"
     fd = conversation.create(path)
-    placement = conversation.answer.placement
     wait_until(lambda: service.opened(placement), "the service is told")
-    status = os.fstat(fd)
-    (told,) = service.opened(placement)
+    return Created(placement, fd, path)
+
+
+def test_created_file_is_reported_with_path_inode_and_process(service: FakeService, created: Created) -> None:
+    status = os.fstat(created.fd)
+    (told,) = service.opened(created.placement)
     assert abs(told.pop("opened_at") - time.time()) < PATIENCE
     assert told == {
-        "placement_id": placement,
+        "placement_id": created.placement,
         "user": pwd.getpwuid(os.getuid()).pw_name,
-        "path": str(path),
+        "path": str(created.path),
         "device": status.st_dev,
         "inode": str(status.st_ino),
         "pid": os.getpid(),
         "application": "app",
         "job": None,
     }
-    assert service.ended(placement) == []
-    os.close(fd)
+    assert service.ended(created.placement) == []
+    os.close(created.fd)
 
 
-def test_close_ends_the_placement_with_the_size(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+@pytest.mark.parametrize("renamed", [False, True])
+def test_close_ends_the_placement_with_the_size_also_of_a_file_that_was_renamed(
+    service: FakeService, created: Created, renamed: bool
 ) -> None:
-    conversation = agent.ask(device)
-    fd = conversation.create(directory / "file")
-    placement = conversation.answer.placement
-    wait_until(lambda: service.opened(placement), "the service is told")
-    os.write(fd, b"x" * 12345)
-    os.close(fd)
-    service.wait_for_end(placement)
-    assert service.ended(placement) == [{"reason": "closed", "bytes_written": 12345}]
+    os.write(created.fd, b"x" * 12345)
+    if renamed:
+        created.path.rename(created.path.with_name("whole"))
+    os.close(created.fd)
+    service.wait_for_end(created.placement)
+    assert service.ended(created.placement) == [{"reason": "closed", "bytes_written": 12345}]
 
 
 def test_file_made_for_another_process_is_that_process_s(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+    agent: Agent, service: FakeService, device: int, directory: Path
 ) -> None:
     """As a supervisor makes them; its own close ends nothing."""
     conversation = agent.ask(device)
@@ -137,54 +147,22 @@ def test_file_made_for_another_process_is_that_process_s(
     assert service.ended(placement) == [{"reason": "exited", "bytes_written": 0}]
 
 
-def test_size_is_known_when_the_file_was_renamed_meanwhile(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+@pytest.mark.parametrize("again", ["duplicated", "opened"])
+def test_placement_is_open_as_long_as_any_descriptor_of_its_file(
+    agent: Agent, service: FakeService, device: int, created: Created, again: str
 ) -> None:
-    conversation = agent.ask(device)
-    fd = conversation.create(directory / "file.part")
-    placement = conversation.answer.placement
-    wait_until(lambda: service.opened(placement), "the service is told")
-    os.write(fd, b"x" * 99)
-    (directory / "file.part").rename(directory / "file")
-    os.close(fd)
-    service.wait_for_end(placement)
-    assert service.ended(placement) == [{"reason": "closed", "bytes_written": 99}]
-
-
-def test_duplicate_keeps_the_placement_open(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
-) -> None:
-    conversation = agent.ask(device)
-    fd = conversation.create(directory / "file")
-    placement = conversation.answer.placement
-    wait_until(lambda: service.opened(placement), "the service is told")
-    duplicate = os.dup(fd)
-    os.close(fd)
+    other = os.dup(created.fd) if again == "duplicated" else os.open(created.path, os.O_WRONLY)
+    os.close(created.fd)
     nothing_more_happens(agent, service, device)
-    assert service.ended(placement) == []
-    os.close(duplicate)
-    service.wait_for_end(placement)
-
-
-def test_opening_it_again_keeps_the_placement_open(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
-) -> None:
-    conversation = agent.ask(device)
-    fd = conversation.create(directory / "file")
-    placement = conversation.answer.placement
-    wait_until(lambda: service.opened(placement), "the service is told")
-    again = os.open(directory / "file", os.O_WRONLY)
-    os.close(fd)
-    nothing_more_happens(agent, service, device)
-    assert service.ended(placement) == []
-    os.write(again, b"12345")
-    os.close(again)
-    service.wait_for_end(placement)
-    assert service.ended(placement) == [{"reason": "closed", "bytes_written": 5}]
+    assert service.ended(created.placement) == []
+    os.write(other, b"12345")
+    os.close(other)
+    service.wait_for_end(created.placement)
+    assert service.ended(created.placement) == [{"reason": "closed", "bytes_written": 5}]
 
 
 def test_redirection_is_followed_to_its_other_descriptor(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+    agent: Agent, service: FakeService, device: int, directory: Path
 ) -> None:
     conversation = agent.ask(device)
     stage = conversation.answer.stage / "file"
@@ -206,7 +184,7 @@ def test_redirection_is_followed_to_its_other_descriptor(
 
 
 def test_file_closed_before_the_agent_looks_is_ended(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+    agent: Agent, service: FakeService, device: int, directory: Path
 ) -> None:
     with agent.ask(device) as conversation:
         path = directory / "file"
@@ -217,63 +195,31 @@ def test_file_closed_before_the_agent_looks_is_ended(
     assert service.ended(placement)[0]["reason"] == "closed"
 
 
-def test_child_keeps_the_placement_open_after_its_parent_closed_it(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+LEFT_TO_A_CHILD = """wait()
+if os.fork() == 0:
+    wait(); os.write(fd, b"child"); os.close(fd); wait()
+"""
+LEAVES = {
+    "closed": "os.close(fd)\nprint('closed', flush=True)\nsignal.pause()",
+    "exited": "else:\n    print('exited', flush=True); os._exit(0)",
+}
+
+
+@pytest.mark.parametrize(("parent", "readers"), [("closed", 0), ("exited", 0), ("closed", 3)])
+def test_child_keeps_the_placement_open_after_its_parent_has_left_it(
+    agent: Agent, service: FakeService, device: int, directory: Path, parent: str, readers: int
 ) -> None:
-    then = (
-        "wait()\n"
-        "if os.fork() == 0:\n    wait(); os.write(fd, b'child'); os.close(fd); wait()\n"
-        "os.close(fd)\nprint('closed', flush=True)\nsignal.pause()"
-    )
-    with program(agent, directory / "file", then) as process:
+    """Nor does a reader end it: whoever closes the file makes the kernel tell of a close."""
+    with program(agent, directory / "file", LEFT_TO_A_CHILD + LEAVES[parent]) as process:
         placement = placement_of(process)
         wait_until(lambda: service.opened(placement), "the service is told")
         go_on(process)
         assert process.stdout is not None
-        assert process.stdout.readline() == "closed\n"
+        assert process.stdout.readline() == f"{parent}\n"
+        if parent == "exited":
+            process.wait(PATIENCE)
         nothing_more_happens(agent, service, device)
-        assert service.ended(placement) == []
-        go_on(process)
-        service.wait_for_end(placement)
-        assert service.ended(placement) == [{"reason": "closed", "bytes_written": 5}]
-
-
-def test_child_keeps_the_placement_open_after_its_parent_exited(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
-) -> None:
-    then = (
-        "wait()\n"
-        "if os.fork() == 0:\n    wait(); os.write(fd, b'orphan'); os.close(fd); wait()\n"
-        "else:\n    os._exit(0)"
-    )
-    with program(agent, directory / "file", then) as process:
-        placement = placement_of(process)
-        wait_until(lambda: service.opened(placement), "the service is told")
-        go_on(process)
-        process.wait(PATIENCE)
-        nothing_more_happens(agent, service, device)
-        assert service.ended(placement) == []
-        go_on(process)
-        service.wait_for_end(placement)
-        assert service.ended(placement) == [{"reason": "closed", "bytes_written": 6}]
-
-
-def test_reader_does_not_end_what_a_child_still_writes(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
-) -> None:
-    """Whoever closes the file makes the kernel tell of a close; its creator has closed it before."""
-    then = (
-        "wait()\n"
-        "if os.fork() == 0:\n    wait(); os.write(fd, b'child'); os.close(fd); wait()\n"
-        "os.close(fd)\nprint('closed', flush=True)\nsignal.pause()"
-    )
-    with program(agent, directory / "file", then) as process:
-        placement = placement_of(process)
-        wait_until(lambda: service.opened(placement), "the service is told")
-        go_on(process)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "closed\n"
-        for _ in range(3):
+        for _ in range(readers):
             (directory / "file").read_bytes()
             nothing_more_happens(agent, service, device)
         assert service.ended(placement) == []
@@ -287,7 +233,7 @@ def test_reader_does_not_end_what_a_child_still_writes(
 )
 def test_job_that_a_program_was_started_with_counts_if_it_is_its_users(
     agent: Agent,
-    service: ServiceDouble,
+    service: FakeService,
     directory: Path,
     monkeypatch: pytest.MonkeyPatch,
     named: str,
@@ -303,7 +249,7 @@ def test_job_that_a_program_was_started_with_counts_if_it_is_its_users(
 
 
 def test_file_of_a_program_that_ends_before_the_agent_looks_counts_for_no_job(
-    agent: Agent, service: ServiceDouble, directory: Path, monkeypatch: pytest.MonkeyPatch
+    agent: Agent, service: FakeService, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record_job(agent.jobs, 4711, os.getuid())
     monkeypatch.setenv("SLURM_JOB_ID", "4711")
@@ -316,9 +262,7 @@ def test_file_of_a_program_that_ends_before_the_agent_looks_counts_for_no_job(
         assert service.opened(placement)[0]["job"] is None
 
 
-def test_killed_process_ends_all_its_placements(
-    agent: Agent, service: ServiceDouble, directory: Path
-) -> None:
+def test_killed_process_ends_all_its_placements(agent: Agent, service: FakeService, directory: Path) -> None:
     then = "os.write(fd, b'half')\nprint('written', flush=True)\nsignal.pause()"
     with program(agent, directory / "file", then) as process:
         placement = placement_of(process)
@@ -331,7 +275,7 @@ def test_killed_process_ends_all_its_placements(
 
 
 def test_hundred_files_of_one_process_are_told_apart(
-    agent: Agent, service: ServiceDouble, device: int, directory: Path
+    agent: Agent, service: FakeService, device: int, directory: Path
 ) -> None:
     open_now = {}
     for number in range(100):
@@ -352,9 +296,7 @@ def test_hundred_files_of_one_process_are_told_apart(
     wait_until(lambda: all(service.ended(placement) for placement in kept), "the rest is told")
 
 
-def test_report_about_another_device_does_not_count(
-    agent: Agent, service: ServiceDouble, device: int
-) -> None:
+def test_report_about_another_device_does_not_count(agent: Agent, service: FakeService, device: int) -> None:
     with agent.ask(device) as conversation, Path("/proc/self/comm").open() as elsewhere:
         wait_until(lambda: counted(agent.socket) == 1, "it counts")
         conversation.report(side.CREATED, status=os.fstat(elsewhere.fileno()), fd=elsewhere.fileno())
@@ -364,7 +306,7 @@ def test_report_about_another_device_does_not_count(
 
 
 @contextmanager
-def without_room_in_inotify(binary: Path, tmp_path: Path, service: ServiceDouble, path: Path,
+def without_room_in_inotify(binary: Path, tmp_path: Path, service: FakeService, path: Path,
                             then: str) -> Iterator[subprocess.Popen[str]]:  # fmt: skip
     """A process with an agent of its own, which watches nothing: it creates `path` and does `then`, as above.
 
@@ -407,7 +349,7 @@ def without_room_in_inotify(binary: Path, tmp_path: Path, service: ServiceDouble
 
 
 def test_without_room_in_inotify_files_are_looked_at_instead(
-    binary: Path, service: ServiceDouble, directory: Path, tmp_path: Path
+    binary: Path, service: FakeService, directory: Path, tmp_path: Path
 ) -> None:
     path = directory / "file"
     with without_room_in_inotify(binary, tmp_path, service, path, "os.write(fd, b'1234567')") as process:
@@ -416,7 +358,7 @@ def test_without_room_in_inotify_files_are_looked_at_instead(
 
 
 def test_with_room_in_inotify_again_files_are_followed_as_others(
-    binary: Path, service: ServiceDouble, directory: Path, tmp_path: Path
+    binary: Path, service: FakeService, directory: Path, tmp_path: Path
 ) -> None:
     then = "room(1000); os.truncate(path, 64 << 20); wait()"
     with without_room_in_inotify(binary, tmp_path, service, directory / "file", then) as process:
@@ -429,7 +371,7 @@ def test_with_room_in_inotify_again_files_are_followed_as_others(
 
 @pytest.mark.root
 def test_file_seen_through_a_mergerfs_union_is_followed_to_its_end(
-    agent: Agent, service: ServiceDouble, union: Path, device: int, branches: dict[str, Path]
+    agent: Agent, service: FakeService, union: Path, device: int, branches: dict[str, Path]
 ) -> None:
     conversation = agent.ask(device)
     answer = conversation.answer
@@ -444,7 +386,7 @@ def test_file_seen_through_a_mergerfs_union_is_followed_to_its_end(
 
 
 def test_file_that_is_gone_is_no_sign_that_inotify_has_no_room(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path, branches: dict[str, Path]
+    agent: Agent, service: FakeService, device: int, tmp_path: Path, branches: dict[str, Path]
 ) -> None:
     """Said falsely once, it would hide the true one later."""
     conversation = agent.ask(device)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 from claims_program import Table
+from fake_service import FakeService
 from mounts import small_disk, unmount
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 pytestmark = pytest.mark.root
 
@@ -163,7 +163,7 @@ class Drawn:
 
 
 def try_union(
-    seed: int, base: Path, start: Callable[..., Agent], service: ServiceDouble, library: Path
+    seed: int, base: Path, start: Callable[..., Agent], service: FakeService, library: Path
 ) -> None:
     base.mkdir(mode=0o755)
     with ExitStack() as mounts:
@@ -219,7 +219,7 @@ def try_union(
 
 @pytest.mark.parametrize("count", [1, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(7200)])])
 def test_no_program_sees_a_difference(
-    start: Callable[..., Agent], service: ServiceDouble, base: Path, public_wrapper: Path, count: int
+    start: Callable[..., Agent], service: FakeService, base: Path, public_wrapper: Path, count: int
 ) -> None:
     for parent in (base, *base.parents):
         if parent.stat().st_mode & 0o005 == 0o005:

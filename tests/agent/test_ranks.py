@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from claims_program import Claims
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 pytestmark = pytest.mark.root
 
@@ -20,19 +20,16 @@ HOLD = "import sys; file = open(sys.argv[1], 'w'); print(flush=True); sys.stdin.
 
 
 @pytest.fixture
-def branches(tmp_path: Path) -> dict[str, Path]:
+def numbers() -> range:
     """As many elements as ranks."""
-    paths = {f"union/b{number}": tmp_path / f"b{number}" for number in range(1, RANKS + 1)}
-    for path in paths.values():
-        path.mkdir()
-    return paths
+    return range(1, RANKS + 1)
 
 
 @pytest.fixture
-def services(service: ServiceDouble, union: Path, branches: dict[str, Path]) -> Iterator[list[ServiceDouble]]:
+def services(service: FakeService, union: Path, branches: dict[str, Path]) -> Iterator[list[FakeService]]:
     """What two nodes are told, each in an order of its own; neither hears of the other's files."""
     own = dict(sorted(branches.items(), key=lambda one: int(one[0][-1]) * 5 % 8))
-    other = ServiceDouble(union, own)
+    other = FakeService(union, own)
     yield [service, other]
     other.close()
 
@@ -54,7 +51,7 @@ def environment(agent: Agent, binary: Path, rank: int | None) -> dict[str, str]:
 
 
 @pytest.fixture
-def agents(start: Callable[..., Agent], services: list[ServiceDouble]) -> list[Agent]:
+def agents(start: Callable[..., Agent], services: list[FakeService]) -> list[Agent]:
     """One for each node."""
     started = [start(service.url) for service in services]
     for agent in started:
@@ -77,7 +74,7 @@ def test_ranks_that_ask_are_given_elements_of_their_own(
 
 def test_ranks_on_two_nodes_land_on_elements_of_their_own(
     agents: list[Agent],
-    services: list[ServiceDouble],
+    services: list[FakeService],
     union: Path,
     branches: dict[str, Path],
     binary: Path,

@@ -7,16 +7,15 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_sources import link
 from claims_program import Claims
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 MEGA = 1 << 20
 
@@ -94,17 +93,7 @@ def test_processes_are_asked_in_turn_also_where_many_say_nothing(said: dict[str,
     assert said["turns"] == "100-37 36-73 72-9 100000-99937"
 
 
-@pytest.fixture
-def claims(agent: Agent, device: int) -> Iterator[Claims]:
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    yield attached
-    attached.detach()
-    attached.table.detach()
-
-
-def achieved(service: ServiceDouble, placement: str) -> dict[str, Any]:
+def achieved(service: FakeService, placement: str) -> dict[str, Any]:
     service.wait_for_end(placement)
     told: dict[str, Any] = service.ended_as[placement][-1]["achieved"]
     assert told["open_seconds"] >= max(told["writing_seconds"], told["reading_seconds"]) >= 0
@@ -113,7 +102,7 @@ def achieved(service: ServiceDouble, placement: str) -> dict[str, Any]:
 
 
 def test_program_that_grows_one_file_and_overwrites_another(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
+    claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     """Steps go on until the agent must have looked several times, however slow the machine is."""
     made = [claims.choose(row=row) for row in (0, 1, 0)]
@@ -155,13 +144,13 @@ with open(sys.argv[1], "rb", buffering=0) as file:
 """
 
 
-def readings(service: ServiceDouble) -> list[list[dict[str, Any]]]:
+def readings(service: FakeService) -> list[list[dict[str, Any]]]:
     """What was said of files that are read, each time."""
     return [one.body["reading"] for one in service.announcements() if "reading" in one.body]
 
 
 def test_what_is_written_at_random_places_is_counted(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
+    claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     """As if by fio: the file grows now and then, by more than was written or by less."""
     claim, created = claims.choose(row=0), time.monotonic()
@@ -179,7 +168,7 @@ def test_what_is_written_at_random_places_is_counted(
 
 
 def test_what_a_program_reads_back_is_told_apart_from_what_it_wrote(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
+    claims: Claims, service: FakeService, tmp_path: Path
 ) -> None:
     """By a descriptor that is opened late, and none of the file could read before."""
     claim, steps = claims.choose(row=0), 40
@@ -204,7 +193,7 @@ def test_what_a_program_reads_back_is_told_apart_from_what_it_wrote(
 
 @pytest.mark.root
 def test_file_that_exists_is_told_by_its_element_while_a_program_reads_it(
-    agent: Agent, service: ServiceDouble, branches: dict[str, Path], union: Path, device: int
+    agent: Agent, service: FakeService, branches: dict[str, Path], union: Path, device: int
 ) -> None:
     agent.ask(device).close()
     (branches["union/b2"] / "input").write_bytes(bytes(4 * MEGA))

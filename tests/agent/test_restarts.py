@@ -10,17 +10,17 @@ from pathlib import Path
 
 import program_side as side
 import pytest
+from fake_service import FakeService, problem
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble, problem
 
 
 @pytest.fixture
-def other(mount_point: Path, branches: dict[str, Path]) -> Iterator[ServiceDouble]:
+def other(mount_point: Path, branches: dict[str, Path]) -> Iterator[FakeService]:
     """A second service of the site, with a ledger of its own."""
-    double = ServiceDouble(mount_point, branches)
-    yield double
-    double.close()
+    fake = FakeService(mount_point, branches)
+    yield fake
+    fake.close()
 
 
 def placed(agent: Agent, device: int, application: str = "app") -> str:
@@ -30,7 +30,7 @@ def placed(agent: Agent, device: int, application: str = "app") -> str:
 
 
 def test_killed_agents_files_are_watched_again_or_ended_by_the_next(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
 ) -> None:
     first = start(service.url)
     first.wait_for("service found")
@@ -55,7 +55,7 @@ def test_killed_agents_files_are_watched_again_or_ended_by_the_next(
         assert service.ended(placement) == [{"reason": "closed", "bytes_written": 5}]
 
 
-def test_another_incarnation_is_told_apart(start: Callable[..., Agent], service: ServiceDouble) -> None:
+def test_another_incarnation_is_told_apart(start: Callable[..., Agent], service: FakeService) -> None:
     for _ in range(2):
         agent = start(service.url)
         count = len(service.announcements())
@@ -67,7 +67,7 @@ def test_another_incarnation_is_told_apart(start: Callable[..., Agent], service:
 
 
 def test_restarted_service_is_told_everything_that_is_open(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     conversations = [agent.ask(device) for _ in range(5)]
     fds = [
@@ -97,7 +97,7 @@ def test_restarted_service_is_told_everything_that_is_open(
 
 
 def test_next_service_is_used_when_the_first_fails(
-    start: Callable[..., Agent], service: ServiceDouble, other: ServiceDouble, device: int, tmp_path: Path
+    start: Callable[..., Agent], service: FakeService, other: FakeService, device: int, tmp_path: Path
 ) -> None:
     agent = start(service.url, "--service", other.url)
     agent.wait_for("service found")
@@ -113,7 +113,7 @@ def test_next_service_is_used_when_the_first_fails(
 
 
 def test_first_service_is_used_again_when_the_second_fails(
-    start: Callable[..., Agent], service: ServiceDouble, other: ServiceDouble, device: int
+    start: Callable[..., Agent], service: FakeService, other: FakeService, device: int
 ) -> None:
     service.kill()
     agent = start(service.url, "--service", other.url)
@@ -126,7 +126,7 @@ def test_first_service_is_used_again_when_the_second_fails(
 
 
 def test_overloaded_service_is_left_for_another(
-    start: Callable[..., Agent], service: ServiceDouble, other: ServiceDouble, device: int
+    start: Callable[..., Agent], service: FakeService, other: FakeService, device: int
 ) -> None:
     service.instead = lambda _: problem(503, "overloaded", "later", **{"Retry-After": "60"})
     agent = start(service.url, "--service", other.url)
@@ -137,7 +137,7 @@ def test_overloaded_service_is_left_for_another(
 
 
 def test_sign_of_life_keeps_the_pace_of_the_service(
-    start: Callable[..., Agent], service: ServiceDouble
+    start: Callable[..., Agent], service: FakeService
 ) -> None:
     service.pace = 1.0
     agent = start(service.url)

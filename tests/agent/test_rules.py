@@ -10,9 +10,9 @@ from pathlib import Path
 import program_side as side
 import pytest
 from claims_program import key_of, make_foreign_segment, owner_of, segment_under
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 pytestmark = pytest.mark.root
 
@@ -23,7 +23,7 @@ class Node:
     """Agents on one socket, one after the other, and programs under the library."""
 
     def __init__(
-        self, start: Callable[..., Agent], service: ServiceDouble, union: Path, library: Path, socket: Path
+        self, start: Callable[..., Agent], service: FakeService, union: Path, library: Path, socket: Path
     ) -> None:
         self._start, self._service, self._union = start, service, union
         self._library, self.socket = library, socket
@@ -76,7 +76,7 @@ class Node:
 
 @pytest.fixture
 def node(
-    start: Callable[..., Agent], service: ServiceDouble, union: Path, public_wrapper: Path, tmp_path: Path
+    start: Callable[..., Agent], service: FakeService, union: Path, public_wrapper: Path, tmp_path: Path
 ) -> Node:
     for parent in (tmp_path, *tmp_path.parents):  # other users must get through
         parent.chmod(parent.stat().st_mode | 0o011)

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def union_options() -> str:
 
 
 def test_file_ends_though_its_process_had_another_of_its_number_open_at_the_close(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     """Takes up to ten seconds: so often the agent looks again at files that were closed."""
     conversation = agent.ask(device)

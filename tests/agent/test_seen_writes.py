@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from claims_program import Claims
+from claims_program import Claims, attached
+from fake_service import FakeService
 from mounts import small_disk
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 MB = 10**6
 
@@ -26,18 +26,14 @@ def branches(base: Path) -> Iterator[dict[str, Path]]:
 
 
 @pytest.fixture
-def claims(start: Callable[..., Agent], service: ServiceDouble, device: int) -> Iterator[Claims]:
+def claims(start: Callable[..., Agent], service: FakeService, device: int) -> Iterator[Claims]:
     """Those of a user; each branch is said to write 20 MB/s, and the monitor sees others on the second."""
     service.facts = {element: {"write_rate": 20 * MB} for element in ("union/b1", "union/b2")}
     service.loads = {"union/b2": {"others": 0.25}}
     agent = start(service.url)
     agent.wait_for("union has 2 candidates")
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    yield attached
-    attached.detach()
-    attached.table.detach()
+    with attached(agent, device) as found:
+        yield found
 
 
 def others(claims: Claims) -> list[float]:

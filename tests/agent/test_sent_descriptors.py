@@ -15,9 +15,9 @@ from pathlib import Path
 
 import program_side as side
 import pytest
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 NOBODY = 65534
 HERE = Path(__file__).parent
@@ -60,7 +60,7 @@ def has_no_more_than(agent: Agent, before: list[str]) -> bool:
     return not Counter(held(agent)) - Counter(before)
 
 
-def told(service: ServiceDouble, placement: str) -> tuple[str | None, int | None]:
+def told(service: FakeService, placement: str) -> tuple[str | None, int | None]:
     """The path and size the service was told."""
     service.wait_for_end(placement)
     (opened,), (ended,) = service.opened(placement), service.ended(placement)
@@ -83,7 +83,7 @@ def report(agent: Agent, device: int, file: Path, *descriptors: int) -> str:
 
 
 def test_file_closed_before_the_agent_looks_is_known_by_its_handle(
-    agent: Agent, service: ServiceDouble, device: int, file: Path, keep: Callable[..., int]
+    agent: Agent, service: FakeService, device: int, file: Path, keep: Callable[..., int]
 ) -> None:
     before = held(agent)
     placement = report(agent, device, file, keep(file))
@@ -93,7 +93,7 @@ def test_file_closed_before_the_agent_looks_is_known_by_its_handle(
 
 
 def test_handle_of_an_open_file_waits_for_its_close(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path, file: Path, keep: Callable[..., int]
+    agent: Agent, service: FakeService, device: int, tmp_path: Path, file: Path, keep: Callable[..., int]
 ) -> None:
     path = tmp_path / "open"
     fd = os.open(path, os.O_CREAT | os.O_WRONLY)
@@ -114,7 +114,7 @@ def test_handle_of_an_open_file_waits_for_its_close(
 @pytest.mark.parametrize("removed", [False, True])
 def test_path_is_that_of_the_file_removed_or_not(
     agent: Agent,
-    service: ServiceDouble,
+    service: FakeService,
     device: int,
     tmp_path: Path,
     keep: Callable[..., int],
@@ -147,7 +147,7 @@ TRAPS = [
 @pytest.mark.parametrize("what", TRAPS)
 def test_descriptor_that_is_not_the_handle_is_closed_and_ignored(
     agent: Agent,
-    service: ServiceDouble,
+    service: FakeService,
     device: int,
     file: Path,
     tmp_path: Path,
@@ -191,7 +191,7 @@ def test_descriptor_with_a_question_is_closed_and_ignored(
 @pytest.mark.root
 @pytest.mark.parametrize("mine", [True, False])
 def test_handle_of_somebody_elses_file_is_not_believed(
-    agent: Agent, service: ServiceDouble, device: int, file: Path, mine: bool
+    agent: Agent, service: FakeService, device: int, file: Path, mine: bool
 ) -> None:
     """Who may search a directory can have an O_PATH descriptor of a file they may not read."""
     file.chmod(0o600)
@@ -245,7 +245,7 @@ def lingering(count: int) -> Iterator[list[int]]:
 )
 def test_close_that_waits_keeps_nobody_waiting(
     agent: Agent,
-    service: ServiceDouble,
+    service: FakeService,
     device: int,
     file: Path,
     keep: Callable[..., int],
@@ -269,7 +269,7 @@ def test_close_that_waits_keeps_nobody_waiting(
 
 
 def test_agent_with_few_descriptors_goes_on_serving(
-    binary: Path, service: ServiceDouble, device: int, tmp_path: Path
+    binary: Path, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     limited = tmp_path / "limited"
     limited.write_text(f'#!/bin/sh\nulimit -n 96\nexec {binary} "$@"\n')

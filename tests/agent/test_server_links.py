@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from claims_program import NOT_CREATED, Claims
+from claims_program import NOT_CREATED, Claims, attached
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 from ses_client.unions import file_system_at
 
 LINK = 200e6  # as much as each of its elements gives
@@ -20,15 +20,12 @@ LIMITED = ("union/b0", "union/b1")
 
 
 @pytest.fixture
-def branches(base: Path) -> dict[str, Path]:
+def numbers() -> range:
     """Four alike, on two servers."""
-    paths = {f"union/b{number}": base / f"b{number}" for number in range(4)}
-    for path in paths.values():
-        path.mkdir()
-    return paths
+    return range(4)
 
 
-def describe(service: ServiceDouble) -> None:
+def describe(service: FakeService) -> None:
     """Let the first two elements have a server whose link the site states, the others one without."""
     service.facts = {
         f"union/b{number}": {
@@ -48,7 +45,7 @@ def one_device() -> bool:
 
 @pytest.fixture
 def claims(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, base: Path, one_device: bool
+    start: Callable[..., Agent], service: FakeService, device: int, base: Path, one_device: bool
 ) -> Iterator[Claims]:
     """Those of a user; the site states the link of the server of the first two elements."""
     describe(service)
@@ -56,13 +53,8 @@ def claims(
         service.facts[element] |= {"file_system": file_system_at(base)}
     agent = start(service.url)
     agent.wait_for("union has 4 candidates")
-    agent.ask(device).close()
-    attached = Claims(agent.socket, os.getuid())
-    attached.wait_until_staged()
-    wait_until(lambda: not any(attached.table.own().values()), "nothing is counted any more")
-    yield attached
-    attached.detach()
-    attached.table.detach()
+    with attached(agent, device) as found:
+        yield found
 
 
 def on_servers(claims: Claims) -> list[float]:
@@ -101,7 +93,7 @@ def test_a_claim_counts_once_on_all_elements_of_one_device(claims: Claims) -> No
     wait_until(lambda: [row.own for row in claims.table.rows()] == [0, 0, 0, 0], "it counts on neither")
 
 
-def test_streams_of_other_nodes_are_added(claims: Claims, service: ServiceDouble) -> None:
+def test_streams_of_other_nodes_are_added(claims: Claims, service: FakeService) -> None:
     service.loads = {
         "union/b0": {"server_streams": 2},
         "union/b1": {"own": 1, "server_streams": 2},
@@ -113,7 +105,7 @@ def test_streams_of_other_nodes_are_added(claims: Claims, service: ServiceDouble
 
 
 def test_files_go_elsewhere_as_the_link_is_used_up(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
 ) -> None:
     describe(service)
     agent = start(service.url)
@@ -136,9 +128,7 @@ def test_files_go_elsewhere_as_the_link_is_used_up(
         one.close()
 
 
-def test_files_of_the_node_are_promises_at_once(
-    claims: Claims, service: ServiceDouble, tmp_path: Path
-) -> None:
+def test_files_of_the_node_are_promises_at_once(claims: Claims, service: FakeService, tmp_path: Path) -> None:
     """While the service is away, so that nobody else can have counted them."""
 
     def promises() -> list[tuple[float, float, float]]:

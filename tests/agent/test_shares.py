@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from agent_sources import link
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_whatever_is_put_back_refused_and_said_again_all_is_told_in_order(backlo
 
 
 def test_a_refused_file_is_set_aside_at_once_and_the_others_are_known(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     asked = [agent.ask(device) for _ in range(9)]
     cursed = asked[0].answer.placement
@@ -67,7 +67,7 @@ def test_a_refused_file_is_set_aside_at_once_and_the_others_are_known(
 
 
 def test_an_end_that_is_refused_is_told_without_its_figures(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     service.refuses = lambda one: "bytes_written: odd" if one.get("bytes_written") is not None else ""
     conversation = agent.ask(device)
@@ -79,7 +79,7 @@ def test_an_end_that_is_refused_is_told_without_its_figures(
 
 
 def test_a_refused_decision_is_named_with_its_user_once(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     service.refuses = lambda one: "weight: odd" if "decided_at" in one else ""
     for number in range(3):
@@ -111,7 +111,7 @@ ODD_MEMBERS: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 @pytest.mark.parametrize("member", ODD_MEMBERS)
 def test_one_odd_part_of_an_answer_hides_no_other(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path, member: str
+    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path, member: str
 ) -> None:
     announced = service._announced
 
@@ -131,7 +131,7 @@ def test_one_odd_part_of_an_answer_hides_no_other(
 
 
 def test_paths_of_any_bytes_travel_and_none_makes_a_message_too_large(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     """Sixty paths that are six times as long in JSON, of which no service takes all at once."""
     agent.wait_for("union has 2 candidates")

@@ -12,9 +12,9 @@ from typing import IO
 
 import pytest
 from claims_program import Claims, counted
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent, record_job
-from service_double import ServiceDouble
 
 pytestmark = pytest.mark.root
 
@@ -29,9 +29,7 @@ LOOP = (
 
 
 @pytest.fixture
-def run(
-    start: Callable[..., Agent], service: ServiceDouble, union: Path, binary: Path
-) -> Callable[..., Agent]:
+def run(start: Callable[..., Agent], service: FakeService, union: Path, binary: Path) -> Callable[..., Agent]:
     """Run a program under the library, and wait until the end of all its placements is told."""
     agent = start(service.url)
     agent.wait_for("storage system union is mounted")
@@ -55,7 +53,7 @@ def run(
     return run
 
 
-def told(service: ServiceDouble) -> dict[str | None, int | None]:
+def told(service: FakeService) -> dict[str | None, int | None]:
     """Path and size of every placement that was used."""
     files = {}
     for placement in service.placements:
@@ -65,7 +63,7 @@ def told(service: ServiceDouble) -> dict[str | None, int | None]:
 
 
 def test_every_file_of_a_loop_is_told_with_path_and_size(
-    run: Callable[..., Agent], service: ServiceDouble, union: Path
+    run: Callable[..., Agent], service: FakeService, union: Path
 ) -> None:
     run(sys.executable, "-c", LOOP, str(union), "300", makes=300)
     assert told(service) == {f"{union}/f{number}": number for number in range(300)}
@@ -76,7 +74,7 @@ def test_every_file_of_a_loop_is_told_with_path_and_size(
     [(("sh", "-c", 'echo hello > "$0"'), 6), (("touch",), 0), (("cp", "/etc/passwd"), None)],
 )
 def test_file_of_a_program_that_exits_at_once_is_told_with_path_and_size(
-    run: Callable[..., Agent], service: ServiceDouble, union: Path, command: tuple[str, ...], size: int | None
+    run: Callable[..., Agent], service: FakeService, union: Path, command: tuple[str, ...], size: int | None
 ) -> None:
     file = union / "file"
     for number in range(20):
@@ -86,7 +84,7 @@ def test_file_of_a_program_that_exits_at_once_is_told_with_path_and_size(
 
 
 def test_files_named_from_a_directory_are_found_by_the_shell_that_is_still_there(
-    run: Callable[..., Agent], service: ServiceDouble, union: Path, tmp_path: Path
+    run: Callable[..., Agent], service: FakeService, union: Path, tmp_path: Path
 ) -> None:
     """Also where its user has many processes that are older, as root has."""
     table = Claims(run("touch", f"{union}/first").socket, os.getuid())
@@ -115,7 +113,7 @@ LEFT_BEHIND = (
 
 
 def test_file_that_a_program_leaves_to_a_child_is_open_until_the_child_ends(
-    run: Callable[..., Agent], service: ServiceDouble, union: Path
+    run: Callable[..., Agent], service: FakeService, union: Path
 ) -> None:
     """The program ends as soon as the file is there; nobody saw it with the file open."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as pipe:
@@ -130,7 +128,7 @@ def test_file_that_a_program_leaves_to_a_child_is_open_until_the_child_ends(
 
 
 def test_thousand_files_leave_no_descriptor_in_the_agent(
-    run: Callable[..., Agent], service: ServiceDouble, union: Path
+    run: Callable[..., Agent], service: FakeService, union: Path
 ) -> None:
     def count(agent: Agent) -> int:
         return len(list(Path(f"/proc/{agent.process.pid}/fd").iterdir()))
@@ -145,7 +143,7 @@ def test_thousand_files_leave_no_descriptor_in_the_agent(
 
 
 def test_a_program_that_exits_at_once_leaves_the_number_of_its_job(
-    run: Callable[..., Agent], service: ServiceDouble, union: Path
+    run: Callable[..., Agent], service: FakeService, union: Path
 ) -> None:
     """Of a job that is its user's, as root says on the node; and no other, whatever it names."""
     agent = run("touch", f"{union}/first", SLURM_JOB_ID="4")

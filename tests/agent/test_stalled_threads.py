@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from fake_service import FakeService
 from mounts import served, stopped
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 from ses.doctor.agent import check_threads
 from ses.doctor.finding import State
 
@@ -29,7 +29,7 @@ def jobs(base: Path) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
 
 @pytest.fixture
 def agent(
-    start: Callable[..., Agent], service: ServiceDouble, jobs: tuple[Path, subprocess.Popen[bytes]]
+    start: Callable[..., Agent], service: FakeService, jobs: tuple[Path, subprocess.Popen[bytes]]
 ) -> Agent:
     agent = start(service.url, "--jobs-dir", str(jobs[0]))
     agent.wait_for("service found")
@@ -46,7 +46,7 @@ def waiting_threads(agent: Agent) -> set[Path]:
 
 @pytest.mark.timeout(300)
 def test_a_thread_that_hangs_on_storage_is_named_until_it_goes_on(
-    agent: Agent, service: ServiceDouble, jobs: tuple[Path, subprocess.Popen[bytes]]
+    agent: Agent, service: FakeService, jobs: tuple[Path, subprocess.Popen[bytes]]
 ) -> None:
     assert check_threads(agent.socket) == []
     with stopped(jobs[1]):
@@ -68,7 +68,7 @@ def test_a_thread_that_hangs_on_storage_is_named_until_it_goes_on(
 
 @pytest.mark.timeout(300)
 def test_what_the_agent_knows_is_saved_though_a_thread_hangs(
-    agent: Agent, service: ServiceDouble, jobs: tuple[Path, subprocess.Popen[bytes]]
+    agent: Agent, service: FakeService, jobs: tuple[Path, subprocess.Popen[bytes]]
 ) -> None:
     saved = agent.socket.parent / "state/agent.json"
     wait_until(saved.exists, "it saves what the service describes")

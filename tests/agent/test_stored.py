@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from agent_sources import link
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 
-def short_lived(agent: Agent, service: ServiceDouble, device: int, path: Path) -> str:
+def short_lived(agent: Agent, service: FakeService, device: int, path: Path) -> str:
     """Place a file, close it, and wait until the service has taken both."""
     conversation = agent.ask(device, "app")
     os.close(conversation.create(path))
@@ -21,7 +21,7 @@ def short_lived(agent: Agent, service: ServiceDouble, device: int, path: Path) -
     return conversation.answer.placement
 
 
-def reborn(agent: Agent, service: ServiceDouble) -> None:
+def reborn(agent: Agent, service: FakeService) -> None:
     """Kill the service, which forgets all, and wait until another is told what is open."""
     service.kill()
     service.forget()
@@ -34,7 +34,7 @@ def reborn(agent: Agent, service: ServiceDouble) -> None:
 
 
 def test_end_that_was_taken_and_not_stored_is_told_again_with_how_the_file_was_placed(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     service.stores = False
     placement = short_lived(agent, service, device, tmp_path / "file")
@@ -46,7 +46,7 @@ def test_end_that_was_taken_and_not_stored_is_told_again_with_how_the_file_was_p
 
 
 def test_end_that_is_stored_is_not_told_again(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     stored = short_lived(agent, service, device, tmp_path / "stored")
     service.stores = False
@@ -57,7 +57,7 @@ def test_end_that_is_stored_is_not_told_again(
 
 
 def test_numbers_of_announcements_grow(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+    agent: Agent, service: FakeService, device: int, tmp_path: Path
 ) -> None:
     for number in range(3):
         short_lived(agent, service, device, tmp_path / f"f{number}")

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import program_side as side
 import pytest
+from fake_service import FakeService
 from mounts import small_disk
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 pytestmark = pytest.mark.root
 
@@ -92,7 +92,7 @@ def test_a_file_is_placed_though_another_node_removed_the_staging_directories(
 
 @pytest.mark.long
 def test_a_node_leaves_staging_directories_to_others_that_use_them(
-    start: Callable[..., Agent], service: ServiceDouble, open_way: Path,
+    start: Callable[..., Agent], service: FakeService, open_way: Path,
     branches: dict[str, Path], public_wrapper: Path, base: Path,
 ) -> None:  # fmt: skip
     nodes = [start(service.url), start(service.url)]
@@ -115,7 +115,7 @@ def test_a_node_leaves_staging_directories_to_others_that_use_them(
     wait_until(lambda: not any((one / ".ses").exists() for one in branches.values()), "all go", 30.0)
 
 
-def announced(service: ServiceDouble) -> list[dict[str, str]]:
+def announced(service: FakeService) -> list[dict[str, str]]:
     """What the agent said of elements that some users cannot use."""
     tables = [table for one in service.requests for table in one.body.get("tables", ())]
     return [one for table in tables for one in table.get("excluded", ()) if one["user"] is not None]
@@ -128,7 +128,7 @@ def on_of(agent: Agent, device: int) -> str:
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EDQUOT, errno.EPERM])
 def test_a_branch_that_refused_a_file_is_left_out_for_its_user(
-    agent: Agent, service: ServiceDouble, device: int, branches: dict[str, Path], error: int
+    agent: Agent, service: FakeService, device: int, branches: dict[str, Path], error: int
 ) -> None:
     """For nobody else: whatever a program says, it misleads its own user alone."""
     with agent.ask(device) as conversation:
@@ -145,7 +145,7 @@ def test_a_branch_that_refused_a_file_is_left_out_for_its_user(
 class Disks:
     """Branches that are file systems of their own, of which the service hears a little late."""
 
-    def __init__(self, service: ServiceDouble, paths: dict[str, Path]) -> None:
+    def __init__(self, service: FakeService, paths: dict[str, Path]) -> None:
         self._service, self._paths = service, paths
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._tell, daemon=True)
@@ -193,7 +193,7 @@ class TestRoom:
     @pytest.mark.parametrize("under", [(), ("unshare", "--ipc")], ids=["chosen", "asked"])  # sees no table
     @pytest.mark.parametrize("files", [15, pytest.param(300, marks=pytest.mark.long)])
     def test_no_file_of_unknown_size_finds_less_room_than_on_the_union_alone(
-        self, start: Callable[..., Agent], service: ServiceDouble, device: int, union: Path,
+        self, start: Callable[..., Agent], service: FakeService, device: int, union: Path,
         branches: dict[str, Path], sizes: tuple[int, ...], public_wrapper: Path, files: int,
         under: tuple[str, ...],
     ) -> None:  # fmt: skip

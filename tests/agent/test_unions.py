@@ -13,9 +13,9 @@ from pathlib import Path
 import program_side as side
 import pytest
 from claims_program import Table
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 from ses_client.unions import file_system_at
 
 pytestmark = pytest.mark.root
@@ -101,7 +101,7 @@ class TestLinkCow:
     def union_options(self) -> str:
         return "use_ino,link_cow=true"
 
-    def test_nothing_is_placed(self, agent: Agent, service: ServiceDouble, device: int) -> None:
+    def test_nothing_is_placed(self, agent: Agent, service: FakeService, device: int) -> None:
         agent.wait_for("mounted with link_cow")
         with agent.ask(device) as conversation:
             assert conversation.answer.status == side.UNAVAILABLE
@@ -116,7 +116,7 @@ class TestWithoutAttributes:
         return "use_ino,xattr=nosys"
 
     def test_the_option_is_named(
-        self, start: Callable[..., Agent], service: ServiceDouble, union: Path, device: int
+        self, start: Callable[..., Agent], service: FakeService, union: Path, device: int
     ) -> None:
         with pytest.raises(OSError, match="supported"):
             os.getxattr(union, "user.anything")
@@ -127,7 +127,7 @@ class TestWithoutAttributes:
 
 
 @pytest.fixture
-def disk(base: Path, branches: dict[str, Path], service: ServiceDouble) -> Iterator[Path]:
+def disk(base: Path, branches: dict[str, Path], service: FakeService) -> Iterator[Path]:
     """The image of an ext4 of its own on the first branch, which is described as that."""
     image = base / "disk.img"
     with image.open("wb") as file:
@@ -148,7 +148,7 @@ class TestNotMounted:
     """What was described is a disk; the empty directory where it belongs is the root disk's."""
 
     def test_nothing_is_made_where_a_disk_is_missing_until_it_is_back(
-        self, start: Callable[..., Agent], service: ServiceDouble, device: int, branches: dict[str, Path],
+        self, start: Callable[..., Agent], service: FakeService, device: int, branches: dict[str, Path],
         disk: Path,
     ) -> None:  # fmt: skip
         first = branches["union/b1"]

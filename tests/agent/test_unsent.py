@@ -11,9 +11,9 @@ from pathlib import Path
 
 import program_side as side
 import pytest
+from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def state(base: Path) -> Path:
 
 
 @pytest.fixture
-def begin(start: Callable[..., Agent], service: ServiceDouble, state: Path) -> Callable[..., Agent]:
+def begin(start: Callable[..., Agent], service: FakeService, state: Path) -> Callable[..., Agent]:
     return lambda *options: start(service.url, "--state-dir", str(state), *options)
 
 
@@ -39,7 +39,7 @@ def written(agent: Agent, device: int, path: Path, content: bytes) -> str:
 
 
 def stopped_without_a_service(
-    begin: Callable[..., Agent], service: ServiceDouble, device: int, mount: Path
+    begin: Callable[..., Agent], service: FakeService, device: int, mount: Path
 ) -> tuple[str, str]:
     """An agent that was stopped: the placements of a file that ended meanwhile, and of one open still."""
     agent = begin()
@@ -55,7 +55,7 @@ def stopped_without_a_service(
 
 
 def test_a_file_that_ended_without_a_service_is_told_after_the_restart_with_how_it_was_placed(
-    begin: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path, state: Path
+    begin: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path, state: Path
 ) -> None:
     ended, still_open = stopped_without_a_service(begin, service, device, tmp_path)
     begin()
@@ -67,7 +67,7 @@ def test_a_file_that_ended_without_a_service_is_told_after_the_restart_with_how_
 
 
 @contextmanager
-def answered_without_end(service: ServiceDouble) -> Iterator[threading.Event]:
+def answered_without_end(service: FakeService) -> Iterator[threading.Event]:
     """Have somebody in the service's place send heads of answers for ever; set when it was announced to."""
     announced, over = threading.Event(), threading.Event()
 
@@ -95,7 +95,7 @@ def answered_without_end(service: ServiceDouble) -> Iterator[threading.Event]:
 
 @pytest.mark.long
 def test_what_ended_is_kept_though_the_service_answers_without_end(
-    begin: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+    begin: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
 ) -> None:
     agent = begin()
     agent.wait_for("union has")
@@ -111,14 +111,14 @@ def test_what_ended_is_kept_though_the_service_answers_without_end(
 
 
 def test_what_is_kept_belongs_to_the_agent_alone(
-    begin: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path, state: Path
+    begin: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path, state: Path
 ) -> None:
     stopped_without_a_service(begin, service, device, tmp_path)
     assert (state / "unsent").stat().st_mode & 0o777 == 0o600
 
 
 def test_what_is_kept_lasts_until_a_service_takes_it(
-    begin: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+    begin: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
 ) -> None:
     ended, _ = stopped_without_a_service(begin, service, device, tmp_path)
     service.kill()
@@ -129,7 +129,7 @@ def test_what_is_kept_lasts_until_a_service_takes_it(
 
 
 def test_an_agent_that_can_keep_nothing_says_what_is_lost(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+    start: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path
 ) -> None:
     agent = start(service.url, "--state-dir", "/proc/none")
     agent.wait_for("union has")
@@ -142,7 +142,7 @@ def test_an_agent_that_can_keep_nothing_says_what_is_lost(
 @pytest.mark.parametrize("content", [b"", b"{", b"[]\n{}\nnull\n", b"\xff\n" * 9])
 def test_a_file_that_is_none_changes_nothing(
     begin: Callable[..., Agent],
-    service: ServiceDouble,
+    service: FakeService,
     device: int,
     tmp_path: Path,
     state: Path,
@@ -157,7 +157,7 @@ def test_a_file_that_is_none_changes_nothing(
 
 
 def test_a_pipe_in_the_place_of_what_was_kept_holds_up_nothing(
-    begin: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path, state: Path
+    begin: Callable[..., Agent], service: FakeService, device: int, tmp_path: Path, state: Path
 ) -> None:
     state.mkdir(mode=0o755)
     for name in ("unsent", "agent.json"):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import program_side as side
 import pytest
+from fake_service import FakeService
 from running_agent import Agent
-from service_double import ServiceDouble
 from test_service_faults import status_of
 
 CMAKE = (Path(__file__).resolve().parents[2] / "libses/CMakeLists.txt").read_text()
@@ -19,7 +19,7 @@ MAJOR = OWN.partition(".")[0]
 
 @pytest.mark.parametrize("version", [None, f"{MAJOR}.999.0", "nonsense"])
 def test_a_later_service_of_the_same_major_version_is_understood(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, version: str | None
+    start: Callable[..., Agent], service: FakeService, device: int, version: str | None
 ) -> None:
     service.version = version
     service.later = {"later": {"a": [1, None]}, "": "x"}
@@ -31,7 +31,7 @@ def test_a_later_service_of_the_same_major_version_is_understood(
 
 
 def test_a_service_of_another_major_version_is_refused_with_the_reason(
-    start: Callable[..., Agent], service: ServiceDouble
+    start: Callable[..., Agent], service: FakeService
 ) -> None:
     service.version = f"{int(MAJOR) + 1}.2.3"
     agent = start(service.url)

@@ -1,9 +1,7 @@
 """The stop-watch of the selection benchmarks, against a real HTTP server."""
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 from ses_benchmarks.http_call import Connection, request_bytes
@@ -29,14 +27,8 @@ class Echo(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def port() -> Iterator[int]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server.server_address[1]
-    server.shutdown()
-    server.server_close()
-    thread.join(60)
+def handler() -> type[BaseHTTPRequestHandler]:
+    return Echo
 
 
 def test_many_calls_on_one_connection_bring_back_whole_bodies(port: int) -> None:

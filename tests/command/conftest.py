@@ -1,4 +1,4 @@
-"""What the tests of the ``ses`` command stand on: a double of the service, and a way to run commands."""
+"""What the tests of the ``ses`` command stand on: a fake service, and a way to run commands."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from fake_selection_service import TOKEN, SelectionServiceDouble, serving
 from ports import free_port
-from selection_service_double import TOKEN, SelectionServiceDouble, serving
 from ses.cli import main
 from ses.demo.mounts import unmount
 from ses.demo.tools import tool
@@ -27,8 +27,8 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def service() -> Iterator[SelectionServiceDouble]:
-    with serving(SelectionServiceDouble()) as double:
-        yield double
+    with serving(SelectionServiceDouble()) as fake:
+        yield fake
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def dead_url() -> str:
 
 @dataclass
 class Ses:
-    """Runs ``ses`` against the double; ``env`` is its whole environment of ours."""
+    """Runs ``ses`` against the fake; ``env`` is its whole environment of ours."""
 
     env: dict[str, str]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from selection_service_double import SelectionServiceDouble, candidate
+from fake_selection_service import SelectionServiceDouble, candidate
 from ses_client.answers.files import COLUMNS
 
 if TYPE_CHECKING:

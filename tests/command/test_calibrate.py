@@ -8,13 +8,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import rdflib
-from selection_service_double import SelectionServiceDouble, element
+from fake_selection_service import SelectionServiceDouble, element
+from patience import wait_until
 from ses.calibration import Measured, NotMeasuredError, Place, measure
 from ses.commands.calibrate.elements import turtle_of
 
@@ -177,10 +177,7 @@ def test_nothing_stays_of_a_program_that_is_killed(tmp_path: Path) -> None:
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
-    deadline = time.monotonic() + 60
-    while list(tmp_path.iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert list(tmp_path.iterdir()) == []
+    wait_until(lambda: not list(tmp_path.iterdir()), "the file is gone")
 
 
 def test_a_refused_element_has_no_turtle() -> None:

@@ -10,8 +10,8 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from agent_socket_double import NOT_MANAGED, PLACE, UNAVAILABLE, answer, listening
-from selection_service_double import element, observation
+from fake_agent_socket import NOT_MANAGED, PLACE, UNAVAILABLE, answer, listening
+from fake_selection_service import element, observation
 from ses.doctor import agent as agent_checks
 from ses.doctor import agent_protocol
 from ses.doctor import service as service_checks

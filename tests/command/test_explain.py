@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from selection_service_double import candidate, requirement, storage_system
+from fake_selection_service import candidate, requirement, storage_system
 from ses.commands import explain as command
 from ses.evidence import CLOCKS_SECONDS
 from ses.identity import identify

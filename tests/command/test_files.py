@@ -9,7 +9,7 @@ import time
 from html.parser import HTMLParser
 
 import pytest
-from selection_service_double import storage_system
+from fake_selection_service import storage_system
 from ses_client.visible import on_one_line
 
 MISSED = {

@@ -9,19 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from smallest_monitor import MONITOR
 
 INTERRUPT = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
-MONITOR = """
-[[target]]
-name = "here"
-collector = "statvfs"
-paths = ["/"]
-
-[[element]]
-id = "a/b"
-target = "here"
-mount_point = "/"
-"""
 SERVICES = ("ses_service.commands.main", "smed_monitor.cli", "ses_webface.cli")
 each_program = pytest.mark.parametrize("module", ["ses.cli", *SERVICES])
 each_service = pytest.mark.parametrize("module", SERVICES)

@@ -1,7 +1,7 @@
 """``ses status``, ``elements`` and ``rank``: what they show, ask and return."""
 
 import pytest
-from selection_service_double import candidate, element, observation, requirement, storage_system
+from fake_selection_service import candidate, element, observation, requirement, storage_system
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from selection_service_double import SelectionServiceDouble
+from fake_selection_service import SelectionServiceDouble
 
 if TYPE_CHECKING:
     from conftest import Ses

@@ -1,7 +1,7 @@
 """``ses requirements``: what is typed is what is stored, and the change is shown."""
 
 import pytest
-from selection_service_double import requirement
+from fake_selection_service import requirement
 
 
 def test_set_stores_what_was_typed_and_shows_old_and_new(ses, service):
@@ -35,7 +35,7 @@ def test_one_text_states_several_as_in_the_environment(ses, service, between):
     text = between.join(("write>=20MB/s,weight=3", "free >= 2 TB,hard", "average-read>=1GB/s"))
     result = ses("requirements", "set", "user", "alice", text, "read>=5MB/s!")
     assert result.exit_code == 2
-    assert "unknown unit" in result.output  # the double knows neither TB nor GB/s: all reached it
+    assert "unknown unit" in result.output  # the fake knows neither TB nor GB/s: all reached it
     *_, (_, _, body) = service.requests
     asked = [(one["kind"], one["minimum"], one["unit"], one["strictness"]) for one in body["requirements"]]
     assert asked == [

@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from selection_service_double import element
+from fake_selection_service import element
 
 HOLDER = {
     "node_class": "store1", "nodes": "store1", "count": 1, "heard": 1, "open_files": 0, "uplink": None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from selection_service_double import element, problem
+from fake_selection_service import element, problem
 
 REFUSED = problem(
     422, "unknown-name", "The request cannot be right in json.storage_system.",

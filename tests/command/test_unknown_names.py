@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from selection_service_double import element, storage_system
+from fake_selection_service import element, storage_system
 from test_files import MISSED, REPORT, summed
 
 

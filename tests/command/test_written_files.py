@@ -46,11 +46,11 @@ _:b0 a qudt:QuantityValue ; qudt:hasUnit unit:MegaBYTE-PER-SEC ;
 GOOD = HEAD + SYSTEM + BRANCH.format(name="b1", rate="100.0e0")
 PREFIXES = "".join(GOOD.partition(SYSTEM)[0])
 TORN = GOOD.replace('qsm:name "b1" ;', 'qsm:name "b1" ;;; :x')
-FORMER_QUDT = GOOD.replace("schema/qudt/>", "schema/qudt#>").replace("vocab/unit/>", "vocab/unit#>")
+QUDT_1 = GOOD.replace("schema/qudt/>", "schema/qudt#>").replace("vocab/unit/>", "vocab/unit#>")
 TAKEN = {
     "bom.ttl": codecs.BOM_UTF8 + GOOD.encode(),
     "windows.ttl": codecs.BOM_UTF8 + GOOD.replace("\n", "\r\n").encode(),
-    "former-names.ttl": FORMER_QUDT.replace("w3id.org/qstorman", "example.org/qstorman").encode(),
+    "qudt-1.ttl": QUDT_1.encode(),
     "secure-names.ttl": GOOD.replace("http://qudt", "https://qudt").encode(),
     "triples.nt": Graph().parse(data=GOOD, format="turtle").serialize(format="nt").encode(),
     "graphs.trig": f"{PREFIXES}<urn:g> {{ {GOOD.removeprefix(PREFIXES)} }}".encode(),

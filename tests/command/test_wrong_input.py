@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from selection_service_double import element
+from fake_selection_service import element
 from ses.setup import writing
 from ses_client.errors import RefusedError
 from test_files import MISSED

@@ -1,4 +1,4 @@
-"""What the tests of ses-copy and ses-migrate stand on: the built programs, unions, an agent double."""
+"""What the tests of ses-copy and ses-migrate stand on: the built programs, unions, a fake agent."""
 
 import json
 import os

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-PATIENCE = 120
+from patience import wait_until
 
 
 class Held:
@@ -36,14 +35,16 @@ class Held:
         Told again and again: what strace has not stopped yet would stop after it was told.
         """
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
-        end = time.monotonic() + PATIENCE
-        while True:
+
+        def ended() -> tuple[int, str] | None:
             for child in children.read_text().split():
                 with suppress(ProcessLookupError):
                     os.kill(int(child), signal.SIGCONT)
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 _, said = self._process.communicate(timeout=0.2)
-            except subprocess.TimeoutExpired:
-                assert time.monotonic() < end, "it does not end"
-            else:
                 return self._process.returncode, said
+            return None
+
+        found = wait_until(ended, "it ends")
+        assert found is not None
+        return found

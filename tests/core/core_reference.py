@@ -27,7 +27,7 @@ def share(capability: float, streams: float, limit: float) -> float:
 
 def predict(row: Any, claims: float, of_server: float, policy: Any) -> dict[int, float]:
     """What a newcomer gets, by kind; OF_SERVER are the claims on all elements of its server."""
-    ours = row["own"] + claims + policy["ended_weight"] * row["ended"]
+    ours = row["own"] + claims
     limit = row["server_rate"] / (row["server_streams"] + of_server + 1)
     found = {}
     for kind, average, rate in (

@@ -75,7 +75,6 @@ _row = st.fixed_dictionaries(
         "others": _streams,
         "others_average": _streams,
         "own": st.sampled_from([0.0, 0.0, 1.0, 3.0]),
-        "ended": st.sampled_from([0.0, 0.0, 1.0]),
         "server_streams": _streams,
         "promised": st.sampled_from([0.0, 0.0, 30 * MB, 100 * MB]),
         "promised_hard": st.sampled_from([0.0, 0.0, 50 * MB]),

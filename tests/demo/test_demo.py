@@ -6,13 +6,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from pages import blocks
+from patience import wait_for_answer
 from ses.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,11 +35,7 @@ def start(traces, log, command=(SES, "demo", "--size", "6")):
 
 
 def wait_for(process, log, text):
-    deadline = time.monotonic() + PATIENCE
-    while text not in log.read_text():
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.1)
+    wait_for_answer(process, log, lambda: text in log.read_text(), PATIENCE)
 
 
 def finish(process, number=None, send=os.kill):
@@ -49,17 +45,6 @@ def finish(process, number=None, send=os.kill):
         return process.wait(PATIENCE)
     finally:
         process.kill()
-
-
-def assert_nothing_left(traces, log):
-    assert traces.files() == []
-    assert traces.mounts() == []
-    assert traces.processes() == []
-    assert traces.rules_of_detached_devices() == []
-    images = re.search(r"image files in (\S+)", log.read_text())
-    if images:
-        assert not Path(images[1]).exists()
-        assert traces.loops(Path(images[1])) == []
 
 
 def ses(environment, *args):
@@ -138,7 +123,7 @@ def demonstrated(traces, tmp_path):
         code = finish(process, signal.SIGINT, os.killpg)  # as a terminal does it, to all that was started
     assert code == -signal.SIGINT, "make ends by the signal, once the demonstration has undone everything"
     assert "everything that was made is removed again" in log.read_text()
-    assert_nothing_left(traces, log)
+    assert traces.left(log) == []
     assert headings(text) == headings(shown.text)
     if report["verified"] and report["throttled"]:
         assert sentences(shown.text) <= sentences(text)
@@ -181,7 +166,7 @@ def test_stopped_in_the_middle_nothing_is_left(traces, tmp_path, moment, number)
         code = finish(process, number)
     assert code == 128 + number
     assert "everything that was made is removed" in log.read_text()
-    assert_nothing_left(traces, log)
+    assert traces.left(log) == []
 
 
 @pytest.mark.root
@@ -197,7 +182,7 @@ def test_a_service_that_dies_is_named_with_its_log_and_nothing_is_left(traces, t
         finish(process)
     assert code == 1
     assert "Error: smed-monitor ended (status -9). Its log ends:" in log.read_text()
-    assert_nothing_left(traces, log)
+    assert traces.left(log) == []
 
 
 def child_of(process, name):

@@ -13,7 +13,14 @@ import pytest
 from ses.cli import main as ses
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *(ROOT / "docs").rglob("*.md")])
+DOCUMENTS = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("*/README.md"),
+        *ROOT.glob("libses/*/README.md"),
+        *(ROOT / "docs").rglob("*.md"),
+    ]
+)
 COMMANDS = ("ses", "ses-service", "smed-monitor", "ses-webface")
 COMPILED = (
     "agent/ses-agent",
@@ -21,9 +28,9 @@ COMPILED = (
     "copy/ses-migrate",
     "run/ses-run",
     "run/ses-supervisor",
-    "shm/ses-share-agent",
-    "smed-monitor/smed-mirror",
-    "smed-monitor/smed-sampler",
+    "extras/share/ses-share-agent",
+    "extras/sampler/smed-mirror",
+    "extras/sampler/smed-sampler",
 )
 
 

@@ -13,8 +13,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST_PAGE = 250
 MADE = (
-    "docs/commands/", "docs/reference/", "libses/share/", "libses/python/share/", "ses-service/share/",
-    "smed-monitor/share/", "smed-monitor/native/share/", "webface/share/",
+    "docs/commands/", "docs/reference/", "libses/share/", "libses/extras/share/share/",
+    "libses/extras/sampler/share/", "libses/python/share/", "ses-service/share/", "smed-monitor/share/",
+    "webface/share/",
 )  # fmt: skip
 READS = re.compile(
     r"""(?:getenv\(|environ\.get\(|environ\[|envvar=|envname\(|_path\()\s*"(SES_[A-Z_]+)"
@@ -28,10 +29,10 @@ READERS = {
     "ses.api": ("libses/python/ses/api",),
     "ses.offload": ("libses/python/ses/offload",),
     "ses.share": ("libses/python/ses/share",),
-    "ses": ("libses/python/ses", "libses/client"),
+    "ses": ("libses/python/ses", "ses-service/client"),
     "ses-service": ("ses-service/ses_service",),
     "smed-monitor": ("smed-monitor",),
-    "ses-webface": ("webface/ses_webface", "libses/client"),
+    "ses-webface": ("webface/ses_webface", "ses-service/client"),
 }
 
 

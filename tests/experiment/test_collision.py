@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from statistics import median
 
 import pytest
 from click.testing import CliRunner
+from patience import wait_for_answer
 from ses.cli import main
 
 # What has to keep the promise: "default" is the product as it comes, NAME=OPTIONS with options of ses-agent.
@@ -38,16 +38,6 @@ def finish(process):
         process.kill()
 
 
-def assert_nothing_left(traces, log):
-    assert traces.files() == []
-    assert traces.mounts() == []
-    assert traces.processes() == []
-    images = re.search(r"image files in (\S+)", log.read_text())
-    assert not Path(images[1]).exists()
-    assert traces.loops(Path(images[1])) == []
-    assert traces.rules_of_detached_devices() == []
-
-
 def played(traces, log, process, rounds):
     """The rounds of eight files on eight branches; what the report says must be right, whatever they show."""
     options = ("--users", "8", "--process", process, "--rounds", str(rounds), "--arm", ARM, "--json")
@@ -63,7 +53,8 @@ def played(traces, log, process, rounds):
         assert set(one["branches"]) <= {f"b{number}" for number in range(1, 9)}
         assert one["load"] >= 0
     assert report["settings"]["threads"] >= 16
-    assert_nothing_left(traces, log)
+    assert "image files in " in log.read_text()
+    assert traces.left(log) == []
     return report["rounds"]
 
 
@@ -88,18 +79,15 @@ def test_stopped_in_the_middle_nothing_is_left(traces, tmp_path, moment):
     log = tmp_path / "log"
     run = start(traces, log, "--rounds", "9", "--arm", "mfs")
     try:
-        deadline = time.monotonic() + PATIENCE
-        while moment not in log.read_text():
-            assert run.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
+        wait_for_answer(run, log, lambda: moment in log.read_text(), PATIENCE)
         time.sleep(0.3)  # into the middle of it
         run.send_signal(signal.SIGINT)
     finally:
         finish(run)
     assert run.returncode == 128 + signal.SIGINT
     assert "everything that was made is removed" in log.read_text()
-    assert_nothing_left(traces, log)
+    assert "image files in " in log.read_text()
+    assert traces.left(log) == []
 
 
 def test_who_is_not_root_is_told_why_that_is_needed(monkeypatch):

@@ -6,10 +6,11 @@ import re
 import socket
 import subprocess
 import sys
-import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from patience import wait_until
 from ports import free_port
 from ses_experiment import scan
 from ses_experiment.orca import Cell, right_share, write_text
@@ -78,14 +79,14 @@ def test_the_storage_node_holds_no_end_of_an_answer_back(tmp_path):
 
 
 def _answer(port):
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            with socket.create_connection(("127.0.0.1", port), 60) as connection:
-                return connection.recv(10)
-        except ConnectionRefusedError:
-            time.sleep(0.05)
-    raise AssertionError("nobody listens")
+    def answer():
+        with (
+            suppress(ConnectionRefusedError),
+            socket.create_connection(("127.0.0.1", port), 60) as connection,
+        ):
+            return connection.recv(10)
+
+    return wait_until(answer, "somebody listens")
 
 
 @pytest.mark.root

@@ -41,16 +41,16 @@ class Target:
 
 
 def agent(name: str, *limits: str) -> Target:
-    sources = (*CORE, "net/munge.c", "net/tcp.c", "segment/segment.c")
+    sources = (*CORE, "system/munge.c", "segment/segment.c")
     libraries = ("spdlog", "fmt", "cpp-httplib", "ssl", "crypto", "dl", "stdc++")
     return Target(name, sources, ("agent", "src"), libraries, limits=limits)
 
 
 def offload(name: str, *included: str) -> Target:
     """All of the library but the files that the target includes."""
-    parts = sorted(path.name for path in (LIBSES / "offload").glob("*.c") if path.name not in included)
-    sources = (*(f"offload/{part}" for part in parts), "api/command.c")
-    return Target(name, sources, ("offload", "api"), ("zmq", "msgpackc"))
+    parts = sorted(path.name for path in (LIBSES / "extras/offload").glob("*.c") if path.name not in included)
+    sources = (*(f"extras/offload/{part}" for part in parts), "api/command.c")
+    return Target(name, sources, ("extras/offload", "extras/include", "api"), ("zmq", "msgpackc"))
 
 
 TARGETS = (
@@ -71,17 +71,17 @@ TARGETS = (
     Target(
         "share",
         (
-            *(f"shm/{name}.c" for name in ("items", "lock", "region", "values")),
-            *(f"shm/remote/{name}.c" for name in ("memory", "proof", "remote")),
-            *("src/runtime/self.c", "segment/segment.c", "net/munge.c", "net/tcp.c"),
+            *(f"extras/share/{name}.c" for name in ("items", "lock", "records", "region", "values")),
+            *(f"extras/share/remote/{name}.c" for name in ("memory", "proof", "remote")),
+            *("src/runtime/self.c", "segment/segment.c", "extras/net/tcp.c", "system/munge.c"),
         ),
-        ("shm", "src", "."),
+        ("extras/share", "extras/include", "extras", "src", "."),
         ("dl",),
     ),
     Target(
         "slurm",
         (
-            *("slurm/request.c", "slurm/published.c", "src/settings/require.c", "net/tcp.c"),
+            *("slurm/request.c", "slurm/published.c", "src/settings/require.c"),
             *("src/settings/require_wrong.c", "src/rules/pattern.c"),
         ),
         ("slurm", "src", "."),

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from agent_double import Ask
+from fake_agent import Ask
+from fake_table import CREATED, table_of
 from mergerfs_union import NOBODY, Union
-from table_double import CREATED, table_of
 
 CALLS = int(os.environ.get("SES_IDENTITY_CALLS", "12000"))
 CHUNK = 3000  # calls of one seed

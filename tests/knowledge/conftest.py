@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from patience import wait_for_answer
 from ports import free_port
 from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, StoreUnavailableError
 
@@ -36,16 +36,14 @@ class Fuseki:
                 stdout=output, stderr=output,
                 env={**os.environ, "JAVA_OPTIONS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmx256m"},
             )  # fmt: skip
-        deadline = time.monotonic() + 120
-        while not self._ready():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                said = log.read_text()[-2000:]
-                if _TORN in said:
-                    pytest.skip(
-                        "Fuseki was killed in the middle of an entry of its journal, and does not start then"
-                    )
-                pytest.fail("Fuseki did not start:\n" + said)
-            time.sleep(0.1)
+        try:
+            wait_for_answer(self.process, log, self._ready)
+        except AssertionError:
+            if _TORN in log.read_text()[-2000:]:
+                pytest.skip(
+                    "Fuseki was killed in the middle of an entry of its journal, and does not start then"
+                )
+            raise
 
     def account(self, user: str) -> tuple[str, str]:
         """Return user and password."""

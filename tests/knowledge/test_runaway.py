@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ NUMBERS = f"INSERT DATA {{ GRAPH <a:g> {{ {' . '.join(f'<a:{n}> <a:p> {n}' for n
 PATTERN = """{ GRAPH <a:g> { ?a <a:p> ?w . ?b <a:p> ?x . ?c <a:p> ?y . ?d <a:p> ?z
     FILTER(?w + ?x + ?y + ?z < 0) } }"""
 COUNT = "SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }"
-PATIENCE = 120.0
 
 HEADS = {
     "query": "SELECT (COUNT(*) AS ?n) WHERE ",
@@ -44,14 +44,13 @@ def test_the_embedded_store_gets_rid_of_what_runs_on(tmp_path: Path, kind: str) 
             lambda: embedded.pid != first and not Path(f"/proc/{first}").exists(),
             "the server still works on it",
         )
-        found, deadline = None, time.monotonic() + PATIENCE
-        while found is None:
-            assert time.monotonic() < deadline, "no server came after it"
-            try:
-                found = store.select(COUNT)
-            except KnowledgeBaseError:
-                time.sleep(0.1)
-        assert found == [{"n": "1000"}]
+
+        def counted() -> list[dict[str, str]]:
+            with suppress(KnowledgeBaseError):
+                return store.select(COUNT)
+            return []
+
+        assert wait_until(counted, "a server comes after it") == [{"n": "1000"}]
     finally:
         embedded.stop()
 
@@ -64,11 +63,14 @@ def test_a_store_that_answers_is_left_alone_however_much_it_works(tmp_path: Path
         first, number = embedded.pid, 0
         assert first
         limit = processor_time(first) + 5.0  # of one request: 1.0
-        deadline = time.monotonic() + PATIENCE
-        while embedded.pid == first and processor_time(first) < limit:
-            assert time.monotonic() < deadline
+
+        def has_worked_enough() -> bool:
+            nonlocal number
             number += 1
             store.update(NUMBERS.replace("<a:p>", f"<a:p{number % 3}>"), patience=100.0)
+            return embedded.pid != first or processor_time(first) >= limit
+
+        wait_until(has_worked_enough, every=0)
         assert embedded.pid == first
     finally:
         embedded.stop()
@@ -86,9 +88,7 @@ def test_a_store_that_was_stopped_for_a_while_is_not_taken_for_one_that_runs_on(
             store.update(NUMBERS)
         time.sleep(1.0)  # longer than the request may work
         os.kill(first, signal.SIGCONT)
-        deadline = time.monotonic() + PATIENCE
-        while store.select(COUNT, patience=100.0) != [{"n": "1000"}]:
-            assert time.monotonic() < deadline
+        wait_until(lambda: store.select(COUNT, patience=100.0) == [{"n": "1000"}], "it goes on")
         assert embedded.pid == first
     finally:
         embedded.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +72,9 @@ def test_a_runaway_query_is_cut_off_by_the_client(fuseki: Fuseki, tmp_path: Path
     try:
         embedded.start().update(NUMBERS)
         for store in (fuseki.client(timeout=0.5), embedded.client(timeout=0.5)):
-            began = time.monotonic()
-            with pytest.raises(StoreUnavailableError, match="does not answer"):
+            # At its limit a server would say so, or hang up.
+            with pytest.raises(StoreUnavailableError, match="does not answer in time"):
                 store.select(RUNAWAY.replace("?a WHERE", "(COUNT(*) AS ?n) WHERE"))
-            assert time.monotonic() - began < 9  # before the limit of either server
     finally:
         embedded.stop()
 

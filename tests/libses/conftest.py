@@ -1,4 +1,4 @@
-"""What the tests of libses stand on: the built library, probes, a real mergerfs union, an agent double."""
+"""What the tests of libses stand on: the built library, probes, a real mergerfs union, a fake agent."""
 
 import os
 import subprocess

@@ -1,22 +1,22 @@
-"""A mounted mergerfs union with an agent double, and the running of programs on it."""
+"""A mounted mergerfs union with a fake agent, and the running of programs on it."""
 
 import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_double import AgentDouble
+from fake_agent import FakeAgent
 
 NOBODY = 65534
 
 
 @dataclass
 class Union:
-    """A mergerfs mount over plain directories, and the double that places files on it."""
+    """A mergerfs mount over plain directories, and the fake that places files on it."""
 
     path: Path
     branches: list[Path]
-    agent: AgentDouble
+    agent: FakeAgent
     wrapper: Path
     socket: Path
 

@@ -1,4 +1,4 @@
-"""System V segments as an agent makes them, for the doubles of its side."""
+"""System V segments as an agent makes them, for the fakes of its side."""
 
 import ctypes
 import os

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
+from fake_table import FEW_AT, Claim, FakeTable, table_of
 from mergerfs_union import Union
-from table_double import FEW_AT, Claim, TableDouble, table_of
 
 ROWS = 8
 SLURM = {"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8", "SLURM_LOCALID": "1"}
@@ -14,7 +14,7 @@ NOT_KNOWN = 2**32 - 1
 
 
 @pytest.fixture
-def eight(make_union: Callable[..., Union]) -> Iterator[tuple[Union, TableDouble]]:
+def eight(make_union: Callable[..., Union]) -> Iterator[tuple[Union, FakeTable]]:
     """A union of eight branches, and its table."""
     union = make_union(ROWS)
     table = table_of(union)
@@ -22,7 +22,7 @@ def eight(make_union: Callable[..., Union]) -> Iterator[tuple[Union, TableDouble
     table.close()
 
 
-def chosen(eight: tuple[Union, TableDouble], **environment: str) -> Claim:
+def chosen(eight: tuple[Union, FakeTable], **environment: str) -> Claim:
     """What a program with this environment claims."""
     union, table = eight
     union.run("touch", "file", **environment)
@@ -65,7 +65,7 @@ def began(claim: Claim) -> tuple[int, int, int]:
     ],
 )
 def test_rank_is_what_the_launcher_says(
-    eight: tuple[Union, TableDouble], environment: dict[str, str], expected: tuple[int, int, int]
+    eight: tuple[Union, FakeTable], environment: dict[str, str], expected: tuple[int, int, int]
 ) -> None:
     """The numbers compared are those that ranks before it on other nodes leave: 8 elements by so many."""
     assert began(chosen(eight, **environment)) == expected
@@ -90,7 +90,7 @@ def test_rank_is_what_the_launcher_says(
     ],
 )
 def test_without_a_rank_the_choice_is_as_ever(
-    eight: tuple[Union, TableDouble], environment: dict[str, str]
+    eight: tuple[Union, FakeTable], environment: dict[str, str]
 ) -> None:
     _, table = eight
     table.elements()["last_placed"][:ROWS] = [3, 2, 1, 5, 6, 7, 8, 9]
@@ -98,7 +98,7 @@ def test_without_a_rank_the_choice_is_as_ever(
     assert (claim.rows, claim.first, *began(claim)) == ((2,), 0, 0, 0, 0)
 
 
-def test_ranks_begin_one_element_apart_and_jobs_elsewhere(eight: tuple[Union, TableDouble]) -> None:
+def test_ranks_begin_one_element_apart_and_jobs_elsewhere(eight: tuple[Union, FakeTable]) -> None:
     """By the numbers of elements in the site's order, not by the rows of the node's."""
     _, table = eight
     numbers = [6, 1, 4, 0, 7, 2, 5, 3]
@@ -126,7 +126,7 @@ def test_ranks_begin_one_element_apart_and_jobs_elsewhere(eight: tuple[Union, Ta
     ],
 )
 def test_tasks_of_an_array_begin_at_elements_of_their_own(
-    eight: tuple[Union, TableDouble], task: str, job: str, same: dict[str, str]
+    eight: tuple[Union, FakeTable], task: str, job: str, same: dict[str, str]
 ) -> None:
     """Though each has another job number."""
     tasks = [chosen(eight, **same, **{job: f"{9 * number}", task: str(number)}) for number in range(1, 5)]
@@ -135,7 +135,7 @@ def test_tasks_of_an_array_begin_at_elements_of_their_own(
 
 
 def test_ranks_on_a_node_that_has_some_of_the_elements_begin_one_row_apart(
-    eight: tuple[Union, TableDouble],
+    eight: tuple[Union, FakeTable],
 ) -> None:
     """Also where it has the element of one of them."""
     _, table = eight
@@ -146,7 +146,7 @@ def test_ranks_on_a_node_that_has_some_of_the_elements_begin_one_row_apart(
     assert first == [(first[0] + number) % ROWS for number in range(ROWS)]
 
 
-def test_last_use_does_not_move_a_rank_but_streams_do(eight: tuple[Union, TableDouble]) -> None:
+def test_last_use_does_not_move_a_rank_but_streams_do(eight: tuple[Union, FakeTable]) -> None:
     _, table = eight
     first = chosen(eight, **SLURM).first
     table.elements()["last_placed"][first] = 9
@@ -155,14 +155,14 @@ def test_last_use_does_not_move_a_rank_but_streams_do(eight: tuple[Union, TableD
     assert chosen(eight, **SLURM).rows == ((first + 1) % ROWS,)
 
 
-def test_node_that_compares_fewer_goes_on_doing_so(eight: tuple[Union, TableDouble]) -> None:
+def test_node_that_compares_fewer_goes_on_doing_so(eight: tuple[Union, FakeTable]) -> None:
     _, table = eight
     table.put32(table.system_at() + FEW_AT, 3)
     assert chosen(eight, **SLURM).few == 2
     assert chosen(eight, **{**SLURM, "SLURM_LOCALID": "5"}).few == 3
 
 
-def test_rank_of_a_job_much_larger_than_the_site_compares_no_others(eight: tuple[Union, TableDouble]) -> None:
+def test_rank_of_a_job_much_larger_than_the_site_compares_no_others(eight: tuple[Union, FakeTable]) -> None:
     large = {"SLURM_STEP_NUM_TASKS": "512", "SLURM_PROCID": "500", "SLURM_LOCALID": "4"}
     assert chosen(eight, **{**SLURM, **large}).few == 1
 
@@ -177,7 +177,7 @@ def test_agent_that_is_asked_is_told_the_rank(union: Union) -> None:
 
 
 def test_ranks_of_nodes_that_know_nothing_of_each_other_do_not_meet(
-    eight: tuple[Union, TableDouble],
+    eight: tuple[Union, FakeTable],
 ) -> None:
     """Two nodes, each with an order and claims of its own, and four ranks on each at the same moment."""
     union, table = eight

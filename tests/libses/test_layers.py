@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from layers import against_the_order, included
+from layers import against_the_order, circle, included
 
 ROOT = Path(__file__).parents[2] / "libses/src"
 FOLDERS = (
@@ -38,3 +38,7 @@ def test_no_header_includes_itself_by_way_of_others() -> None:
                 reached.add(one)
                 waiting.extend(headers[one])
         assert name not in reached, name
+
+
+def test_no_two_files_need_each_other(build: Path) -> None:
+    assert circle(sorted((build / "src/CMakeFiles/ses_place.dir").rglob("*.o"))) == []

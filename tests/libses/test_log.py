@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from agent_double import UNAVAILABLE, answer
+from fake_agent import UNAVAILABLE, answer
 from mergerfs_union import Union
 
 WRITE = str(os.O_CREAT | os.O_WRONLY)

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from agent_double import ANSWER, ASK, MERGERFS, UNAVAILABLE, VERSION, AgentDouble, Ask, Handle, answer
+from fake_agent import ANSWER, ASK, MERGERFS, UNAVAILABLE, VERSION, Ask, FakeAgent, Handle, Report, answer
 from mergerfs_union import NOBODY, Union
+from patience import wait_until
 
 FIRST_PAUSE = 0.2  # seconds; see libses/src/agent/breaker.h
 WRITE = str(os.O_CREAT | os.O_WRONLY)
@@ -199,7 +200,7 @@ def test_agent_of_another_user_is_not_believed(union: Union, probes: Path, user:
     union.path.parent.chmod(0o777)
     os.seteuid(NOBODY)  # the credentials of a socket are those of the process when it begins to listen
     try:
-        stranger = AgentDouble(path, union.path, union.branches)
+        stranger = FakeAgent(path, union.path, union.branches)
     finally:
         os.seteuid(0)
     union.run(
@@ -275,15 +276,18 @@ def test_file_systems_no_back_end_handles_are_never_asked_for(
 
 def test_process_is_served_again_when_the_agent_has_come_back(union: Union, probes: Path) -> None:
     union.agent.reply = lambda ask, number: b"" if number == 1 else union.agent.place(ask, number)
-    deadline = time.monotonic() + 60
-    count = 1000
-    while not union.agent.reports:  # a process that lives longer than the first pause
-        assert time.monotonic() < deadline, "never served again"
-        directory = union.path / str(count)
-        directory.mkdir()
+    directories: list[Path] = []
+
+    def lives_longer_than_the_first_pause() -> list[Report]:
+        count = 1000 + 4000 * len(directories)
+        directories.append(union.path / str(count))
+        directories[-1].mkdir()
         union.agent.asks.clear()
-        union.run(probes / "process", "many", str(count), directory)
-        count += 4000
+        union.run(probes / "process", "many", str(count), directories[-1])
+        return union.agent.reports
+
+    wait_until(lives_longer_than_the_first_pause, "it is served again")
+    directory = directories[-1]
     # Once it has been, it stays so: all later files are placed.
     placed = {report.inode for report in union.agent.reports}
     names = [directory / f"many-{i}" for i in range(len(list(directory.iterdir())))]

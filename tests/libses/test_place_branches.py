@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from agent_double import NOT_CREATED, Ask
+from fake_agent import NOT_CREATED, Ask
 from mergerfs_union import NOBODY, Union
 from mounts import unmount
 from patience import wait_until

@@ -4,8 +4,8 @@ our business meanwhile is noticed."""
 import sys
 from pathlib import Path
 
+from fake_table import CREATED
 from mergerfs_union import Union
-from table_double import CREATED
 
 CREATES = 2000
 REMEMBERED = 0.01  # seconds; see libses/src/directory/unmanaged.c

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from agent_double import CREATED, NOT_CREATED
+from fake_agent import CREATED, NOT_CREATED
 from mergerfs_union import NOBODY, Union
 
 # Every system call of ours that can fail, and how often one placed create makes it.
@@ -44,7 +44,7 @@ def plain(union: Union, probes: Path, flags: int) -> str:
 
 
 def staged_file(union: Union) -> Path:
-    """The staged file of the first placement of the agent double."""
+    """The staged file of the first placement of the fake agent."""
     return union.agent.stages(0, 0)[0] / f"{(os.getpid() << 32) + 1:016x}"
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from agent_double import NOT_MANAGED, UNAVAILABLE, answer
+from fake_agent import NOT_MANAGED, UNAVAILABLE, answer
 from mergerfs_union import NOBODY, Union
 
 PLACED_FLAGS = {

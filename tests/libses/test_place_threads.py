@@ -4,8 +4,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from fake_table import table_of
 from mergerfs_union import Union
-from table_double import table_of
 
 ROOT = Path(__file__).parents[2]
 FILES = 40

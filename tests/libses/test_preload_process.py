@@ -8,11 +8,11 @@ import signal
 from pathlib import Path
 
 import pytest
-from agent_double import Ask
+from fake_agent import Ask
+from fake_table import table_of
 from mergerfs_union import Union
 from patience import wait_until
 from stack_use import StackUse
-from table_double import table_of
 
 VARIANTS = ["", "-fortified"]
 

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fake_table import FakeClaims, table_of
 from mergerfs_union import Union
-from table_double import ClaimsDouble, table_of
 
 WRITE = str(os.O_CREAT | os.O_WRONLY)
 READ_RATE, AVERAGE_READ_RATE, WRITE_RATE, AVERAGE_WRITE_RATE, CAPACITY = range(1, 6)
 
 
 @pytest.fixture
-def claims(union: Union) -> Iterator[ClaimsDouble]:
+def claims(union: Union) -> Iterator[FakeClaims]:
     """Claims of root, who needs nothing, and a table of the union."""
     table = table_of(union)
     yield table.users[0]
@@ -86,7 +86,7 @@ def test_what_is_understood_is_not_said_to_be_ignored(union: Union, probes: Path
     ],
 )
 def test_what_is_not_understood_is_ignored_as_a_whole_and_said_once(
-    union: Union, probes: Path, claims: ClaimsDouble, tmp_path: Path, text: str
+    union: Union, probes: Path, claims: FakeClaims, tmp_path: Path, text: str
 ) -> None:
     log = tmp_path / "log"
     create(union, probes, SES_REQUIRE=text, SES_LOG=str(log))
@@ -95,7 +95,7 @@ def test_what_is_not_understood_is_ignored_as_a_whole_and_said_once(
     assert log.read_text().count("SES_REQUIRE is ignored") == 1
 
 
-def needed(claims: ClaimsDouble) -> list[tuple[int, bool, float, float]]:
+def needed(claims: FakeClaims) -> list[tuple[int, bool, float, float]]:
     """What the one claim's choice was made by: kind, hard, bound, weight."""
     (claim,) = claims.claims()
     need = claim.need[0]
@@ -105,7 +105,7 @@ def needed(claims: ClaimsDouble) -> list[tuple[int, bool, float, float]]:
     ]
 
 
-def test_stated_kinds_go_before_those_of_the_entry(union: Union, probes: Path, claims: ClaimsDouble) -> None:
+def test_stated_kinds_go_before_those_of_the_entry(union: Union, probes: Path, claims: FakeClaims) -> None:
     """In bytes; the entry keeps its own kinds."""
     claims.need(0, (WRITE_RATE, True, False, 7e6, 2.0), (READ_RATE, True, False, 9e6, 3.0), room=5e9)
     create(union, probes, SES_REQUIRE="free>=800GB! write>=50MB/s")
@@ -116,7 +116,7 @@ def test_stated_kinds_go_before_those_of_the_entry(union: Union, probes: Path, c
 
 
 def test_a_claim_says_how_many_requirements_the_program_stated(
-    union: Union, probes: Path, claims: ClaimsDouble
+    union: Union, probes: Path, claims: FakeClaims
 ) -> None:
     """Also where they equal those of the entry, which the numbers cannot tell."""
     claims.need(0, (WRITE_RATE, False, False, 50e6, 1.0), (READ_RATE, True, False, 9e6, 3.0))
@@ -128,15 +128,13 @@ def test_a_claim_says_how_many_requirements_the_program_stated(
     assert claims.claims()[0].stated == 0
 
 
-def test_run_without_needs_has_those_of_its_entry(union: Union, probes: Path, claims: ClaimsDouble) -> None:
+def test_run_without_needs_has_those_of_its_entry(union: Union, probes: Path, claims: FakeClaims) -> None:
     claims.need(0, (WRITE_RATE, True, False, 7e6, 2.0))
     create(union, probes)
     assert needed(claims) == [(WRITE_RATE, True, 7e6, 2.0)]
 
 
-def test_what_makes_no_sense_in_an_entry_is_left_out(
-    union: Union, probes: Path, claims: ClaimsDouble
-) -> None:
+def test_what_makes_no_sense_in_an_entry_is_left_out(union: Union, probes: Path, claims: FakeClaims) -> None:
     nan, infinity = float("nan"), float("inf")
     claims.need(
         0, (WRITE_RATE, True, False, nan, 1.0), (READ_RATE, False, False, 5.0, -1.0),
@@ -148,7 +146,7 @@ def test_what_makes_no_sense_in_an_entry_is_left_out(
 
 
 def test_requirement_that_nothing_meets_asks_the_agent(
-    union: Union, probes: Path, claims: ClaimsDouble
+    union: Union, probes: Path, claims: FakeClaims
 ) -> None:
     create(union, probes, SES_REQUIRE="write>=300GB/s!")
     assert [ask.requirements for ask in union.agent.asks] == [((WRITE_RATE, True, 300e3, 1.0),)]

@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from fake_rules import FakeRules
 from mergerfs_union import NOBODY, Union
-from rules_double import RulesDouble
 from segments import RETIRED
 
 CREATE = "import sys\nfor path in sys.argv[1:]:\n    open(path, 'x').close()\n"
 
 
 @pytest.fixture
-def publish(union: Union) -> Iterator[Callable[..., RulesDouble]]:
-    made: list[RulesDouble] = []
+def publish(union: Union) -> Iterator[Callable[..., FakeRules]]:
+    made: list[FakeRules] = []
 
-    def make(**fields: object) -> RulesDouble:
-        made.append(RulesDouble(union.socket, **fields))  # type: ignore[arg-type]
+    def make(**fields: object) -> FakeRules:
+        made.append(FakeRules(union.socket, **fields))  # type: ignore[arg-type]
         return made[-1]
 
     yield make
@@ -63,7 +63,7 @@ def there(union: Union, text: str) -> str:
     ("fits", "pattern", "path"), [*((True, *p) for p in FITS), *((False, *p) for p in FITS_NOT)]
 )
 def test_patterns(
-    union: Union, publish: Callable[..., RulesDouble], fits: bool, pattern: str, path: str, way: str
+    union: Union, publish: Callable[..., FakeRules], fits: bool, pattern: str, path: str, way: str
 ) -> None:
     if ".." in path:
         path = path.replace("b/../b", "way/../b")
@@ -79,7 +79,7 @@ def test_patterns(
 
 
 def test_only_what_is_included_by_everybody_is_placed(
-    union: Union, publish: Callable[..., RulesDouble]
+    union: Union, publish: Callable[..., FakeRules]
 ) -> None:
     publish(include="*.dat:*.txt", exclude="secret*")
     run = {"SES_INCLUDE": "*.dat:*.out", "SES_EXCLUDE": "*.old.dat"}
@@ -121,13 +121,13 @@ def test_path_that_is_too_long_to_be_told_is_not_placed(union: Union) -> None:
     "fields", [{"mode": 0o666}, {"owner": NOBODY}, {"size": 8192}, {"magic": 1}, {"version": 99}]
 )
 def test_rules_that_are_not_the_sites_are_not_believed(
-    union: Union, publish: Callable[..., RulesDouble], fields: dict[str, int]
+    union: Union, publish: Callable[..., FakeRules], fields: dict[str, int]
 ) -> None:
     publish(exclude="*", **fields)
     assert create(union, "file") == 1
 
 
-def test_rules_that_are_withdrawn_hold_no_longer(union: Union, publish: Callable[..., RulesDouble]) -> None:
+def test_rules_that_are_withdrawn_hold_no_longer(union: Union, publish: Callable[..., FakeRules]) -> None:
     rules = publish(exclude="*")
     code = (
         "import sys\n"
@@ -157,7 +157,7 @@ def test_rules_that_are_withdrawn_hold_no_longer(union: Union, publish: Callable
 
 
 def test_programs_that_the_site_excludes_can_still_be_named(
-    union: Union, publish: Callable[..., RulesDouble]
+    union: Union, publish: Callable[..., FakeRules]
 ) -> None:
     publish(programs="scratch:tou*")
     union.run("touch", "a")

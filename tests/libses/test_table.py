@@ -11,9 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import ses_core
-from mergerfs_union import NOBODY, Union
-from ses_core.layout import Kind
-from table_double import (
+from fake_table import (
     ASLEEP_AT,
     COUNTED_AT,
     CREATED,
@@ -23,11 +21,13 @@ from table_double import (
     NOT_CREATED,
     STAGED_AT,
     STREAMS_AT,
-    ClaimsDouble,
-    TableDouble,
+    FakeClaims,
+    FakeTable,
     placement_id,
     table_of,
 )
+from mergerfs_union import NOBODY, Union
+from ses_core.layout import Kind
 
 EEXIST = 17
 EXCLUSIVE = str(os.O_CREAT | os.O_EXCL | os.O_WRONLY)
@@ -36,7 +36,7 @@ PYTHON = ("/usr/bin/python3", "-I", "-S", "-c")
 
 
 @pytest.fixture
-def table(union: Union) -> Iterator[TableDouble]:
+def table(union: Union) -> Iterator[FakeTable]:
     """A table of the union's three branches, with claims of root."""
     table = table_of(union)
     yield table
@@ -44,14 +44,14 @@ def table(union: Union) -> Iterator[TableDouble]:
 
 
 @pytest.fixture
-def claims(table: TableDouble) -> ClaimsDouble:
+def claims(table: FakeTable) -> FakeClaims:
     return table.users[0]
 
 
 @pytest.mark.parametrize("flags", [EXCLUSIVE, WRITE])
 @pytest.mark.parametrize("branch", [0, 1, 2])
 def test_file_lies_where_was_chosen_and_the_claim_says_all(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path, branch: int, flags: str
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path, branch: int, flags: str
 ) -> None:
     table.only(branch)
     table.elements()["own"][:] = 3
@@ -85,7 +85,7 @@ def test_file_lies_where_was_chosen_and_the_claim_says_all(
 
 
 def test_staged_file_has_the_name_of_the_claims_id(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path
 ) -> None:
     table.only(1)
     trace = union.path.parent / "trace"
@@ -95,7 +95,7 @@ def test_staged_file_has_the_name_of_the_claims_id(
     assert f'"{staged}", O_RDONLY|O_CREAT|O_EXCL' in trace.read_text()
 
 
-def test_chooses_what_the_core_says(union: Union, table: TableDouble, claims: ClaimsDouble) -> None:
+def test_chooses_what_the_core_says(union: Union, table: FakeTable, claims: FakeClaims) -> None:
     """Loads, claims not yet counted, needs and exclusions at random."""
     chance = random.Random(5)
     elements = table.elements()[:3]
@@ -129,9 +129,7 @@ def test_chooses_what_the_core_says(union: Union, table: TableDouble, claims: Cl
     assert [found.get(name, -1) for name in names] == expected
 
 
-def test_own_claims_count_at_once(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path
-) -> None:
+def test_own_claims_count_at_once(union: Union, table: FakeTable, claims: FakeClaims, probes: Path) -> None:
     """Before any agent has looked, the next file goes elsewhere."""
     union.run(probes / "process", "many", "30", union.path)
     assert claims.claimed()[:3] == [10, 10, 10]
@@ -140,7 +138,7 @@ def test_own_claims_count_at_once(
 
 
 def test_claims_that_were_counted_are_not_added_again(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path
 ) -> None:
     table.only(0)
     union.run(probes / "process", "many", "4", union.path)
@@ -152,7 +150,7 @@ def test_claims_that_were_counted_are_not_added_again(
 
 
 def test_taken_back_claims_that_were_counted_leave_none_missing(
-    union: Union, table: TableDouble, claims: ClaimsDouble
+    union: Union, table: FakeTable, claims: FakeClaims
 ) -> None:
     claims.put32(COUNTED_AT, 1)  # one more than was claimed
     union.run("touch", "file")
@@ -160,7 +158,7 @@ def test_taken_back_claims_that_were_counted_leave_none_missing(
 
 
 def test_excluded_and_unstaged_rows_are_never_chosen(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path
 ) -> None:
     table.exclude(0b001)
     claims.put64(STAGED_AT, ~0b100 & 0xFFFFFFFFFFFFFFFF)
@@ -169,7 +167,7 @@ def test_excluded_and_unstaged_rows_are_never_chosen(
 
 
 def test_few_are_compared_where_the_table_says_so(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path
 ) -> None:
     table.put32(table.system_at() + FEW_AT, 2)
     for number in range(4):
@@ -184,7 +182,7 @@ def test_few_are_compared_where_the_table_says_so(
 
 @pytest.mark.parametrize("counted", [True, False], ids=["by the agent", "not yet"])
 def test_a_file_more_is_compared_for_each_the_node_has_itself(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path, counted: bool
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path, counted: bool
 ) -> None:
     """What others do is not known, but the own files are: they never pile up on a few elements."""
     table.put32(table.system_at() + FEW_AT, 1)
@@ -198,7 +196,7 @@ def test_a_file_more_is_compared_for_each_the_node_has_itself(
 
 
 def test_nothing_to_choose_from_asks_the_agent(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path
 ) -> None:
     union.agent.choose = lambda _: 2
     table.exclude(0b111)
@@ -210,7 +208,7 @@ def test_nothing_to_choose_from_asks_the_agent(
 
 
 def test_program_that_never_asks_chooses(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path
 ) -> None:
     table.only(1)
     union.run(probes / "create", "open", WRITE, "0644", "022", union.path / "file", SES_SYNC_MS="0")
@@ -218,7 +216,7 @@ def test_program_that_never_asks_chooses(
 
 
 def test_application_with_an_entry_of_its_own_does_not_get_the_default(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path
 ) -> None:
     table.elements()["write_rate"][1] = 3e8
     claims.need(0, (Kind.CURRENT_READ, False, False, 1e6, 1.0), digest=5)
@@ -233,7 +231,7 @@ def test_application_with_an_entry_of_its_own_does_not_get_the_default(
 
 @pytest.mark.parametrize("flags", [EXCLUSIVE, WRITE])
 def test_file_that_exists_is_not_touched(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path, flags: str
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path, flags: str
 ) -> None:
     (union.branches[0] / "file").write_text("old")
     table.only(1)
@@ -247,7 +245,7 @@ def test_file_that_exists_is_not_touched(
 
 
 def test_waiting_for_a_lock_file_claims_next_to_nothing(
-    union: Union, table: TableDouble, claims: ClaimsDouble
+    union: Union, table: FakeTable, claims: FakeClaims
 ) -> None:
     """A claim tells that the name is taken; for a second after that the name is looked at first."""
     (union.branches[0] / "lock").write_text("taken")
@@ -260,7 +258,7 @@ def test_waiting_for_a_lock_file_claims_next_to_nothing(
 # ------------------------------------------------------------------------------------- the agent's sleep
 
 
-def futexes(union: Union, table: TableDouble, probes: Path) -> list[str]:
+def futexes(union: Union, table: FakeTable, probes: Path) -> list[str]:
     """The futex calls of a program with one thread that creates three files."""
     trace = union.path.parent / "trace"
     tracer = ("strace", "-qq", "-f", "-o", trace, "-e", "trace=futex,shmget,shmctl,shmat,socket,connect")
@@ -272,12 +270,12 @@ def futexes(union: Union, table: TableDouble, probes: Path) -> list[str]:
     return [re.findall(r"FUTEX_\w+", line)[0] for line in lines if " futex(" in line]
 
 
-def test_sleeping_agent_is_woken_by_each_claim(union: Union, table: TableDouble, probes: Path) -> None:
+def test_sleeping_agent_is_woken_by_each_claim(union: Union, table: FakeTable, probes: Path) -> None:
     table.put32(ASLEEP_AT, 1)
     assert futexes(union, table, probes) == ["FUTEX_WAKE"] * 3
 
 
-def test_agent_that_is_awake_costs_no_call(union: Union, table: TableDouble, probes: Path) -> None:
+def test_agent_that_is_awake_costs_no_call(union: Union, table: FakeTable, probes: Path) -> None:
     assert futexes(union, table, probes) == []
 
 
@@ -294,7 +292,7 @@ print(libc.syscall(202, word, 0, 1, ctypes.byref(Time(60, 0))))
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the number of futex() is that of x86-64")
-def test_waiter_on_the_tables_word_wakes_up(union: Union, table: TableDouble, probes: Path) -> None:
+def test_waiter_on_the_tables_word_wakes_up(union: Union, table: FakeTable, probes: Path) -> None:
     """Though programs can only read the word."""
     table.put32(ASLEEP_AT, 1)
     sleeper = subprocess.Popen([*PYTHON, SLEEPER, str(table.id)], stdout=subprocess.PIPE, text=True)
@@ -308,7 +306,7 @@ def test_waiter_on_the_tables_word_wakes_up(union: Union, table: TableDouble, pr
 
 
 def test_create_makes_no_system_calls_but_its_own(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path
 ) -> None:
     """Counted where everything is attached and looked at already: the second of two files."""
     trace = union.path.parent / "trace"
@@ -330,7 +328,7 @@ def test_create_makes_no_system_calls_but_its_own(
 
 @pytest.mark.parametrize("way", ["fork", "threads", "signal", "jump"])
 def test_unusual_circumstances_are_served(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path, way: str
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path, way: str
 ) -> None:
     arguments = {"fork": [], "threads": ["50"], "signal": ["14"], "jump": ["60"]}[way]
     found = []
@@ -347,7 +345,7 @@ def test_unusual_circumstances_are_served(
     assert union.agent.leftovers() == []
 
 
-def test_lock_on_standard_input_is_kept(union: Union, claims: ClaimsDouble, tmp_path: Path) -> None:
+def test_lock_on_standard_input_is_kept(union: Union, claims: FakeClaims, tmp_path: Path) -> None:
     """A process loses its POSIX locks on a file with the first descriptor of it that it closes."""
     (tmp_path / "lock").touch()
     script = (
@@ -365,7 +363,7 @@ def test_lock_on_standard_input_is_kept(union: Union, claims: ClaimsDouble, tmp_
     assert [claim.outcome for claim in claims.claims()] == [CREATED]
 
 
-def test_child_of_fork_claims_under_its_own_number(union: Union, claims: ClaimsDouble) -> None:
+def test_child_of_fork_claims_under_its_own_number(union: Union, claims: FakeClaims) -> None:
     script = "import os\n"
     script += "def make(name): os.close(os.open(name, os.O_CREAT | os.O_WRONLY, 0o644)); return os.getpid()\n"
     script += "pids = [make('a')]\nread, write = os.pipe()\n"
@@ -377,7 +375,7 @@ def test_child_of_fork_claims_under_its_own_number(union: Union, claims: ClaimsD
 
 @pytest.mark.parametrize("way", ["vfork", "seccomp"])
 def test_table_is_not_used_where_a_question_would_not_be_asked(
-    union: Union, claims: ClaimsDouble, probes: Path, way: str
+    union: Union, claims: FakeClaims, probes: Path, way: str
 ) -> None:
     union.run(probes / "process", way, union.path, SES_SYNC_MS="0")
     used = [Path(claim.path).name for claim in claims.claims()]
@@ -386,7 +384,7 @@ def test_table_is_not_used_where_a_question_would_not_be_asked(
 
 
 def test_set_user_id_program_does_not_choose(
-    union: Union, claims: ClaimsDouble, probes: Path, tmp_path: Path
+    union: Union, claims: FakeClaims, probes: Path, tmp_path: Path
 ) -> None:
     """It runs with more rights than who started it, whose segment and environment it must not believe.
     Without its environment it finds no agent of ours either."""
@@ -396,7 +394,7 @@ def test_set_user_id_program_does_not_choose(
 
 
 def test_other_user_claims_in_a_segment_of_their_own(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path
 ) -> None:
     directory = union.path / "shared"
     directory.mkdir()
@@ -413,7 +411,7 @@ def test_other_user_claims_in_a_segment_of_their_own(
 
 
 def test_process_that_becomes_another_user_leaves_the_former_claims_alone(
-    union: Union, claims: ClaimsDouble
+    union: Union, claims: FakeClaims
 ) -> None:
     directory = union.path / "shared"
     directory.mkdir()
@@ -442,9 +440,7 @@ for name in ("before", "after"):
 
 
 @pytest.mark.parametrize("way", ["path", "link", "fd"])
-def test_default_acl_that_the_program_sets_holds_at_once(
-    union: Union, claims: ClaimsDouble, way: str
-) -> None:
+def test_default_acl_that_the_program_sets_holds_at_once(union: Union, claims: FakeClaims, way: str) -> None:
     """Also right after a file was placed there, when the directory has just been looked at."""
     printed = []
     for library in (True, False):

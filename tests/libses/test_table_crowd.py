@@ -3,13 +3,13 @@
 import random
 import signal
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
+from fake_table import CREATED, Claim, FakeClaims, FakeTable, table_of
 from mergerfs_union import Union
-from table_double import CREATED, Claim, ClaimsDouble, TableDouble, table_of
+from patience import wait_until
 
 PYTHON = ["/usr/bin/python3", "-I", "-S", "-c"]
 
@@ -75,7 +75,7 @@ threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
 class Agent:
     """Counts claims, reads them and changes the table in small steps, as a real agent would."""
 
-    def __init__(self, table: TableDouble, claims: ClaimsDouble) -> None:
+    def __init__(self, table: FakeTable, claims: FakeClaims) -> None:
         self.table, self.claims = table, claims
         self.read: list[Claim] = []
 
@@ -89,14 +89,14 @@ class Agent:
 
 
 @pytest.fixture
-def table(union: Union) -> Iterator[TableDouble]:
+def table(union: Union) -> Iterator[FakeTable]:
     table = table_of(union)
     yield table
     table.close()
 
 
 @pytest.mark.parametrize("kill", [False, True])
-def test_every_create_is_claimed_and_told_once(union: Union, table: TableDouble, kill: bool) -> None:
+def test_every_create_is_claimed_and_told_once(union: Union, table: FakeTable, kill: bool) -> None:
     claims = table.users[0]
     agent = Agent(table, claims)
     chance = random.Random(7)
@@ -107,16 +107,19 @@ def test_every_create_is_claimed_and_told_once(union: Union, table: TableDouble,
         subprocess.Popen(command, env=environment, cwd=union.path, stderr=subprocess.PIPE, text=True)
         for _ in range(PROGRAMS)
     ]
-    deadline = time.monotonic() + 120
     killed, to_kill = 0, PROGRAMS // 2 if kill else 0
-    while any(program.poll() is None for program in running):
-        assert time.monotonic() < deadline, "a program did not end"
+
+    def have_ended() -> bool:
+        nonlocal killed
         agent.step(chance)
         if killed < to_kill and len(agent.read) > 100 * (killed + 1):
             running[killed].send_signal(signal.SIGKILL)
             killed += 1
         if len(agent.read) > ENOUGH and killed == to_kill:
             end.touch()
+        return all(program.poll() is not None for program in running)
+
+    wait_until(have_ended, "all programs end", every=0)
     agent.step(chance)
     for number, program in enumerate(running):
         _, said = program.communicate(timeout=60)

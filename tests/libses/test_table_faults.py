@@ -11,10 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mergerfs_union import NOBODY, Union
-from patience import wait_until
-from segments import RETIRED, key_of, now_ms
-from table_double import (
+from fake_table import (
     CLAIM_SIZE,
     CLAIMS_AT,
     CLAIMS_SIZE,
@@ -32,11 +29,14 @@ from table_double import (
     STATE_AT,
     USERS_AT,
     VERSION,
-    ClaimsDouble,
-    TableDouble,
+    FakeClaims,
+    FakeTable,
     placement_id,
     table_of,
 )
+from mergerfs_union import NOBODY, Union
+from patience import wait_until
+from segments import RETIRED, key_of, now_ms
 
 WRITE = str(os.O_CREAT | os.O_WRONLY)
 MAGIC_AT, VERSION_AT, HEAD_SIZE_AT, SIZE_AT, SOCKET_AT = 0, 4, 6, 8, 16
@@ -44,7 +44,7 @@ INSTANCE_AT, UID_AT = 16, 24
 
 
 @pytest.fixture
-def table(union: Union) -> Iterator[TableDouble]:
+def table(union: Union) -> Iterator[FakeTable]:
     """A table that has only the union's second branch to choose, with claims of root."""
     table = table_of(union)
     table.only(1)
@@ -53,19 +53,19 @@ def table(union: Union) -> Iterator[TableDouble]:
 
 
 @pytest.fixture
-def claims(table: TableDouble) -> ClaimsDouble:
+def claims(table: FakeTable) -> FakeClaims:
     return table.users[0]
 
 
 def create(union: Union, probes: Path, count: int = 3) -> None:
-    """Files that must all be there afterwards; the agent double would put them on the third branch."""
+    """Files that must all be there afterwards; the fake agent would put them on the third branch."""
     union.agent.choose = lambda _: 2
     union.run(probes / "process", "many", str(count), union.path)
     assert all((union.path / f"many-{number}").exists() for number in range(count))
     assert union.agent.leftovers() == []
 
 
-def asks_instead(union: Union, probes: Path, claims: ClaimsDouble) -> None:
+def asks_instead(union: Union, probes: Path, claims: FakeClaims) -> None:
     create(union, probes)
     assert len(union.agent.asks) == 3
     assert claims.total() == 0
@@ -83,7 +83,7 @@ def asks_instead(union: Union, probes: Path, claims: ClaimsDouble) -> None:
 def test_table_of_wrong_owner_mode_or_size_is_not_used(
     union: Union, probes: Path, fields: dict[str, Any]
 ) -> None:
-    table = TableDouble(union.socket, **fields)
+    table = FakeTable(union.socket, **fields)
     try:
         if table.size >= SIZE:
             table.mount(union.path.stat().st_dev, str(union.path))
@@ -102,9 +102,9 @@ def test_table_of_wrong_owner_mode_or_size_is_not_used(
      {"size": CLAIMS_SIZE + 4096}],
 )  # fmt: skip
 def test_claims_of_wrong_owner_mode_or_size_are_not_used(
-    union: Union, table: TableDouble, probes: Path, fields: dict[str, Any]
+    union: Union, table: FakeTable, probes: Path, fields: dict[str, Any]
 ) -> None:
-    claims = ClaimsDouble(0, **fields)
+    claims = FakeClaims(0, **fields)
     try:
         table.name(claims, 0)
         create(union, probes)
@@ -128,7 +128,7 @@ def test_claims_of_wrong_owner_mode_or_size_are_not_used(
     ],
 )
 def test_table_with_a_wrong_head_is_not_used(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path, at: int, value: bytes
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path, at: int, value: bytes
 ) -> None:
     table.write(at, value)
     asks_instead(union, probes, claims)
@@ -147,7 +147,7 @@ def test_table_with_a_wrong_head_is_not_used(
     ],
 )
 def test_claims_with_a_wrong_head_are_not_used(
-    union: Union, claims: ClaimsDouble, probes: Path, at: int, value: bytes
+    union: Union, claims: FakeClaims, probes: Path, at: int, value: bytes
 ) -> None:
     claims.write(at, value)
     asks_instead(union, probes, claims)
@@ -155,7 +155,7 @@ def test_claims_with_a_wrong_head_are_not_used(
 
 @pytest.mark.parametrize("age", [60_000, -60_000, None])
 def test_table_of_an_agent_without_a_sign_of_life_is_not_used(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path, age: int | None
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path, age: int | None
 ) -> None:
     table.stop_beating()
     table.put64(HEARTBEAT_AT, 0 if age is None else now_ms() - age)
@@ -194,7 +194,7 @@ def test_table_that_another_user_made_is_not_used(union: Union, probes: Path, ow
         subprocess.run(["ipcrm", "-m", str(segment)], check=True, timeout=60)
 
 
-def test_claims_that_another_user_made_are_not_used(union: Union, table: TableDouble, probes: Path) -> None:
+def test_claims_that_another_user_made_are_not_used(union: Union, table: FakeTable, probes: Path) -> None:
     segment = made_by_nobody(0, CLAIMS_SIZE, "600", 0)
     try:
         table.put32(USERS_AT + 4, segment)
@@ -209,7 +209,7 @@ def test_claims_that_another_user_made_are_not_used(union: Union, table: TableDo
 
 @pytest.mark.parametrize("lacking", ["user", "segment", "need", "device", "system"])
 def test_without_what_a_choice_needs_the_agent_is_asked(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path, lacking: str
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path, lacking: str
 ) -> None:
     if lacking == "user":
         table.put32(USERS_AT, NOBODY)
@@ -224,15 +224,13 @@ def test_without_what_a_choice_needs_the_agent_is_asked(
     asks_instead(union, probes, claims)
 
 
-def test_needs_that_are_being_written_are_not_used(union: Union, claims: ClaimsDouble, probes: Path) -> None:
+def test_needs_that_are_being_written_are_not_used(union: Union, claims: FakeClaims, probes: Path) -> None:
     claims.put32(NEEDS_AT + NEED_SIZE, 3)  # it may become the application's own
     claims.put64(GENERATION_AT, 9)
     asks_instead(union, probes, claims)
 
 
-def test_without_room_for_a_claim_the_agent_is_asked(
-    union: Union, claims: ClaimsDouble, probes: Path
-) -> None:
+def test_without_room_for_a_claim_the_agent_is_asked(union: Union, claims: FakeClaims, probes: Path) -> None:
     for slot in range(SLOTS):
         claims.put64(CLAIMS_AT + slot * CLAIM_SIZE, 2 * slot + 2)
     create(union, probes)
@@ -240,7 +238,7 @@ def test_without_room_for_a_claim_the_agent_is_asked(
     assert claims.total() == 0
 
 
-def test_slots_that_are_taken_are_passed_over(union: Union, claims: ClaimsDouble, probes: Path) -> None:
+def test_slots_that_are_taken_are_passed_over(union: Union, claims: FakeClaims, probes: Path) -> None:
     for slot in (0, 1, 2, 4):
         claims.put64(CLAIMS_AT + slot * CLAIM_SIZE, 2 * slot + 1)
     create(union, probes)
@@ -252,7 +250,7 @@ def test_slots_that_are_taken_are_passed_over(union: Union, claims: ClaimsDouble
     "fault", ["branch-elsewhere", "no-branch", "no-element", "backend", "no-end", "index", "too-many-rows"]
 )
 def test_place_that_makes_no_sense_is_not_taken(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path, fault: str
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path, fault: str
 ) -> None:
     branch = str(union.branches[1])
     if fault == "branch-elsewhere":
@@ -275,7 +273,7 @@ def test_place_that_makes_no_sense_is_not_taken(
 
 @pytest.mark.parametrize("where", ["policy", "element", "need"])
 def test_numbers_that_make_no_sense_harm_nothing(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path, where: str
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path, where: str
 ) -> None:
     table.exclude(0)
     if where == "policy":
@@ -291,7 +289,7 @@ def test_numbers_that_make_no_sense_harm_nothing(
 
 @pytest.mark.parametrize("error", ["EMFILE", "ENFILE", "EACCES", "ENOSPC", "EDQUOT", "EIO"])
 def test_file_that_cannot_be_staged_is_reported_and_the_plain_call_made(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path, error: str
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path, error: str
 ) -> None:
     staged = union.agent.stages(1, 0)[0] / f"{placement_id(claims.instance, 0):016x}"
     strace = ("strace", "-qq", "-o", union.path.parent / "trace", "-P", staged, "-e", "trace=openat")
@@ -311,7 +309,7 @@ def test_file_that_cannot_be_staged_is_reported_and_the_plain_call_made(
 
 
 def test_table_that_is_being_written_is_not_chosen_from(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path
 ) -> None:
     with table.change():
         asks_instead(union, probes, claims)
@@ -319,7 +317,7 @@ def test_table_that_is_being_written_is_not_chosen_from(
     assert claims.total() == 1
 
 
-def test_retired_table_is_left_and_the_next_one_found(union: Union, table: TableDouble, probes: Path) -> None:
+def test_retired_table_is_left_and_the_next_one_found(union: Union, table: FakeTable, probes: Path) -> None:
     first = table.users[0]
     creating = start_creating(union)
     wait_until(lambda: first.total() > 0)
@@ -336,12 +334,12 @@ def test_retired_table_is_left_and_the_next_one_found(union: Union, table: Table
 
 
 def test_claims_that_the_table_no_longer_names_are_left(
-    union: Union, table: TableDouble, claims: ClaimsDouble
+    union: Union, table: FakeTable, claims: FakeClaims
 ) -> None:
     """As after a restart that found the segment gone: programs go over to the next one."""
     creating = start_creating(union)
     wait_until(lambda: claims.total() > 0)
-    second = ClaimsDouble(0)
+    second = FakeClaims(0)
     try:
         second.need(0)
         table.name(second, 0)
@@ -356,7 +354,7 @@ def test_claims_that_the_table_no_longer_names_are_left(
 
 
 def test_program_killed_while_it_creates_harms_no_other(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path
 ) -> None:
     done = 0
     for _ in range(20):
@@ -375,7 +373,7 @@ def test_program_killed_while_it_creates_harms_no_other(
 
 
 def test_program_killed_before_it_claimed_leaves_a_slot_of_no_rows(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path
 ) -> None:
     """The agent takes the slot back after minutes; it must not count anything off for it."""
     claims.write(CLAIMS_AT + 84, struct.pack("=I", 3))  # what a former claim had
@@ -403,14 +401,14 @@ def stop_creating(creating: subprocess.Popen[bytes]) -> None:
     assert creating.wait(60) == 0
 
 
-def goes_on(claims: ClaimsDouble, used: int) -> bool:
+def goes_on(claims: FakeClaims, used: int) -> bool:
     """Is more claimed than was?  Nothing is without free slots, which a fast program soon has used up."""
     claims.take()
     return claims.total() > used
 
 
 def test_place_changed_by_nobody_but_the_agent_leads_nowhere_else(
-    union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path, tmp_path: Path
+    union: Union, table: FakeTable, claims: FakeClaims, probes: Path, tmp_path: Path
 ) -> None:
     """If a table names a directory that is no branch, the file gets its name or the original call is made."""
     elsewhere = tmp_path / "elsewhere"

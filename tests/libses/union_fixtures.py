@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from agent_double import AgentDouble
+from fake_agent import FakeAgent
 from mergerfs_union import Union
 
 
@@ -17,7 +17,7 @@ def make_union(tmp_path: Path, public_wrapper: Path) -> Iterator[Callable[..., U
     if os.geteuid() != 0:
         pytest.skip("mounting a union needs root")
     mounted: list[Path] = []
-    agents: list[AgentDouble] = []
+    agents: list[FakeAgent] = []
     for parent in (tmp_path, *tmp_path.parents):  # other users must get through
         if parent == Path(tempfile.gettempdir()) or parent == parent.parent:
             break
@@ -40,7 +40,7 @@ def make_union(tmp_path: Path, public_wrapper: Path) -> Iterator[Callable[..., U
         )
         mounted.append(path)
         socket = tmp_path / f"{name}.sock"
-        agents.append(AgentDouble(socket, path, branches))
+        agents.append(FakeAgent(socket, path, branches))
         return Union(path, branches, agents[-1], public_wrapper, socket)
 
     try:

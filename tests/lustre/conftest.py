@@ -6,20 +6,25 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1] / "agent"))
 
 import lov_blobs as lov
+from claims_program import remove_segments
+from fake_service import FakeService
 from layout_library import LayoutLibrary
 from lustre_mount import LOV, POOLS, REAL, REAL_NEEDS, LustreMount, build_standin, osts_of
-from placed_programs import LIST, PROBE, AgentDouble, Site
+from placed_programs import LIST, PROBE, FakeAgent, Site
+from running_agent import Agent
 
 OSTS = 6
-SOURCES = Path(__file__).parents[2] / "libses/src"
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "libses/src"
 
 
 @pytest.fixture(scope="session")
@@ -87,7 +92,7 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def site(lustre: LustreMount, public_wrapper: Path, probe: Path, tmp_path: Path) -> Iterator[Site]:
     """The stand-in with the library and an agent that puts everything on OST 4."""
-    agent = AgentDouble(tmp_path / "agent.sock", lustre.path, [])
+    agent = FakeAgent(tmp_path / "agent.sock", lustre.path, [])
     site = Site(lustre, public_wrapper, agent, tmp_path / "agent.sock", probe)
     site.put(LIST, [4])
     agent.reply = site.reply
@@ -119,3 +124,23 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> LayoutLibrary:
         timeout=600,
     )
     return LayoutLibrary(path)
+
+
+@pytest.fixture
+def chain(lustre: LustreMount, tmp_path: Path) -> Iterator[Callable[..., tuple[Agent, FakeService]]]:
+    """Start a real agent of a service that places on these elements of the stand-in."""
+    binary = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "agent" / "ses-agent"
+    assert binary.exists(), "run `make native` first"
+    running: list[tuple[Agent, FakeService]] = []
+
+    def start(targets: dict[str, str], *options: str) -> tuple[Agent, FakeService]:
+        service = FakeService(lustre.root, {name: Path(to) for name, to in targets.items()}, "lustre")
+        running.append((Agent(binary, tmp_path, service.url, *options), service))
+        running[-1][0].wait_for("service found")
+        return running[-1]
+
+    yield start
+    for agent, service in running:
+        agent.stop()
+        remove_segments(agent.socket)
+        service.close()

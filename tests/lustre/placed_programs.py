@@ -1,4 +1,4 @@
-"""Programs under the preload library on the stand-in, with an agent double that says where files go."""
+"""Programs under the preload library on the stand-in, with a fake agent that says where files go."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lustre_mount import LustreMount
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "libses"))
 
-from agent_double import LUSTRE, AgentDouble, Ask, Report, answer
+from fake_agent import LUSTRE, Ask, FakeAgent, Report, answer
 
 POOL, LIST, OFFSET = 1, 2, 3
 NOBODY = "65534"
@@ -27,7 +27,7 @@ class Site:
 
     lustre: LustreMount
     wrapper: Path
-    agent: AgentDouble
+    agent: FakeAgent
     socket: Path
     probe: Path
     place: dict[str, object] = field(default_factory=dict)

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from agent_sources import link
+from fake_service import FakeService
 from lustre_mount import LustreMount, osts_of
 from mounts import served, stopped
 from parameter_tree import DEBUG, PROC, SYS, client, lose_server, set_parameter, write_tree
 from patience import wait_until
 from placed_programs import LIST, POOL
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
-
-from agent_sources import link
 from program_side import LUSTRE, PLACE
 from running_agent import Agent
-from service_double import ServiceDouble
 
-ROOT = Path(__file__).resolve().parents[2]
+Chain = Callable[..., tuple[Agent, FakeService]]
 
 
 @pytest.fixture(scope="session")
@@ -215,30 +211,8 @@ def test_six_questions_a_minute_are_the_most_that_a_node_asks(health_probe: Path
     assert done.stdout.split() == ["6", "0"]
 
 
-@pytest.fixture
-def chain(
-    lustre: LustreMount, tmp_path: Path
-) -> Iterator[Callable[[dict[str, str]], tuple[Agent, ServiceDouble]]]:
-    """A real agent of a service that places on these elements of the stand-in."""
-    binary = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "agent" / "ses-agent"
-    assert binary.exists(), "run `make native` first"
-    running: list[tuple[Agent, ServiceDouble]] = []
-
-    def start(targets: dict[str, str]) -> tuple[Agent, ServiceDouble]:
-        service = ServiceDouble(lustre.root, {name: Path(to) for name, to in targets.items()}, "lustre")
-        agent = Agent(binary, tmp_path, service.url)
-        running.append((agent, service))
-        agent.wait_for("service found")
-        return running[-1]
-
-    yield start
-    for agent, service in running:
-        agent.stop()
-        service.close()
-
-
 def test_program_s_file_lies_on_the_target_the_service_named(
-    chain: Callable[[dict[str, str]], tuple[Agent, ServiceDouble]], lustre: LustreMount, public_wrapper: Path
+    chain: Chain, lustre: LustreMount, public_wrapper: Path
 ) -> None:
     agent, service = chain({"union/OST0004": "4"})
     environment = {
@@ -255,7 +229,7 @@ def test_program_s_file_lies_on_the_target_the_service_named(
 
 
 def test_index_becomes_a_strict_list_and_a_name_a_pool(
-    chain: Callable[[dict[str, str]], tuple[Agent, ServiceDouble]],
+    chain: Chain,
     lustre: LustreMount,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

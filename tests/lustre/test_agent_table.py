@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
+from claims_program import NOT_CREATED, Claims, Table
+from fake_service import FakeService
 from lustre_mount import LustreMount, osts_of
 from parameter_tree import DEBUG, SYS, client, lose_server, set_parameter, write_tree
 from patience import wait_until
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
-
-from claims_program import NOT_CREATED, Claims, Table, remove_segments
 from placed_programs import LIST, OFFSET, POOL
 from program_side import PLACE
 from running_agent import Agent
-from service_double import ServiceDouble
 
 ROOT = Path(__file__).resolve().parents[2]
 SELF = os.geteuid()
 
-Start = Callable[..., tuple[Agent, ServiceDouble]]
+Start = Callable[..., tuple[Agent, FakeService]]
 
 
 @pytest.fixture
@@ -38,24 +34,13 @@ def parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def chain(lustre: LustreMount, parameters: Path, tmp_path: Path) -> Iterator[Start]:
+def chain(chain: Start, parameters: Path) -> Start:
     """A real agent, of a service that knows these targets of the stand-in."""
-    binary = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "agent" / "ses-agent"
-    assert binary.exists(), "run `make native` first"
-    running: list[tuple[Agent, ServiceDouble]] = []
 
-    def start(*targets: str, options: tuple[str, ...] = ()) -> tuple[Agent, ServiceDouble]:
-        service = ServiceDouble(lustre.root, {f"union/{to}": Path(to) for to in targets}, "lustre")
-        agent = Agent(binary, tmp_path, service.url, *options)
-        running.append((agent, service))
-        agent.wait_for("service found")
-        return running[-1]
+    def start(*targets: str, options: tuple[str, ...] = ()) -> tuple[Agent, FakeService]:
+        return chain({f"union/{to}": to for to in targets}, *options)
 
-    yield start
-    for agent, service in running:
-        agent.stop()
-        remove_segments(agent.socket)
-        service.close()
+    return start
 
 
 def test_unmodified_program_s_file_lies_where_it_chose(

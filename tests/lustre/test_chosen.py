@@ -9,10 +9,10 @@ from pathlib import Path
 
 import lov_blobs as lov
 import pytest
+from fake_table import CREATED, NOT_CREATED, FakeClaims, FakeTable
 from lustre_mount import LOV, layout_of, osts_of
 from placed_programs import LIST, LUSTRE, POOL, Site
 from ses_core.layout import Kind
-from table_double import CREATED, NOT_CREATED, ClaimsDouble, TableDouble
 
 WRITE = os.O_CREAT | os.O_WRONLY
 OSTS = 6
@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def table(site: Site) -> Iterator[TableDouble]:
+def table(site: Site) -> Iterator[FakeTable]:
     """A table of the stand-in's OSTs, two of each server, with claims of root."""
-    table = TableDouble(site.socket)
+    table = FakeTable(site.socket)
     table.mount(site.lustre.path.stat().st_dev, str(site.lustre.path))
     table.system(OSTS, backend=LUSTRE)
     for row in range(OSTS):
@@ -35,13 +35,13 @@ def table(site: Site) -> Iterator[TableDouble]:
 
 
 @pytest.fixture
-def claims(table: TableDouble) -> ClaimsDouble:
+def claims(table: FakeTable) -> FakeClaims:
     return table.users[0]
 
 
 @pytest.mark.parametrize("flags", [WRITE, WRITE | os.O_EXCL, WRITE | os.O_TRUNC])
 def test_choice_names_the_ost_and_nobody_is_asked(
-    site: Site, table: TableDouble, claims: ClaimsDouble, flags: int
+    site: Site, table: FakeTable, claims: FakeClaims, flags: int
 ) -> None:
     table.only(5)
     assert "written=4" in site.create("file", flags)
@@ -53,7 +53,7 @@ def test_choice_names_the_ost_and_nobody_is_asked(
 
 
 def test_rate_that_one_ost_does_not_give_is_put_together_of_several_servers(
-    site: Site, table: TableDouble, claims: ClaimsDouble
+    site: Site, table: FakeTable, claims: FakeClaims
 ) -> None:
     claims.need(0, (Kind.CURRENT_WRITE, False, False, 2.5e8, 1.0))
     site.create("file")
@@ -66,7 +66,7 @@ def test_rate_that_one_ost_does_not_give_is_put_together_of_several_servers(
     assert set(claims.claims()[1].rows).isdisjoint(claim.rows)
 
 
-def test_new_file_is_not_looked_for_before_it_is_made(site: Site, table: TableDouble, tmp_path: Path) -> None:
+def test_new_file_is_not_looked_for_before_it_is_made(site: Site, table: FakeTable, tmp_path: Path) -> None:
     """The create says whether the name exists: a look before it would be one more question to the server."""
     trace = tmp_path / "trace"
     site.create("file", before=("strace", "-o", trace, "-e", "trace=statx,openat,fsetxattr,newfstatat"))
@@ -75,7 +75,7 @@ def test_new_file_is_not_looked_for_before_it_is_made(site: Site, table: TableDo
 
 
 def test_file_that_exists_is_opened_and_the_claim_comes_to_nothing(
-    site: Site, table: TableDouble, claims: ClaimsDouble
+    site: Site, table: FakeTable, claims: FakeClaims
 ) -> None:
     (site.lustre.path / "file").write_text("    content")
     before = layout_of(site.lustre.path / "file")
@@ -86,7 +86,7 @@ def test_file_that_exists_is_opened_and_the_claim_comes_to_nothing(
     assert (claim.outcome, claim.error) == (NOT_CREATED, 17)
 
 
-def test_pool_of_an_element_is_written(site: Site, table: TableDouble, claims: ClaimsDouble) -> None:
+def test_pool_of_an_element_is_written(site: Site, table: FakeTable, claims: FakeClaims) -> None:
     """The file system takes care of the stripes."""
     claims.need(0, (Kind.CURRENT_WRITE, False, False, 2.5e8, 1.0))
     table.place(2, "lfs/slow", form=POOL, pool="slow", members=(3, 4))
@@ -102,7 +102,7 @@ def test_pool_of_an_element_is_written(site: Site, table: TableDouble, claims: C
 @pytest.mark.parametrize("form", [LIST, POOL])
 @pytest.mark.parametrize("osts", [1, 2, 4])
 def test_file_is_as_wide_as_its_directory_says(
-    site: Site, table: TableDouble, claims: ClaimsDouble, osts: int, form: int
+    site: Site, table: FakeTable, claims: FakeClaims, osts: int, form: int
 ) -> None:
     """The width is the site's, the OSTs are the chosen ones, which may each have a pool of their own."""
     for row in range(OSTS):
@@ -116,7 +116,7 @@ def test_file_is_as_wide_as_its_directory_says(
 
 
 def test_file_is_wider_than_its_directory_says_where_the_need_is(
-    site: Site, table: TableDouble, claims: ClaimsDouble
+    site: Site, table: FakeTable, claims: FakeClaims
 ) -> None:
     os.setxattr(site.lustre.path, LOV, lov.plain(count=2))
     claims.need(0, (Kind.CURRENT_WRITE, False, False, 2.5e8, 1.0))
@@ -130,7 +130,7 @@ def test_file_is_wider_than_its_directory_says_where_the_need_is(
     "default", [lov.plain(count=lov.ALL), lov.plain(pattern=lov.RAID0 | lov.OVERSTRIPING, count=12)]
 )
 def test_file_that_is_to_lie_everywhere_is_left_to_the_site(
-    site: Site, table: TableDouble, claims: ClaimsDouble, default: bytes
+    site: Site, table: FakeTable, claims: FakeClaims, default: bytes
 ) -> None:
     os.setxattr(site.lustre.path, LOV, default)
     assert "written=4" in site.create("file")
@@ -138,9 +138,7 @@ def test_file_that_is_to_lie_everywhere_is_left_to_the_site(
     assert (claims.claims(), site.agent.asks) == ([], [])
 
 
-def test_refused_list_of_a_choice_becomes_its_pool(
-    site: Site, table: TableDouble, claims: ClaimsDouble
-) -> None:
+def test_refused_list_of_a_choice_becomes_its_pool(site: Site, table: FakeTable, claims: FakeClaims) -> None:
     site.lustre.trouble(4, "full")
     table.place(4, "lfs/OST0004", index=4, form=LIST, pool="slow")
     table.only(4)
@@ -152,7 +150,7 @@ def test_refused_list_of_a_choice_becomes_its_pool(
 
 @pytest.mark.parametrize("call", [("open", str(WRITE | os.O_EXCL), "0644", "022"), ("fopen", "wx", "022")])
 def test_exclusive_create_of_a_name_that_exists_is_one_create(
-    site: Site, table: TableDouble, claims: ClaimsDouble, tmp_path: Path, call: tuple[str, ...]
+    site: Site, table: FakeTable, claims: FakeClaims, tmp_path: Path, call: tuple[str, ...]
 ) -> None:
     (site.lustre.path / "file").write_text("content")
     trace = tmp_path / "trace"
@@ -166,7 +164,7 @@ def test_exclusive_create_of_a_name_that_exists_is_one_create(
 
 
 def test_exclusive_create_by_the_c_interface_of_a_name_that_exists_is_one_create(
-    site: Site, table: TableDouble, claims: ClaimsDouble, tmp_path: Path
+    site: Site, table: FakeTable, claims: FakeClaims, tmp_path: Path
 ) -> None:
     library = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "libses.so"
     (site.lustre.path / "file").write_text("content")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ from smed_monitor.core.loads import Loads, unknown
 from smed_monitor.core.model import Reading
 from smed_monitor.core.rates import Windows
 from smed_monitor.core.readings import stacked
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 Answer = Callable[[socket.socket], None]
 CAPTURED = "node_exporter-1.5.0-debian12"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import pytest
+from http_sources import http_source
 from patience import wait_until
 from smed_monitor.collectors.base import Arrival
 from smed_monitor.collectors.http import HttpSource
@@ -20,20 +21,12 @@ from smed_monitor.core.model import Outcome
 from smed_monitor.scraping.scheduler import MAX_ASKED, Scheduler
 from smed_monitor.scraping.scrape import Scraper
 
-Eventually = Callable[[Callable[[], object], str], None]
 PAGE = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage"
 
 
-def source(url: str, *, timeout_seconds: float = 30, max_reply_bytes: int = 2**20) -> HttpSource:
+def source(url: str, timeout_seconds: float = 30, **limits: int) -> HttpSource:
     """A source that has a connection."""
-    target = Target(
-        name="n1",
-        collector="node_exporter",
-        url=url,
-        timeout_seconds=timeout_seconds,
-        max_reply_bytes=max_reply_bytes,
-    )
-    found = HttpSource(target)
+    found = http_source(url, timeout_seconds, **limits)
     assert found.ask() is None, "without a connection only read can ask"
     assert found.read().body == b"page"
     return found
@@ -138,7 +131,7 @@ def test_a_head_without_end_is_not_looked_through_again_and_again(
     assert descriptor is not None
     arrivals = waited(connected, descriptor)
     assert arrivals[-1] is Arrival.NEVER, "given up long before the size limit of a reply"
-    with pytest.raises(UnreachableError, match="does not speak HTTP"):
+    with pytest.raises(UnreachableError, match="does not answer by HTTP"):
         connected.read()
 
 

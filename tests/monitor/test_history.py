@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from smed_monitor.state.recorder import Recorder, look
 from smed_monitor.state.statefile import NAME, State, StateError, load, save
 from smed_monitor.state.table import Table
 
-Eventually = Callable[[Callable[[], object], str], None]
 UNKNOWN = float("nan")
 
 

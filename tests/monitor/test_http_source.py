@@ -10,29 +10,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from http_sources import http_source
 from patience import wait_until
-from smed_monitor.collectors.http import HttpSource
-from smed_monitor.config.settings import Target
 from smed_monitor.core.errors import DeadlineError, ReplyError, UnreachableError
 
 # A read that is not cut off would last as long as the misbehaving exporter: an hour.
 HOUR = 3600
 
 
-def source(url: str, *, timeout_seconds: float = 10, max_reply_bytes: int = 2**20) -> HttpSource:
-    target = Target(
-        name="n1",
-        collector="node_exporter",
-        url=url,
-        timeout_seconds=timeout_seconds,
-        max_reply_bytes=max_reply_bytes,
-    )
-    return HttpSource(target)
-
-
 def test_the_whole_body_arrives_and_the_connection_is_kept(exporter: Any, answer_whole: Any) -> None:
     exporter.answer = answer_whole(b"x" * 500_000)
-    asked = source(exporter.url)
+    asked = http_source(exporter.url)
     first, second = asked.read(), asked.read()
     assert len(first.body) == len(second.body) == 500_000
     assert second.at.monotonic > first.at.monotonic
@@ -44,7 +32,7 @@ def test_a_chunked_body_is_put_together(exporter: Any) -> None:
     exporter.answer = lambda c: c.sendall(
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n"
     )
-    assert source(exporter.url).read().body == b"hello world"
+    assert http_source(exporter.url).read().body == b"hello world"
 
 
 def test_a_kept_connection_that_the_target_closed_is_replaced_without_an_error(
@@ -55,7 +43,7 @@ def test_a_kept_connection_that_the_target_closed_is_replaced_without_an_error(
         connection.shutdown(socket.SHUT_RDWR)
 
     exporter.answer = answer_and_close
-    asked = source(exporter.url)
+    asked = http_source(exporter.url)
     assert [asked.read().body for _ in range(3)] == [b"page"] * 3
 
 
@@ -86,14 +74,14 @@ def test_a_target_that_does_not_come_to_an_end_is_cut_off(
 ) -> None:
     exporter.answer = answer
     with pytest.raises(DeadlineError, match=r"within 0\.3 s \(timeout_seconds\)"):
-        source(exporter.url, timeout_seconds=0.3).read()
+        http_source(exporter.url, timeout_seconds=0.3).read()
 
 
 def test_a_question_beyond_the_deadline_it_shares_with_others_is_not_asked(
     exporter: Any, answer_whole: Any
 ) -> None:
     exporter.answer = answer_whole(b"page")
-    asked = source(exporter.url)
+    asked = http_source(exporter.url)
     assert asked.read(time.monotonic() + 10).body == b"page"
     with pytest.raises(DeadlineError, match=r"within 10 s \(timeout_seconds\)"):
         asked.read(time.monotonic() - 1)
@@ -108,13 +96,13 @@ def test_a_body_that_breaks_off_is_not_taken_for_a_page(exporter: Any) -> None:
 
     exporter.answer = break_off
     with pytest.raises(UnreachableError, match="cannot be reached"):
-        source(exporter.url).read()
+        http_source(exporter.url).read()
 
 
 def test_an_endless_reply_is_cut_off_at_the_size_limit(exporter: Any) -> None:
     exporter.answer = drip(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536, 0)
     with pytest.raises(ReplyError, match=r"more than 1048576 bytes \(max_reply_bytes\)"):
-        source(exporter.url).read()
+        http_source(exporter.url).read()
 
 
 @pytest.mark.parametrize(("chunks", "fits"), [(16, True), (17, False)])
@@ -123,15 +111,15 @@ def test_the_size_limit_holds_for_all_chunks_together(exporter: Any, chunks: int
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     exporter.answer = lambda connection: connection.sendall(head + one * chunks + b"0\r\n\r\n")
     if fits:
-        assert len(source(exporter.url).read().body) == 1048576
+        assert len(http_source(exporter.url).read().body) == 1048576
     else:
         with pytest.raises(ReplyError, match=r"more than 1048576 bytes \(max_reply_bytes\)"):
-            source(exporter.url).read()
+            http_source(exporter.url).read()
 
 
 def test_after_a_cut_the_next_question_starts_afresh(exporter: Any, answer_whole: Any) -> None:
     exporter.answer = drip(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", b"", 0.01)
-    asked = source(exporter.url, timeout_seconds=0.3)
+    asked = http_source(exporter.url, timeout_seconds=0.3)
     with pytest.raises(DeadlineError):
         asked.read()
     exporter.answer = answer_whole(b"page")
@@ -160,30 +148,30 @@ def test_another_status_than_200_is_an_error_and_redirects_are_not_followed(
 ) -> None:
     exporter.answer = answer_whole(b"", status, headers)
     with pytest.raises(ReplyError, match=f"HTTP status {status.split()[0]} instead of 200"):
-        source(exporter.url).read()
+        http_source(exporter.url).read()
     assert exporter.requests == 1
 
 
 def test_something_that_is_not_http_is_unreachable(exporter: Any) -> None:
     exporter.answer = lambda c: c.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
     with pytest.raises(UnreachableError, match="cannot be reached"):
-        source(exporter.url).read()
+        http_source(exporter.url).read()
 
 
 def test_a_refused_connection_says_so(exporter: Any) -> None:
     exporter.close()
     with pytest.raises(UnreachableError, match="cannot be reached: Connection refused"):
-        source(exporter.url).read()
+        http_source(exporter.url).read()
 
 
 def test_an_unknown_host_says_so() -> None:
     with pytest.raises(UnreachableError, match="cannot be reached"):
-        source("http://no-such-host.invalid:9100/metrics", timeout_seconds=30).read()
+        http_source("http://no-such-host.invalid:9100/metrics", timeout_seconds=30).read()
 
 
 def test_no_thread_is_left_behind(exporter: Any, answer_whole: Any) -> None:
     exporter.answer = answer_whole(b"page")
-    asked = source(exporter.url)
+    asked = http_source(exporter.url)
     for _ in range(5):
         asked.read()
     wait_until(

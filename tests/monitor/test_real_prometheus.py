@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from smed_monitor.core.model import Record
 from smed_monitor.state.element_history import ElementHistory, element_history
 from smed_monitor.state.history import Point, Ring
 
-Eventually = Callable[[Callable[[], object], str], None]
 TEXT = "Content-Type: text/plain; version=0.0.4\r\n"
 
 PAGE = b"".join(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
@@ -13,8 +13,6 @@ from smed_monitor.config.settings import Target
 from smed_monitor.core.model import Outcome
 from smed_monitor.scraping.scheduler import Scheduler, first_due, next_due
 from smed_monitor.scraping.scrape import Scraper
-
-Eventually = Callable[[Callable[[], object], str], None]
 
 
 class FakeScraper:

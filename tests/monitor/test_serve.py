@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,12 +19,11 @@ import pytest
 import urllib3
 from click.testing import CliRunner
 from mounts import unmount
-from patience import wait_until
+from patience import listens, wait_for_answer, wait_until
 from ports import free_port
 from ses.demo.exporter import exporter_options
 from smed_monitor.cli import main
 
-Eventually = Callable[[Callable[[], object], str], None]
 NODE_EXPORTER = shutil.which("prometheus-node-exporter")
 
 
@@ -36,17 +33,16 @@ class Served:
     def __init__(self, config: Path, log: Path, *options: str) -> None:
         program = str(Path(sys.executable).parent / "smed-monitor")
         command = [program, "serve", "--listen", "127.0.0.1:0", *options]
-        self._log = log
+        self.log = log
         with log.open("wb") as output:
             self.process = subprocess.Popen([*command, "--config", str(config)], stderr=output)
         self.http = urllib3.PoolManager(timeout=60, retries=False)
         self.url = ""
 
     def events(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self._log.read_text().splitlines() if line.startswith("{")]
+        return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
 
     def listening(self) -> bool:
-        assert self.process.poll() is None, self._log.read_text()
         self.url = next((e["url"] for e in self.events() if e["event"] == "listening"), "")
         return bool(self.url)
 
@@ -79,7 +75,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
         )
         served = Served(config, tmp_path / "serve.log")
         started.append(served)
-        wait_until(served.listening, "the monitor listens")
+        wait_for_answer(served.process, served.log, served.listening)
         return served
 
     yield start
@@ -98,19 +94,13 @@ def node_exporter(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[byt
     def start(port: int) -> subprocess.Popen[bytes]:
         command = [str(NODE_EXPORTER), f"--web.listen-address=127.0.0.1:{port}", *exporter_options(tmp_path)]
         started.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
-        wait_until(lambda: answers(port), "node_exporter answers")
+        wait_until(lambda: listens(port), "node_exporter answers")
         return started[-1]
 
     yield start
     for process in started:
         process.kill()
         process.wait()
-
-
-def answers(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
-        return True
-    return False
 
 
 @pytest.fixture
@@ -268,7 +258,7 @@ def test_history_survives_a_restart(tmp_path: Path, exporter: Any, answer_whole:
 
     def run(name: str) -> Served:
         served = Served(config, tmp_path / name, "--state-dir", str(state))
-        wait_until(served.listening, "the monitor listens")
+        wait_for_answer(served.process, served.log, served.listening)
         return served
 
     def times(served: Served) -> list[float]:

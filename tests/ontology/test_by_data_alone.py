@@ -187,8 +187,8 @@ def test_it_is_stored_resolved_and_found_again(client: Any, knowledge: Knowledge
 
 def test_the_contract_of_this_service_says_so(client: Any) -> None:
     schemas = client.get("/openapi.json").get_json()["components"]["schemas"]
-    assert "latency" in schemas["Requirement"]["properties"]["kind"]["enum"]
-    assert "ms" in schemas["Requirement"]["properties"]["unit"]["enum"]
+    assert "latency" in schemas["RequirementIn"]["properties"]["kind"]["enum"]
+    assert "ms" in schemas["RequirementIn"]["properties"]["unit"]["enum"]
 
 
 def test_records_are_readable_when_the_file_is_gone() -> None:

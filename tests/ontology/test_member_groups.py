@@ -5,11 +5,11 @@ from __future__ import annotations
 import grp
 import os
 import pwd
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import wait_until
 from ses_service.api.app import create_app
 from ses_service.decision.digest import RequirementDigests
 from ses_service.decision.resolve import index_sets
@@ -108,12 +108,12 @@ def test_requirements_of_the_organisation_apply_to_members_of_its_group(tmp_path
         client = app.test_client()
         wanted = {"requirements": [{"kind": "free-capacity", "minimum": 1, "unit": "GB"}]}
         assert client.put("/v1/requirements/vo/materials", json=wanted, **admin).status_code == 200
-        deadline = time.monotonic() + 60
-        found: dict[str, Any] = {}
-        while time.monotonic() < deadline and not found.get("requirements"):
-            answer = client.get(f"/v1/requirements/effective?user={ME}", **admin)
-            found = answer.get_json()
-            time.sleep(0.05)
+
+        def effective() -> Any:
+            found = client.get(f"/v1/requirements/effective?user={ME}", **admin).get_json()
+            return found if found.get("requirements") else None
+
+        found = wait_until(effective, "the requirements of the organisation apply")
         assert found["subject"]["vo"] == "materials"
         assert [one["level"] for one in found["requirements"]] == ["vo"]
     finally:

@@ -271,7 +271,7 @@ def test_nodes_hear_of_an_application_that_only_takes_up_a_profile(client: Any) 
     body = {"requirements": [], "profile": "scratch"}
     assert client.put("/v1/requirements/application/alice:sort", json=body, **ADMIN).status_code == 200
     try:
-        told, _ = runtime(client.application).state.news_for("node", {"alice": ""}, [])
+        told, _ = runtime(client.application).state.updates_for("node", {"alice": ""}, [])
         entries = json.loads(b"[%s]" % b",".join(told))
         assert [one["application"] for one in entries if one["user"] == "alice"] == [None, "sort"]
         assert {one["profile"] for one in entries[-1]["requirements"]} == {"scratch"}

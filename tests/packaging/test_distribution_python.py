@@ -28,7 +28,7 @@ def test_every_command_starts_with_the_libraries_of_the_distribution(tmp_path: P
     metadata = tmp_path / "qstorman_ses-0.1.0.dist-info"  # as the packages' recipes write it
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: qstorman-ses\nVersion: 0.1.0\n")
-    folders = (ROOT / "libses/python", ROOT / "libses/client", tmp_path)
+    folders = (ROOT / "libses/python", ROOT / "ses-service/client", tmp_path)
     paths = os.pathsep.join(map(str, folders))
     done = subprocess.run(
         [SYSTEM_PYTHON, "-s", "-c", HELP],

@@ -17,9 +17,9 @@ BY_CMAKE = {
     "ses-copy": "copy",
     "ses-migrate": "copy",
     "ses-agent": "agent",
-    "ses-share-agent": "shm",
-    "smed-mirror": "smed-monitor",
-    "smed-sampler": "smed-monitor",
+    "ses-share-agent": "extras/share",
+    "smed-mirror": "extras/sampler",
+    "smed-sampler": "extras/sampler",
 }
 BY_PIP = ("ses", "ses-service", "smed-monitor", "ses-webface")
 IN_PACKAGES = {
@@ -29,9 +29,9 @@ IN_PACKAGES = {
     "ses-copy": ("libses", "ses-copy"),
     "ses-migrate": ("libses", "ses-copy"),
     "ses-agent": ("libses", "ses-agent"),
-    "ses-share-agent": ("libses", "ses-share-agent"),
-    "smed-mirror": ("smed-monitor/native", "smed-sampler"),
-    "smed-sampler": ("smed-monitor/native", "smed-sampler"),
+    "ses-share-agent": ("libses/extras/share", "ses-share-agent"),
+    "smed-mirror": ("libses/extras/sampler", "smed-sampler"),
+    "smed-sampler": ("libses/extras/sampler", "smed-sampler"),
 }
 NOT_BY_HAND = ("ses-supervisor",)
 

@@ -94,11 +94,11 @@ def test_containers_find_the_control_groups_of_the_machine_there(tmp_path: Path)
 
 @pytest.mark.usefixtures("_root")
 def test_the_whole_test_runs_there(tmp_path: Path) -> None:
-    """Engine, requests and all: a stand-in for the engine says in which network it was started."""
+    """Engine, requests and all: a fake engine says in which network it was started."""
     engine = tmp_path / "dockerd"
     engine.write_text(f"#!/bin/sh\nreadlink /proc/self/ns/net > {tmp_path}/network\nexit 1\n")
     engine.chmod(0o755)
-    starter = tmp_path / "compose_test_with_stand_in.py"
+    starter = tmp_path / "compose_test_with_fake.py"
     starter.write_text(
         f"import sys\nsys.path.insert(0, {str(ROOT / 'packaging')!r})\n"
         "import compose_engine, compose_test\n"

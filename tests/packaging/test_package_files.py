@@ -72,7 +72,7 @@ def rpm() -> dict[str, list[str]]:
     held = {}
     for section in SPEC.split("\n%files -n ")[1:]:
         name, *lines = section.partition("\n%changelog")[0].splitlines()
-        paths = [line.split()[-1] for line in lines if line and not line.startswith("%license")]
+        paths = [line.split()[-1] for line in lines if line and not line.startswith(("%license", "%dir"))]
         held[name] = [re.sub(r"%\{(\w+)\}", lambda one: MACROS.get(one[1], one[0]), path) for path in paths]
     return held
 

@@ -38,7 +38,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
     offline = ("--no-index", "--no-build-isolation", "--no-deps")
-    run(*pip, "wheel", *offline, "-w", folder, ROOT / "libses/python", ROOT / "libses/client")
+    run(*pip, "wheel", *offline, "-w", folder, ROOT / "libses/python", ROOT / "ses-service/client")
     run(SYSTEM_PYTHON, "-m", "venv", "--system-site-packages", "--without-pip", folder / "venv")
     python = folder / "venv/bin/python"
     run(*pip, "--python", python, "install", "--no-index", "--find-links", folder, "qstorman-ses")

@@ -27,7 +27,7 @@ from werkzeug.test import TestResponse
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from selection_memory import InMemorySelectionService
+from fake_selection import InMemorySelectionService
 
 PASSWORDS = {"alice": "correct horse battery", "bob": "staple in the wall", "root": "may change the site"}
 
@@ -286,3 +286,16 @@ def served(app: Flask) -> Iterator[str]:
     server.shutdown()
     thread.join(60)
     server.server_close()
+
+
+@pytest.fixture
+def root(signed_in: Callable[[str], FlaskClient]) -> FlaskClient:
+    """The administrator, who has signed in."""
+    return signed_in("root")
+
+
+@pytest.fixture
+def parts(app: Flask) -> Portal:
+    """What the portal is made of."""
+    found: Portal = app.extensions["ses_webface"]
+    return found

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from patience import wait_until
+from patience import wait_for_answer, wait_until
 from ports import free_port
+from ses.demo.processes import answers
 
 SITE = Path(__file__).parents[2] / "ontology" / "examples" / "union-site.ttl"
 PASSWORD = "a password for the story"
@@ -35,14 +36,6 @@ def _call(url: str, token: str, body: object | None = None) -> Any:
         return json.load(answer)
 
 
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=5):
-            return True
-    except OSError:
-        return False
-
-
 @contextmanager
 def _process(
     command: list[str], log: Path, ready: str, environment: Mapping[str, str] | None = None
@@ -53,11 +46,7 @@ def _process(
             command, stdout=output, stderr=output, env={**os.environ, **(environment or {})}
         )
     try:
-        deadline = time.monotonic() + 90
-        while not _answers(ready):
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, f"{ready} is not ready:\n{log.read_text()}"
-            time.sleep(0.05)
+        wait_for_answer(process, log, answers(ready))
         yield
     finally:
         process.terminate()

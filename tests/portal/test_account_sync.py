@@ -12,7 +12,7 @@ from subprocess import PIPE, Popen, run
 from typing import Any
 
 import pytest
-from selection_memory import InMemorySelectionService
+from fake_selection import InMemorySelectionService
 from ses_client.address import ServiceAddress
 from ses_client.client import ServiceClient
 from ses_service.api.app import create_app as create_service

@@ -18,7 +18,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from patience import wait_for_answer
 from ports import free_port
+from ses.demo.processes import answers
 from ses_webface import settings
 from ses_webface.accounts.services import AccountService
 from ses_webface.accounts.sessions import SessionService
@@ -187,16 +189,10 @@ def test_the_portal_serves_and_stops(tmp_path: Path) -> None:
             env={**os.environ, "HOME": str(home)}, stdout=log, stderr=log,
         )  # fmt: skip
     try:
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
-                    ready = json.load(answer)
-                break
-            except OSError:
-                assert process.poll() is None, (tmp_path / "log").read_text()
-                assert time.monotonic() < deadline, (tmp_path / "log").read_text()
-                time.sleep(0.05)
+        url = f"http://127.0.0.1:{port}/readyz"
+        wait_for_answer(process, tmp_path / "log", answers(url))
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            ready = json.load(answer)
         assert ready["ready"] is True
         assert [check["ok"] for check in ready["checks"]] == [True, False]
         link = re.search(r"opens, once and within a day: (\S+)\n", (tmp_path / "log").read_text())

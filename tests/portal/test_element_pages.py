@@ -6,20 +6,12 @@ import re
 from dataclasses import replace
 
 import pytest
+from answers import text_of
 from ses_client.answers.elements import History, Step
 from ses_client.errors import RefusedError, UnavailableError
 from ses_webface.storage.pictures import load_of
 
 B1 = "/storage/union/b1"
-
-
-@pytest.fixture
-def root(signed_in):
-    return signed_in("root")
-
-
-def text_of(answer) -> str:
-    return " ".join(answer.get_data(as_text=True).split())
 
 
 def test_an_element_says_what_it_is_and_what_it_did(alice, site, clock) -> None:

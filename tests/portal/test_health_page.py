@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
+from answers import text_of
 from ses_client.answers.elements import Observation, Readiness, ReadyCheck
 from ses_client.answers.nodes import HeardNode, HeardNodes, NodeClass, NodeClasses
-
-
-@pytest.fixture
-def root(signed_in):
-    return signed_in("root")
-
-
-def text_of(answer) -> str:
-    return " ".join(answer.get_data(as_text=True).split())
 
 
 def row_of(page: str, name: str) -> str:

@@ -16,16 +16,6 @@ NEW = "another good password"
 
 
 @pytest.fixture
-def parts(app) -> Portal:
-    return app.extensions["ses_webface"]
-
-
-@pytest.fixture
-def root(signed_in):
-    return signed_in("root")
-
-
-@pytest.fixture
 def kept(alice, site) -> dict[str, dict[str, Any]]:
     """The service's tokens by person: alice has one."""
     assert alice.post("/account/tokens", {"name": "laptop", "scope": "all", "days": "30"}).status_code == 200

@@ -4,24 +4,10 @@ from __future__ import annotations
 
 import re
 
-import pytest
+from answers import text_of
 from ses_webface.portal import Portal
 
 PASSWORD = "long enough to keep"
-
-
-def text_of(answer) -> str:
-    return " ".join(answer.get_data(as_text=True).split())
-
-
-@pytest.fixture
-def parts(app) -> Portal:
-    return app.extensions["ses_webface"]
-
-
-@pytest.fixture
-def root(signed_in):
-    return signed_in("root")
 
 
 def link_in(answer) -> str:

@@ -6,7 +6,7 @@ import re
 from html import unescape
 
 import pytest
-from selection_memory import KINDS
+from fake_selection import KINDS
 from ses_client.answers.requirements import Requirement, Subject
 from ses_client.answers.vocabulary import MeasuredRun, Profile, Vocabulary
 

@@ -6,9 +6,9 @@ import math
 import re
 
 import pytest
+from fake_selection import KINDS
 from hypothesis import given
 from hypothesis import strategies as st
-from selection_memory import KINDS
 from ses_client.answers.requirements import Requirement
 from ses_client.answers.vocabulary import Kind
 from ses_webface.quantities import (

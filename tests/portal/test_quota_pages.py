@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from answers import text_of
 from ses_client.answers.quotas import Quota
 from ses_client.errors import UnavailableError
 
@@ -18,11 +19,6 @@ def quota(name: str, used: float, days: float | None, **more: object) -> Quota:
 
 
 @pytest.fixture
-def root(signed_in):
-    return signed_in("root")
-
-
-@pytest.fixture
 def limited(site):
     site.quota_list = (
         quota("full", 100, 0.0, kind="project"),
@@ -32,10 +28,6 @@ def limited(site):
         quota("carol", 10, None),
     )
     return site
-
-
-def text_of(answer) -> str:
-    return " ".join(answer.get_data(as_text=True).split())
 
 
 def test_an_administrator_sees_all_and_what_is_used_up_soon(root, limited) -> None:

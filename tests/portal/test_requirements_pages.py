@@ -6,7 +6,7 @@ from dataclasses import replace
 from html import unescape
 
 import pytest
-from selection_memory import KINDS
+from fake_selection import KINDS
 from ses_client.answers.requirements import Requirement
 from ses_client.answers.vocabulary import Profile, Vocabulary
 from ses_client.errors import RefusedError

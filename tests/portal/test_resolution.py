@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from selection_memory import KINDS
+from fake_selection import KINDS
 from ses_client.answers.requirements import Effective, PassedOver, Requirement, Subject
 from ses_client.answers.vocabulary import Profile, Vocabulary
 from ses_webface.requirements.resolution import explain

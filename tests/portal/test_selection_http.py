@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -180,7 +179,7 @@ def test_nobody_listening_is_told_plainly() -> None:
 
 
 def _hang(handler: BaseHTTPRequestHandler, release: threading.Event) -> None:
-    release.wait(60)
+    release.wait()
 
 
 def _trickle(handler: BaseHTTPRequestHandler, release: threading.Event) -> None:
@@ -201,11 +200,9 @@ def test_a_service_that_never_finishes_is_given_up(
 ) -> None:
     release = threading.Event()
     server.answer = lambda handler: behaviour(handler, release)
-    began = time.monotonic()
     try:
         with pytest.raises(UnavailableError, match=r"within 0\.3 s"):
             _client(server, 0.3).requirement_set("user", "alice")
-        assert time.monotonic() - began < 30, "the wait must have an end of its own"
     finally:
         release.set()
 

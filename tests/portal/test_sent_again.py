@@ -15,11 +15,6 @@ HERE = {"Origin": "http://localhost"}
 ELEMENT = {"system": "union", "name": "b1", "server": "n7", "target": "/branches/b1", "tier": "flash"}
 
 
-@pytest.fixture
-def root(signed_in):
-    return signed_in("root")
-
-
 def test_requirements_that_are_sent_twice_are_saved_once(alice, site) -> None:
     timed = {
         **TYPED,

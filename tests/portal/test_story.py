@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from oidc_provider_mock import User, run_server_in_thread
+from patience import wait_until
 from playwright.sync_api import Page, expect
 from portal_stack import PASSWORD, SITE, Stack, running_stack
 
@@ -111,11 +111,13 @@ def test_a_requirement_typed_in_the_portal_decides_where_files_go(stack: Stack, 
 def _from_a_missed_requirement_to_its_cause(page: Page, element: str) -> None:
     """The file of job 4711 got 20 of the 70 MB/s required, of an element that was idle."""
 
-    address, deadline = page.url.partition("/files")[0] + "/files?verdict=missed", time.monotonic() + 60
-    page.goto(address)
-    while page.get_by_role("link", name="dd.out").count() == 0:  # files are judged a moment after they ended
-        assert time.monotonic() < deadline
+    address = page.url.partition("/files")[0] + "/files?verdict=missed"
+
+    def is_listed() -> bool:
         page.goto(address)
+        return page.get_by_role("link", name="dd.out").count() > 0
+
+    wait_until(is_listed, "a file is judged a moment after it ended")
     page.get_by_role("link", name="My files", exact=True).click()
     page.get_by_label("Verdict").select_option("missed")
     page.get_by_role("button", name="Filter").click()

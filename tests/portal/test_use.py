@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from selection_memory import KINDS
+from fake_selection import KINDS
 from ses_client.answers.requirements import Requirement
 from ses_client.answers.vocabulary import Vocabulary
 from ses_webface.requirements.use import examples, left_out

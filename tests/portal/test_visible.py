@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from selection_memory import InMemorySelectionService
+from fake_selection import InMemorySelectionService
 from ses_client.answers.selections import Placement
 from ses_client.visible import visible
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from selection_memory import KINDS
+from fake_selection import KINDS
 from ses_client.answers.requirements import Requirement
 from ses_client.answers.vocabulary import Kind, Profile, Vocabulary
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,11 +52,12 @@ def by_role(union: Union) -> dict[str, list[int]]:
 
 def wait_for_all(union: Union, spare: int = 0) -> dict[str, list[int]]:
     """All three roles, once there are no more processes than these and those to spare."""
-    deadline = time.monotonic() + MAX_SECONDS
-    while len(found := by_role(union)) < 3 or sum(map(len, found.values())) > 3 + spare:
-        assert time.monotonic() < deadline, found
-        time.sleep(0.001)
-    return found
+
+    def all_roles() -> dict[str, list[int]]:
+        found = by_role(union)
+        return found if len(found) == 3 and sum(map(len, found.values())) <= 3 + spare else {}
+
+    return wait_until(all_roles, lambda: f"all three roles: {by_role(union)}", MAX_SECONDS, every=0.001)
 
 
 def is_gone(pid: int) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from agent_double import CREATED
+from fake_agent import CREATED
 from mergerfs_union import Union
 from patience import wait_until
 from preloaded_supervisor import with_preloaded

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from table_double import HEARTBEAT_AT, TableDouble
+from fake_table import HEARTBEAT_AT, FakeTable
 
 
 def checked(ses_run: Path, agent: Path) -> tuple[int, dict[str, Any]]:
@@ -34,11 +34,11 @@ def listening(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def table(listening: Path) -> Iterator[TableDouble]:
+def table(listening: Path) -> Iterator[FakeTable]:
     """The table of that agent; nothing is mounted yet."""
     if os.geteuid() != 0:
         pytest.skip("a table that root made needs root")
-    made = TableDouble(listening)
+    made = FakeTable(listening)
     try:
         yield made
     finally:
@@ -73,7 +73,7 @@ def test_an_agent_that_published_nothing_yet_is_no_lack(ses_run: Path, listening
 
 
 def test_a_node_without_managed_storage_is_told_as_that(
-    ses_run: Path, listening: Path, table: TableDouble
+    ses_run: Path, listening: Path, table: FakeTable
 ) -> None:
     _, report = checked(ses_run, listening)
     assert (report["agent"], report["managed"]) == (True, [])
@@ -84,9 +84,7 @@ def test_a_node_without_managed_storage_is_told_as_that(
     assert "but" not in report["message"]
 
 
-def test_a_table_of_an_agent_that_died_says_nothing(
-    ses_run: Path, listening: Path, table: TableDouble
-) -> None:
+def test_a_table_of_an_agent_that_died_says_nothing(ses_run: Path, listening: Path, table: FakeTable) -> None:
     table.stop_beating()
     table.put64(HEARTBEAT_AT, 1)
     assert checked(ses_run, listening)[1]["managed"] is None

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from agent_double import CREATED, NOT_MANAGED, UNAVAILABLE, answer
+from fake_agent import CREATED, NOT_MANAGED, UNAVAILABLE, answer
 from mergerfs_union import NOBODY, Union
 from patience import wait_until
 from program_ways import Programs
@@ -266,38 +266,14 @@ def test_program_runs_although_the_supervisor_is_killed_at_its_start(
         assert "files go where the file system puts them" in done.stderr
 
 
-def test_the_log_tells_what_the_guardian_let_go_on(
-    union: Union, ses_run: Path, programs: Programs, tmp_path: Path
-) -> None:
-    log = tmp_path / "log"
-    command = [ses_run, "--supervise", "sh", "-c", 'read x; exec "$0" "$1" 5']
+def created_while_the_worker_is_stopped(
+    count: int, union: Union, ses_run: Path, programs: Programs, **more: str
+) -> tuple[int, str]:
+    """Have a program create files; its exit status, and what it said."""
+    command = [ses_run, "--supervise", "sh", "-c", f'read x; exec "$0" "$1" {count}']
     with subprocess.Popen(
         [*map(str, command), str(programs.build("static", "loop.c")), str(union.path)],
-        env=union.environment(library=False, SES_SYNC_MS="2", SES_LOG=str(log)),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        worker = wait_for_all(union)["worker"][0]
-        os.kill(worker, signal.SIGSTOP)
-        wait_until(lambda: has_stopped(worker), "the worker does not stop")
-        try:
-            process.communicate("go\n", timeout=MAX_SECONDS)
-        finally:
-            os.kill(worker, signal.SIGCONT)
-    wait_for_end(union)
-    lines = [line for line in log.read_text().splitlines() if "the supervisor did not come to it" in line]
-    names = {Path(line.split("] ", 1)[1].split(": plain")[0]).name for line in lines}
-    made = {path.name for path in union.path.iterdir() if path.name.startswith("loop-")}
-    assert len(made) == 5
-    assert names == made
-
-
-def test_stopped_worker_holds_nobody_up(union: Union, ses_run: Path, programs: Programs) -> None:
-    command = [ses_run, "--supervise", "sh", "-c", 'read x; exec "$0" "$1" 20']
-    with subprocess.Popen(
-        [*map(str, command), str(programs.build("static", "loop.c")), str(union.path)],
-        env=union.environment(library=False, SES_SYNC_MS="2"),
+        env=union.environment(library=False, SES_SYNC_MS="2", **more),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -310,8 +286,24 @@ def test_stopped_worker_holds_nobody_up(union: Union, ses_run: Path, programs: P
             out, _ = process.communicate("go\n", timeout=MAX_SECONDS)
         finally:
             os.kill(worker, signal.SIGCONT)
-    assert (process.returncode, out) == (0, "20\n")
     wait_for_end(union)
+    return process.returncode, out
+
+
+def test_the_log_tells_what_the_guardian_let_go_on(
+    union: Union, ses_run: Path, programs: Programs, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    created_while_the_worker_is_stopped(5, union, ses_run, programs, SES_LOG=str(log))
+    lines = [line for line in log.read_text().splitlines() if "the supervisor did not come to it" in line]
+    names = {Path(line.split("] ", 1)[1].split(": plain")[0]).name for line in lines}
+    made = {path.name for path in union.path.iterdir() if path.name.startswith("loop-")}
+    assert len(made) == 5
+    assert names == made
+
+
+def test_stopped_worker_holds_nobody_up(union: Union, ses_run: Path, programs: Programs) -> None:
+    assert created_while_the_worker_is_stopped(20, union, ses_run, programs) == (0, "20\n")
 
 
 def test_worker_stopped_at_any_moment_holds_nobody_up(

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from fake_rules import FakeRules
 from mergerfs_union import Union
-from rules_double import RulesDouble
 
 BUSYBOX = "/bin/busybox"
 
 
 @pytest.fixture
-def publish(union: Union) -> Iterator[Callable[..., RulesDouble]]:
-    made: list[RulesDouble] = []
+def publish(union: Union) -> Iterator[Callable[..., FakeRules]]:
+    made: list[FakeRules] = []
 
-    def make(**fields: str) -> RulesDouble:
-        made.append(RulesDouble(union.socket, **fields))  # type: ignore[arg-type]
+    def make(**fields: str) -> FakeRules:
+        made.append(FakeRules(union.socket, **fields))  # type: ignore[arg-type]
         return made[-1]
 
     yield make
@@ -33,7 +33,7 @@ def placed(union: Union, ses_run: Path, script: str, *options: str, **extra: str
 
 
 def test_programs_are_excluded_by_their_own_name(
-    union: Union, ses_run: Path, publish: Callable[..., RulesDouble]
+    union: Union, ses_run: Path, publish: Callable[..., FakeRules]
 ) -> None:
     publish(programs="busy*:other")
     assert placed(union, ses_run, f"{BUSYBOX} touch a") == 0
@@ -42,7 +42,7 @@ def test_programs_are_excluded_by_their_own_name(
 
 
 def test_name_of_the_supervisor_is_nobodys(
-    union: Union, ses_run: Path, publish: Callable[..., RulesDouble]
+    union: Union, ses_run: Path, publish: Callable[..., FakeRules]
 ) -> None:
     publish(programs="ses-supervisor")
     assert placed(union, ses_run, f"{BUSYBOX} touch a") == 1
@@ -50,7 +50,7 @@ def test_name_of_the_supervisor_is_nobodys(
 
 @pytest.mark.parametrize("way", ["run", "site"])
 def test_patterns_are_about_the_path_the_program_says(
-    union: Union, ses_run: Path, publish: Callable[..., RulesDouble], way: str
+    union: Union, ses_run: Path, publish: Callable[..., FakeRules], way: str
 ) -> None:
     (union.path / "out/deep").mkdir(parents=True)
     (union.path / "link").symlink_to("out")

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from fake_store import FakeStore
 from service_process import Running
 from ses_listen.deadline import Deadline, RequestEndedError, of_this_thread
 from ses_service.knowledge.errors import InvalidDescriptionError, TooManyStatementsError
@@ -18,7 +19,6 @@ from ses_service.knowledge.exchange.exchange import Exchange
 from ses_service.knowledge.exchange.incoming import Incoming, Mode, check
 from ses_service.knowledge.statements import bounded, fast_turtle
 from ses_service.knowledge.vocabulary import read_vocabulary
-from store_in_memory import StoreInMemory
 
 HEAD = "@prefix : <urn:a:> .\n"
 DEEP = 15_000
@@ -91,7 +91,7 @@ def test_a_description_of_too_many_blank_nodes_is_refused_at_its_first_reading(
         Incoming.read(f"{HEAD}{text}", "a.ttl")
     monkeypatch.setattr(fast_turtle, "SHORT", 0)
     monkeypatch.delattr("ses_service.knowledge.exchange.incoming.parse_turtle")
-    exchange = Exchange(StoreInMemory(), threading.Lock())
+    exchange = Exchange(FakeStore(), threading.Lock())
     with pytest.raises(TooManyStatementsError, match=sentence):
         exchange.plan_import(f"{HEAD}{text}", "a.ttl", Mode.MERGE, author="alice", now=1.0)
 

@@ -26,30 +26,20 @@ import pytest
 import urllib3
 from click.testing import CliRunner
 from cryptography import x509
-from patience import wait_until
+from patience import PATIENCE, wait_until
 from ports import free_port
-from service_process import PATIENCE, SITE
+from service_process import SITE
 from ses.cli import main as ses_command
 from ses_listen.tls import FollowedTls, TlsFiles
 from ses_service.commands.main import main as service_command
 from ses_webface.cli import main as portal_command
+from smallest_monitor import MONITOR
 from smed_monitor.cli import main as monitor_command
 from smed_monitor.collectors.http import HttpSource
 from smed_monitor.config.settings import Target
 from smed_monitor.core.errors import CollectorError
 
 PROGRAMS = Path(sys.executable).parent
-MONITOR = """
-[[target]]
-name = "here"
-collector = "statvfs"
-paths = ["/"]
-
-[[element]]
-id = "a/b"
-target = "here"
-mount_point = "/"
-"""
 PARTS = ("monitor", "service", "portal")
 
 

@@ -19,13 +19,13 @@ from typing import Any
 
 import pytest
 import urllib3
-from patience import wait_until
+from patience import PATIENCE, wait_until
 
 sys.path.insert(1, str(Path(__file__).parents[1] / "service"))
 
 from files_opened import announcement, new_ids
 from munged import Munged, running_munged
-from service_process import PATIENCE, SITE, Running
+from service_process import SITE, Running
 from ses_service.security.munge import Munge
 from ses_service.security.sessions import LIFETIME, SessionError, Sessions
 

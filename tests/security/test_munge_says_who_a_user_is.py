@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 from munged import Munged, running_munged
-from service_process import PATIENCE, SITE, Running
+from patience import PATIENCE
+from service_process import SITE, Running
 
 SES = Path(sys.executable).parent / "ses"
 

@@ -18,9 +18,9 @@ from urllib.parse import quote, urlencode
 import pytest
 from argon2 import PasswordHasher
 from costly_requests import HEAD, texts
+from fake_selection import InMemorySelectionService
 from flask import Flask
 from flask.testing import FlaskClient
-from selection_memory import InMemorySelectionService
 from ses_client.answers.elements import Element, Observation
 from ses_client.answers.requirements import Requirement, Subject
 from ses_client.answers.selections import Placement

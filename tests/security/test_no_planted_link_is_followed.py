@@ -15,7 +15,7 @@ from ses_service.knowledge import EmbeddedStore, KnowledgeBaseError
 from ses_service.knowledge.shrinking import ACCEPTED
 from ses_service.security.certificates import key_of, make_certificates
 from ses_service.security.tokens import Role, TokenFileError, add_token
-from ses_service.security.unix_socket import LocalDoor
+from ses_service.security.unix_socket import LocalListener
 
 WRITERS: dict[str, Callable[[Path], None]] = {
     "results": lambda path: write_json(path, {"a": 1}),
@@ -106,7 +106,7 @@ def test_a_socket_is_opened_to_all_without_a_look_at_its_path(
 ) -> None:
     by_name: list[object] = []
     monkeypatch.setattr(os, "chmod", lambda *words, **_: by_name.append(words))
-    door = LocalDoor(tmp_path / "service.sock")
+    door = LocalListener(tmp_path / "service.sock")
     try:
         assert stat.S_IMODE(door.path.stat().st_mode) == 0o666
         assert by_name == []

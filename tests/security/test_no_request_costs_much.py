@@ -120,7 +120,7 @@ def _service_on(store: HttpStore) -> Any:
     for text in (DESCRIPTION, f"{DESCRIPTION}\n:b8 rdfs:comment 'slow' .\n"):
         made = exchange.apply(exchange.plan_import(text, "site.ttl", Mode.MERGE, author="alice", now=1.0))
     assert made == CHANGED
-    knowledge = type("_Changeable", (parts.MemoryKnowledge,), {"exchange": exchange})(environment)
+    knowledge = type("_Changeable", (parts.FakeKnowledge,), {"exchange": exchange})(environment)
     sessions = Sessions(_Munge(), b"k" * 32, clock)
     made = parts.Service(environment, clock, sessions=sessions, knowledge=knowledge).refresh()
     made.runtime.past = _Monitor()

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import pytest
 import urllib3
 from click.testing import CliRunner
-from patience import wait_until
-from service_process import PATIENCE, SITE, Running
+from fake_server import FakeServer
+from patience import PATIENCE, wait_until
+from service_process import SITE, Running
 from ses.cli import main as ses_command
 from ses_client import proven
 from ses_client.address import ServiceAddress
@@ -28,7 +29,6 @@ from ses_client.client import ServiceClient
 from ses_client.errors import NotAllowedError, UnavailableError
 from ses_service.commands.main import main as service_command
 from ses_service.security import certificates
-from thief import Thief
 
 ROOT = Path(__file__).parents[2]
 AGENT = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "agent" / "ses-agent"
@@ -131,21 +131,23 @@ def ses(*arguments: str, **environment: str) -> tuple[int, str]:
 
 
 @pytest.fixture
-def thief(stranger: int, open_folder: Path) -> Iterator[Thief]:
-    with Thief(stranger, open_folder / "thief.log") as found:
+def thief(stranger: int, open_folder: Path) -> Iterator[FakeServer]:
+    with FakeServer(stranger, open_folder / "thief.log") as found:
         yield found
 
 
 @pytest.fixture
-def thief_at_socket(stranger: int, open_folder: Path) -> Iterator[Thief]:
+def thief_at_socket(stranger: int, open_folder: Path) -> Iterator[FakeServer]:
     place = open_folder / "taken"
     place.mkdir()
     os.chown(place, stranger, stranger)
-    with Thief(stranger, open_folder / "thief.log", place / "door") as found:
+    with FakeServer(stranger, open_folder / "thief.log", place / "door") as found:
         yield found
 
 
-def test_an_agent_tells_a_stranger_at_the_port_nothing(agents: Any, thief: Thief, tmp_path: Path) -> None:
+def test_an_agent_tells_a_stranger_at_the_port_nothing(
+    agents: Any, thief: FakeServer, tmp_path: Path
+) -> None:
     url = f"http://127.0.0.1:{thief.where}"
     agent = agents("--service", url, "--token-file", str(token_file(tmp_path)))
     agent.wait_for("uid 65534 listens there, neither root")
@@ -154,7 +156,7 @@ def test_an_agent_tells_a_stranger_at_the_port_nothing(agents: Any, thief: Thief
 
 
 def test_an_agent_tells_a_stranger_at_the_socket_nothing(
-    agents: Any, thief_at_socket: Thief, tmp_path: Path
+    agents: Any, thief_at_socket: FakeServer, tmp_path: Path
 ) -> None:
     url = f"unix:{thief_at_socket.where}"
     agent = agents("--service", url, "--token-file", str(token_file(tmp_path)))
@@ -163,7 +165,7 @@ def test_an_agent_tells_a_stranger_at_the_socket_nothing(
 
 
 def test_an_agent_speaks_to_the_user_it_is_told_is_the_service(
-    agents: Any, thief: Thief, tmp_path: Path
+    agents: Any, thief: FakeServer, tmp_path: Path
 ) -> None:
     url = f"http://127.0.0.1:{thief.where}"
     agents("--service", url, "--token-file", str(token_file(tmp_path)), "--service-user", "65534")
@@ -174,7 +176,7 @@ def test_an_agent_speaks_to_the_user_it_is_told_is_the_service(
 def test_the_command_tells_a_stranger_nothing(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    found: Thief = request.getfixturevalue("thief" if kind == "port" else "thief_at_socket")
+    found: FakeServer = request.getfixturevalue("thief" if kind == "port" else "thief_at_socket")
     url = f"http://localhost:{found.where}" if kind == "port" else f"unix:{found.where}"
     asked = ["elements", "--url", url, "--token-file", str(token_file(tmp_path))]
     status, said = ses(*asked)
@@ -186,7 +188,7 @@ def test_the_command_tells_a_stranger_nothing(
     assert SECRET in found.heard()
 
 
-def test_the_portal_tells_a_stranger_nothing(thief: Thief, tmp_path: Path) -> None:
+def test_the_portal_tells_a_stranger_nothing(thief: FakeServer, tmp_path: Path) -> None:
     portal = ServiceClient(ServiceAddress(f"http://127.0.0.1:{thief.where}", token_file(tmp_path)))
     with pytest.raises(UnavailableError, match="uid 65534 listens there"):
         portal.check()

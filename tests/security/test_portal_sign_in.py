@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from argon2 import PasswordHasher
+from fake_selection import InMemorySelectionService
 from flask import Flask
 from flask.testing import FlaskClient
-from selection_memory import InMemorySelectionService
 from ses_webface.accounts.guessing import TooManyAttemptsError
 from ses_webface.accounts.hashing import MAX_AT_ONCE
 from ses_webface.app import create_app

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from patience import wait_until
+from patience import wait_for_answer, wait_until
 from ports import free_port
 
 SECONDS = 60.0
@@ -94,10 +94,7 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         )  # fmt: skip
         one = Served(request.param, port, process, folder / "log")
         try:
-            wait_until(
-                lambda: process.poll() is not None or one.answers(), "it does not answer", START_SECONDS
-            )
-            assert process.poll() is None, one.log.read_text()
+            wait_for_answer(process, one.log, one.answers, START_SECONDS)
             while "READY=1" not in one.told or "WATCHDOG=1" not in one.told:
                 one.told += notices.recv(4096).decode() + "\n"
             notices.close()

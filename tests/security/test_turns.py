@@ -179,7 +179,8 @@ class Server:
 
 
 def _look_without_end() -> None:
-    ends = time.monotonic() + PATIENCE
+    """For longer than anybody here waits for its end."""
+    ends = time.monotonic() + 5 * PATIENCE
     while time.monotonic() < ends:
         with suppress(Exception):  # as libraries do
             deadline.check()
@@ -278,9 +279,7 @@ def test_what_runs_stops_when_the_client_hangs_up() -> None:
         await _until(lambda: len(server.begun) == 2)
         gone.set()
         assert await asyncio.gather(*asked) == [None] * 2
-        began = time.monotonic()
         await _until(lambda: len(server.ended) == 2)
-        assert time.monotonic() - began < PATIENCE / 2
         server.threads.close()
 
     _run(story())

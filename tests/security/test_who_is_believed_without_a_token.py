@@ -22,7 +22,7 @@ from ses_service.api.authentication import Authenticator
 from ses_service.api.problems import UnauthenticatedProblem
 from ses_service.commands.main import main
 from ses_service.security.tokens import Role
-from ses_service.security.unix_socket import LocalDoor, LocalDoorError, remote_of, uid_of
+from ses_service.security.unix_socket import LocalListener, LocalListenerError, remote_of, uid_of
 
 NOBODYS_NUMBER = 64321
 SELECT = ("/v1/selections", "application/json", '{"subject": {"user": "nobody"}}')
@@ -95,18 +95,18 @@ def test_the_portals_user_acts_for_people_at_the_socket_and_is_no_administrator(
 
 def test_the_socket_takes_the_place_of_one_left_over_and_of_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "door"
-    first = LocalDoor(path)
-    with pytest.raises(LocalDoorError, match="another process listens"):
-        LocalDoor(path)
+    first = LocalListener(path)
+    with pytest.raises(LocalListenerError, match="another process listens"):
+        LocalListener(path)
     first.socket.close()  # as after kill -9
-    second = LocalDoor(path)
+    second = LocalListener(path)
     first.close()
     assert path.exists(), "what another made is not removed"
     second.close()
     assert not path.exists()
     path.write_text("kept", "utf-8")
-    with pytest.raises(LocalDoorError, match="something else"):
-        LocalDoor(path)
+    with pytest.raises(LocalListenerError, match="something else"):
+        LocalListener(path)
     assert path.read_text("utf-8") == "kept"
 
 

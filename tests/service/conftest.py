@@ -216,7 +216,7 @@ def site() -> type[Site]:
 
 
 @dataclass
-class MemoryKnowledge:
+class FakeKnowledge:
     """A knowledge base in memory with the behaviour of the real one; ``broken`` makes it fail."""
 
     site: Environment
@@ -261,11 +261,11 @@ class MemoryKnowledge:
     @property
     def exchange(self) -> Any:
         """What exchanges whole descriptions, with an empty store."""
+        from fake_store import FakeStore
         from ses_service.knowledge.exchange.exchange import Exchange
-        from store_in_memory import StoreInMemory
 
         self._try()
-        return Exchange(StoreInMemory(), threading.Lock())
+        return Exchange(FakeStore(), threading.Lock())
 
     def put(self, level: Level, name: str, *requirements: Requirement) -> None:
         self.replace_requirements(RequirementSet(level, name, requirements), author="test", now=NOW)
@@ -297,7 +297,7 @@ class Service:
         from ses_service.api.app import create_app
         from ses_service.process.runtime import ServiceConfig, runtime
 
-        self.knowledge = MemoryKnowledge(environment)
+        self.knowledge = FakeKnowledge(environment)
         self.clock = clock
         given = {"knowledge": self.knowledge, "knowledge_url": "memory:", "trust_loopback": True, **config}
         self.app = create_app(ServiceConfig(clock=clock, **given))

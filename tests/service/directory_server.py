@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from patience import listens, wait_for_answer
 from ports import free_port
 
 BASE = "dc=example,dc=org"
@@ -108,20 +107,13 @@ class DirectoryServer:
 
     def start(self) -> None:
         """Start, and wait until it answers."""
-        listens = f"{self.uri}/ {self.socket_uri}/"
-        log = (self._folder / "slapd.log").open("ab")
-        with log:
+        uris = f"{self.uri}/ {self.socket_uri}/"
+        said = self._folder / "slapd.log"
+        with said.open("ab") as log:
             self._process = subprocess.Popen(
-                ["/usr/sbin/slapd", "-f", self._config, "-h", listens, "-d", "none"], stdout=log, stderr=log
+                ["/usr/sbin/slapd", "-f", self._config, "-h", uris, "-d", "none"], stdout=log, stderr=log
             )
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            assert self._process.poll() is None, (self._folder / "slapd.log").read_text()
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            time.sleep(0.05)
-        raise AssertionError("slapd does not listen")
+        wait_for_answer(self._process, said, lambda: listens(self.port))
 
     def stop(self) -> None:
         """Stop, if it runs."""

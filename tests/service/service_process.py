@@ -6,16 +6,15 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import urllib3
+from patience import PATIENCE, wait_for_answer, wait_until
 from ports import free_port
 
 SITE = Path(__file__).parents[2] / "ontology" / "examples" / "union-site.ttl"
-PATIENCE = 120.0
 
 
 class Running:
@@ -50,18 +49,13 @@ class Running:
         return answer.status, json.loads(answer.data)
 
     def wait_ready(self) -> Running:
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            assert self.process.poll() is None, self.log.read_text("utf-8")
-            try:
-                if self.call("GET", "/readyz")[0] == 200:
-                    return self
-            except urllib3.exceptions.HTTPError:
-                pass
-            time.sleep(0.05)
-        said = self.log.read_text("utf-8")
-        self.end()
-        raise AssertionError(said)
+        wait_for_answer(self.process, self.log, self._is_ready)
+        return self
+
+    def _is_ready(self) -> bool:
+        with suppress(urllib3.exceptions.HTTPError):
+            return self.call("GET", "/readyz")[0] == 200
+        return False
 
     def children(self) -> list[int]:
         found: list[int] = []
@@ -83,8 +77,5 @@ def alive(pid: int) -> bool:
         return False
 
 
-def gone(pids: list[int]) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while any(map(alive, pids)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return not any(map(alive, pids))
+def wait_until_gone(pids: list[int]) -> None:
+    wait_until(lambda: not any(map(alive, pids)), "they have ended")

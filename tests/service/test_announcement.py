@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from ses_service.ledger.announcement import (
     Announcement,
     Ended,
-    Opened,
-    Origin,
     Taken,
     end_others,
     merged,
@@ -20,7 +18,7 @@ from ses_service.ledger.announcement import (
     silence_for,
     take,
 )
-from ses_service.ledger.ledger import Ledger, Opening
+from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.node_decisions import (
     Considered,
     InBatch,
@@ -30,8 +28,9 @@ from ses_service.ledger.node_decisions import (
     Offered,
     Refused,
 )
-from ses_service.ledger.pace import Use, pace_for, telling_within
+from ses_service.ledger.pace import Use, pace_for, report_within
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
+from ses_service.ledger.reports import Origin, PlacementReport
 from ses_service.model.columns import ElementTable, element_table
 from ses_service.model.entities import (
     Element,
@@ -85,12 +84,12 @@ def site() -> Site:
     return Site()
 
 
-def opened(placement_id: str, origin: Origin | None = None, user: str = "alice") -> Opened:
-    return Opened(Opening(placement_id, "/u/f", 7, "42", 9, None, user, "dd", "job-1"), origin)
+def opened(placement_id: str, origin: Origin | None = None, user: str = "alice") -> PlacementReport:
+    return PlacementReport(placement_id, "/u/f", 7, "42", 9, None, user, "dd", "job-1", origin=origin)
 
 
 def saying(
-    *files: Opened, ended: tuple[Ended, ...] = (), agent: str = FIRST, complete: bool = False
+    *files: PlacementReport, ended: tuple[Ended, ...] = (), agent: str = FIRST, complete: bool = False
 ) -> Announcement:
     return Announcement("n1", agent, files, ended, complete)
 
@@ -121,7 +120,7 @@ def test_an_idle_file_is_open_but_no_stream_until_it_moves(site: Site) -> None:
     def say(idle: bool, agent: str = FIRST) -> None:
         site.now += 10
         told = opened(one, Origin(("u/a",), 100.0, 0.0, "program", 5e9))
-        site.say(saying(replace(told, opening=replace(told.opening, idle=idle)), opened(other), agent=agent))
+        site.say(saying(replace(told, idle=idle), opened(other), agent=agent))
 
     def streams_in_sample() -> list[float]:
         site.ledger.observe(np.full(3, site.now), site.now)
@@ -146,10 +145,10 @@ def test_an_idle_file_is_open_but_no_stream_until_it_moves(site: Site) -> None:
 
 def test_a_file_that_is_idle_when_a_ledger_first_hears_of_it_is_no_stream(site: Site) -> None:
     told = opened("0" * 15 + "9", Origin(("u/a",), 100.0, 0.0, "program", 5e9))
-    site.say(saying(replace(told, opening=replace(told.opening, idle=True))))
+    site.say(saying(replace(told, idle=True)))
     assert site.open_now() == [0, 0, 0]
     assert site.ledger.counts.reserved.tolist() == [0, 0, 0]
-    site.say(saying(replace(told, opening=replace(told.opening, idle=False))))
+    site.say(saying(replace(told, idle=False)))
     assert site.open_now() == [1, 0, 0]
     assert site.ledger.counts.reserved.tolist() == [5e9, 0, 0]
 
@@ -158,9 +157,9 @@ def test_the_size_of_an_open_file_counts_before_its_end(site: Site) -> None:
     seen: list[tuple[str, float]] = []
     site.ledger.on_size = lambda placement, size, _known: seen.append((placement.placement_id, size))
     told = opened("0" * 15 + "9", Origin(("u/a",), 100.0, 0.0, "program"))
-    site.say(saying(replace(told, opening=replace(told.opening, bytes=5e9))))
-    site.say(saying(ended=(Ended(told.opening.placement_id, EndReason.CLOSED, 6e9),)))
-    assert seen == [(told.opening.placement_id, 5e9), (told.opening.placement_id, 6e9)]
+    site.say(saying(replace(told, bytes=5e9)))
+    site.say(saying(ended=(Ended(told.placement_id, EndReason.CLOSED, 6e9),)))
+    assert seen == [(told.placement_id, 5e9), (told.placement_id, 6e9)]
 
 
 @given(
@@ -323,9 +322,9 @@ def told(number: int = 0) -> NodeDecision:
 
 def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(site: Site) -> None:
     origin = Origin(("u/a",), 99.5, 0.5, "program")
-    opening = Opening("a" * 16, "/u/f", 7, "42", 9, None, "alice", "dd", "job-1")
     place = InBatch(3, batch_number=2, batch_size=5, predicted=Offered(write=25e6))
-    said = replace(saying(Opened(opening, origin, place)), decisions=NodeDecisions({3: told()}))
+    report = replace(opened("a" * 16, origin), in_batch=place)
+    said = replace(saying(report), decisions=NodeDecisions({3: told()}))
     site.say(said)
     found = site.ledger.get("a" * 16)
     assert (found.state, found.path, found.decided_by) == (PlacementState.OPEN, "/u/f", "program")
@@ -343,7 +342,7 @@ def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(si
         "The node was offline; the last answer of the service was 7.0 s old.",
         "Rank 5 of 8 of its job: of equals the first from u/b on.",
         "Only 1 of the nearest elements were compared, the first in the order of the node or rank: "
-        "other nodes may have placed files of which it had not heard.",
+        "other nodes may have placed files of which it did not know yet.",
         "3 more elements were refused.",
     )
     assert site.open_now() == [1, 0, 0]
@@ -351,10 +350,11 @@ def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(si
 
 def test_files_of_one_decision_share_what_explains_them(site: Site) -> None:
     files = [
-        Opened(
-            Opening(f"{number:016x}", user="alice"),
-            Origin(("u/a",), 99.5, 0.0, "program"),
-            InBatch(0, number, 2),
+        PlacementReport(
+            f"{number:016x}",
+            user="alice",
+            origin=Origin(("u/a",), 99.5, 0.0, "program"),
+            in_batch=InBatch(0, number, 2),
         )
         for number in (1, 2)
     ]
@@ -366,7 +366,7 @@ def test_files_of_one_decision_share_what_explains_them(site: Site) -> None:
 
 def test_a_file_of_a_decision_that_is_not_told_is_taken_without_an_explanation(site: Site) -> None:
     origin = Origin(("u/a",), 99.5, 0.0, "program")
-    site.say(saying(Opened(Opening("b" * 16, user="alice"), origin, InBatch(9))))
+    site.say(saying(PlacementReport("b" * 16, user="alice", origin=origin, in_batch=InBatch(9))))
     assert site.ledger.get("b" * 16).candidates == ()
 
 
@@ -376,14 +376,16 @@ def test_nodes_whose_tables_are_in_use_speak_as_often_as_the_service_can_hear_th
     assert paces == [0.1, 1.0, 2.0]
     for number in range(1000):
         told = site.say(replace(announcement, node=f"n{number}", use=Use.NOW))
-    assert (told.pace, told.telling) == (0.5, 0.25)
+    assert (told.pace, told.report_within) == (0.5, 0.25)
     for number in range(900):
         told = site.say(replace(announcement, node=f"n{number}", use=Use.PERHAPS))
-    assert (told.pace, told.telling) == (1.0, 0.05), "those that do not use theirs leave room to the others"
+    assert (told.pace, told.report_within) == (1.0, 0.05), (
+        "those that do not use theirs leave room to the others"
+    )
     assert site.say(replace(announcement, node="n950", use=Use.NOW)).pace == 0.1
 
 
 def test_tables_in_use_are_heard_of_at_least_as_often_as_others() -> None:
     for nodes in (1, 64, 1000, 10_000, 100_000):
         assert pace_for(Use.NOW, nodes) <= pace_for(Use.PERHAPS, nodes) <= pace_for(Use.NONE, nodes)
-        assert telling_within(nodes) <= min(1.0, pace_for(Use.NOW, nodes))
+        assert report_within(nodes) <= min(1.0, pace_for(Use.NOW, nodes))

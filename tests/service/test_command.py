@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from service_process import PATIENCE, SITE, Running, gone
+from patience import PATIENCE
+from service_process import SITE, Running, wait_until_gone
 from ses_service.commands.main import main
 from ses_service.store.database import Database, sqlite_url
 from ses_service.store.revisions import upgrade
@@ -29,7 +30,7 @@ def stopped(running: Running, how: int) -> bool:
     children = running.children()
     assert children, "the embedded store runs as a child"
     assert running.end(how) == 0
-    assert gone(children)
+    wait_until_gone(children)
     return '"event": "stopped"' in running.log.read_text("utf-8")
 
 
@@ -73,7 +74,7 @@ def test_requirements_survive_a_restart_and_a_killed_service_leaves_no_store_beh
         assert (status, body["requirements"][0]["minimum"], body["revision"]) == (200, 85, 1)
         children = again.children()
         assert again.end(signal.SIGKILL) == -signal.SIGKILL
-        assert gone(children)
+        wait_until_gone(children)
     finally:
         again.end(signal.SIGKILL)
 

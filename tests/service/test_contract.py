@@ -74,11 +74,11 @@ def test_every_reference_in_the_document_leads_somewhere(document: dict[str, Any
     ("schema", "member", "names"),
     [
         ("ResolvedRequirement", "kind", PREDICTED),
-        ("Requirement", "strictness", Strictness),
+        ("RequirementIn", "strictness", Strictness),
         ("ResolvedRequirement", "level", Level),
         ("Candidate", "basis", Basis),
         ("Refusal", "reason", Reason),
-        ("ElementOut", "state", ElementState),
+        ("Element", "state", ElementState),
         ("PlacementRecord", "state", PlacementState),
         ("FileEnded", "reason", set(EndReason) - {EndReason.SILENT}),
         ("PlacementRecord", "end_reason", EndReason),

@@ -18,7 +18,7 @@ from patience import wait_until
 from prometheus_client.parser import text_string_to_metric_families
 from service_process import SITE, Running
 from ses_service.commands.main import main
-from ses_service.ledger.achieved import Achieved, Judgement, Verdict
+from ses_service.ledger.achieved import Achieved, FileVerdict, Verdict
 from ses_service.ledger.files import Wanted
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
 from ses_service.ledger.size_history import SizeHistory, SizeKey, Sizes, keys_of
@@ -54,7 +54,7 @@ def placed(number: int) -> Placement:
         end_reason=EndReason.CLOSED,
         bytes_written=7.0,
         achieved=Achieved(7.0, 0.0, 1.0, 0.0, 2.0),
-        judgement=Judgement(Verdict.MISSED, why="others came"),
+        file_verdict=FileVerdict(Verdict.MISSED, why="others came"),
     )
 
 
@@ -286,7 +286,7 @@ def test_what_can_be_read_is_put_back_and_what_was_lost_is_said(
     explained = [one for one in found if store_of(database).explanation(one).requirements]
     history = FileHistory(database)
     files = {one.placement_id for one in history.page(Wanted(user="alice"), FILES).files}
-    detailed = [one for one in files if (known := history.detail(one)) and known[1].judgement is not None]
+    detailed = [one for one in files if (known := history.detail(one)) and known[1].file_verdict is not None]
     database.close()
     assert readable + explainable - FILES <= len(explained) <= min(readable, explainable)
     assert files <= PLACED.keys()

@@ -12,8 +12,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from ses_service.ledger import handover
-from ses_service.ledger.ledger import Ledger, Opening
-from ses_service.ledger.placement import Claim, EndReason, Placement, PlacementState
+from ses_service.ledger.ledger import Ledger
+from ses_service.ledger.placement import EndReason, PeerPlacement, Placement, PlacementState
+from ses_service.ledger.reports import PlacementReport
 from ses_service.ledger.size_history import SizeKey
 from ses_service.model.columns import element_table
 from ses_service.model.entities import Element, Environment, Subject
@@ -58,7 +59,7 @@ class Service:
         if self.ledger.find(placement_id) is None:
             self.ledger.restore(placed(placement_id, *names))
         else:
-            self.ledger.open(Opening(placement_id), 100.0, node=NODE)
+            self.ledger.open(PlacementReport(placement_id), 100.0, node=NODE)
 
     def adopt(self, ids: Iterable[str]) -> None:
         """Take over the stored ones of these that are open."""
@@ -74,7 +75,7 @@ class Service:
         assert self.ledger.left is not None
         self.adopt(self.ledger.left)
         for placement_id in self.ledger.left:
-            self.ledger.of_peers.forget_claim(placement_id, 100.0)
+            self.ledger.of_peers.forget_placement(placement_id, 100.0)
         self.ledger.left.clear()
         changes = [(one, self.ledger.find(one)) for one in sorted(self._changed)]
         self._changed.clear()
@@ -137,8 +138,8 @@ def test_who_hears_its_own_word_knows_it_unread(pair: tuple[Service, Service]) -
     one.open("1" * 16, "u/a")
     texts = [*one.store(), *notifications.texts(one.name, [], {SizeKey("alice", "", ""): [1.0]}, 100.0, {})]
     assert len(texts) == 2
-    assert all(notifications.is_told_by(text, one.name) for text in texts)
-    assert not any(notifications.is_told_by(text, other.name) for text in texts)
+    assert all(notifications.is_sent_by(text, one.name) for text in texts)
+    assert not any(notifications.is_sent_by(text, other.name) for text in texts)
 
 
 def test_files_of_many_nodes_in_one_word_count_as_told_one_by_one(pair: tuple[Service, Service]) -> None:
@@ -178,10 +179,10 @@ def test_a_file_that_is_idle_counts_not(pair: tuple[Service, Service]) -> None:
     one.hear(1)
     one.open("1" * 16, "u/a")
     tell(one, other)
-    one.ledger.open(Opening("1" * 16, idle=True), 101.0, node=NODE)
+    one.ledger.open(PlacementReport("1" * 16, idle=True), 101.0, node=NODE)
     tell(one, other)
     assert other.open_now == [0, 0, 0]
-    one.ledger.open(Opening("1" * 16, idle=False), 102.0, node=NODE)
+    one.ledger.open(PlacementReport("1" * 16, idle=False), 102.0, node=NODE)
     tell(one, other)
     assert other.open_now == [1, 0, 0]
 
@@ -272,7 +273,7 @@ def test_texts_are_as_long_as_a_notification_may_be_and_lose_nothing() -> None:
     texts = notifications.texts(
         "a" * 16, [*changes, (wide.placement_id, wide)], sizes, 100.0, {NODE: (AGENT, 4)}
     )
-    assert max(len(one.encode()) for one in texts) <= notifications.LARGEST
+    assert max(len(one.encode()) for one in texts) <= notifications.MAX_BYTES
     read = [notifications.read(one, 100.0) for one in texts]
     nodes = [one for told in read for one in told.nodes]
     assert {(one.node, one.incarnation, one.number) for one in nodes} == {(NODE, AGENT, 4)}
@@ -360,7 +361,7 @@ class Handover(RuleBasedStateMachine):
         begun = self.services[which] = Service(str(self.killed), self.stored, records=2)
         begun.adopt([one for one, (name, _) in self.stored.items() if name == killed.name])
         claims = [
-            Claim(one, name, NODE, (self.name(one),), 100.0, None)
+            PeerPlacement(one, name, NODE, (self.name(one),), 100.0, None)
             for one, (name, is_open) in self.stored.items()
             if is_open and name != begun.name
         ]

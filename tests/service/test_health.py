@@ -7,7 +7,7 @@ import pytest
 from ses_core.top_speed import LOWEST, after_sample
 from ses_service.decision.health import learned
 from ses_service.decision.rows import Rows
-from ses_service.ledger.ledger import LedgerCounts
+from ses_service.ledger.counts import LedgerCounts
 from ses_service.model.columns import ObservationTable, element_table, observation_table
 from ses_service.model.entities import Element, Environment, Observation
 from ses_service.model.policies import Policies

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from ses_service.ledger.achieved import Judgement
-from ses_service.ledger.ledger import Ledger, Opening, PlacementEndedError, UnknownPlacementError
+from ses_service.ledger.achieved import FileVerdict
+from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
+from ses_service.ledger.reports import PlacementEndedError, PlacementReport, UnknownPlacementError
 from ses_service.model.columns import element_table
 from ses_service.model.entities import Element, Environment, Subject
 from ses_service.model.policies import Policies
@@ -65,7 +66,7 @@ def ledger() -> Ledger:
 def test_a_placement_is_restored_opened_and_ended(ledger: Ledger) -> None:
     ledger.restore(placement(1, "u/a", 100))
     assert ledger.get("0000000000000001").opened_at is None
-    opened = ledger.open(Opening("0000000000000001", path="/f", device=5, inode="7", pid=9), 101)
+    opened = ledger.open(PlacementReport("0000000000000001", path="/f", device=5, inode="7", pid=9), 101)
     assert (opened.state, opened.opened_at, opened.path) == (PlacementState.OPEN, 101, "/f")
     ended = ledger.end("0000000000000001", EndReason.CLOSED, 105, 1000)
     assert (ended.state, ended.ended_at, ended.end_reason) == (PlacementState.ENDED, 105, EndReason.CLOSED)
@@ -86,15 +87,15 @@ def test_ending_twice_changes_nothing_but_an_unknown_size(ledger: Ledger) -> Non
 
 def test_opening_again_keeps_the_moment_and_renews_the_lease(ledger: Ledger) -> None:
     ledger.restore(placement(1, "u/a", 100))
-    ledger.open(Opening("0000000000000001", path="/f"), 101)
-    again = ledger.open(Opening("0000000000000001"), 500)
+    ledger.open(PlacementReport("0000000000000001", path="/f"), 101)
+    again = ledger.open(PlacementReport("0000000000000001"), 500)
     assert (again.opened_at, again.path, again.lease_until) == (101, "/f", 500 + 3600)
 
 
 def test_an_unknown_placement_is_an_error(ledger: Ledger) -> None:
     for act in (
         lambda: ledger.get("f" * 16),
-        lambda: ledger.open(Opening("f" * 16), 1),
+        lambda: ledger.open(PlacementReport("f" * 16), 1),
         lambda: ledger.end("f" * 16, EndReason.CLOSED, 1),
     ):
         with pytest.raises(UnknownPlacementError, match="ffff"):
@@ -112,7 +113,7 @@ def test_an_ended_placement_cannot_be_opened(ledger: Ledger) -> None:
     ledger.restore(placement(1, "u/a", 100))
     ledger.end("0000000000000001", EndReason.UNUSED, 101)
     with pytest.raises(PlacementEndedError, match="unused"):
-        ledger.open(Opening("0000000000000001"), 102)
+        ledger.open(PlacementReport("0000000000000001"), 102)
 
 
 def test_a_lease_runs_out_at_its_time_and_not_before(ledger: Ledger) -> None:
@@ -125,19 +126,19 @@ def test_a_lease_runs_out_at_its_time_and_not_before(ledger: Ledger) -> None:
 
 def test_an_open_placement_outlives_the_lease_it_was_restored_with(ledger: Ledger) -> None:
     ledger.restore(placement(1, "u/a", 100, lease=30))
-    ledger.open(Opening("0000000000000001"), 110)
+    ledger.open(PlacementReport("0000000000000001"), 110)
     assert ledger.expire(200) == 0
     assert ledger.expire(110 + 3600) == 1
 
 
 def test_an_expired_placement_is_taken_up_again_when_the_agent_speaks_of_it(ledger: Ledger) -> None:
     ledger.restore(placement(1, "u/a", 40, lease=30))
-    ledger.open(Opening("0000000000000001"), 41)
+    ledger.open(PlacementReport("0000000000000001"), 41)
     ledger.expire(41 + 3600)
-    assert ledger.keep_judgement(ledger.get("0000000000000001"), Judgement(None))
-    taken = ledger.open(Opening("0000000000000001"), 4000)
+    assert ledger.keep_verdict(ledger.get("0000000000000001"), FileVerdict(None))
+    taken = ledger.open(PlacementReport("0000000000000001"), 4000)
     assert (taken.state, taken.ended_at, taken.end_reason) == (PlacementState.OPEN, None, None)
-    assert taken.judgement is None, "the database takes it for a file that ended otherwise, and refuses it"
+    assert taken.file_verdict is None, "the database takes it for a file that ended otherwise, and refuses it"
     assert ledger.counts.open_now.tolist() == [1, 0, 0]
 
 
@@ -223,7 +224,7 @@ def test_what_ends_by_itself_can_be_dealt_with_a_few_at_a_time(ledger: Ledger) -
         ledger.restore(replace(placement(number, "u/a", 100), subject=Subject("alice", node="n1")))
     ledger.hear("n1", "1" * 16, 100, 130)
     for number in range(1, 6):
-        ledger.open(Opening(f"{number:016x}"), 101, node="n1")
+        ledger.open(PlacementReport(f"{number:016x}"), 101, node="n1")
     counts = [ledger.expire(130, 3) for _ in range(5)]
     assert counts == [3, 3, 3, 1, 0]
     assert ledger.counts.open_now.tolist() == [0, 0, 0]
@@ -250,7 +251,7 @@ def test_a_follower_learns_of_every_change_and_of_what_is_dropped() -> None:
     ledger.restore(placement(1, "u/a", 100))
     assert changed == {"0000000000000001"}
     changed.clear()
-    ledger.open(Opening("0000000000000001"), 101)
+    ledger.open(PlacementReport("0000000000000001"), 101)
     assert changed == {"0000000000000001"}
     ledger.end("0000000000000001", EndReason.CLOSED, 102)
     ledger.restore(placement(2, "u/a", 103))
@@ -286,7 +287,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def open(self, data: Any) -> None:
         try:
-            self.ledger.open(Opening(data.draw(st.sampled_from(self.ids))), self.now)
+            self.ledger.open(PlacementReport(data.draw(st.sampled_from(self.ids))), self.now)
         except PlacementEndedError:
             return
 

@@ -22,7 +22,6 @@ LOAD = [
     "others",
     "others_average",
     "own",
-    "ended",
     "server_streams",
     "free",
     "reserved",
@@ -50,7 +49,7 @@ class Told:
 
     def ask(self, node: str = "n1", now: float = NOW, **have: Any) -> dict[str, Any]:
         self.rows.follow(self.site.ledger.counts, self.site.ledger.changed)
-        text = self.tables.told(node, TableAsked("union", **have), self.needs, now)
+        text = self.tables.update_for(node, TableAsked("union", **have), self.needs, now)
         assert text is not None
         told: dict[str, Any] = json.loads(text)
         return told
@@ -147,9 +146,9 @@ def test_the_rate_is_that_of_other_nodes_in_the_system(site: Any) -> None:
 
 def test_a_node_is_told_nothing_of_systems_it_does_not_mount_or_that_are_not_there(site: Any) -> None:
     elsewhere = Told(site(site.element("b0"), node_access={"n1": frozenset()}))
-    assert elsewhere.tables.told("n1", TableAsked("union"), elsewhere.needs, NOW) is None
-    assert elsewhere.tables.told("n2", TableAsked("union"), elsewhere.needs, NOW) is not None
-    assert elsewhere.tables.told("n2", TableAsked("lustre"), elsewhere.needs, NOW) is None
+    assert elsewhere.tables.update_for("n1", TableAsked("union"), elsewhere.needs, NOW) is None
+    assert elsewhere.tables.update_for("n2", TableAsked("union"), elsewhere.needs, NOW) is not None
+    assert elsewhere.tables.update_for("n2", TableAsked("lustre"), elsewhere.needs, NOW) is None
 
 
 def many(site: Any, fast: int) -> Any:

@@ -37,4 +37,4 @@ def test_one_row_of_another_service_that_cannot_be_read_hides_no_other(
         connection.execute(sa.update(PLACEMENT).values(service="other"))
         odd = sa.update(PLACEMENT).where(PLACEMENT.c.placement_id == f"{1:016x}")
         connection.execute(odd.values(elements=elements))
-    assert [one.placement_id for one in store.claims(20.0)] == [f"{2:016x}"]
+    assert [one.placement_id for one in store.peer_placements(20.0)] == [f"{2:016x}"]

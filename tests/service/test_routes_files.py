@@ -8,7 +8,7 @@ import pytest
 from files_opened import AGENT, announcement, decision, new_ids
 from ses_service.model.policies import Policies
 from ses_service.security.tokens import Role, TokenFile, add_token
-from ses_service.state import judgements
+from ses_service.state import verdicts
 from ses_service.store.database import Database
 from ses_service.store.records import RecordStore
 from ses_service.store.writer import Writer
@@ -168,10 +168,10 @@ def test_a_file_whose_figures_come_late_is_judged_again_and_counted_once(
     story = Story(make_service, site, clock)
     ids = story.place(1, "alice", "dd", "union/b0")
     story._say({"incarnation": AGENT, "ended": [{"placement_id": ids[0], "reason": "closed"}]})
-    story.service.runtime.state.judgements.run()
+    story.service.runtime.state.verdicts.run()
     assert [one["verdict"] for one in story.files(user="alice")] == ["cannot-say"]
     story.end(ids, 50)
-    story.service.runtime.state.judgements.run()
+    story.service.runtime.state.verdicts.run()
     assert [one["verdict"] for one in story.files(user="alice")] == ["missed"]
     told = story.service.get("/metrics").get_data(as_text=True)
     counted = [line for line in told.splitlines() if line.startswith("ses_element_files_judged_total{")]
@@ -181,7 +181,7 @@ def test_a_file_whose_figures_come_late_is_judged_again_and_counted_once(
 def test_elements_beyond_those_that_are_counted_apart_are_one(
     make_service: Any, site: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judgements, "MAX_LABELS", 2)
+    monkeypatch.setattr(verdicts, "MAX_LABELS", 2)
     story = Story(make_service, site, clock)
     for element in ("union/b0", "union/b1", "union/b2"):
         story.end(story.place(2, "alice", "dd", element), 120, 40)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -16,6 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from patience import wait_until
 from ses_service.ledger.placement import (
     Basis,
     Candidate,
@@ -361,12 +361,15 @@ def pair(postgresql: Any) -> Iterator[list[RecordStore]]:
 
 def once_closed(ask: Callable[[], Answer]) -> Answer:
     """What is answered, and is not empty, once PostgreSQL has ended a session, a moment after its close."""
-    for _ in range(3000):
+
+    def answer() -> Answer | None:
         with suppress(DatabaseInUseError):
-            if found := ask():
-                return found
-        time.sleep(0.01)
-    raise AssertionError("not within 30 s")
+            return ask()
+        return None
+
+    found = wait_until(answer, "the session has ended")
+    assert found is not None
+    return found
 
 
 def ids_of(placements: Iterable[Placement]) -> set[int]:
@@ -380,7 +383,7 @@ def test_services_write_one_database_and_leave_each_others_placements_alone(pair
     second.write([(f"{2:016x}", None)])
     second.write(written(placement(5)), whole=True)
     assert ids_of(stored_in(first.database)) == {1, 2, 5}
-    assert {one.placement_id for one in first.claims(50.0)} == {f"{5:016x}"}
+    assert {one.placement_id for one in first.peer_placements(50.0)} == {f"{5:016x}"}
     assert ids_of(second.of_peers({"user": "alice", "state": "open"}, "u/a", 10)) == {1, 2}
     assert second.of_peers({"path": "/elsewhere"}, None, 10) == []
     assert second.explanation(f"{1:016x}").candidates == explained(1).candidates
@@ -401,7 +404,7 @@ def test_what_a_service_left_that_is_gone_is_taken_over_once(pair: list[RecordSt
     assert not first.open(), "another service took its placements over"
     first.write(written(placement(2)), whole=True)
     assert ids_of(stored_in(second.database)) == {1, 2}
-    assert [one.origin for one in second.claims(50.0)] == [first.database.owner]
+    assert [one.origin for one in second.peer_placements(50.0)] == [first.database.owner]
 
 
 def test_who_took_a_placement_over_keeps_its_explanation(pair: list[RecordStore]) -> None:

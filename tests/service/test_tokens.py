@@ -15,7 +15,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from issuer_standin import AUDIENCE, IssuerStandIn
+from fake_issuer import AUDIENCE, FakeIssuer
 from patience import wait_until
 from service_process import SITE, Running
 from ses_service.members.issuer import IssuerError, Keys, fetch_keys
@@ -44,8 +44,8 @@ vo = "chemistry"
 
 
 @pytest.fixture
-def issuer() -> Iterator[IssuerStandIn]:
-    found = IssuerStandIn()
+def issuer() -> Iterator[FakeIssuer]:
+    found = FakeIssuer()
     yield found
     found.stop()
 
@@ -73,7 +73,7 @@ class Signing:
 
 
 @pytest.fixture
-def signing(tmp_path: Path, issuer: IssuerStandIn, clock: Any) -> Signing:
+def signing(tmp_path: Path, issuer: FakeIssuer, clock: Any) -> Signing:
     return Signing(written(tmp_path, issuer.url, "keep = 1000"), clock, tmp_path / "members.json")
 
 
@@ -95,14 +95,14 @@ def signing(tmp_path: Path, issuer: IssuerStandIn, clock: Any) -> Signing:
     ],
 )  # fmt: skip
 def test_claims_stand_for_organisations(
-    issuer: IssuerStandIn, signing: Signing, claims: dict[str, Any], vo: str | None
+    issuer: FakeIssuer, signing: Signing, claims: dict[str, Any], vo: str | None
 ) -> None:
     assert signing.tokens.user(issuer.token(**claims)) == "alice"
     assert signing.vo("alice") == vo
 
 
 def test_a_membership_counts_for_a_while_and_over_a_restart(
-    issuer: IssuerStandIn, signing: Signing, tmp_path: Path, clock: Any
+    issuer: FakeIssuer, signing: Signing, tmp_path: Path, clock: Any
 ) -> None:
     signing.tokens.user(issuer.token(groups="/materials"))
     signing.memberships.write()
@@ -114,7 +114,7 @@ def test_a_membership_counts_for_a_while_and_over_a_restart(
     assert again.vo("alice") is None
 
 
-def test_a_membership_ends_when_a_token_says_so(issuer: IssuerStandIn, signing: Signing) -> None:
+def test_a_membership_ends_when_a_token_says_so(issuer: FakeIssuer, signing: Signing) -> None:
     signing.tokens.user(issuer.token(groups=["/materials"]))
     signing.tokens.user(issuer.token())
     assert signing.vo("alice") == "materials", "a token without any of the claims says nothing"
@@ -123,7 +123,7 @@ def test_a_membership_ends_when_a_token_says_so(issuer: IssuerStandIn, signing: 
 
 
 def test_a_membership_that_is_not_kept_ends_with_its_token(
-    tmp_path: Path, issuer: IssuerStandIn, clock: Any
+    tmp_path: Path, issuer: FakeIssuer, clock: Any
 ) -> None:
     signing = Signing(written(tmp_path, issuer.url, "keep = 0"), clock)
     clock.time = time.time()
@@ -154,14 +154,14 @@ def test_a_membership_that_is_not_kept_ends_with_its_token(
     ],
 )
 def test_a_token_that_is_not_for_us_is_refused(
-    issuer: IssuerStandIn, signing: Signing, claims: dict[str, Any], message: str
+    issuer: FakeIssuer, signing: Signing, claims: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(TokenError, match=message):
         signing.tokens.user(issuer.token(**{"groups": "/materials", **claims}))
     assert signing.vo("alice") is None
 
 
-def test_with_a_domain_only_its_users_are_ours(tmp_path: Path, issuer: IssuerStandIn, clock: Any) -> None:
+def test_with_a_domain_only_its_users_are_ours(tmp_path: Path, issuer: FakeIssuer, clock: Any) -> None:
     clock.time = time.time()
     signing = Signing(written(tmp_path, issuer.url, 'user_domain = "example.org"'), clock)
     assert signing.tokens.user(issuer.token(preferred_username="Alice@Example.org")) == "alice"
@@ -170,7 +170,7 @@ def test_with_a_domain_only_its_users_are_ours(tmp_path: Path, issuer: IssuerSta
             signing.tokens.user(issuer.token(preferred_username=name))
 
 
-def forged(issuer: IssuerStandIn) -> dict[str, str]:
+def forged(issuer: FakeIssuer) -> dict[str, str]:
     """Tokens that somebody made who does not have the issuer's key."""
     good = issuer.token(groups="/materials")
     head, body, signature = good.split(".")
@@ -207,7 +207,7 @@ def forged(issuer: IssuerStandIn) -> dict[str, str]:
     }
 
 
-def test_a_forged_token_is_refused(issuer: IssuerStandIn, signing: Signing) -> None:
+def test_a_forged_token_is_refused(issuer: FakeIssuer, signing: Signing) -> None:
     tokens = forged(issuer)
     assert len(tokens) == 11
     for name, token in tokens.items():
@@ -217,7 +217,7 @@ def test_a_forged_token_is_refused(issuer: IssuerStandIn, signing: Signing) -> N
 
 
 def test_a_key_that_is_not_known_is_asked_for_once_in_ten_seconds(
-    issuer: IssuerStandIn, signing: Signing
+    issuer: FakeIssuer, signing: Signing
 ) -> None:
     old = issuer.token()
     issuer.rotate()
@@ -234,7 +234,7 @@ def test_a_key_that_is_not_known_is_asked_for_once_in_ten_seconds(
     assert issuer.asked["/keys"] == 2
 
 
-def test_known_keys_stay_while_the_issuer_is_away(issuer: IssuerStandIn, signing: Signing) -> None:
+def test_known_keys_stay_while_the_issuer_is_away(issuer: FakeIssuer, signing: Signing) -> None:
     issuer.answers["/keys"] = (500, b"")
     signing.ticks += 3600
     signing.keys.step()
@@ -257,14 +257,14 @@ def test_known_keys_stay_while_the_issuer_is_away(issuer: IssuerStandIn, signing
     ],
 )  # fmt: skip
 def test_an_issuer_that_misbehaves_gives_no_keys(
-    issuer: IssuerStandIn, path: str, answer: tuple[int, bytes], message: str
+    issuer: FakeIssuer, path: str, answer: tuple[int, bytes], message: str
 ) -> None:
     issuer.answers[path] = answer
     with pytest.raises(IssuerError, match=message):
         fetch_keys(Issuer(issuer.url, AUDIENCE, ()))
 
 
-def test_keys_are_not_fetched_from_where_anybody_could_answer(issuer: IssuerStandIn) -> None:
+def test_keys_are_not_fetched_from_where_anybody_could_answer(issuer: FakeIssuer) -> None:
     about = json.dumps({"issuer": issuer.url, "jwks_uri": "http://keys.example.org/"}).encode()
     issuer.answers["/realm/.well-known/openid-configuration"] = (200, about)
     with pytest.raises(IssuerError, match="no jwks_uri that is https"):
@@ -291,7 +291,7 @@ def test_a_faulty_file_is_refused(tmp_path: Path, url: str, extra: str, rules: s
 
 
 def test_who_has_a_token_acts_as_that_user_and_no_more(
-    make_service: Any, site: Any, clock: Any, tmp_path: Path, issuer: IssuerStandIn
+    make_service: Any, site: Any, clock: Any, tmp_path: Path, issuer: FakeIssuer
 ) -> None:
     environment = replace(site.equal(1).environment, organisations=frozenset({"materials"}))
     mapping = written(tmp_path, issuer.url)
@@ -314,9 +314,7 @@ def test_who_has_a_token_acts_as_that_user_and_no_more(
     assert service.get(asked, headers={"Authorization": "Bearer a.b.c"}).status_code == 401
 
 
-def test_a_service_reads_the_keys_and_goes_on_without_the_issuer(
-    tmp_path: Path, issuer: IssuerStandIn
-) -> None:
+def test_a_service_reads_the_keys_and_goes_on_without_the_issuer(tmp_path: Path, issuer: FakeIssuer) -> None:
     file = written(tmp_path, issuer.url, "refresh = 1").path
     service = Running(tmp_path, f"--site={SITE}", f"--members={file}")
     asked = "/v1/requirements/effective?user=alice"

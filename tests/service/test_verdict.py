@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ses_service.decision.load_history import ElementLoad, LoadHistory
-from ses_service.decision.verdict import judgement_of, prediction_error
-from ses_service.ledger.achieved import Achieved, Cause, Doubt, Judgement, Verdict
+from ses_service.decision.verdict import file_verdict_of, prediction_error
+from ses_service.ledger.achieved import Achieved, Cause, Doubt, FileVerdict, Verdict
 from ses_service.ledger.placement import Placement, Prediction
 from ses_service.model.entities import Element, Subject
 from ses_service.model.kinds import Kind
@@ -35,13 +35,13 @@ def judged(
     *kinds: tuple[Kind, float],
     predicted: float | None = 1000,
     during: ElementLoad | None = None,
-) -> Judgement:
+) -> FileVerdict:
     value = None if predicted is None else predicted * MB
     wanted = tuple(Prediction(kind, value, bound * MB, 0.0) for kind, bound in kinds)
     element = Element("u/a", "", "a", "u", "/u/a", "n1")
     placement = Placement("1" * 16, Subject("alice"), element, "mergerfs", 0.0, 0.0, 1.0, wanted)
     placement.achieved = achieved
-    return judgement_of(placement, during)
+    return file_verdict_of(placement, during)
 
 
 WRITE, AVERAGE, READ = Kind.CURRENT_WRITE_RATE, Kind.AVERAGE_WRITE_RATE, Kind.CURRENT_READ_RATE

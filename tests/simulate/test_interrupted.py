@@ -6,8 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+
+from patience import wait_until
 
 LONG = ("simulate", "table1", "--users", "6", "--seeds", "100", "--jobs", "2")
 
@@ -19,9 +20,8 @@ def test_an_interrupted_simulation_ends_with_all_its_processes() -> None:
     )  # fmt: skip
     try:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        while len(children.read_text().split()) < 2:
-            assert process.poll() is None
-            time.sleep(0.05)
+        wait_until(lambda: process.poll() is not None or len(children.read_text().split()) >= 2, "it runs")
+        assert process.poll() is None
         for child in children.read_text().split():
             status = Path(f"/proc/{child}/status").read_text()
             blocked = int(status.partition("SigBlk:")[2].split()[0], 16)

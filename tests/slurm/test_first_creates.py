@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from pathlib import Path
 
 from cluster import SECONDS, Cluster
+from patience import wait_until
 from ses_client.answers.reading import JSON
 
 RANKS = 64
@@ -21,10 +21,13 @@ def open_files(cluster: Cluster, job: str) -> list[JSON]:
 
 
 def wait_for_open(cluster: Cluster, job: str, count: int) -> list[JSON]:
-    end = time.monotonic() + SECONDS
-    while len(found := open_files(cluster, job)) != count:
-        assert time.monotonic() < end, f"{len(found)} files of job {job} are open, not {count}"
-        time.sleep(0.05)
+    found: list[JSON] = []
+
+    def are_open() -> bool:
+        found[:] = open_files(cluster, job)
+        return len(found) == count
+
+    wait_until(are_open, lambda: f"{len(found)} files of job {job} are open, not {count}", SECONDS)
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 from cluster import SECONDS, Cluster
@@ -18,10 +17,19 @@ WRITE = (
 
 
 def wait_for(cluster: Cluster, job: str, state: str, count: int) -> None:
-    end = time.monotonic() + SECONDS
-    while len(found := cluster.client().files({"job": job, "state": state}).files) != count:
-        assert time.monotonic() < end, f"{len(found)} files of job {job} are {state}, not {count}"
-        time.sleep(0.1)
+    def number() -> int:
+        return len(cluster.client().files({"job": job, "state": state}).files)
+
+    what = f"{count} files of job {job} are {state}"
+    wait_until(lambda: number() == count, what, SECONDS, every=0.1)
+
+
+def wait_completed(cluster: Cluster, job: str) -> None:
+    wait_until(
+        lambda: "JobState=COMPLETED" in cluster.output("scontrol", "show", "job", job),
+        lambda: cluster.output("scontrol", "show", "job", job),
+        SECONDS,
+    )
 
 
 def submit(cluster: Cluster, directory: Path, after: str) -> str:
@@ -62,10 +70,9 @@ def test_a_job_that_is_another_users_gets_no_files_by_its_name(cluster: Cluster,
     claim = ("srun", "-n1", "--nodelist=n1", f"--storage={NEED}", "env", f"SLURM_JOB_ID={job}")
     (directory / "go").touch()
     cluster.output(*claim, "sh", "-c", WRITE, str(directory), user="daemon")
-    end = time.monotonic() + SECONDS
-    while not (found := cluster.client().files({"path": str(directory)}).files):
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    found = wait_until(
+        lambda: cluster.client().files({"path": str(directory)}).files, "its file is known", SECONDS
+    )
     assert [one.job for one in found] == [None]
     cluster.output("scancel", job)
 
@@ -76,20 +83,15 @@ def test_what_a_batch_job_got_is_in_its_record_when_it_has_ended(cluster: Cluste
     plugins.write_text(before.replace("check=nodes", "check=nodes comment=batch"))
     try:
         job = submit(cluster, directory, after="true")
-        end = time.monotonic() + SECONDS
-        while "JobState=COMPLETED" not in (shown := cluster.output("scontrol", "show", "job", job)):
-            assert time.monotonic() < end, shown
-            time.sleep(0.1)
+        wait_completed(cluster, job)
     finally:
         plugins.write_text(before)
-    assert "AdminComment=storage: 4 files on " in shown
+    assert "AdminComment=storage: 4 files on " in cluster.output("scontrol", "show", "job", job)
 
 
 def test_a_job_that_has_ended_is_not_commented_and_that_is_told(cluster: Cluster, directory: Path) -> None:
     job = submit(cluster, directory, after="true")
-    wait_until(
-        lambda: "JobState=COMPLETED" in cluster.output("scontrol", "show", "job", job), seconds=SECONDS
-    )
+    wait_completed(cluster, job)
     done = cluster.run("ses", "job", job, "--comment")
     assert done.returncode == 1
     assert "Slurm changes the record of a job only while it runs" in done.stderr

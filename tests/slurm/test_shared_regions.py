@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from cluster import BUILD, SECONDS, Cluster
+from extras_built import skip_without_extras
 from patience import wait_until
 from ses.share import regions
 
@@ -22,11 +23,12 @@ NODE = "n1"
 @pytest.fixture(scope="module")
 def program() -> Iterator[Path]:
     """A program that shares, for every user to run."""
+    skip_without_extras()
     folder = Path(tempfile.mkdtemp(prefix="ses-share-", dir="/tmp"))
     folder.chmod(0o755)
     for library in BUILD.glob("libses-share.so*"):
         shutil.copy(library, folder, follow_symlinks=False)
-    linked = ["-I", ROOT / "libses/include", "-L", folder, "-lses-share", f"-Wl,-rpath,{folder}"]
+    linked = ["-I", ROOT / "libses/extras/include", "-L", folder, "-lses-share", f"-Wl,-rpath,{folder}"]
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
     made = folder / "shared_count"
     source = Path(__file__).with_name("shared_count.c")

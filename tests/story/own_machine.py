@@ -1,7 +1,7 @@
 """A machine of its own for what pages tell people to do: what they install and start is gone with it.
 
 It is made of namespaces: an empty /run and /var/lib, copies of /etc, /root, /usr/local and the checkout, two
-disks below /srv, a name, and no network but its own loopback.  systemctl is a stand-in (systemctl.py).
+disks below /srv, a name, and no network but its own loopback.  systemctl is a fake (systemctl.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs somebody's test-suite in a union, first without the preload library, then with it.
 
-The agent is the double of tests/libses: each file is placed on the next of three branches.  The
+The agent is the fake of tests/libses: each file is placed on the next of three branches.  The
 command is a line for sh, run in a fresh directory of the union, which is also its TMPDIR; what it
 prints goes to plain.log and placed.log.  Comparing them is left to the reader: suites differ in
 what they print.  See README.md beside this file.
@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/libses"))
 
-from agent_double import CREATED, AgentDouble  # noqa: E402
+from fake_agent import CREATED, FakeAgent  # noqa: E402
 
 BRANCHES = 3
 STEADY = "cache.attr=0,cache.entry=0,cache.negative_entry=0"  # else results depend on the second
@@ -55,13 +55,13 @@ def run(line: str, library: Path | None, log: Path, options: str, seconds: float
     with tempfile.TemporaryDirectory(prefix="suite-", dir="/var/tmp") as name:
         directory = Path(name)
         union, branches = mount(directory, options)
-        agent = AgentDouble(directory / "agent.sock", union, branches)
+        agent = FakeAgent(directory / "agent.sock", union, branches)
         agent.choose = lambda number: number % BRANCHES
         inside = union / "suite"
         inside.mkdir()
         inside.chmod(0o1777)
         environment = {**os.environ, "TMPDIR": str(inside), "SES_AGENT_SOCKET": str(agent.path)}
-        environment["SES_SYNC_MS"] = "20000"  # a slow double is no reason to create elsewhere
+        environment["SES_SYNC_MS"] = "20000"  # a slow fake is no reason to create elsewhere
         if library:
             environment["LD_PRELOAD"] = str(library)
         try:

@@ -270,7 +270,7 @@ def add(
 ) -> None:
     """Add an account.  NAME is the user's name on the nodes.
 
-    The portal tells the service its VO within half a minute (docs/members.md).
+    The portal reports its VO to the service within half a minute (docs/members.md).
     """
     accounts = _accounts(state_dir, database_url)
     person = accounts.add(name, _password(password_stdin), vo=vo, is_admin=admin, is_manager=manager)
@@ -284,11 +284,11 @@ def list_accounts(as_json: bool, state_dir: Path, database_url: str | None) -> N
     """List all accounts."""
     people = _accounts(state_dir, database_url).everybody()
     if as_json:
-        told = [
+        rows = [
             {"name": one.name, "vo": one.vo, "admin": one.is_admin, "manager": one.is_manager}
             for one in people
         ]
-        click.echo(json.dumps(told))
+        click.echo(json.dumps(rows))
         return
     for one in people:
         click.echo(f"{one.name:24} {one.vo or '-':16} {one.role}".rstrip())
@@ -356,4 +356,4 @@ def _password(from_stdin: bool) -> str:
     return str(click.prompt("Password", hide_input=True, confirmation_prompt=True))
 
 
-ctrl_c.is_an_exception()  # whoever only imports this keeps what they had
+ctrl_c.is_an_exception()  # a program that only imports this keeps what it had

@@ -40,7 +40,7 @@ _SENTENCES = {
     405: ("This cannot be done here", "Go back and try again."),
     413: ("This is too much at once", "The portal takes forms up to 256 KiB."),
 }
-_LONGEST_PATH = 200
+_MAX_PATH = 200
 
 
 def register(app: Flask) -> None:
@@ -192,7 +192,7 @@ def _http_error(error: HTTPException) -> Any:
         return error
     if status == 404:
         path = request.path
-        where = path if len(path) <= _LONGEST_PATH else f"{path[:_LONGEST_PATH]}…"
+        where = path if len(path) <= _MAX_PATH else f"{path[:_MAX_PATH]}…"
         return _nothing_here(f"This portal has no page {where}")
     title, sentence = _SENTENCES.get(status, ("This did not work", error.description or ""))
     page = _page(status, title, sentence)

@@ -30,7 +30,7 @@ _UTC = ZoneInfo("UTC")
 
 @dataclass(slots=True)
 class LastKnown:
-    """What the service said last, for as long as it says nothing."""
+    """What the service answered last, for as long as it does not answer."""
 
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
@@ -122,5 +122,5 @@ def vocabulary() -> Vocabulary:
 
 
 def zone() -> ZoneInfo:
-    """Return the time zone of who looks at the page, as the browser told by a cookie; else UTC."""
+    """Return the time zone of who looks at the page, as the browser sent it in a cookie; else UTC."""
     return zone_named(request.cookies.get(ZONE_COOKIE)) or _UTC

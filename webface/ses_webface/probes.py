@@ -1,7 +1,7 @@
 """Endpoints for machines, without sign-in: /healthz, /readyz, /metrics.
 
 Ready means that the database answers.  The selection service is reported but does not make the
-portal unready: without it people are told so in words, which a balancer's 503 would hide.
+portal unready: without it people read so on the page, which a balancer's 503 would hide.
 """
 
 from __future__ import annotations

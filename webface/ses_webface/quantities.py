@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from decimal import Decimal
 
 from ses_client.answers.requirements import Requirement
 from ses_client.answers.vocabulary import Kind
 from ses_client.limits import MAX_BOUND
-from ses_client.units import counts_bits, meant
-
-# A number, and what stands behind it from the first letter on that is no exponent.
-_QUANTITY = re.compile(r"\s*([^A-Za-zµμ/%]*(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµμ/%]\S*)?\s*")
-
-_DECIMAL = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15}
+from ses_client.quantities import DECIMAL_SIZES, counts_bits, meant, split
 
 
 class UnreadableNumberError(ValueError):
@@ -61,13 +55,16 @@ def read_quantity(text: str, unit: str, kind: Kind) -> tuple[float, str, str]:
     The number is as it was typed.  A unit in other letters than its own is understood where it can only mean
     one.  Raises UnreadableNumberError, with a sentence to show beside the field.
     """
-    found = _QUANTITY.fullmatch(text)
-    if found is None or not found[1].strip() or not found[2]:
+    try:
+        number, typed = split(text)
+    except ValueError:
+        number = typed = ""
+    if not number or not typed:
         return read_number(text), text, unit
-    meant = _unit_meant(found[2], kind)
+    meant = _unit_meant(typed, kind)
     if meant is None:
-        raise UnreadableNumberError(_no_unit(found[1].strip(), found[2], kind))
-    return read_number(found[1]), found[1].strip(), meant
+        raise UnreadableNumberError(_no_unit(number, typed, kind))
+    return read_number(number), number, meant
 
 
 def _unit_meant(typed: str, kind: Kind) -> str | None:
@@ -130,8 +127,8 @@ def show_bytes(value: float | None) -> str:
     """Return a number of bytes in the decimal unit that reads best; a dash for None."""
     if value is None:
         return "–"
-    unit, size = "B", 1.0
-    for name, candidate in _DECIMAL.items():
+    unit, size = "B", 1
+    for name, candidate in DECIMAL_SIZES.items():
         if abs(value) >= candidate:
             unit, size = name, candidate
     return f"{show_number(value / size)}\u00a0{unit}"
@@ -141,4 +138,4 @@ def show_quantity(value: float | None, unit: str) -> str:
     """Return MB/s as they are and GB as bytes in the unit that reads best; a dash for None."""
     if value is None:
         return "–"
-    return show_bytes(value * _DECIMAL["GB"]) if unit == "GB" else f"{show_number(value)}\u00a0{unit}"
+    return show_bytes(value * DECIMAL_SIZES["GB"]) if unit == "GB" else f"{show_number(value)}\u00a0{unit}"

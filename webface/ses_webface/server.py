@@ -41,5 +41,5 @@ def serve(
 
 def _address_before_proxy(scope: Scope) -> str:
     """Return the address that the proxy in front says a request came from."""
-    told = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
-    return told[-1].rpartition(b",")[2].strip().decode("latin-1") if told else address_of(scope)
+    values = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
+    return values[-1].rpartition(b",")[2].strip().decode("latin-1") if values else address_of(scope)

@@ -45,7 +45,7 @@ PAGE_BYTES = 16 * 1024
 MAX_DEVICES = 24
 MIN_RESPONSES = 100
 PATIENCE_SECONDS = 30.0
-_TABLE_HEAD = struct.Struct("=IHHQIIQI28xQ56x")  # smed-monitor/native/table.h
+_TABLE_HEAD = struct.Struct("=IHHQIIQI28xQ56x")  # libses/extras/sampler/table.h
 _ONE_SIDED = 1
 _NGINX = """
 daemon off; worker_processes {workers}; pid {folder}/pid; error_log {folder}/errors;

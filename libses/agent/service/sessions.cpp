@@ -5,7 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "net/munge.h"
+#include "system/munge.h"
 
 namespace ses::agent {
 namespace {

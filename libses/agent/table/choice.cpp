@@ -75,16 +75,16 @@ ses_core_element seen_element(const Choice &choice, unsigned row) {
 ses_core_offer offer_of(const Choice &choice, unsigned row) {
   ses_core_offer offer{};
   const ses_core_element element = seen_element(choice, row);
-  ses_core_predict(&element, 0, &choice.epoch->policy, &offer);
+  ses_core_predict(&element, 0, &offer);
   return offer;
 }
 
 // What the link of its server leaves a stream, where the element would give more; else null.
-json server_limit_json(ses_core_element element, const ses_core_policy &policy) {
+json server_limit_json(ses_core_element element) {
   const double limit = element.server_rate / (element.server_streams + 1);
   element.server_rate = kNotKnown;
   ses_core_offer alone{};
-  ses_core_predict(&element, 0, &policy, &alone);
+  ses_core_predict(&element, 0, &alone);
   return limit < alone.write || limit < alone.read ? json(limit) : json(nullptr);
 }
 
@@ -103,7 +103,7 @@ json candidate_json(const Choice &choice, unsigned row, double distance, uint8_t
           {"streams", or_null(element.own + element.others)},
           {"ours", or_null(element.own)},
           {"order", order},
-          {"server_limit", server_limit_json(element, choice.epoch->policy)},
+          {"server_limit", server_limit_json(element)},
           {"age", or_null(std::isnan(age) ? age : std::max(0.0, age))}};
 }
 

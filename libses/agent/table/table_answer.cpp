@@ -22,18 +22,16 @@ enum Column {
   kOthers,
   kOthersAverage,
   kOwn,
-  kEnded, // of no use here
   kServerStreams,
   kFree,
   kReserved,
   kAge,
   kState,
   kLastPlaced,
-  kColumns, // a service of before does not say the rest
-  kPromises = kColumns,
+  kPromises,
   kPromised,
   kPromisedHard,
-  kAllColumns
+  kColumns
 };
 
 double not_negative(const json &value) {
@@ -96,11 +94,9 @@ ElementLoad load_of(const json &row) {
   load.age = or_not_known(row.at(kAge));
   load.state = static_cast<uint32_t>(whole(row.at(kState), UINT32_MAX));
   load.last_placed = whole(row.at(kLastPlaced));
-  if (row.size() >= kAllColumns) {
-    load.promises = {.count = not_negative(row.at(kPromises)),
-                     .rate = not_negative(row.at(kPromised)),
-                     .hard = not_negative(row.at(kPromisedHard))};
-  }
+  load.promises = {.count = not_negative(row.at(kPromises)),
+                   .rate = not_negative(row.at(kPromised)),
+                   .hard = not_negative(row.at(kPromisedHard))};
   return load;
 }
 

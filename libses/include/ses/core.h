@@ -12,7 +12,7 @@
  *   1. filter    an element that cannot take the file is refused, with a reason
  *   2. predict   what a stream that starts now would get from each of the rest
  *   3. judge     how far that falls short of what the file needs: the distance
- *   4. order     smallest distance, then largest share, then the least recently used
+ *   4. order     by room, distance, share, streams and last placement: see ses_core_rank()
  *
  * Units: rates are bytes per second, sizes bytes, times seconds.  NaN means
  * that a number is not known.  An array of elements is called a table; a row
@@ -35,7 +35,6 @@
 extern "C" {
 #endif
 
-#define SES_CORE_VERSION 1u
 #define SES_CORE_STATED 4u /* kinds that are not predicted, at a time */
 
 /* ------------------------------------------------------------------ elements */
@@ -74,7 +73,6 @@ struct ses_core_element {
   float others;       /* streams of others now */
   float others_average;
   float own;            /* our streams now */
-  float ended;          /* our streams that ended since the last sample */
   float server_streams; /* own and others on all elements of its server, this one among them;
                            counts where `server_rate` is known */
   float stated[SES_CORE_STATED]; /* values of kinds that are not predicted; NaN: not known */
@@ -85,7 +83,7 @@ struct ses_core_element {
   float promises;      /* how many streams of ours ask for a rate of writing */
   float kept_for;      /* the largest rate of writing that anybody requires and that an element of
                           this storage system gives; 0: none is required */
-  uint32_t padding;
+  uint32_t padding[2];
 };
 
 /* What the monitor saw of an element in one sample. */
@@ -104,7 +102,6 @@ struct ses_core_policy {
   double saturation;       /* utilisation from which an element counts as saturated */
   double saturated_others; /* streams on a saturated element whose queue is not visible */
   double unseen_others;    /* streams of others on an element without a usable sample */
-  double ended_weight;     /* part of a stream that counts on after its end, until a sample tells */
   double equal_distance;   /* distances that exceed the best by at most this are equal */
   double equal_share;      /* shares that are lower than the best by at most this part are equal */
   double equal_others;     /* numbers of streams of others that differ by at most this are equal */
@@ -197,7 +194,7 @@ void ses_core_observe_all(struct ses_core_element *elements, const struct ses_co
 /*
  * Predict for each direction, with capability C and n streams there besides the newcomer:
  *
- *     n = own + CLAIMS + ended_weight * ended + others
+ *     n = own + CLAIMS + others
  *     a = C / (n + 1)
  *
  * and the same with averages: others_average in place of others, but the streams
@@ -211,7 +208,7 @@ void ses_core_observe_all(struct ses_core_element *elements, const struct ses_co
  * no others.  A query counts those on all elements of the server.
  */
 void ses_core_predict(const struct ses_core_element *element, double claims,
-                      const struct ses_core_policy *policy, struct ses_core_offer *offer);
+                      struct ses_core_offer *offer);
 
 /* --------------------------------------------------------------- filter and judge */
 

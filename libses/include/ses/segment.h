@@ -33,7 +33,7 @@
  * give a negative error number where they give a number.
  *
  * smed-sampler's table has the same head and sequence counters, but is a file that the site names
- * (smed-monitor/native/table.h): its monitor reads it and does not map it, for a file can be cut
+ * (libses/extras/sampler/table.h): its monitor reads it and does not map it, for a file can be cut
  * short.
  */
 #ifndef SES_SEGMENT_H

@@ -85,7 +85,7 @@ struct ses_table_system {
   /* Of each row: the place of its element in the site's own order, from 0; the same on all nodes */
   uint32_t numbers[SES_TABLE_ELEMENTS];
   uint32_t streams; /* atomic; of files of this node, on all elements */
-  char padding[104];
+  char padding[112];
   struct ses_core_element elements[SES_TABLE_ELEMENTS];
   struct ses_table_place places[SES_TABLE_ELEMENTS];
 };

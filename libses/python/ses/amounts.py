@@ -9,14 +9,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import click
-from ses_client.units import meant
+from ses_client.quantities import RATES, SIZES, meant
 
 from ses.quantities import quantity
 
-_SIZES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15,
-          "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40, "PiB": 2.0**50}  # fmt: skip
-_RATES = {f"{unit}/s": size for unit, size in _SIZES.items()}
-_LINK_RATES = {**_RATES, "kbit/s": 1e3 / 8, "Mbit/s": 1e6 / 8, "Gbit/s": 1e9 / 8}
+_LINK_RATES = {**RATES, "kbit/s": 1e3 / 8, "Mbit/s": 1e6 / 8, "Gbit/s": 1e9 / 8}
 _MAX_SIZE = 2**63 - 1  # bytes of a file
 
 
@@ -49,7 +46,7 @@ class Size(_Amount):
     """A size such as ``700MB``, in whole bytes."""
 
     name = "size"
-    units = _SIZES
+    units = SIZES
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return bytes."""
@@ -61,7 +58,7 @@ class Rate(_Amount):
     """A rate such as ``100MB/s``, in bytes per second."""
 
     name = "rate"
-    units = _RATES
+    units: ClassVar[Mapping[str, float]] = RATES
 
 
 class LinkRate(Rate):

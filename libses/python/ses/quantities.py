@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 
 from ses_client.answers.requirements import Requirement
 from ses_client.errors import UsageError
+from ses_client.quantities import read
 
-_QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)\s*([^\s\d.,=<>]\S*)\s*", re.IGNORECASE)
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 # Between two requirements in one text: blanks or commas, and behind them a kind with its operator.
 _NEXT = re.compile(r"[\s,]+(?=[A-Za-z][A-Za-z0-9_-]*\s*[<>]=)")
@@ -24,15 +24,13 @@ _OPERATOR = re.compile(r"([<>]=)")
 
 def quantity(text: str) -> tuple[float, str]:
     """Return value and unit of ``20MB/s`` or ``2 GB``; raises UsageError."""
-    match = _QUANTITY.fullmatch(text)
     try:
-        if match is None:
-            raise ValueError
-        value, unit = float(match[1]), match[2]
+        number, unit = read(text)
     except ValueError:
         raise UsageError(
             f"{text!r} is not a quantity. Write a number and its unit, like 20MB/s or 2GB."
         ) from None
+    value = float(number)
     if not 0 <= value < math.inf:
         raise UsageError(f"{text!r} is {'below zero' if value < 0 else 'too large'}.")
     return value, unit

@@ -40,21 +40,6 @@ static bool is_suited(int flags, mode_t mode) {
   return (access == O_WRONLY || mode & S_IRUSR) && (access == O_RDONLY || mode & S_IWUSR);
 }
 
-unsigned ses_requirements_of(const struct ses_need *need,
-                             const struct ses_wire_requirement **requirements) {
-  unsigned count = need ? need->requirement_count : 0;
-  *requirements = count ? need->requirements : ses_settings()->require;
-  if (count == 0)
-    return ses_settings()->require_count;
-  return count < SES_REQUIREMENTS_MAX ? count : SES_REQUIREMENTS_MAX;
-}
-
-static bool is_named(const struct ses_need *need) { return need && need->application; }
-
-const char *ses_application_of(const struct ses_need *need) {
-  return is_named(need) ? need->application : ses_settings()->application;
-}
-
 /* Hold off handlers that might leave by siglongjmp(), so that no socket and no staged file stays
  * behind; not faults, and not what a person sends to end a program that hangs on its storage. */
 static uint64_t hold_signals(void) {
@@ -93,8 +78,8 @@ static void find_width(struct ses_order *order) {
 
 static struct ses_stated stated_by(const struct ses_need *need) {
   struct ses_stated stated = {.expected_bytes = -1};
-  stated.application =
-      is_named(need) ? ses_segment_hash(need->application) : ses_settings()->application_hash;
+  stated.application = need && need->application ? ses_segment_hash(need->application)
+                                                 : ses_settings()->application_hash;
   stated.count = ses_requirements_of(need, &stated.requirements);
   if (need) {
     stated.expected_bytes = need->expected_bytes;

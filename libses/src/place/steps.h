@@ -16,13 +16,6 @@ struct ses_order {
   int result;                  /* a descriptor, or -errno of the create as decided */
 };
 
-/* The name that needs are looked up by. */
-const char *ses_application_of(const struct ses_need *need);
-
-/* What the program states itself, else what was stated for this run; returns how many. */
-unsigned ses_requirements_of(const struct ses_need *need,
-                             const struct ses_wire_requirement **requirements);
-
 /* From the choice out of the table to the claim's end.  SES_PLACE_NO_DECISION: nothing could be
  * chosen, and the agent may know more. */
 enum ses_place_status ses_place_by_choice(struct ses_order *order,

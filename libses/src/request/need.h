@@ -21,6 +21,13 @@ struct ses_need {
   struct ses_wire_requirement requirements[SES_REQUIREMENTS_MAX];
 };
 
+/* The name that needs are looked up by.  NEED may be NULL, here and below. */
+const char *ses_application_of(const struct ses_need *need);
+
+/* What the program states itself, else what was stated for this run; returns how many. */
+unsigned ses_requirements_of(const struct ses_need *need,
+                             const struct ses_wire_requirement **requirements);
+
 /* Among the flags: the file is made for mknod(), which is no opening of it. */
 #define SES_PLACE_NODE 0x40000000
 

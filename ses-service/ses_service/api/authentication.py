@@ -69,10 +69,10 @@ class Authenticator:
 
         Raises UnauthenticatedProblem, and OtherVersionProblem for one of another major version.
         """
-        told = header(versions.HEADER)
-        versions.check(told)
+        version = header(versions.HEADER)
+        versions.check(version)
         found = self._principal(header, host, remote)
-        return found if told is None else replace(found, version=told[:40])
+        return found if version is None else replace(found, version=version[:40])
 
     def _principal(self, header: Callable[[str], str | None], host: str, remote: str | None) -> Principal:
         authorization = header("Authorization")

@@ -9,9 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeAlias
 
 from apiflask import APIFlask
+from ses_client.messages.message import Message
 
+from ses_service.api.answers import add_messages
 from ses_service.api.problems import MEDIA_TYPE
-from ses_service.api.schemas.answers import ProblemOut
 
 Json: TypeAlias = dict[str, Any]
 Responses: TypeAlias = dict[int | str, dict[str, str | dict[str, dict[str, Any]]]]
@@ -53,17 +54,23 @@ def also(status: int, description: str, media_type: str, schema: Json) -> Respon
     return {status: {"description": description, "content": {media_type: {"schema": schema}}}}
 
 
-def failures(*statuses: int, body: bool = False) -> Responses:
-    """Return the documentation of the errors a route may answer with.
+def answers(message: type[Message], *statuses: int, body: bool = False) -> Responses:
+    """Return the documentation of what a route answers, and of the errors it may answer with instead.
 
     Every route may answer 401, 403 and, when there is too much to do, 503; ``body`` adds what any JSON
     body can get wrong.
     """
-    documented: Responses = {}
+    documented = says(message)
     for status in sorted({401, 403, 503, *statuses, *(_BODY if body else ())}):
         schema = {"$ref": "#/components/schemas/Problem"}
         documented.update(also(status, _PROBLEMS[status], MEDIA_TYPE, schema))
     return documented
+
+
+def says(message: type[Message], status: int = 200, description: str = "Successful response") -> Responses:
+    """Return the documentation of a message that a route may answer with."""
+    schema = {"$ref": f"#/components/schemas/{message.__name__}"}
+    return also(status, description, "application/json", schema)
 
 
 def install(app: APIFlask) -> None:
@@ -89,15 +96,15 @@ def document(app: APIFlask) -> str:
 def _finish(spec: Json | str) -> Json | str:
     assert isinstance(spec, dict), "the document is kept as JSON"
     schemas = spec["components"]["schemas"]
-    schemas["Problem"] = ProblemOut.model_json_schema(ref_template="#/components/schemas/{model}")
     for name, schema in list(schemas.items()):
         for nested, definition in schema.pop("$defs", {}).items():
             schemas.setdefault(nested, definition)
         short = name.rpartition(".")[2]
         if short != name:
             schemas.setdefault(short, schemas.pop(name))
-    spec["components"]["schemas"] = {name: schemas[name] for name in sorted(schemas)}
     _shorten(spec)
+    add_messages(schemas, _named(spec))
+    spec["components"]["schemas"] = {name: schemas[name] for name in sorted(schemas)}
     for path, operations in spec["paths"].items():
         for operation in operations.values():
             if "requestBody" in operation:
@@ -122,6 +129,14 @@ def _shorten(node: Any) -> None:
     elif isinstance(node, list):
         for value in node:
             _shorten(value)
+
+
+def _named(node: Any) -> Iterator[str]:
+    """Yield the names of the schemas that are referred to."""
+    for one in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _named(one)
+    if isinstance(node, dict) and isinstance(node.get("$ref"), str):
+        yield node["$ref"].rpartition("/")[2]
 
 
 def _yaml(node: Any, indent: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What is asked thousands of times a second, as plain functions: who and what in, an answer out.
+"""What is asked thousands of times a second, as plain functions: caller and request in, an answer out.
 
 The Flask routes and the quick way past Flask (:mod:`ses_service.http.edge`) both call these, so that they
 cannot differ.  Every error leaves as an exception; :mod:`ses_service.api.problems` knows them all.
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from pydantic import BaseModel
+from ses_client.messages.elements import StorageSystem, StorageSystems
 
 from ses_service.api import render, render_nodes
 from ses_service.api.callers import must_ask_for
@@ -26,7 +27,7 @@ from ses_service.security.tokens import EVERYONE, Principal, Role
 from ses_service.state.state import Asked
 
 # Decisions about 10,000 elements take a third of a millisecond each, so that these wait a third of a second:
-# who asks for more than can be answered is refused, and a crowd that asks at once is not.
+# a caller that asks for more than can be answered is refused, and a crowd that asks at once is not.
 DECISIONS_WAITING = 1000
 # Nobody waits for an announcement; an agent that is refused says the same again later.
 ANNOUNCEMENTS_WAITING = 256
@@ -79,19 +80,19 @@ def storage_systems(now: Runtime, _who: Principal) -> Reply:
     """List the storage systems.  Every node asks for it every few seconds."""
     counts = now.state.elements_of_systems()
     listed = [
-        {
-            "name": name,
-            "backend": system.backend,
-            "mount_point": system.mount_point,
-            "elements": counts.get(name, 0),
-        }
+        StorageSystem(
+            name=name,
+            backend=system.backend,
+            mount_point=system.mount_point,
+            elements=counts.get(name, 0),
+        )
         for name, system in sorted(now.state.environment.systems.items())
     ]
-    return render.reply({"storage_systems": listed})
+    return render.reply(StorageSystems(storage_systems=listed))
 
 
 def announce(now: Runtime, who: Principal, body: AnnouncementIn, node: str) -> Reply:
-    """Bring the ledger to what a node says, and tell its agent what it should know."""
+    """Bring the ledger to what a node reports; answer with what its agent should know."""
     return _last(announce_in_parts(now, who, body, node))
 
 
@@ -103,31 +104,31 @@ def announce_in_parts(
     Two thousand files at once would keep everybody else waiting for 40 ms.
     """
     who.must_speak_for(node)
-    said = replace(body.to_model(node), version=who.version or "")
-    if said.files <= FILES_AT_ONCE:
-        taken = now.state.announced(said)
+    announcement = replace(body.to_model(node), version=who.version or "")
+    if announcement.files <= FILES_AT_ONCE:
+        taken = now.state.take_announcement(announcement)
     else:
-        told = []
-        for part in parts_of(said, FILES_AT_ONCE):
-            told.append(now.state.announced(part))
+        parts = []
+        for part in parts_of(announcement, FILES_AT_ONCE):
+            parts.append(now.state.take_announcement(part))
             yield None
-        if said.complete:
-            now.state.end_others(said)
-        taken = merged(told)
+        if announcement.complete:
+            now.state.end_others(announcement)
+        taken = merged(parts)
     have = {user: body.generations.get(user, "") for user in body.users}
-    needs, tables = now.state.news_for(node, have, [one.to_model() for one in body.tables])
+    needs, tables = now.state.updates_for(node, have, [table.to_model() for table in body.tables])
     answer = {
         "instance": now.instance,
-        "stored": now.acknowledged.taken(node, said.incarnation, body.number),
+        "stored": now.acknowledged.taken(node, announcement.incarnation, body.number),
         "next_within_seconds": taken.pace,
-        "tell_within_seconds": taken.telling,
-        "return_within_seconds": taken.back,
+        "tell_within_seconds": taken.report_within,
+        "return_within_seconds": taken.return_within,
         "unknown": list(taken.unknown),
         "refused": [{"placement_id": one, "detail": detail} for one, detail in taken.refused],
         "refused_items": [
-            {"list": one.list, "index": one.number, "detail": one.detail}
-            for one in body.refused
-            if not one.placement_id
+            {"list": refusal.list, "index": refusal.number, "detail": refusal.detail}
+            for refusal in body.refused
+            if not refusal.placement_id
         ],
         "open": None if taken.open is None else [render.held(one) for one in taken.open],
         "needs": render.fragments(needs),

@@ -22,7 +22,7 @@ from ses_service.knowledge.errors import (
     StaleReadingError,
     UnknownChangeError,
 )
-from ses_service.ledger.ledger import UnknownPlacementError
+from ses_service.ledger.reports import UnknownPlacementError
 from ses_service.security.tokens import OtherNodeError
 from ses_service.state.state import NoEnvironmentError
 from ses_service.store.errors import DatabaseError
@@ -156,7 +156,7 @@ class InvalidProblem(Problem):
     status, slug = 422, "invalid-request"
 
     def __init__(self, errors: Sequence[Located]) -> None:
-        places = list(dict.fromkeys(one["location"] for one in errors))
+        places = list(dict.fromkeys(error["location"] for error in errors))
         named = ", ".join(places[:_PLACES_NAMED])
         more = len(places) - _PLACES_NAMED
         super().__init__(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from rdflib import RDF, URIRef
+from ses_client.messages import knowledge
 
 from ses_service.api.render import requirement_set
 from ses_service.knowledge.exchange.incoming import sets_of
@@ -17,86 +17,93 @@ from ses_service.knowledge.statements.statements import Facts, Value
 from ses_service.knowledge.statements.turtle_writer import block, head, iri, value_text
 from ses_service.knowledge.terms import SITE_GRAPH, requirement_set_of
 
-Json = dict[str, Any]
 
-
-def page(part: str, revision: str, found: Sequence[tuple[URIRef, Facts]], more: str | None) -> Json:
+def page(
+    part: str, revision: str, found: Sequence[tuple[URIRef, Facts]], more: str | None
+) -> knowledge.KnowledgePage:
     """Return a page of an export."""
-    blocks = [{"subject": str(subject), "turtle": block(subject, facts)} for subject, facts in found if facts]
-    return {"part": part, "revision": revision, "head": head(), "subjects": blocks, "next": more}
+    blocks = [
+        knowledge.SubjectText(subject=str(subject), turtle=block(subject, facts))
+        for subject, facts in found
+        if facts
+    ]
+    return knowledge.KnowledgePage(part=part, revision=revision, head=head(), subjects=blocks, next=more)
 
 
-def made(plan: Plan, number: int | None, dry_run: bool, most: int) -> Json:
+def made(plan: Plan, number: int | None, dry_run: bool, most: int) -> knowledge.ChangeMade:
     """Return a change that was made, or would be."""
-    return {
-        "change": number,
-        "dry_run": dry_run,
-        "revision": str(plan.stamps),
-        "total": len(plan.edits),
-        "subjects": edits(plan.edits[:most]),
-        "conflicts": [_conflict(one) for one in plan.conflicts[:most]],
-    }
+    return knowledge.ChangeMade(
+        change=number,
+        dry_run=dry_run,
+        revision=str(plan.stamps),
+        total=len(plan.edits),
+        subjects=edits(plan.edits[:most]),
+        conflicts=[_conflict(one) for one in plan.conflicts[:most]],
+    )
 
 
-def summary(change: Change) -> Json:
+def summary(change: Change) -> knowledge.Change:
     """Return one change of a list."""
-    return {
-        "number": change.number,
-        "at": change.at,
-        "author": change.author,
-        "reason": change.reason,
-        "subjects": change.subjects,
-        "subject": str(change.subject),
-        "undone": change.undone,
-    }
+    return knowledge.Change(
+        number=change.number,
+        at=change.at,
+        author=change.author,
+        reason=change.reason,
+        subjects=change.subjects,
+        subject=str(change.subject),
+        undone=change.undone,
+    )
 
 
-def states(number: int, parts: Sequence[Part], more: str | None) -> Json:
+def states(number: int, parts: Sequence[Part], more: str | None) -> knowledge.ChangeStates:
     """Return what one change did."""
-    return {"number": number, "states": [_state(one) for one in parts], "next": more}
+    return knowledge.ChangeStates(number=number, states=[_state(one) for one in parts], next=more)
 
 
-def edits(listed: Iterable[Edit]) -> list[Json]:
+def edits(listed: Iterable[Edit]) -> list[knowledge.SubjectChange]:
     """Return what changes about each subject."""
     return [_edit(one) for one in listed]
 
 
-def _state(part: Part) -> Json:
+def _state(part: Part) -> knowledge.State:
     is_set = requirement_set_of(part.subject) is not None
-    return {
-        "subject": str(part.subject),
-        "before": part.before,
-        "after": part.after,
-        "set_before": _stated(part.before) if is_set else None,
-        "set_after": _stated(part.after) if is_set else None,
-    }
+    return knowledge.State(
+        subject=str(part.subject),
+        before=part.before,
+        after=part.after,
+        set_before=_stated(part.before) if is_set else None,
+        set_after=_stated(part.after) if is_set else None,
+    )
 
 
-def _stated(text: str | None) -> Json | None:
-    shown = [requirement_set(one) for one in sets_of(read_state(text))]
-    return {name: shown[0][name] for name in ("level", "name", "requirements", "profile")} if shown else None
+def _stated(text: str | None) -> knowledge.StatedSet | None:
+    for shown in map(requirement_set, sets_of(read_state(text))):
+        return knowledge.StatedSet(
+            level=shown.level, name=shown.name, requirements=shown.requirements, profile=shown.profile
+        )
+    return None
 
 
-def _edit(edit: Edit) -> Json:
-    return {
-        "part": "site" if edit.graph == SITE_GRAPH else "requirements",
-        "subject": str(edit.subject),
-        "status": edit.status,
-        "properties": [
-            {"property": _name(property_), "before": _texts(gone), "after": _texts(come)}
+def _edit(edit: Edit) -> knowledge.SubjectChange:
+    return knowledge.SubjectChange(
+        part="site" if edit.graph == SITE_GRAPH else "requirements",
+        subject=str(edit.subject),
+        status=edit.status,
+        properties=[
+            knowledge.PropertyChange(property=_name(property_), before=_texts(gone), after=_texts(come))
             for property_, gone, come in edit.properties()
         ],
-    }
+    )
 
 
-def _conflict(conflict: Conflict) -> Json:
-    return {
-        "subject": str(conflict.subject),
-        "property": None if conflict.property is None else _name(conflict.property),
-        "described": _texts(conflict.described),
-        "discovered": _texts(conflict.discovered),
-        "kept": conflict.kept,
-    }
+def _conflict(conflict: Conflict) -> knowledge.Conflict:
+    return knowledge.Conflict(
+        subject=str(conflict.subject),
+        property=None if conflict.property is None else _name(conflict.property),
+        described=_texts(conflict.described),
+        discovered=_texts(conflict.discovered),
+        kept=conflict.kept,
+    )
 
 
 def _name(property_: URIRef) -> str:

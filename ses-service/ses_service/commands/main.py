@@ -149,7 +149,7 @@ main.add_command(accept_smaller_site)
 main.add_command(undescribed)
 main.add_command(repair_ledger)
 
-ctrl_c.is_an_exception()  # whoever only imports this keeps what they had
+ctrl_c.is_an_exception()  # a program that only imports this keeps what it had
 
 if __name__ == "__main__":
     sys.exit(main())

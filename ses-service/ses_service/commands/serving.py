@@ -40,7 +40,7 @@ from ses_service.security.personal_tokens import PersonalTokenFileError, Persona
 from ses_service.security.sessions import Sessions, session_key
 from ses_service.security.tokens import TokenFile, TokenFileError
 from ses_service.security.trust import Trust
-from ses_service.security.unix_socket import LocalDoor, LocalDoorError
+from ses_service.security.unix_socket import LocalListener, LocalListenerError
 from ses_service.store.database import Database, sqlite_url
 from ses_service.store.errors import DatabaseError, DatabaseUrlError
 from ses_service.store.records import RecordStore
@@ -115,14 +115,14 @@ def serve(asked: Options) -> None:
         except DatabaseUrlError as error:
             raise click.ClickException(str(error)) from None
         cleanup.callback(running.stop)
-        door = None if asked.socket is None else _door(asked.socket)
-        if door is not None:
-            cleanup.callback(door.close)
+        local = None if asked.socket is None else _local_listener(asked.socket)
+        if local is not None:
+            cleanup.callback(local.close)
 
         def ready() -> None:
             _log.info("listening", url=parts.listener.url, socket=str(asked.socket or ""))
 
-        serve_http(app, parts.listener, ready=ready, door=door)
+        serve_http(app, parts.listener, ready=ready, local=local)
         _log.info("stopped")
 
 
@@ -232,7 +232,7 @@ def _open(writer: WriterProcess) -> None:
     except DatabaseUrlError as error:
         raise click.ClickException(str(error)) from None
     except DatabaseError:
-        return  # it is tried again, and told
+        return  # it is tried again, and logged
 
 
 def _read_site(keeper: EnvironmentKeeper) -> None:
@@ -248,10 +248,10 @@ def _read_site(keeper: EnvironmentKeeper) -> None:
         _log.warning("knowledge base failed", detail=str(error))
 
 
-def _door(path: Path) -> LocalDoor:
+def _local_listener(path: Path) -> LocalListener:
     try:
-        return LocalDoor(path)
-    except LocalDoorError as error:
+        return LocalListener(path)
+    except LocalListenerError as error:
         raise click.ClickException(str(error)) from None
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 _DAYS = 730
-_LONGEST_DAYS = 3650  # the authority's own certificate holds as long
+_MAX_DAYS = 3650  # the authority's own certificate holds as long
 _SERVICE_USER = "qstorman"
 _KEYS_GROUP = "qstorman-tls"  # service, monitor and portal, which run as users of their own
 
@@ -27,7 +27,7 @@ def tls() -> None:
 @click.argument("hosts", nargs=-1, metavar="[HOST[,NAME|ADDRESS]...]...")
 @click.option(
     "--days",
-    type=click.IntRange(1, _LONGEST_DAYS),
+    type=click.IntRange(1, _MAX_DAYS),
     default=_DAYS,
     show_default=True,
     help="How long they hold.",

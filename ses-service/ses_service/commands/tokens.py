@@ -97,11 +97,11 @@ def new_tokens(tokens: Path, directory: Path, nodes: tuple[str, ...]) -> None:
 def list_tokens(tokens: Path, as_json: bool) -> None:
     """List name, role, and user or node of each token."""
     if as_json:
-        told = [
+        rows = [
             {"name": one.name, "role": one.role, "user": one.user, "node": one.node}
             for one in tokens_of(tokens)
         ]
-        click.echo(json.dumps(told))
+        click.echo(json.dumps(rows))
         return
     for one in tokens_of(tokens):
         whose = one.user or one.node or ("bound to no node" if one.role is Role.NODE else "")

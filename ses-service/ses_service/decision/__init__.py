@@ -1,1 +1,1 @@
-"""How a file's place is decided and explained, and what nodes are told to decide themselves.  Pure."""
+"""How a file's place is decided and explained, and what nodes get to decide themselves.  Pure."""

@@ -58,15 +58,19 @@ class RequirementDigests:
 
 
 def _lines(sets: Iterable[RequirementSet], now: float) -> Iterable[str]:
-    for one in sets:
-        own = {stated.kind: stated for stated in one.requirements if stated.applies(now)}
-        of_profile = {stated.kind: stated for stated in one.profile.requirements} if one.profile else {}
+    for requirement_set in sets:
+        own = {stated.kind: stated for stated in requirement_set.requirements if stated.applies(now)}
+        of_profile = (
+            {stated.kind: stated for stated in requirement_set.profile.requirements}
+            if requirement_set.profile
+            else {}
+        )
         for kind, stated in {**of_profile, **own}.items():
             if stated.applies(now):
                 yield repr(
                     (
-                        one.level.value,
-                        one.name,
+                        requirement_set.level.value,
+                        requirement_set.name,
                         kind.value,
                         float(stated.bound),
                         float(stated.weight),

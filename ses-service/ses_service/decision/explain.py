@@ -132,7 +132,7 @@ def after_each_other(
         strict=True,
     )
     by, keys = query.ordered_by(order.astype(np.uint32))
-    in_order = in_words(by.tolist(), [Compared(*one) for one in columns])
+    in_order = in_words(by.tolist(), [Compared(*column) for column in columns])
     return ((name, words, tuple(one)) for (name, words), one in zip(in_order, keys.tolist(), strict=True))
 
 
@@ -142,12 +142,12 @@ def refusals(
     """Return the refusals of some rows with their sentences."""
     if not len(rows):
         return ()
-    told = zip(rows.tolist(), offers(view, rows), verdicts[rows].tolist(), strict=True)
+    columns = zip(rows.tolist(), offers(view, rows), verdicts[rows].tolist(), strict=True)
     unmet = (ses_core.VERDICT.names or ()).index("unmet")
     refusal = (ses_core.VERDICT.names or ()).index("refusal")
     return tuple(
         _refusal(question, view, row, offered, Refusal(one[refusal]), one[unmet], policies)
-        for row, offered, one in told
+        for row, offered, one in columns
     )
 
 

@@ -53,9 +53,9 @@ class LoadHistory:
         known = [(row, self._index[name]) for name, row in index.items() if name in self._index]
         now, before = np.array(known, dtype=np.int64).reshape(-1, 2).T
         samples = []
-        for one in self._samples:
+        for sample in self._samples:
             moved = np.full((3, len(index)), np.nan, dtype=np.float32)
-            moved[:, now] = one[:, before]
+            moved[:, now] = sample[:, before]
             samples.append(moved)
         self._index, self._samples = dict(index), samples
 
@@ -78,7 +78,7 @@ class LoadHistory:
         if row is None or first >= last:
             return None
         # Most files are open for a few samples, and numpy takes 50 us for however few.
-        seen = [one[:, row].tolist() for one in self._samples[first:last]]
+        seen = [sample[:, row].tolist() for sample in self._samples[first:last]]
         busy = [one for one, _, _ in seen if one == one]
         health = [one for _, one, _ in seen if one == one]
         streams = [one for _, _, one in seen if one == one]

@@ -1,7 +1,8 @@
-"""What the files of each user need, as agents are told: for all of the user, and for applications by name.
+"""What the files of each user need, as agents get it: for all of the user, and for applications by name.
 
 A need is the requirements that apply, and the room that a file of unknown size should find: a high quantile
-of the sizes that files like it had.  Its generation is a digest of all that; who has it is told nothing.
+of the sizes that files like it had.  Its generation is a digest of all that; an agent that has it gets
+nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ Rooms = Callable[[str], Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class UserNeeds:
-    """What the files of one user need: as agents are told, and as the core takes it."""
+    """What the files of one user need: as agents get it, and as the core takes it."""
 
     generation: str
     body: bytes
@@ -73,13 +74,13 @@ def need_of(
     return ses_core.need(
         *[
             (
-                code_of(one.kind, stated),
-                one.strictness is Strictness.HARD,
-                one.kind.at_most,
-                one.bound,
-                one.weight,
+                code_of(requirement.kind, stated),
+                requirement.strictness is Strictness.HARD,
+                requirement.kind.at_most,
+                requirement.bound,
+                requirement.weight,
             )
-            for one in requirements
+            for requirement in requirements
         ],
         size=-1.0 if size is None else size,
         room=-1.0 if room is None else room,
@@ -110,7 +111,7 @@ class Needs:
         self._known: dict[str, tuple[float, str, UserNeeds]] = {}
 
     def of_site(self, now: float) -> Records:
-        """Return what a file needs of which nobody but the site says anything."""
+        """Return what a file needs for which nobody but the site states anything."""
         return self.of("", now).needs[0]
 
     def of(self, user: str, now: float) -> UserNeeds:
@@ -137,13 +138,15 @@ class Needs:
             subject = with_home_vo(Subject(user, application), self._home_vo)
             resolved = resolve(subject, (), self._sets, now)
             room = max(rooms.values(), default=None) if application is None else rooms.get(application)
-            needs.append(need_of([one.requirement for one in resolved], self._stated, room=room))
+            needs.append(
+                need_of([requirement.requirement for requirement in resolved], self._stated, room=room)
+            )
             entries.append(
                 {
                     "user": user,
                     "application": application,
                     "generation": generation,
-                    "requirements": [_told(one, self._stated) for one in resolved],
+                    "requirements": [_described(one, self._stated) for one in resolved],
                     "room_bytes": room,
                     "expected_from": None if room is None else HISTORY,
                 }
@@ -156,7 +159,7 @@ def rounded_up(room: float) -> float:
     return 0.0 if room <= 0 else math.ceil(2.0 ** (math.ceil(math.log2(room) * _STEPS - 1e-9) / _STEPS))
 
 
-def _told(one: ResolvedRequirement, stated: tuple[str, ...]) -> dict[str, object]:
+def _described(one: ResolvedRequirement, stated: tuple[str, ...]) -> dict[str, object]:
     asked = one.requirement
     return {
         "kind": asked.kind.value,

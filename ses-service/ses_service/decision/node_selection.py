@@ -136,7 +136,7 @@ def _notes(groups: NodeGroups, found: int) -> Iterator[str]:
     asked, fleet = groups.asked, groups.fleet
     if not fleet.names:
         yield "No nodes are known: the site describes none, and no agent is heard of."
-    elif not any(one.name for one in fleet.classes):
+    elif not any(node_class.name for node_class in fleet.classes):
         yield "The site describes no classes of nodes: links are not known, and nodes only by name."
     if fleet.names and asked.count > max(1, found):
         yield f"{asked.count} nodes are wanted, {found} may be used."

@@ -27,7 +27,7 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 class Given:
     """A node of the job, by its place in the fleet, and the element it is given, by its row of the site.
 
-    ``offer`` is what a stream gets there, as the core tells it.
+    ``offer`` is what a stream gets there, as the core predicts it.
     """
 
     member: int
@@ -79,7 +79,7 @@ class NodeSpread:
         self._members: dict[int, Iterator[int]] = {}
         self._classes = _classes(groups)
         size = len(self._classes)
-        access = [one.access for one in self._classes]
+        access = [node_class.access for node_class in self._classes]
         self._mounts = {
             code: _Mounts(
                 groups.reach[code], slice(access.index(code), access.index(code) + access.count(code))
@@ -101,8 +101,8 @@ class NodeSpread:
 
     def nodes(self) -> list[Given]:
         """Return the nodes in order, as many as are asked for and may be used."""
-        for one in self._mounts.values():
-            self._reach(one)
+        for mount in self._mounts.values():
+            self._reach(mount)
         for each in range(len(self._classes)):
             self._connect(each)
         most = self._groups.asked.count
@@ -160,7 +160,7 @@ class NodeSpread:
             if self._by_link(place):
                 self._server_rate[place], self._server_streams[place] = rate, streams
         self._query.judge()
-        columns = zip(self._classes, *[one.tolist() for one in self._columns], strict=True)
+        columns = zip(self._classes, *[column.tolist() for column in self._columns], strict=True)
         usable = [
             (tight, distance, -1.0 if share != share else share, one.groups[0], place)
             for place, (one, refusal, tight, distance, share) in enumerate(columns)
@@ -196,11 +196,11 @@ class NodeSpread:
         for other, changed in enumerate(self._classes):
             if changed.groups and (changed is one or changed.uplink == one.uplink >= 0):
                 self._connect(other)
-        for each in self._mounts.values():
-            at = each.of_row.get(row)
+        for mount in self._mounts.values():
+            at = mount.of_row.get(row)
             if at is not None:
-                each.reached.give(at)
-                self._reach(each)
+                mount.reached.give(at)
+                self._reach(mount)
         return next(self._members[group]), row
 
 

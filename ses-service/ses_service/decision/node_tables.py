@@ -1,7 +1,7 @@
-"""What the agent of each node is told of the elements: the table its programs choose from.
+"""What the agent of each node learns of the elements: the table its programs choose from.
 
 A node gets up to 64 elements of each storage system that is mounted there, in an order of its own, so that
-nodes that hear of each other late do not all prefer the same.  What does not change often is told once for
+nodes that learn of each other late do not all prefer the same.  What does not change often is sent once for
 each revision, loads as rows that changed since the version the node has.  A row is made into text once for
 all nodes.
 
@@ -36,7 +36,7 @@ CREATES = 0.2
 CROWDED = 1.1
 _TABLES = 1000  # tables of nodes above which those are forgotten that nobody asked for recently
 _FORGOTTEN_AFTER = 600.0
-_WHOLE = frozenset({"free", "reserved"})  # bytes; of other numbers three places are told
+_WHOLE = frozenset({"free", "reserved"})  # bytes; of other numbers three places are sent
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 
 
@@ -92,8 +92,8 @@ class NodeTables:
         self._table: object = None
         self._policy = {name: rows.policy[name][0].item() for name in rows.policy.dtype.names or ()}
 
-    def told(self, node: str, asked: TableAsked, needs: Sequence[Records], now: float) -> bytes | None:
-        """Return what a node is told of a system, as JSON; ``None``: nothing, there is no such system for it.
+    def update_for(self, node: str, asked: TableAsked, needs: Sequence[Records], now: float) -> bytes | None:
+        """Return what a node gets of a system, as JSON; ``None``: nothing, there is no such system for it.
 
         ``needs`` are those in use there.
         """
@@ -132,7 +132,7 @@ class NodeTables:
         return b'%b,"elements":%b,"loads":[%b]}' % (head, elements, self._loads(own.rows, at, now))
 
     def systems_of_nodes(self) -> dict[str, frozenset[str]]:
-        """Return the storage systems of which each node was told its table."""
+        """Return the storage systems of which each node got its table."""
         found: dict[str, set[str]] = {}
         for node, system in self._of_nodes:
             found.setdefault(node, set()).add(system)
@@ -266,16 +266,16 @@ class NodeTables:
 
     def _loads(self, rows: Codes, at: Codes, now: float) -> bytes:
         """Return the rows at some places of a node's table as JSON, without brackets."""
-        told = rows[at]
-        stale = told[self._written[told] != self._rows.changed[told]]
+        sent = rows[at]
+        stale = sent[self._written[sent] != self._rows.changed[sent]]
         if len(stale):
             self._write(stale)
         texts = self._texts
-        ages = self._rows.ages(now, told).tolist()
+        ages = self._rows.ages(now, sent).tolist()
         return b",".join(
             [
                 b"[%d,%b,%b,%b]" % (place, head, b"null" if age != age else b"%.3f" % age, tail)
-                for place, row, age in zip(at.tolist(), told.tolist(), ages, strict=True)
+                for place, row, age in zip(at.tolist(), sent.tolist(), ages, strict=True)
                 for head, tail in (texts[row],)
             ]
         )

@@ -28,7 +28,7 @@ class LimitedBy(StrEnum):
 class NodesQuestion:
     """Which nodes are best for a task.
 
-    ``question`` says who asks for what.  ``count`` is how many nodes one job wants, with a stream on each;
+    ``question`` is whose files need what.  ``count`` is how many nodes one job wants, with a stream on each;
     ``among`` are the only nodes that count, ``None``: all; ``exclude`` are not wanted.
     """
 
@@ -120,7 +120,7 @@ def fleet(environment: Environment, heard: Mapping[str, frozenset[str]]) -> Flee
     A node that no class has is one of a class without a name, with those that mount the same.
     """
     classes = list(environment.node_classes)
-    described = {node for one in classes for node in one.nodes}
+    described = {node for node_class in classes for node in node_class.nodes}
     others: dict[frozenset[str], list[str]] = {}
     for node, systems in {**heard, **environment.node_access}.items():
         if node not in described:

@@ -20,7 +20,7 @@ REQUEST, HISTORY = "request", "history"  # where an expected size is from
 
 @dataclass(slots=True)
 class Question:
-    """Who asks for what.
+    """Whose files need what.
 
     ``limit`` bounds the ranks in the answer, 0 asks for all.  ``expected_bytes`` is the size the
     file will have, if that is known, ``room`` what it should find if it is not, and ``stripe_count`` the

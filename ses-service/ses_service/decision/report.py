@@ -29,7 +29,7 @@ _ADVICE = {
 class Sum:
     """Files under one name; ``shortfall`` is the mean part missed by those judged, 0 to 1.
 
-    ``forecast_files``: how many tell how good the forecast was (``of_forecast`` of the ledger's files).
+    ``forecast_files``: how many show how good the forecast was (``of_forecast`` of the ledger's files).
     """
 
     name: str
@@ -56,7 +56,7 @@ class Sum:
 
     @property
     def of_forecast(self) -> float | None:
-        """The mean of achieved over predicted; ``None`` where no file tells."""
+        """The mean of achieved over predicted; ``None`` where no file shows it."""
         return self.forecast_sum / self.forecast_files if self.forecast_files else None
 
 

@@ -34,7 +34,7 @@ SetIndex: TypeAlias = Mapping[tuple[Level, str], RequirementSet]
 
 def index_sets(sets: Iterable[RequirementSet]) -> dict[tuple[Level, str], RequirementSet]:
     """Return the sets by level and name."""
-    return {(one.level, one.name): one for one in sets}
+    return {(requirement_set.level, requirement_set.name): requirement_set for requirement_set in sets}
 
 
 def application_name(user: str, application: str) -> str:
@@ -133,8 +133,11 @@ def next_change(sets: Iterable[RequirementSet], now: float) -> float:
     """Return when the next window of any requirement opens or closes after ``now``; infinity for never."""
     bounds = (
         bound
-        for one in sets
-        for requirement in (*one.requirements, *(one.profile.requirements if one.profile else ()))
+        for requirement_set in sets
+        for requirement in (
+            *requirement_set.requirements,
+            *(requirement_set.profile.requirements if requirement_set.profile else ()),
+        )
         for bound in (requirement.valid_from, requirement.valid_until)
         if bound is not None and bound > now
     )

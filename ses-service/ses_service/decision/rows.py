@@ -2,7 +2,7 @@
 
 Row ``i`` is about ``table.elements[i]``.  Facts change with the description of the site, loads with each
 sample of the monitor, and what we placed with each change of the ledger.  Each row has the version at which
-it changed last, so that who has a version is told what changed since.
+it changed last, so that a node with a version gets what changed since.
 
 Not safe for use from several threads; its owner holds a lock.
 """
@@ -31,7 +31,6 @@ LOADS = (
     "others",
     "others_average",
     "own",
-    "ended",
     "server_streams",
     "free",
     "reserved",
@@ -137,7 +136,7 @@ class Rows:
     def require(self, rates: Iterable[float]) -> None:
         """Keep elements for the largest of the rates of writing that anybody requires, bytes per second."""
         asked = np.fromiter(rates, np.float64)
-        rounded = asked.astype(np.float32)  # down, so that who asks for one asks for no less
+        rounded = asked.astype(np.float32)  # down, so that a question for one asks for no less
         self._required = np.unique(np.where(rounded > asked, np.nextafter(rounded, np.float32(0)), rounded))
         if self.table is not None and (kept := self._keep(self.table)).any():
             self._mark(kept)
@@ -220,14 +219,14 @@ class Rows:
         return self._own_average
 
     def _take_facts(self, table: ElementTable, observations: ObservationTable) -> None:
-        """Take capabilities, where they differ from those that were told."""
+        """Take capabilities, where they differ from those that nodes have."""
         different = np.zeros(len(self.elements), dtype=np.bool_)
         capabilities = (observations.read_capability, observations.write_capability)
         for name, capability in zip(("read_rate", "write_rate"), capabilities, strict=True):
-            told, found = self.elements[name], capability * observations.health
+            known, found = self.elements[name], capability * observations.health
             with np.errstate(invalid="ignore"):
-                moved = np.abs(found - told) > top_speed.ALIKE * told
-            moved |= np.isnan(found) != np.isnan(told)
+                moved = np.abs(found - known) > top_speed.ALIKE * known
+            moved |= np.isnan(found) != np.isnan(known)
             self.elements[name][moved] = found[moved]
             different |= moved
         unsized = np.isnan(self.elements["size"])
@@ -296,7 +295,7 @@ class Rows:
 
 
 def _loads(elements: Records) -> Codes:
-    """Return what nodes are told of the loads, as bits, so that what is not known equals itself."""
+    """Return what nodes get of the loads, as bits, so that what is not known equals itself."""
     return np.stack(
         [elements[name].astype(np.float64) for name in (*LOADS, *PROMISES, "state", "last_placed")]
     ).view(np.int64)

@@ -1,7 +1,7 @@
 """How fast each element fills, and when it is full at that pace: a line through its free space of late.
 
 Pure.  The line is a weighted least-squares fit over samples of which one from a week ago counts a third
-(exp(-1)); an element is six numbers, however many samples there were.  Nothing is said before a day of
+(exp(-1)); an element is six numbers, however many samples there were.  There is no outlook before a day of
 samples.  Not safe for several threads.
 """
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ses_service.decision.load_history import ElementLoad
-from ses_service.ledger.achieved import Achieved, Cause, Doubt, JudgedKind, Judgement, Verdict
+from ses_service.ledger.achieved import Achieved, Cause, Doubt, FileVerdict, KindVerdict, Verdict
 from ses_service.ledger.placement import Placement, Prediction
 from ses_service.model.kinds import CURRENT_RATES, RATES, WRITE_RATES, Kind
 
@@ -40,42 +40,42 @@ class _Rate:
     why: str = ""
 
 
-def judgement_of(placement: Placement, load: ElementLoad | None) -> Judgement:
+def file_verdict_of(placement: Placement, load: ElementLoad | None) -> FileVerdict:
     """Return what came of a file that ended.  ``load`` is that of its element meanwhile, if anybody knows."""
     points = () if load is None else load.points
     if not placement.predicted:
-        return Judgement(None, load=points)
+        return FileVerdict(None, load=points)
     kinds = tuple(_judged(one, placement.achieved) for one in placement.predicted)
     worst = max(range(len(kinds)), key=lambda at: (_ORDER.index(kinds[at].verdict), _shortfall(kinds[at])))
     decided = kinds[worst]
     cause, why = None, decided.why
     if decided.verdict in (Verdict.NEARLY, Verdict.MISSED) and decided.kind in RATES and placement.achieved:
         cause, why = _cause(decided, placement.achieved, load)
-    return Judgement(decided.verdict, kinds, worst, cause, why, points)
+    return FileVerdict(decided.verdict, kinds, worst, cause, why, points)
 
 
-def prediction_error(judgement: Judgement, achieved: Achieved | None) -> float | None:
+def prediction_error(file_verdict: FileVerdict, achieved: Achieved | None) -> float | None:
     """Return achieved over predicted of a current rate where that says something of the element.
 
     ``None`` where there is a doubt, or where the program waited: it moved data in less than 90 % of the
     time, or got all it required and may have wanted no more.
     """
-    if achieved is None or achieved.doubts or judgement.verdict in (None, Verdict.CANNOT_SAY):
+    if achieved is None or achieved.doubts or file_verdict.verdict in (None, Verdict.CANNOT_SAY):
         return None
-    for one in judgement.kinds:
-        if one.kind not in CURRENT_RATES or not one.predicted or one.achieved is None:
+    for judged in file_verdict.kinds:
+        if judged.kind not in CURRENT_RATES or not judged.predicted or judged.achieved is None:
             continue
-        enough = one.achieved >= one.bound and one.achieved <= one.predicted
-        if _moving(one.kind, achieved) >= MOVING and not enough:
-            return one.achieved / one.predicted
+        enough = judged.achieved >= judged.bound and judged.achieved <= judged.predicted
+        if _moving(judged.kind, achieved) >= MOVING and not enough:
+            return judged.achieved / judged.predicted
     return None
 
 
-def _shortfall(one: JudgedKind) -> float:
+def _shortfall(one: KindVerdict) -> float:
     return 0.0 if one.achieved is None or one.bound <= 0 else max(0.0, 1.0 - one.achieved / one.bound)
 
 
-def _judged(asked: Prediction, achieved: Achieved | None) -> JudgedKind:
+def _judged(asked: Prediction, achieved: Achieved | None) -> KindVerdict:
     kind, bound = asked.kind, asked.bound
     if kind == Kind.FREE_CAPACITY:
         rate = _Rate(
@@ -95,7 +95,7 @@ def _judged(asked: Prediction, achieved: Achieved | None) -> JudgedKind:
             "What was written may still be in the memory of its node: it is certain of "
             f"{least / kind.size:.4g} {kind.unit} only that they reached the device."
         )
-    return JudgedKind(kind, bound, asked.value, rate.achieved, rate.at_least, verdict, why)
+    return KindVerdict(kind, bound, asked.value, rate.achieved, rate.at_least, verdict, why)
 
 
 def _rate(kind: Kind, achieved: Achieved) -> _Rate:
@@ -144,7 +144,7 @@ def _moving(kind: Kind, achieved: Achieved) -> float:
     return min(1.0, seconds / achieved.open_seconds) if achieved.open_seconds > 0 else 0.0
 
 
-def _cause(one: JudgedKind, achieved: Achieved, load: ElementLoad | None) -> tuple[Cause | None, str]:
+def _cause(one: KindVerdict, achieved: Achieved, load: ElementLoad | None) -> tuple[Cause | None, str]:
     moving = _moving(one.kind, achieved)
     amount = achieved.bytes_written if one.kind in WRITE_RATES else achieved.bytes_read
     seconds = achieved.writing_seconds if one.kind in WRITE_RATES else achieved.reading_seconds

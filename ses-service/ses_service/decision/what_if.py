@@ -15,8 +15,8 @@ from ses_service.ledger.placement import Candidate
 from ses_service.model.kinds import RATES, Kind
 
 MAX_STRIPES = 8
-_FEWEST = 3  # files of a kind, from which something is said
-_MOSTLY = 0.9
+_MIN_FILES = 3  # files of a kind, from which there is a sentence
+_MOST_FILES = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +29,21 @@ class Miss:
 
 def what_if(missed: Sequence[Miss]) -> list[str]:
     """Return sentences about files that missed, by kind; none where too little is known."""
-    told = []
+    sentences = []
     for kind in RATES:
-        of_kind = [one for one in missed if one.file.kind == kind.record and one.file.bound]
-        if len(of_kind) >= _FEWEST:
-            told += [text for text in (_by_requirement(kind, of_kind), _by_stripes(kind, of_kind)) if text]
-    return told
+        of_kind = [miss for miss in missed if miss.file.kind == kind.record and miss.file.bound]
+        if len(of_kind) >= _MIN_FILES:
+            sentences += [
+                text for text in (_by_requirement(kind, of_kind), _by_stripes(kind, of_kind)) if text
+            ]
+    return sentences
 
 
 def _by_requirement(kind: Kind, missed: Sequence[Miss]) -> str:
-    received = sorted((one.file.achieved for one in missed if one.file.achieved), reverse=True)
-    if len(received) < _FEWEST:
+    received = sorted((miss.file.achieved for miss in missed if miss.file.achieved), reverse=True)
+    if len(received) < _MIN_FILES:
         return ""
-    least = received[round(_MOSTLY * (len(received) - 1))]
+    least = received[round(_MOST_FILES * (len(received) - 1))]
     return (
         f"another requirement: of the latest {len(received)} files that missed a {_words(kind)}, nine of ten "
         f"got {least / kind.size:.3g} {kind.unit} or more; requiring that much would have called them met."
@@ -49,29 +51,29 @@ def _by_requirement(kind: Kind, missed: Sequence[Miss]) -> str:
 
 
 def _by_stripes(kind: Kind, missed: Sequence[Miss]) -> str:
-    known = [one for one in missed if one.candidates]
-    if len(known) < _FEWEST:
+    known = [miss for miss in missed if miss.candidates]
+    if len(known) < _MIN_FILES:
         return ""
     enough = [_stripes(kind, one) for one in known]
     alone = enough.count(1)
-    said = (
+    alone_enough = (
         f"spreading files: when {len(known)} of them were created, one element was predicted to give the "
         f"required {_words(kind)} to {alone} of them"
     )
     counts = [count for count in enough if count is not None]
     if len(counts) > alone:
-        return f"{said}; the best {max(counts)} together were to {len(counts)}."
-    return f"{said}; several together were to no more."
+        return f"{alone_enough}; the best {max(counts)} together were to {len(counts)}."
+    return f"{alone_enough}; several together were to no more."
 
 
 def _stripes(kind: Kind, missed: Miss) -> int | None:
     """Return how many of the best elements together were predicted to give enough, if so many do."""
     offered = sorted(
         (
-            found.value
-            for one in missed.candidates
-            for found in one.predicted
-            if found.kind == kind and found.value
+            prediction.value
+            for candidate in missed.candidates
+            for prediction in candidate.predicted
+            if prediction.kind == kind and prediction.value
         ),
         reverse=True,
     )

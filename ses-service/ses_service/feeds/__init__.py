@@ -1,1 +1,1 @@
-"""What the service reads of others, or tells them: knowledge base, monitor, other services."""
+"""What the service reads of others, or writes there: knowledge base, monitor, other services."""

@@ -54,7 +54,7 @@ class MonitorQuotas:
             return [], []
         with self._trust.pool() as pool:
             found = answer_of(pool, self._url, _MAX_ANSWER, _SECONDS)
-        return ([], []) if found is None else _read(found.body)  # a monitor of an earlier version
+        return ([], []) if found is None else _read(found.body)
 
 
 def _read(body: bytes) -> tuple[list[Quota], list[QuotaSource]]:
@@ -77,9 +77,9 @@ def _read(body: bytes) -> tuple[list[Quota], list[QuotaSource]]:
     return quotas, sources
 
 
-def _quota(said: Any) -> _Quota | None:
+def _quota(entry: Any) -> _Quota | None:
     """Return a quota; ``None`` where it is none, which says nothing of those of others."""
     try:
-        return _QUOTA.validate_python(said)
+        return _QUOTA.validate_python(entry)
     except ValidationError:
         return None

@@ -118,7 +118,7 @@ class MonitorClient:
     def observations(self, after: int | None, clock: Callable[[], float]) -> Seen:
         """Return all observations, at once or when newer than ``after``.
 
-        Only what changed is asked for; the rest is what the last answers said.
+        Only what changed is asked for; the rest is what the last answers had.
 
         Takes at most the time the monitor is asked to wait and the patience on top.  Raises
         MonitorError.
@@ -138,7 +138,7 @@ class MonitorClient:
             _log.warning("the monitor says odd things of an element", detail=odd or "no more")
         if answer.get("complete", True):
             self._kept = {}
-        self._kept.update((each.element, each) for each in observations)
+        self._kept.update((observation.element, observation) for observation in observations)
         windows = answer.get("current_window_seconds"), answer.get("average_window_seconds")
         return Seen(answer["sequence"], tuple(self._kept.values()), *windows)
 

@@ -1,7 +1,7 @@
 """Keeps the site and the requirement sets in memory, as the knowledge base has them.
 
 Asks the knowledge base for its revision every second and reads again what changed: all, or the requirements.
-While the knowledge base is away, the last that was read stays in use and its age is told; a service that
+While the knowledge base is away, the last that was read stays in use and its age is shown; a service that
 starts meanwhile uses what an earlier one kept.
 """
 

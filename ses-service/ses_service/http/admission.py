@@ -7,8 +7,8 @@ number in each pass grows with the time a pass takes.
 
 Nodes go first: what they report keeps the decisions of all programs right.  Nodes and others have queues of
 their own, so that neither fills the other's.  In each, every caller has a queue, and the queues are served
-round robin: who asks without pause waits behind oneself.  One caller may fill three quarters, so that there
-is some room for others.
+round robin: a caller that asks without pause waits behind its own requests.  One caller may fill three
+quarters, so that there is some room for others.
 
 The steps of long requests wait in a queue of their own.  One is run when nobody else waits, or after a few
 others: a storm of batches keeps a decision waiting for one step, not for all of each batch.

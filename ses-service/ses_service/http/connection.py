@@ -1,9 +1,9 @@
 """One connection of a client: what the edge answers goes past uvicorn.
 
-uvicorn begins a task for each request, with a scope, messages and an event, which takes a third of the time
-of a decision.  What :class:`ses_service.http.edge.Edge` answers itself is therefore handed to it as soon as
-it has arrived, and the answer is written as it comes back.  Everything else, and what turns out to be
-doubtful, goes the way of uvicorn, as if it had arrived only then.
+uvicorn begins a task for each request, with a scope, messages and an event, which is a sixth of the event
+loop's time for a decision.  What :class:`ses_service.http.edge.Edge` answers itself is therefore handed to it
+as soon as it has arrived, and the answer is written as it comes back.  Everything else, and what turns out to
+be doubtful, goes the way of uvicorn, as if it had arrived only then.
 """
 
 from __future__ import annotations

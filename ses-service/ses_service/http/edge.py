@@ -33,13 +33,13 @@ from ses_service.security.tokens import Principal
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 Asked: TypeAlias = tuple[Operation, tuple[str, ...]]
 
-# Seconds to a refusal: who asks again as soon as it is refused would take the time of decisions.
+# Seconds to a refusal: a client that asks again as soon as it is refused would take the time of decisions.
 REFUSED_AFTER = 0.2
 _THREADS = 4
 _WAITING = 64
 _WATCHED = ("/healthz", "/readyz", "/metrics")
 
-# By how they arrive, the headers that say who asks for what, under the names they are asked for by.
+# By how they arrive, the headers that name caller and request, under the names they are asked for by.
 _READ_ONCE = {
     name.lower().encode(): name
     for name in (
@@ -66,7 +66,7 @@ class Edge:
         self.max_body: int = app.config["MAX_CONTENT_LENGTH"]
         self._flask = Threads(app, _THREADS, _WAITING, self.max_body, caller=self._who)
         self._admission = Admission(self._runtime.foreground)
-        self._long_ones = {one.route: _LongOnes() for one in OPERATIONS}
+        self._long_ones = {operation.route: _LongOnes() for operation in OPERATIONS}
         self.refusal = problems.reply(OverloadedProblem())
         self._exact: dict[tuple[str, str], Asked] = {
             (one.method, one.route): (one, ()) for one in OPERATIONS if "<" not in one.route
@@ -81,7 +81,7 @@ class Edge:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
-            raise RuntimeError(f"only HTTP is spoken here, not {scope['type']}")
+            raise RuntimeError(f"only HTTP is served here, not {scope['type']}")
         began = time.perf_counter()
         body = await self._flask.body(receive)
         if body is None:
@@ -166,17 +166,17 @@ class Edge:
             or len(body) > min(operation.max_body, self.max_body)
         ):
             return False
-        said: tuple[BaseModel, ...] = ()
+        request: tuple[BaseModel, ...] = ()
         if operation.model is not None:
             try:
-                said = (operation.model.model_validate_json(body),)
+                request = (operation.model.model_validate_json(body),)
             except ValidationError:
                 return False
         elif body:
             return False
 
         def use() -> bool:
-            self._begin(operation, who, (*said, *parts), done)
+            self._begin(operation, who, (*request, *parts), done)
             return True
 
         if not self._admission.submit(operation.waiting, use, _turn_of(who), node=who.is_node):
@@ -191,7 +191,7 @@ class Edge:
         self,
         operation: Operation,
         who: Principal,
-        said: tuple[BaseModel | str, ...],
+        arguments: tuple[BaseModel | str, ...],
         done: Callable[[Reply], None],
     ) -> None:
         """Answer at once, or do the first of several steps."""
@@ -199,9 +199,9 @@ class Edge:
         steps = None
         try:
             if operation.run_in_parts is None:
-                reply = operation.run(self._runtime, who, *said)
+                reply = operation.run(self._runtime, who, *arguments)
             else:
-                steps = operation.run_in_parts(self._runtime, who, *said)
+                steps = operation.run_in_parts(self._runtime, who, *arguments)
                 reply = next(steps)
         except Exception as error:
             reply = problems.reply(problems.problem_of(error))
@@ -248,7 +248,7 @@ class Edge:
     def _who(self, scope: Scope) -> str:
         """Return whose turn a request is: that of a user, node or token, else of an address.
 
-        Who watches the service has turns of its own, also where somebody else asks from the same address.
+        What watches the service has turns of its own, also where somebody else asks from the same address.
         """
         if scope["path"] in _WATCHED:
             return f"{address_of(scope)} {scope['path']}"
@@ -282,7 +282,7 @@ def _turn_of(who: Principal) -> str:
 
 
 def _headers(raw: Headers) -> dict[str, str | None] | None:
-    """Return the headers that say who asks for what; ``None`` where one is there twice."""
+    """Return the headers that name caller and request; ``None`` where one is there twice."""
     headers: dict[str, str | None] = dict.fromkeys(_READ_ONCE.values())
     for raw_name, value in raw:
         name = _READ_ONCE.get(raw_name)

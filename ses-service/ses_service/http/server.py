@@ -13,7 +13,7 @@ from ses_service.api import versions
 from ses_service.http.connection import Connection
 from ses_service.http.edge import Edge
 from ses_service.process.garbage_collection import collecting
-from ses_service.security.unix_socket import LocalDoor
+from ses_service.security.unix_socket import LocalListener
 
 # Seconds a thread that stores or reads much may hold up the one that answers.  Much shorter turns cost more
 # than they spare: those threads wait while somebody is answered (:mod:`ses_service.threads.foreground`).
@@ -21,11 +21,11 @@ _SWITCH = 0.001
 
 
 def serve(
-    app: APIFlask, listener: Listener, *, ready: Callable[[], None], door: LocalDoor | None = None
+    app: APIFlask, listener: Listener, *, ready: Callable[[], None], local: LocalListener | None = None
 ) -> None:
     """Serve until a signal to end comes; ``ready`` is called when connections are accepted.
 
-    At ``door``, too, by plain HTTP that does not leave the machine.  Must be called from the main thread.
+    At ``local``, too, by plain HTTP that does not leave the machine.  Must be called from the main thread.
     """
     sys.setswitchinterval(_SWITCH)
     memory = collecting()
@@ -36,7 +36,7 @@ def serve(
             edge,
             listener,
             ready=ready,
-            local=None if door is None else door.socket,
+            local=None if local is None else local.socket,
             connection=Connection,
             headers=((versions.HEADER, versions.OWN),),
         )

@@ -38,7 +38,12 @@ def read_environment(store: SparqlReader, revision: str) -> Environment:
     for row in store.select(bind("node-access.rq", graph=SITE_GRAPH)):
         access.setdefault(row["node"], set()).add(row["system"])
     classes = read_node_classes(store)
-    of_classes = {node: one.systems for one in classes for node in one.nodes if one.systems is not None}
+    of_classes = {
+        node: node_class.systems
+        for node_class in classes
+        for node in node_class.nodes
+        if node_class.systems is not None
+    }
     return Environment(
         systems={row["name"]: _system(row) for row in systems if row["type"] in vocabulary().backends},
         elements=tuple(

@@ -88,17 +88,17 @@ def signed(change: URIRef, signature: Signature) -> dict[str, URIRef | Literal]:
 
 def recording(change: URIRef, edits: Iterable[Edit], signature: Signature) -> list[str | Adding]:
     """Return the requests that write what was before and is after, and forget what is too long ago."""
-    said: list[Statement] = []
+    statements: list[Statement] = []
     if signature.undoes is not None:
-        said.append((change, PROV.wasInformedBy, signature.undoes))
+        statements.append((change, PROV.wasInformedBy, signature.undoes))
     for place, edit in enumerate(edits, 1):
         old, made = (URIRef(f"{change}/{place}/{side}") for side in ("before", "after"))
-        said += _state(old, edit.subject, edit.before, PROV.wasInvalidatedBy, change)
-        said += _state(made, edit.subject, edit.after, PROV.wasGeneratedBy, change)
+        statements += _state(old, edit.subject, edit.before, PROV.wasInvalidatedBy, change)
+        statements += _state(made, edit.subject, edit.after, PROV.wasGeneratedBy, change)
         if edit.before and edit.after:
-            said.append((made, PROV.wasRevisionOf, old))
+            statements.append((made, PROV.wasRevisionOf, old))
     forget = bind("forget-changes.ru", history=HISTORY_GRAPH, kept=Literal(KEPT))
-    return [Adding(HISTORY_GRAPH, said), forget] if said else [forget]
+    return [Adding(HISTORY_GRAPH, statements), forget] if statements else [forget]
 
 
 def recording_set(target: URIRef, identity: str, edit: Edit, signature: Signature) -> list[str]:
@@ -112,7 +112,7 @@ def recording_set(target: URIRef, identity: str, edit: Edit, signature: Signatur
         **signed(change, signature),
     )
     parts = recording(change, [edit], signature)
-    return [begin, *(one if isinstance(one, str) else adding(one, change) for one in parts)]
+    return [begin, *(part if isinstance(part, str) else adding(part, change) for part in parts)]
 
 
 def changes(store: SparqlStore, *, before: int | None, subject: URIRef | None) -> list[Change]:

@@ -10,15 +10,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import structlog
-from rdflib import Literal, URIRef
-from ses_client.turtle import FORMER, PRESENT
 
 from ses_service.knowledge import site
 from ses_service.knowledge.environment import read_environment
 from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError, StoreRefusedError
 from ses_service.knowledge.exchange.exchange import Exchange
 from ses_service.knowledge.last_known import LastKnown, Recalled, Recorder
-from ses_service.knowledge.queries import bind, is_text
+from ses_service.knowledge.queries import is_text
 from ses_service.knowledge.requirements import read_requirement_sets, replace_requirement_set
 from ses_service.knowledge.shrinking import ShrunkReadingError, Size, much_smaller
 from ses_service.knowledge.statements.fast_turtle import read_quickly
@@ -72,16 +70,7 @@ class KnowledgeBase:
 
     def load_ontology(self) -> None:
         """Put the vocabulary into its graph, in place of what it held."""
-        self._rename()
         self._store.put_graph(ONTOLOGY_GRAPH, vocabulary().turtle())
-
-    def _rename(self) -> None:
-        """Give what an earlier version stored under the vocabulary's former names its present ones."""
-        former = URIRef(ONTOLOGY_GRAPH.replace(PRESENT, FORMER))
-        if self._store.select(bind("former-graphs.rq", graph=former)):
-            names = {"former": Literal(FORMER), "present": Literal(PRESENT)}
-            self._store.update(bind("rename-graphs.ru", **names), patience=10.0)
-            _log.info("the knowledge base has the vocabulary's present names", former=FORMER, present=PRESENT)
 
     def load_site(self, turtle: str, *, source: str) -> None:
         """Put a description that is called ``source`` into the site's graph. Raises like ``load_files``."""

@@ -29,7 +29,11 @@ def stored_profile(one: RequirementSet) -> Profile:
 
 def profiles_by_name(sets: Iterable[RequirementSet]) -> dict[str, Profile]:
     """Return all profiles there are: of the vocabulary, then those stored, by name."""
-    stored = (one for one in sets if one.level is Level.PROFILE and one.requirements)
+    stored = (
+        requirement_set
+        for requirement_set in sets
+        if requirement_set.level is Level.PROFILE and requirement_set.requirements
+    )
     found = {one.name: stored_profile(one) for one in sorted(stored, key=lambda one: one.name)}
     return {**vocabulary().profiles, **{k: v for k, v in found.items() if k not in vocabulary().profiles}}
 

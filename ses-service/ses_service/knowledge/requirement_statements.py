@@ -16,7 +16,7 @@ from ses_service.model.entities import Level, MeasuredRun, Requirement, Requirem
 def set_statements(one: RequirementSet, change: str) -> list[Statement]:
     """Return all the store keeps of a set with this revision, author and time; ``change`` is the identity."""
     target = requirement_set_iri(one.level, one.name)
-    said: list[Statement] = [
+    statements: list[Statement] = [
         (target, RDF.type, QSM.RequirementSet),
         (target, QSM.level, Literal(one.level.value)),
         (target, QSM.subject, Literal(one.name)),
@@ -24,38 +24,41 @@ def set_statements(one: RequirementSet, change: str) -> list[Statement]:
         (target, QSM.change, Literal(change)),
     ]
     if one.modified_at is not None:
-        said.append((target, QSM.modifiedAt, Literal(one.modified_at, datatype=XSD.double)))
+        statements.append((target, QSM.modifiedAt, Literal(one.modified_at, datatype=XSD.double)))
     if one.modified_by is not None:
-        said.append((target, QSM.modifiedBy, Literal(one.modified_by)))
+        statements.append((target, QSM.modifiedBy, Literal(one.modified_by)))
     if one.profile is not None:
-        said.append((target, QSM.profile, URIRef(one.profile.iri)))
+        statements.append((target, QSM.profile, URIRef(one.profile.iri)))
     if one.level is Level.PROFILE and one.requirements:
-        said += [(target, RDF.type, QSM.Profile), (target, QSM.name, Literal(one.name))]
-        said += [(target, RDFS.label, Literal(one.name)), (target, SKOS.definition, Literal(one.definition))]
-        said += [] if one.measured is None else _measured(target, one.measured)
+        statements += [(target, RDF.type, QSM.Profile), (target, QSM.name, Literal(one.name))]
+        statements += [
+            (target, RDFS.label, Literal(one.name)),
+            (target, SKOS.definition, Literal(one.definition)),
+        ]
+        statements += [] if one.measured is None else _measured(target, one.measured)
     for requirement in one.requirements:
-        said += _requirement(target, requirement)
-    return said
+        statements += _requirement(target, requirement)
+    return statements
 
 
 def _measured(target: URIRef, run: MeasuredRun) -> list[Statement]:
-    said = (
+    statements = (
         (QSM.bytesRead, run.read_bytes),
         (QSM.bytesWritten, run.written_bytes),
         (QSM.runTime, run.seconds),
         (QSM.processorTime, run.processor_seconds),
     )
     numbers: list[Statement] = [
-        (target, property_, Literal(value, datatype=XSD.double)) for property_, value in said
+        (target, property_, Literal(value, datatype=XSD.double)) for property_, value in statements
     ]
     return [*numbers, (target, QSM.cores, Literal(run.cores))]
 
 
 def set_edit(one: RequirementSet, change: str, before: Graph) -> Edit:
     """Return the edit that puts a set in place of ``before``, all the store says about it now."""
-    target, said = requirement_set_iri(one.level, one.name), set_statements(one, change)
+    target, statements = requirement_set_iri(one.level, one.name), set_statements(one, change)
     after = Graph()
-    for statement in said:
+    for statement in statements:
         after.add(statement)
     gone = tuple(sorted({node for node in before.subjects() if isinstance(node, URIRef)}))
     return Edit(
@@ -64,7 +67,7 @@ def set_edit(one: RequirementSet, change: str, before: Graph) -> Edit:
         describe(before).get(target, {}),
         describe(after).get(target, {}),
         gone,
-        tuple(said),
+        tuple(statements),
     )
 
 
@@ -73,7 +76,7 @@ def _requirement(target: URIRef, requirement: Requirement) -> list[Statement]:
     metric, node = vocabulary().metric(kind), URIRef(f"{target}/{kind.value}")
     unit = metric.units.get(requirement.unit, metric.base)
     bound = requirement.bound / vocabulary().unit_sizes[str(unit)]
-    said: list[Statement] = [
+    statements: list[Statement] = [
         (target, QSM.requires, node),
         (node, RDF.type, QSM.Requirement),
         (node, ODRL.leftOperand, metric.iri),
@@ -88,5 +91,7 @@ def _requirement(target: URIRef, requirement: Requirement) -> list[Statement]:
         (QSM.validUntil, requirement.valid_until),
     ):
         if moment is not None:
-            said.append((node, property_, Literal(written(moment), datatype=XSD.dateTime, normalize=False)))
-    return said
+            statements.append(
+                (node, property_, Literal(written(moment), datatype=XSD.dateTime, normalize=False))
+            )
+    return statements

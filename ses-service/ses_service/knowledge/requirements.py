@@ -132,13 +132,13 @@ def _request(store: SparqlReader, target: URIRef, made: RequirementSet, change: 
         modifiedAt=Literal(now, datatype=XSD.double),
         modifiedBy=Literal(author),
     )
-    said = bind(
+    insert = bind(
         "add-to-set.ru", graph=REQUIREMENTS_GRAPH, set=target, change=Literal(change), statements=edit.add
     )
     if edit.before == edit.after:
-        return sequence([head, said])
+        return sequence([head, insert])
     signature = Signature(author, now, f"requirements of {made.level.value} {made.name}")
-    return sequence([head, said, *recording_set(target, change, edit, signature)])
+    return sequence([head, insert, *recording_set(target, change, edit, signature)])
 
 
 def _faults(requirements: Sequence[Requirement], profile: Profile | None) -> list[str]:

@@ -81,7 +81,7 @@ class Cause(StrEnum):
 
 
 @dataclass(slots=True)
-class JudgedKind:
+class KindVerdict:
     """One kind that was required, in base units (bytes, bytes per second).
 
     ``achieved`` is what the program saw and ``at_least`` what is certain of it; ``None``: unknown.  ``why``
@@ -98,7 +98,7 @@ class JudgedKind:
 
 
 @dataclass(slots=True)
-class Judgement:
+class FileVerdict:
     """What became of the requirements of one file; ``verdict`` ``None``: nothing was required.
 
     ``worst`` is the place among ``kinds`` of the one that decided.  ``load`` is that of its element: seconds
@@ -106,7 +106,7 @@ class Judgement:
     """
 
     verdict: Verdict | None
-    kinds: tuple[JudgedKind, ...] = ()
+    kinds: tuple[KindVerdict, ...] = ()
     worst: int | None = None
     cause: Cause | None = None
     why: str = ""

@@ -1,4 +1,4 @@
-"""What the agent of a node says of many files at once, and how the ledger takes it.
+"""What the agent of a node reports of many files at once, and how the ledger takes it.
 
 Pure: the ledger, the elements and the time are passed in.  Taking the same announcement again changes
 nothing, so that an agent that got no answer can repeat it.  What there is of each file is never changed, but
@@ -14,43 +14,20 @@ from typing import TypeAlias
 
 from ses_service.ledger.achieved import Achieved
 from ses_service.ledger.exclusions import Exclusion
-from ses_service.ledger.ledger import Ledger, LedgerError, Opening, PlacementEndedError
-from ses_service.ledger.node_decisions import NOTHING_TOLD, InBatch, NodeDecisions, predictions
-from ses_service.ledger.pace import Use, pace_for, return_within, telling_within
+from ses_service.ledger.ledger import Ledger
+from ses_service.ledger.node_decisions import NO_DECISIONS, NodeDecisions, predictions
+from ses_service.ledger.pace import Use, pace_for, report_within, return_within
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
 from ses_service.ledger.readers import Reading
+from ses_service.ledger.reports import LedgerError, Origin, PlacementEndedError, PlacementReport
 from ses_service.model.columns import ElementTable
 from ses_service.model.entities import Subject, with_home_vo
 
 Subjects: TypeAlias = dict[tuple[str | None, str | None, str | None], Subject]
 
-SHORTEST_SILENCE = 30.0
+MIN_SILENCE = 30.0
 SILENT_PACES = 3.0
-MAX_SYSTEMS = 16  # of which a node says what it excludes; those said last are kept
-
-
-@dataclass(slots=True)
-class Origin:
-    """How a placement came about, for a ledger that does not know it.  Times are seconds since the epoch.
-
-    ``decided_by`` is ``program`` when it chose from its node's table, ``agent`` when it had to ask the agent.
-    """
-
-    elements: tuple[str, ...]
-    placed_at: float
-    distance: float
-    decided_by: str
-    expected_bytes: float | None = None
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class Opened:
-    """A file that was created, how its placement came about, and by which decision, if the agent says so."""
-
-    opening: Opening
-    origin: Origin | None = None
-    in_batch: InBatch | None = None
+MAX_SYSTEMS = 16  # of which a node says what it excludes; those named last are kept
 
 
 @dataclass(slots=True)
@@ -68,20 +45,20 @@ class Ended:
 class Announcement:
     """One announcement.  ``complete``: ``opened`` is all that is open on the node.
 
-    ``reading`` is all that is read there, ``None``: as it was told before.  ``version`` is the agent's.
+    ``reading`` is all that is read there, ``None``: as it was reported before.  ``version`` is the agent's.
     ``number`` grows with each that an incarnation makes, to whichever service; 0: it does not count them.
-    ``refused``: ids of files that it told of and that cannot be taken, with the reason.
+    ``refused``: ids of files that it reports and that cannot be taken, with the reason.
     ``stalled``: threads of the agent that have not gone on, for how many seconds.
     ``excluded``: by storage system, all its elements to which no file of the node, or of a user, can go.
     """
 
     node: str
     incarnation: str
-    opened: tuple[Opened, ...] = ()
+    opened: tuple[PlacementReport, ...] = ()
     ended: tuple[Ended, ...] = ()
     complete: bool = False
     use: Use = Use.NONE
-    decisions: NodeDecisions = NOTHING_TOLD
+    decisions: NodeDecisions = NO_DECISIONS
     reading: tuple[Reading, ...] | None = None
     version: str = ""
     number: int = 0
@@ -99,25 +76,25 @@ class Announcement:
 class Taken:
     """What came of an announcement.
 
-    ``pace``: seconds within which the next sign of life is expected; ``telling``: seconds between two words
-    about files; ``back``: seconds over which nodes are to come back that lose the service.  ``unknown``:
-    opened, but the ledger does not know it and no origin was given.
-    ``refused``: id and reason.  ``open``: what the agent is to compare with what is open: all that the ledger
-    held open for the node before an incarnation of its agent that was not heard of before, and later what it
-    took over from another service.
+    ``pace``: seconds within which the next sign of life is expected; ``report_within``: seconds between two
+    reports of files; ``return_within``: seconds over which nodes that lost the service are to come back.
+    ``unknown``: opened, but the ledger does not know it and no origin was given.  ``refused``: id and reason.
+    ``open``: what the agent is to compare with what is open: all that the ledger held open for the node
+    before an incarnation of its agent that was not heard of before, and later what it took over from another
+    service.
     """
 
     pace: float
-    telling: float
-    back: float
+    report_within: float
+    return_within: float
     unknown: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
     open: tuple[Placement, ...] | None
 
 
 def silence_for(pace: float) -> float:
-    """Return after how many seconds without a word a node counts as gone."""
-    return max(SHORTEST_SILENCE, SILENT_PACES * pace)
+    """Return after how many seconds without an announcement a node counts as gone."""
+    return max(MIN_SILENCE, SILENT_PACES * pace)
 
 
 def parts_of(announcement: Announcement, files: int) -> Iterator[Announcement]:
@@ -140,19 +117,19 @@ def merged(taken: Sequence[Taken]) -> Taken:
     first = taken[0]
     return Taken(
         first.pace,
-        first.telling,
-        first.back,
-        tuple(one for part in taken for one in part.unknown),
-        tuple(one for part in taken for one in part.refused),
+        first.report_within,
+        first.return_within,
+        tuple(placement_id for part in taken for placement_id in part.unknown),
+        tuple(refusal for part in taken for refusal in part.refused),
         next((part.open for part in taken if part.open is not None), None),
     )
 
 
 def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None, now: float) -> Taken:
-    """Bring the ledger to what the node says.
+    """Bring the ledger to what the node reports.
 
-    An ending is taken after every opening.  ``table`` may be ``None`` as long as the site is not known:
-    placements the ledger does not know stay unknown then, and the agent says them again.
+    Ends are taken after all reports of files.  ``table`` may be ``None`` as long as the site is not known:
+    placements the ledger does not know stay unknown then, and the agent reports them again.
     """
     silent = now + silence_for(pace_for(Use.NONE, len(ledger.nodes) + 1))
     first = ledger.hear(
@@ -161,7 +138,7 @@ def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None,
         now,
         silent,
         in_use=announcement.use is Use.NOW,
-        said=announcement.version,
+        version=announcement.version,
         number=announcement.number,
     )
     if (node := ledger.node(announcement.node)) is not None:
@@ -186,10 +163,10 @@ def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None,
     if announcement.complete:
         end_others(announcement, ledger, now)
     in_use = ledger.nodes_in_use
-    speaking = in_use if announcement.use is Use.NOW else len(ledger.nodes)
-    pace = pace_for(announcement.use, speaking)
+    asking = in_use if announcement.use is Use.NOW else len(ledger.nodes)
+    pace = pace_for(announcement.use, asking)
     back = return_within(len(ledger.nodes))
-    return Taken(pace, telling_within(in_use), back, tuple(unknown), tuple(refused), held)
+    return Taken(pace, report_within(in_use), back, tuple(unknown), tuple(refused), held)
 
 
 def _take_opened(
@@ -201,65 +178,67 @@ def _take_opened(
     subjects: Subjects = {}
     node = ledger.node(announcement.node)
     excluded = node.excluded_for if node is not None else lambda _: {}
-    for one in announcement.opened:
-        placement_id = one.opening.placement_id
+    for report in announcement.opened:
+        placement_id = report.placement_id
         try:
             known = ledger.find(placement_id)
-            if known is None and (one.origin is None or table is None):
+            if known is None and (report.origin is None or table is None):
                 unknown.append(placement_id)
                 continue
             if known is None or known.state is PlacementState.ENDED:
-                user = one.opening.user or ""
+                user = report.user or ""
                 if why := ledger.bounds.refuses(announcement.node, user, now):
                     refused.append((placement_id, why))
                     continue
-            one = _of_its_job(one, known, announcement.node, ledger)
+            report = _of_its_job(report, known, announcement.node, ledger)
             if known is None:
-                assert one.origin is not None
+                assert report.origin is not None
                 assert table is not None
-                subject = _subject_of(one.opening, announcement.node, table.environment.home_vo, subjects)
-                ledger.restore(_restored(one, one.origin, subject, announcement, table, excluded, now))
-                if one.in_batch is None and ledger.inherited is not None:
+                subject = _subject_of(report, announcement.node, table.environment.home_vo, subjects)
+                ledger.restore(_restored(report, report.origin, subject, announcement, table, excluded, now))
+                if report.in_batch is None and ledger.inherited is not None:
                     ledger.inherited.add(placement_id)
-                if one.opening.bytes is None:
+                if report.bytes is None:
                     continue
-            ledger.open(one.opening, now, node=announcement.node)
+            ledger.open(report, now, node=announcement.node)
         except PlacementEndedError:
-            continue  # said late: the end is known already
+            continue  # reported late: the end is known already
         except LedgerError as error:
             refused.append((placement_id, f"{error}."))
     return unknown, refused
 
 
-def _of_its_job(one: Opened, known: Placement | None, node: str, ledger: Ledger) -> Opened:
-    """Return the file without a job that is another user's on the node: it counts for none."""
-    user = known.subject.user if known else one.opening.user or ""
-    if one.opening.job is None or not ledger.bounds.is_anothers(node, user, one.opening.job):
-        return one
-    why = f"job {one.opening.job}, which the node named, is another user's there"
-    origin = one.origin and replace(one.origin, notes=(*one.origin.notes, why))
-    return replace(one, opening=replace(one.opening, job=None), origin=origin)
+def _of_its_job(
+    report: PlacementReport, known: Placement | None, node: str, ledger: Ledger
+) -> PlacementReport:
+    """Return the report without a job that is another user's on the node: it counts for none."""
+    user = known.subject.user if known else report.user or ""
+    if report.job is None or not ledger.bounds.is_anothers(node, user, report.job):
+        return report
+    why = f"job {report.job}, which the node named, is another user's there"
+    origin = report.origin and replace(report.origin, notes=(*report.origin.notes, why))
+    return replace(report, job=None, origin=origin)
 
 
 def end_others(announcement: Announcement, ledger: Ledger, now: float) -> None:
     """End what is open on the node and not in a complete announcement."""
-    kept = {one.opening.placement_id for one in announcement.opened}
+    kept = {report.placement_id for report in announcement.opened}
     kept.update(placement_id for placement_id, _ in announcement.refused)
     ledger.end_others(announcement.node, kept, now)
 
 
-def _subject_of(opening: Opening, node: str, home_vo: Mapping[str, str], known: Subjects) -> Subject:
+def _subject_of(report: PlacementReport, node: str, home_vo: Mapping[str, str], known: Subjects) -> Subject:
     """Return whose file it is; files of one program share it."""
-    key = opening.user, opening.application, opening.job
+    key = report.user, report.application, report.job
     found = known.get(key)
     if found is None:
-        stated = Subject(opening.user or "", opening.application, None, node, opening.job)
+        stated = Subject(report.user or "", report.application, None, node, report.job)
         found = known[key] = with_home_vo(stated, home_vo)
     return found
 
 
 def _restored(
-    one: Opened,
+    report: PlacementReport,
     origin: Origin,
     subject: Subject,
     announcement: Announcement,
@@ -273,10 +252,9 @@ def _restored(
         raise LedgerError(f"the site describes no element {', '.join(missing) or 'of no name'}")
     stripes = tuple(table.elements[row] for row in rows if row is not None)
     system = table.environment.systems.get(stripes[0].storage_system)
-    opening = one.opening
     placed_at = min(now, origin.placed_at)
     placement = Placement(
-        placement_id=opening.placement_id,
+        placement_id=report.placement_id,
         subject=subject,
         element=stripes[0],
         backend=system.backend if system else "",
@@ -289,26 +267,28 @@ def _restored(
         decided_by=origin.decided_by,
         expected_bytes=origin.expected_bytes,
         state=PlacementState.OPEN,
-        path=opening.path,
-        device=opening.device,
-        inode=opening.inode,
-        pid=opening.pid,
-        opened_at=max(placed_at, min(now, opening.opened_at or now)),
-        idle=bool(opening.idle),
+        path=report.path,
+        device=report.device,
+        inode=report.inode,
+        pid=report.pid,
+        opened_at=max(placed_at, min(now, report.opened_at or now)),
+        idle=bool(report.idle),
     )
-    place = one.in_batch
-    told = None if place is None else announcement.decisions.find(place.decision)
-    if place is None or told is None:
+    in_batch = report.in_batch
+    decision = None if in_batch is None else announcement.decisions.find(in_batch.decision)
+    if in_batch is None or decision is None:
         return placement
-    why = announcement.decisions.explained(place.decision, announcement.node, table, excluded(subject.user))
+    why = announcement.decisions.explained(
+        in_batch.decision, announcement.node, table, excluded(subject.user)
+    )
     placement.requirements, placement.candidates, placement.refused = (
         why.requirements,
         why.candidates,
         why.refused,
     )
     placement.notes = (*origin.notes, *why.notes)
-    placement.predicted = predictions(why.requirements, place.predicted, placement.element)
-    placement.batch_number, placement.batch_size = place.batch_number, place.batch_size
+    placement.predicted = predictions(why.requirements, in_batch.predicted, placement.element)
+    placement.batch_number, placement.batch_size = in_batch.batch_number, in_batch.batch_size
     placement.rank = why.ranks.get(placement.element.id, len(why.ranks) + 1)
-    placement.expected_from = told.expected_from
+    placement.expected_from = decision.expected_from
     return placement

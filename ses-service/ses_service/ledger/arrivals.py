@@ -1,7 +1,7 @@
 """How many things a second happen of late.
 
 A count that fades: what happened ``t`` seconds ago weighs ``exp(-t / FADES)``.  Time is that of what is
-counted, so that what is told late weighs as little as it should.
+counted, so that what is reported late weighs as little as it should.
 """
 
 from __future__ import annotations

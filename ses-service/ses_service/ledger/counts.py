@@ -14,14 +14,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ses_service.ledger.placement import Claim, Placement
+from ses_service.ledger.placement import PeerPlacement, Placement
 from ses_service.ledger.recent_streams import RecentStreams
 from ses_service.model.columns import ElementTable, Floats
 from ses_service.model.entities import Strictness
 from ses_service.model.kinds import WRITE_RATES
 from ses_service.model.policies import Policies
 
-Stream: TypeAlias = Placement | Claim
+Stream: TypeAlias = Placement | PeerPlacement
 _Rates: TypeAlias = tuple[float, float]  # of writing, and the largest that is hard
 
 _WINDOWS = 5  # what ended so many windows before a sample is less than a hundredth of a stream in it
@@ -149,15 +149,15 @@ class ElementCounter:
     def begin_all(self, streams: Sequence[Stream]) -> None:
         """Count streams: as ``begin`` of each."""
         self._count(streams, 1.0)
-        for one in streams:
-            self._promise(one)
+        for stream in streams:
+            self._promise(stream)
         self._recent.begin_all([(one.placement_id, one.elements, began(one)) for one in streams])
 
     def end_all(self, streams: Sequence[Stream], now: float) -> None:
         """Count streams no more: as ``end`` of each."""
         self._count(streams, -1.0)
-        for one in streams:
-            self._release(one)
+        for stream in streams:
+            self._release(stream)
         self._recent.end_all([(one.placement_id, one.elements, began(one)) for one in streams], now)
 
     def begin_stream(self, stream: str, element: str, now: float) -> None:
@@ -187,10 +187,10 @@ class ElementCounter:
     def placed_all(self, streams: Sequence[Stream]) -> None:
         """Note that the elements of streams were used: as ``placed`` of each."""
         latest: dict[tuple[str, ...], Stream] = {}
-        for one in streams:
-            known = latest.setdefault(one.elements, one)
-            if known.placed_at < one.placed_at:
-                latest[one.elements] = one
+        for stream in streams:
+            known = latest.setdefault(stream.elements, stream)
+            if known.placed_at < stream.placed_at:
+                latest[stream.elements] = stream
         for one in latest.values():
             self.placed(one)
 
@@ -200,9 +200,9 @@ class ElementCounter:
                 for row in self._on_device.get(element, ()):
                     self.counts.open_now[row] += by * number
                     self.changed.add(row)
-        for one in streams:
-            if one.expected_bytes:
-                for row, share in self._rows(one):
+        for stream in streams:
+            if stream.expected_bytes:
+                for row, share in self._rows(stream):
                     self.counts.reserved[row] += by * share
 
     def _promise(self, placement: Stream) -> None:
@@ -236,9 +236,9 @@ class ElementCounter:
 def _writing_asked(placement: Placement) -> _Rates:
     """Return the largest rate of writing that is asked for on each element, and that of hard requirements."""
     asked = [
-        (one.requirement.bound, one.requirement.strictness is Strictness.HARD)
-        for one in placement.requirements
-        if one.requirement.kind in WRITE_RATES
+        (requirement.requirement.bound, requirement.requirement.strictness is Strictness.HARD)
+        for requirement in placement.requirements
+        if requirement.requirement.kind in WRITE_RATES
     ]
     stripes = len(placement.elements)
     most = max((bound for bound, _ in asked), default=0.0)

@@ -1,4 +1,4 @@
-"""Elements to which no file of a node can go, as its agent says."""
+"""Elements to which no file of a node can go, as its agent reports."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ class ExcludedOn:
     def sentence(self, node: str | None = None) -> str:
         """Return it in words, of one node if that excludes it."""
         named = [node] if node in self.nodes else sorted(self.nodes)
-        said = "; ".join(f"excluded on {one}: {self.nodes[one]}" for one in named[:_MAX_NAMED] if one)
+        sentence = "; ".join(f"excluded on {one}: {self.nodes[one]}" for one in named[:_MAX_NAMED] if one)
         more = len(named) - _MAX_NAMED
-        return said if more <= 0 else f"{said}; and on {more} more nodes"
+        return sentence if more <= 0 else f"{sentence}; and on {more} more nodes"

@@ -1,4 +1,4 @@
-"""What a node may say: bounds that a node which tells the truth does not meet.
+"""What a node may report: bounds that a node which reports the truth does not meet.
 
 How many files it may have open and may begin, and of which jobs they are: a job has one user.
 
@@ -24,7 +24,7 @@ _FEW = 1000  # nodes below which nobody is forgotten
 class Refusals:
     """Files that were not taken because their node has too many open, or began too many, and the last one.
 
-    ``invalid``: what was told of them cannot be right.
+    ``invalid``: what was reported of them cannot be right.
     """
 
     too_many_open: int = 0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ses_service.ledger.achieved import Achieved, Cause, Judgement, Verdict
+from ses_service.ledger.achieved import Achieved, Cause, FileVerdict, Verdict
 from ses_service.ledger.placement import Placement
 from ses_service.model.kinds import CURRENT_RATES
 
@@ -66,7 +66,7 @@ class Detail:
     """All that is known of one file: what its agent saw, and how each kind was judged."""
 
     achieved: Achieved | None = None
-    judgement: Judgement | None = None
+    file_verdict: FileVerdict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Page:
 
 def file_of(placement: Placement) -> File:
     """Return a placement as a file."""
-    subject, achieved, judged = placement.subject, placement.achieved, placement.judgement
+    subject, achieved, judged = placement.subject, placement.achieved, placement.file_verdict
     stated: tuple[str | None, float | None, float | None, float | None] = (None, None, None, None)
     if judged is not None and judged.worst is not None:
         worst = judged.kinds[judged.worst]

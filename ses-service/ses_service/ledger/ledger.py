@@ -11,7 +11,7 @@ Placements of other services (:mod:`ses_service.ledger.peer_placements`) are cou
 ones, each file once.
 
 Not safe for use from several threads; its owner holds a lock.  Knows no disk and no network: ``follow``
-gives a set that collects the ids that change, for whoever stores them or passes them on.
+gives a set that collects the ids that change, for those who store them or pass them on.
 """
 
 from __future__ import annotations
@@ -22,38 +22,24 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 
-from ses_service.ledger.achieved import Achieved, Judgement
+from ses_service.ledger.achieved import Achieved, FileVerdict
 from ses_service.ledger.arrivals import SystemArrivals
 from ses_service.ledger.counts import ElementCounter, LedgerCounts, Stream
 from ses_service.ledger.file_bounds import FileBounds
-from ses_service.ledger.opening import (
+from ses_service.ledger.peer_placements import PeerPlacements
+from ses_service.ledger.placement import EndReason, Placement, PlacementState, completed_by, decided_as
+from ses_service.ledger.readers import Readers
+from ses_service.ledger.reports import (
     MAY_RETURN,
-    LedgerError,
     Node,
-    NotYoursError,
-    Opening,
-    PlacementEndedError,
+    PlacementReport,
     UnknownPlacementError,
     opened_again,
     refuse_ended,
     refuse_strangers,
 )
-from ses_service.ledger.peer_placements import PeerPlacements
-from ses_service.ledger.placement import EndReason, Placement, PlacementState, completed_by, decided_as
-from ses_service.ledger.readers import Readers
 from ses_service.model.columns import ElementTable, Floats
 from ses_service.model.policies import Policies
-
-__all__ = [
-    "Ledger",
-    "LedgerCounts",
-    "LedgerError",
-    "Node",
-    "NotYoursError",
-    "Opening",
-    "PlacementEndedError",
-    "UnknownPlacementError",
-]
 
 MAX_UNTAKEN = 200_000
 _DROPPED_AT_ONCE = 16  # so that no end waits for the many that were kept meanwhile
@@ -67,9 +53,9 @@ class Ledger:
     counts the ends by reason, ``silenced_total`` the nodes that fell silent; ``recent`` says what is placed
     of late, ``readers`` what is read.  ``on_size`` takes a placement, its size while it grows and when that
     is known, and whether it is; ``on_end`` one that ended, or when what it achieved is known.  ``inherited``
-    collects, if set, ids of files open already when their nodes first tell of them, ``arrived`` nodes heard
+    collects, if set, ids of files open already when their nodes first report them, ``arrived`` nodes heard
     for the first time, and ``left`` ids of files that we do not know and another service has open, though
-    their node spoke with us last; the reader empties them.
+    their node announced to us last; the reader empties them.
     """
 
     def __init__(self, policies: Policies) -> None:
@@ -165,20 +151,20 @@ class Ledger:
             self._count(placement)
         self._counter.placed(placement)
 
-    def open(self, opening: Opening, now: float, *, node: str | None = None) -> Placement:
+    def open(self, report: PlacementReport, now: float, *, node: str | None = None) -> Placement:
         """Note that the file was created; called again, renew the lease and note whether it is idle.
 
-        A placement that ended by itself is taken up again, since the agent that speaks of it knows
-        better; with ``node``, also one that was said to be unused.  Raises UnknownPlacementError,
+        A placement that ended by itself is taken up again, since the agent that reports it knows
+        better; with ``node``, also one that was reported unused.  Raises UnknownPlacementError,
         PlacementEndedError after any other end, and NotYoursError when the placement is another user's
         or node's.
         """
-        before = self.get(opening.placement_id)
-        refuse_strangers(before, opening.user, node)
+        before = self.get(report.placement_id)
+        refuse_strangers(before, report.user, node)
         refuse_ended(before, node)
         announced = node is not None and node in self._nodes
         until = math.inf if announced else now + self._policies.open_lease
-        opened = opened_again(before, opening, now, node, until)
+        opened = opened_again(before, report, now, node, until)
         if before.state is PlacementState.ENDED:
             del self._ended[before.placement_id]
             self._activate(opened)
@@ -190,8 +176,8 @@ class Ledger:
                 self._counter.end(before, now)
             elif before.idle and not opened.idle:
                 self._counter.begin(opened)
-        if opening.bytes is not None:
-            self.on_size(opened, opening.bytes, opening.closed)
+        if report.bytes is not None:
+            self.on_size(opened, report.bytes, report.closed)
         self._note(opened.placement_id)
         return opened
 
@@ -229,12 +215,12 @@ class Ledger:
         self.on_end(ended)
         return ended
 
-    def keep_judgement(self, placement: Placement, judgement: Judgement) -> bool:
+    def keep_verdict(self, placement: Placement, file_verdict: FileVerdict) -> bool:
         """Keep what came of the requirements of a placement that ended; false if it is another one by now."""
         if self._ended.get(placement.placement_id) is not placement:
             return False
         judged = self._ended[placement.placement_id] = placement.copy()
-        judged.judgement = judgement
+        judged.file_verdict = file_verdict
         self._note(placement.placement_id)
         return True
 
@@ -246,13 +232,13 @@ class Ledger:
         until: float,
         *,
         in_use: bool = False,
-        said: str = "",
+        version: str = "",
         number: int = 0,
     ) -> bool:
         """Note a sign of life of a node's agent: what is open there stays open until ``until``.
 
-        ``in_use``: programs choose from its table; ``said`` is its version.  Returns whether this incarnation
-        of the agent is heard for the first time.
+        ``in_use``: programs choose from its table; ``version`` is that of the agent.  Returns whether this
+        incarnation of the agent is heard for the first time.
         """
         node = self._nodes.get(name)
         first = node is None or node.incarnation != incarnation
@@ -267,7 +253,7 @@ class Ledger:
             if self.arrived is not None:
                 self.arrived.add(name)
         node.heard_at, node.until = now, until
-        node.version, node.number = said, number
+        node.version, node.number = version, number
         self.nodes_in_use += in_use - node.in_use
         node.in_use = in_use
         return first
@@ -330,7 +316,7 @@ class Ledger:
             follower.discard(placement_id)
 
     def forget_node(self, name: str, now: float) -> None:
-        """Forget a node that speaks with another service now, unless something is still open there."""
+        """Forget a node that announces to another service now, unless something is still open there."""
         self.silent.pop(name, None)
         self._doubted.pop(name, None)
         if name in self._nodes and name not in self._open_on:
@@ -402,10 +388,14 @@ class Ledger:
 
     def known(self, ids: Iterable[str]) -> list[str]:
         """Return those of these ids that are kept."""
-        return [one for one in ids if one in self._active or one in self._ended]
+        return [
+            placement_id
+            for placement_id in ids
+            if placement_id in self._active or placement_id in self._ended
+        ]
 
     def lease_of(self, placement: Placement) -> float | None:
-        """Return until when a placement counts without another word, ``None`` when it has ended."""
+        """Return until when a placement counts without another announcement, ``None`` when it has ended."""
         if placement.state is PlacementState.ENDED:
             return None
         node = self._nodes.get(placement.subject.node or "")
@@ -434,7 +424,7 @@ class Ledger:
     def _activate(self, placement: Placement) -> None:
         self._active[placement.placement_id] = placement
         self._of_user[placement.subject.user].add(placement.placement_id)
-        self.of_peers.forget_claim(placement.placement_id, placement.placed_at)
+        self.of_peers.forget_placement(placement.placement_id, placement.placed_at)
         self._enter(placement)
         if not placement.idle:
             self._counter.begin(placement)
@@ -457,7 +447,7 @@ class Ledger:
                 del index[node]
 
     def is_ended_by_node(self, placement_id: str) -> bool:
-        """Whether the node of a placement said that it ended."""
+        """Whether the node of a placement reported that it ended."""
         ended = self._ended.get(placement_id)
         return ended is not None and ended.end_reason not in MAY_RETURN
 
@@ -485,7 +475,9 @@ class Ledger:
         most = self._policies.max_records
         for _ in range(min(_DROPPED_AT_ONCE, len(self._ended) - most)):
             oldest = next(iter(self._ended))
-            if len(self._ended) <= most + MAX_UNTAKEN and any(oldest in one for one in self._followers):
+            if len(self._ended) <= most + MAX_UNTAKEN and any(
+                oldest in follower for follower in self._followers
+            ):
                 return
             self._drop(self._ended.pop(oldest))
             self._note(oldest)

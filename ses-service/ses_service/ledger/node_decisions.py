@@ -1,4 +1,4 @@
-"""Decisions that nodes made, as they tell them, and as the ledger keeps them to explain placements.
+"""Decisions that nodes made, as they report them, and as the ledger keeps them to explain placements.
 
 Pure.  A program chooses from its node's table, and the agent says afterwards what the choice was made from:
 numbers, which become here the same candidates and refusals that a decision of the service has.
@@ -69,7 +69,7 @@ class NodeDecision:
     """What files of one user and application were chosen by, from one state of a node's table.
 
     ``age`` is that of the service's last answer, ``offline`` that none came.  ``refused_total`` counts
-    refused elements that are not told, too.  ``compared`` is how many candidates were; ``None``: all.
+    refused elements that are not reported, too.  ``compared`` is how many candidates were; ``None``: all.
     """
 
     decided_at: float
@@ -107,27 +107,27 @@ class Explanation:
 
 
 class NodeDecisions:
-    """The decisions one announcement tells, by number; each is explained once."""
+    """The decisions one announcement reports, by number; each is explained once."""
 
-    def __init__(self, told: Mapping[int, NodeDecision]) -> None:
-        self._told = told
+    def __init__(self, decisions: Mapping[int, NodeDecision]) -> None:
+        self._decisions = decisions
         self._explained: dict[int, Explanation] = {}
 
     def find(self, number: int) -> NodeDecision | None:
-        """Return a decision, ``None`` when it is not told."""
-        return self._told.get(number)
+        """Return a decision, ``None`` when it is not reported."""
+        return self._decisions.get(number)
 
     def explained(
         self, number: int, node: str, table: ElementTable, excluded: Mapping[str, str]
     ) -> Explanation:
-        """Return the explanation of a decision that is told; see :func:`explanation`."""
+        """Return the explanation of a decision that is reported; see :func:`explanation`."""
         found = self._explained.get(number)
         if found is None:
-            found = self._explained[number] = explanation(self._told[number], node, table, excluded)
+            found = self._explained[number] = explanation(self._decisions[number], node, table, excluded)
         return found
 
 
-NOTHING_TOLD = NodeDecisions({})
+NO_DECISIONS = NodeDecisions({})
 
 _PREDICTED_AS = {
     Kind.CURRENT_READ_RATE: "read",
@@ -149,32 +149,38 @@ _REASONS = {
 
 
 def explanation(
-    told: NodeDecision, node: str, table: ElementTable, excluded: Mapping[str, str] | None = None
+    decision: NodeDecision, node: str, table: ElementTable, excluded: Mapping[str, str] | None = None
 ) -> Explanation:
     """Return what a decision says; elements the site does not describe any more are left out.
 
     ``excluded`` are those to which no file of the node can go, with the reason.
     """
-    named = [*(one.element for one in told.candidates), *(one.element for one in told.refused)]
+    named = [*(one.element for one in decision.candidates), *(one.element for one in decision.refused)]
     elements = {name: table.elements[table.index[name]] for name in named if name in table.index}
-    known = [one for one in told.candidates if one.element in elements]
-    compared = [_compared(one, elements[one.element], told.requirements) for one in known]
+    known = [candidate for candidate in decision.candidates if candidate.element in elements]
+    compared = [_compared(one, elements[one.element], decision.requirements) for one in known]
     ordered = in_words([one.order for one in known], compared)
     candidates = tuple(
-        _candidate(rank, one, elements[one.element], told.requirements, after)
+        _candidate(rank, one, elements[one.element], decision.requirements, after)
         for rank, (one, after) in enumerate(zip(known, ordered, strict=True), 1)
     )
     refused = tuple(
-        _refusal(one, elements[one.element], node, told.requirements, (excluded or {}).get(one.element))
-        for one in told.refused
-        if one.element in elements
+        _refusal(
+            refusal,
+            elements[refusal.element],
+            node,
+            decision.requirements,
+            (excluded or {}).get(refusal.element),
+        )
+        for refusal in decision.refused
+        if refusal.element in elements
     )
     limited = [(elements[one.element], one.server_limit) for one in known if one.server_limit is not None]
     return Explanation(
-        told.requirements,
+        decision.requirements,
         candidates,
         refused,
-        (*_notes(told, len(refused)), *link_notes(limited)),
+        (*_notes(decision, len(refused)), *link_notes(limited)),
         {one.element.id: one.rank for one in candidates},
     )
 
@@ -184,8 +190,8 @@ def predictions(
 ) -> tuple[Prediction, ...]:
     """Return what each kind asked for would get."""
     found = []
-    for one in requirements:
-        kind, bound = one.requirement.kind, one.requirement.bound
+    for requirement in requirements:
+        kind, bound = requirement.requirement.kind, requirement.requirement.bound
         name = _PREDICTED_AS.get(kind)
         value = dict(element.stated).get(kind) if name is None else getattr(offered, name)
         found.append(Prediction(kind, value, bound, shortfall(value, bound, kind.at_most)))
@@ -276,19 +282,21 @@ def _sentence(
     return f"It misses the hard {limit} of {bound} for {asked.kind.value}."
 
 
-def _notes(told: NodeDecision, listed: int) -> list[str]:
+def _notes(decision: NodeDecision, listed: int) -> list[str]:
     notes = []
-    if told.offline:
-        since = "" if told.age is None else f"; the last answer of the service was {told.age:.1f} s old"
+    if decision.offline:
+        since = (
+            "" if decision.age is None else f"; the last answer of the service was {decision.age:.1f} s old"
+        )
         notes.append(f"The node was offline{since}.")
-    if (rank := told.job_rank) is not None:
+    if (rank := decision.job_rank) is not None:
         of = "" if rank.of is None else f" of {rank.of}"
         notes.append(f"Rank {rank.number}{of} of its job: of equals the first from {rank.begins_at} on.")
-    if told.compared is not None:
+    if decision.compared is not None:
         notes.append(
-            f"Only {told.compared} of the nearest elements were compared, the first in the order of the node "
-            "or rank: other nodes may have placed files of which it had not heard."
+            f"Only {decision.compared} of the nearest elements were compared, the first in the order of the "
+            "node or rank: other nodes may have placed files of which it did not know yet."
         )
-    if told.refused_total > listed:
-        notes.append(f"{told.refused_total - listed} more elements were refused.")
+    if decision.refused_total > listed:
+        notes.append(f"{decision.refused_total - listed} more elements were refused.")
     return notes

@@ -1,7 +1,7 @@
-"""How often the agent of a node speaks with the service.
+"""How often the agent of a node asks the service.
 
-Files of many nodes meet because each knows of the others late.  So agents hear as often as the service can
-answer, where files are created; where nothing happens they hardly speak.  Times are seconds.
+Files of many nodes meet because each knows of the others late.  So agents ask as often as the service can
+answer, where files are created; where nothing happens they hardly ask.  Times are seconds.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 
 MAX_PACE = 60.0
-LONGEST_TELLING = 1.0
+MAX_REPORT_INTERVAL = 1.0
 CREATING_PART = 0.5
 CREATING_FOR = 20.0
 USED_FOR = 600.0
@@ -17,7 +17,7 @@ RETURNS_EACH_SECOND = 200.0
 
 
 class Use(Enum):
-    """What becomes of the table of a node, with its shortest pace and how many nodes may speak a second.
+    """What becomes of the table of a node, with its shortest pace and how many nodes may ask a second.
 
     ``NOW``: programs came, or a file was created, within :data:`USED_FOR`.  ``PERHAPS``: programs run that
     can choose from it.
@@ -29,17 +29,17 @@ class Use(Enum):
 
 
 def pace_for(use: Use, nodes: int) -> float:
-    """Return the longest time between two words of one of so many nodes."""
+    """Return the longest time between two announcements of one of so many nodes."""
     shortest, each_second = use.value
     return min(MAX_PACE, max(shortest, nodes / each_second))
 
 
-def telling_within(in_use: int) -> float:
-    """Return the time a node leaves at least between two words about files, where so many tables are in use.
+def report_within(in_use: int) -> float:
+    """Return the least time between two reports of files by a node, where so many tables are in use.
 
-    From a file on, it hears as often for :data:`CREATING_FOR` times as long.
+    From a file on, it is answered as often for :data:`CREATING_FOR` times as long.
     """
-    return min(LONGEST_TELLING, CREATING_PART * pace_for(Use.NOW, in_use))
+    return min(MAX_REPORT_INTERVAL, CREATING_PART * pace_for(Use.NOW, in_use))
 
 
 def return_within(nodes: int) -> float:

@@ -1,8 +1,8 @@
 """The placements of other services on the same database, counted beside our own, each file once.
 
-Each service sends what changed with it as a :class:`Notification`.  A node speaks with one service at a time.
-It numbers its announcements across all services: of two services that both hold a file of a node, the one
-with the higher number keeps it.
+Each service sends what changed with it as a :class:`Notification`.  A node announces its files to one service
+at a time.  It numbers its announcements across all services: of two services that both hold a file of a node,
+the one with the higher number keeps it.
 
 Not safe for use from several threads; the ledger that owns it is not either.
 """
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 from ses_service.ledger.arrivals import SystemArrivals
 from ses_service.ledger.counts import ElementCounter
-from ses_service.ledger.placement import Claim
+from ses_service.ledger.placement import PeerPlacement
 from ses_service.ledger.size_history import SizeKey
 
 
 @dataclass(slots=True)
 class NodeNotification:
-    """What a service tells of the files of one node, with the last announcement of the node that it received.
+    """What a service reports of the files of one node, with the last announcement that it got of the node.
 
     ``idle`` are open and no streams; ``ended`` were ended by the node, ``lapsed`` by its silence or a lease.
     """
@@ -29,7 +29,7 @@ class NodeNotification:
     node: str
     incarnation: str
     number: int
-    opened: list[Claim]
+    opened: list[PeerPlacement]
     idle: list[str]
     ended: list[str]
     lapsed: list[str]
@@ -37,7 +37,7 @@ class NodeNotification:
 
 @dataclass(slots=True)
 class Notification:
-    """What a service tells in one transaction: files, and the sizes of those that ended, by their keys."""
+    """What a service reports in one transaction: files, and the sizes of those that ended, by their keys."""
 
     origin: str
     nodes: list[NodeNotification]
@@ -45,7 +45,7 @@ class Notification:
 
 
 class PeerPlacements:
-    """The placements of other services.  ``is_own`` tells which ids our own ledger knows better."""
+    """The placements of other services.  ``is_own``: our own ledger knows an id better."""
 
     def __init__(
         self, counter: ElementCounter, is_own: Callable[[str], bool], arrivals: SystemArrivals
@@ -53,28 +53,28 @@ class PeerPlacements:
         self._counter = counter
         self._arrivals = arrivals
         self._is_own = is_own
-        self._claims: dict[str, Claim] = {}
-        self._counted: dict[str, Claim] = {}
+        self._placements: dict[str, PeerPlacement] = {}
+        self._counted: dict[str, PeerPlacement] = {}
         self.open_on: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._counted)
 
-    def counted(self) -> Iterable[Claim]:
+    def counted(self) -> Iterable[PeerPlacement]:
         """Return what counts."""
         return self._counted.values()
 
-    def claim(self, claims: Iterable[Claim]) -> None:
+    def take_up(self, placements: Iterable[PeerPlacement]) -> None:
         """Take up files, or note who carries them now."""
-        fresh = []
-        for claim in claims:
-            known = self._claims.get(claim.placement_id)
+        unknown = []
+        for placement in placements:
+            known = self._placements.get(placement.placement_id)
             if known is None:
-                self._claims[claim.placement_id] = claim
-                fresh.append(claim)
+                self._placements[placement.placement_id] = placement
+                unknown.append(placement)
             else:
-                known.origin = claim.origin
-        begun = [one for one in fresh if not self._is_own(one.placement_id)]
+                known.origin = placement.origin
+        begun = [one for one in unknown if not self._is_own(one.placement_id)]
         if not begun:
             return
         self._counter.placed_all(begun)
@@ -89,37 +89,37 @@ class PeerPlacements:
         """Forget files that ``origin`` does not carry any more, if nobody else took them over."""
         ended = []
         for placement_id in ids:
-            known = self._claims.get(placement_id)
+            known = self._placements.get(placement_id)
             if known is None or known.origin != origin:
                 continue
-            del self._claims[placement_id]
+            del self._placements[placement_id]
             if self._counted.pop(placement_id, None) is not None:
                 ended.append(known)
         if ended:
             self._counter.end_all(ended, now)
-            for node, number in Counter([one.node for one in ended]).items():
+            for node, number in Counter([placement.node for placement in ended]).items():
                 self._leave(node, number)
 
-    def forget_claim(self, placement_id: str, now: float) -> None:
-        """Forget a file that is ours: who carries it now gives it up when it hears of us."""
-        claim = self._claims.get(placement_id)
-        if claim is not None:
-            self.drop([placement_id], claim.origin, now)
+    def forget_placement(self, placement_id: str, now: float) -> None:
+        """Forget a file that is ours: the service that carries it gives it up when it is notified."""
+        placement = self._placements.get(placement_id)
+        if placement is not None:
+            self.drop([placement_id], placement.origin, now)
 
-    def keep(self, claims: Collection[Claim], now: float) -> None:
-        """Take what is stored of all other services in place of what they told."""
-        stored = {one.placement_id for one in claims}
+    def keep(self, placements: Collection[PeerPlacement], now: float) -> None:
+        """Take what is stored of all other services in place of what they reported."""
+        stored = {placement.placement_id for placement in placements}
         self._drop_where(lambda one: one.placement_id not in stored, now)
-        self.claim(claims)
+        self.take_up(placements)
 
     def forget(self, living: Collection[str], now: float) -> None:
-        """Forget what services told that are gone."""
+        """Forget what services reported that are gone."""
         self._drop_where(lambda one: one.origin not in living, now)
 
     def settle(self, placement_id: str, now: float) -> None:
         """Count a placement if somebody else carries it and it is not our own, and only then."""
-        claim, counted = self._claims.get(placement_id), self._counted.get(placement_id)
-        wanted = None if claim is None or self._is_own(placement_id) else claim
+        placement, counted = self._placements.get(placement_id), self._counted.get(placement_id)
+        wanted = None if placement is None or self._is_own(placement_id) else placement
         if wanted is counted:
             return
         if counted is not None:
@@ -131,10 +131,10 @@ class PeerPlacements:
             self._counter.begin(wanted)
             self.open_on[wanted.node] += 1
 
-    def _drop_where(self, gone: Callable[[Claim], bool], now: float) -> None:
+    def _drop_where(self, gone: Callable[[PeerPlacement], bool], now: float) -> None:
         of_origins: dict[str, list[str]] = {}
-        for one in filter(gone, self._claims.values()):
-            of_origins.setdefault(one.origin, []).append(one.placement_id)
+        for placement in filter(gone, self._placements.values()):
+            of_origins.setdefault(placement.origin, []).append(placement.placement_id)
         for origin, ids in of_origins.items():
             self.drop(ids, origin, now)
 

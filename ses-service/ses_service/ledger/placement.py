@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from operator import attrgetter
 
-from ses_service.ledger.achieved import Achieved, Judgement
+from ses_service.ledger.achieved import Achieved, FileVerdict
 from ses_service.model.entities import Element, Kind, ResolvedRequirement, Subject
 
 
@@ -122,7 +122,7 @@ class Placement:
 
     ``idle``: nothing moves in the open file for a while, so that it is no stream; ``resumed_at`` is when it
     became one again.  ``achieved`` is what its agent saw of it, ``None`` where it did not follow it,
-    and ``judgement`` what that means for the requirements, a moment after the end.
+    and ``file_verdict`` what that means for the requirements, a moment after the end.
     """
 
     placement_id: str
@@ -158,13 +158,13 @@ class Placement:
     end_reason: EndReason | None = None
     bytes_written: float | None = None
     achieved: Achieved | None = None
-    judgement: Judgement | None = None
+    file_verdict: FileVerdict | None = None
 
     @property
     def elements(self) -> tuple[str, ...]:
         """The ids of all elements the file is spread over."""
         if len(self.stripes) > 1:
-            return tuple(one.id for one in self.stripes)
+            return tuple(stripe.id for stripe in self.stripes)
         return (self.element.id,)
 
     def copy(self) -> Placement:
@@ -176,7 +176,7 @@ _VALUES = attrgetter(*(one.name for one in fields(Placement)))
 
 
 @dataclass(slots=True)
-class Claim:
+class PeerPlacement:
     """An open file that another service carries; what the counts need of a placement.
 
     ``placed_at`` is since when it is a stream, by our clock.

@@ -1,6 +1,6 @@
-"""Files that exist and are being read: streams that no placement stands for, as nodes tell of them.
+"""Files that exist and are being read: streams that no placement stands for, as nodes report them.
 
-The last word of a node counts, until its next one or its silence.  Not safe for use from several threads.
+The last report of a node counts, until its next one or its silence.  Not safe for use from several threads.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Readers:
             for element, began in elements.items():
                 yield from [element] * len(began)
 
-    def take(self, node: str, told: Iterable[Reading], now: float) -> None:
+    def take(self, node: str, reading: Iterable[Reading], now: float) -> None:
         """Take all that a node reads; files of which nothing moves are no streams."""
         wanted: dict[str, int] = {}
-        for one in told:
-            if one.rate > 0:
-                wanted[one.element] = min(MAX_STREAMS, wanted.get(one.element, 0) + one.files)
+        for row in reading:
+            if row.rate > 0:
+                wanted[row.element] = min(MAX_STREAMS, wanted.get(row.element, 0) + row.files)
         known = self._began.setdefault(node, {})
         for element in [*known, *(one for one in wanted if one not in known)]:
             self._set(node, known, element, wanted.get(element, 0), now)

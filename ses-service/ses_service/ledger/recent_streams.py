@@ -54,7 +54,7 @@ class RecentStreams:
                 self._row[place % size] = self._row_of(element)
 
     def put(self, stream: str, elements: tuple[str, ...], began: float, ended: float = np.inf) -> None:
-        """Note when a stream began and, maybe, ended; said again, the last word counts."""
+        """Note when a stream began and, maybe, ended; noted again, the last call counts."""
         entry = self._known.get(stream)
         if entry is None or entry.elements != elements:
             entry = self._append(stream, elements)

@@ -27,8 +27,8 @@ FADED = 0.99  # of what was larger, with each file that ends
 GROWS = 4.0  # times as large may an open file become that is larger than the last that ended
 PATTERNS_OF_A_USER = 256
 PATTERNS = 100_000
-_LONGEST_PATTERN = 200
-_PARTS, _LONGEST_PART = 16, 100
+_MAX_PATTERN = 200
+_PARTS, _MAX_PART = 16, 100
 _FOLDERS = 4096  # names of folders come again and again
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
@@ -46,11 +46,11 @@ def pattern_of(path: str) -> str:
     parts = path.rsplit("/", _PARTS)
     if len(parts) > _PARTS:
         del parts[0]
-    name = parts.pop()[-_LONGEST_PART:]
+    name = parts.pop()[-_MAX_PART:]
     ending = _ENDING.search(name)
     stem, rest = (name, "") if ending is None else (name[: ending.start()], ending.group())
-    folders = [_blurred_folder(part[-_LONGEST_PART:]) for part in parts]
-    return ("/".join([*folders, _blurred(stem)]) + rest)[-_LONGEST_PATTERN:]
+    folders = [_blurred_folder(part[-_MAX_PART:]) for part in parts]
+    return ("/".join([*folders, _blurred(stem)]) + rest)[-_MAX_PATTERN:]
 
 
 def _blurred(text: str) -> str:
@@ -141,7 +141,7 @@ class Sizes:
 class SizeHistory:
     """Sizes by key.  The patterns learned last are kept: so many of a user, and so many in all.
 
-    ``learned``, if set, collects the sizes that ``learn`` is told; the reader empties it.
+    ``learned``, if set, collects the sizes that ``learn`` takes; the reader empties it.
     """
 
     def __init__(self) -> None:

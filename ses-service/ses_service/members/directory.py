@@ -232,6 +232,6 @@ def _text(value: bytes) -> str:
 
 
 def _words(error: Exception) -> str:
-    told = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
-    words = [str(told[key]).strip() for key in ("desc", "info") if told.get(key)]
+    fields = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
+    words = [str(fields[key]).strip() for key in ("desc", "info") if fields.get(key)]
     return ": ".join(words) or type(error).__name__.replace("_", " ").lower()

@@ -22,7 +22,7 @@ from ses_service.threads.source_status import SourceStatus
 
 _log = structlog.get_logger("ses_service")
 
-_LARGEST = 2**20
+_MAX_BODY = 2**20
 _CHUNK = 64 * 1024
 _ASKED_FOR = 10.0
 _PAUSE = 1.0
@@ -131,7 +131,7 @@ def _json(pool: urllib3.PoolManager, url: str, seconds: float) -> dict[str, Any]
             body = bytearray()
             while chunk := answer.read1(_CHUNK):
                 body += chunk
-                if len(body) > _LARGEST:
+                if len(body) > _MAX_BODY:
                     raise IssuerError(f"the answer of {url} is too large")
                 if time.monotonic() > deadline:
                     raise IssuerError(f"the answer of {url} took more than {seconds:g} s")

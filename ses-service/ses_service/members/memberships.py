@@ -32,7 +32,7 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What a token said: the rule it fits, by its place in the file, and until when that counts."""
+    """What a token showed: the rule it fits, by its place in the file, and until when that counts."""
 
     place: int
     until: float
@@ -155,4 +155,4 @@ class Memberships:
         if self._mapping.ldap is None:
             return ()
         rules, known = self._mapping.ldap.groups, self._organisations
-        return [one for one in self._groups if known is None or rules[one[0]].vo in known]
+        return [group for group in self._groups if known is None or rules[group[0]].vo in known]

@@ -15,7 +15,7 @@ from ses_client.names import user_of
 from ses_service.members.issuer import Keys
 from ses_service.members.members_file import ClaimRule, Issuer
 
-_LARGEST = 16 * 1024
+_MAX_TOKEN = 16 * 1024
 _LEEWAY = 60
 _VALUES = 10_000
 
@@ -27,8 +27,8 @@ class TokenError(Exception):
 class Tokens:
     """Reads tokens of one issuer.
 
-    ``show`` is told of each: the user, the place of the first rule that fits (``None``: the claims are there
-    and fit none), until when that counts, and the time.
+    ``show`` is called with each: the user, the place of the first rule that fits (``None``: the claims are
+    there and fit none), until when that counts, and the time.
     """
 
     def __init__(
@@ -51,18 +51,18 @@ class Tokens:
             of = f" of {self._settings.user_domain}" if self._settings.user_domain else ""
             raise TokenError(f"its claim {self._settings.user_claim} is no user's name{of}")
         now = self._clock()
-        said = [
+        values_of_rules = [
             (place, rule, values_of(claims, rule.claim)) for place, rule in enumerate(self._settings.rules)
         ]
-        if any(values is not None for _place, _rule, values in said):
-            fitting = (place for place, rule, values in said if values and _fits(rule, values))
+        if any(values is not None for _place, _rule, values in values_of_rules):
+            fitting = (place for place, rule, values in values_of_rules if values and _fits(rule, values))
             until = now + self._settings.keep if self._settings.keep else float(claims["exp"])
             self._show(user, next(fitting, None), until, now)
         return user
 
     def _claims(self, token: str) -> Mapping[str, Any]:
         settings = self._settings
-        if len(token) > _LARGEST:
+        if len(token) > _MAX_TOKEN:
             raise TokenError("it is too large")
         try:
             header = jwt.get_unverified_header(token)

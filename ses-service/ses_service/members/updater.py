@@ -1,6 +1,6 @@
 """Keeps what is known of members current: reads the directory and the issuer's keys, aside.
 
-While the directory is away, what was last read stays in use and its age is told.  A failed reading is tried
+While the directory is away, what was last read stays in use and its age is shown.  A failed reading is tried
 again after some seconds, later and later, but at least as often as a good one.
 """
 
@@ -108,10 +108,10 @@ class Members:
     def checks(self) -> list[Check]:
         """Return what readiness says of the members file and of the directory."""
         rules = len(self.mapping.rules)
-        said = "; ".join(self._unknown[:_NAMED]) or f"{rules} rules of {self.mapping.path}"
+        detail = "; ".join(self._unknown[:_NAMED]) or f"{rules} rules of {self.mapping.path}"
         more = len(self._unknown) - _NAMED
-        said += f"; and {more} more" if more > 0 else ""
-        found = [Check("members-file", not self._unknown, said)]
+        detail += f"; and {more} more" if more > 0 else ""
+        found = [Check("members-file", not self._unknown, detail)]
         if self.directory is not None:
             detail = self._age() if self.directory.reachable else f"{self.directory.detail}; {self._age()}"
             found.append(Check("directory", self.directory.reachable, detail))

@@ -189,7 +189,7 @@ def seen_to_give(observations: ObservationTable, read: Floats, write: Floats) ->
     """Return the observations of elements that were seen to give so much at most; sets how busy they are.
 
     A direction without a nominal rate is compared with the largest rate seen, or with ``MIN_GIVEN``: a
-    few log files do not make an element busy.  Where there is a queue and no rate, the queue tells.
+    few log files do not make an element busy.  Where there is a queue and no rate, the queue counts.
     """
     capabilities = tuple(
         np.where(np.isnan(nominal), np.fmax(seen, MIN_GIVEN), nominal)
@@ -234,7 +234,7 @@ def observation_table(
 
     def column(read: Callable[[Observation], float | None]) -> Floats:
         between()
-        return _not_negative(None if one is None else read(one) for one in rows)
+        return _not_negative(None if row is None else read(row) for row in rows)
 
     current_read = column(lambda one: one.current_read_rate)
     current_write = column(lambda one: one.current_write_rate)

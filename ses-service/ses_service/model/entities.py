@@ -153,7 +153,7 @@ class ResolvedRequirement:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Who asks.  ``vo`` is filled from the knowledge base when the caller does not name one."""
+    """Whose files they are.  ``vo`` is filled from the knowledge base when the caller does not name one."""
 
     user: str
     application: str | None = None
@@ -188,7 +188,7 @@ class Element:
     ``file_system`` is that of a branch when it was described.
     ``stated`` are the values of kinds that are not predicted, by name, in their base units.
     ``server_rate`` is what the link of its server carries for all of its elements together.
-    ``state`` holds until ``state_until`` (seconds since the epoch), where that is said; ``state_reason`` is
+    ``state`` holds until ``state_until`` (seconds since the epoch), where that is stated; ``state_reason`` is
     the administrator's.
     """
 
@@ -211,7 +211,7 @@ class Element:
     server_rate: float | None = None
 
     def state_at(self, now: float) -> ElementState:
-        """Return its state at a time: active once the time it was said for is over."""
+        """Return its state at a time: active once the time it was stated for is over."""
         over = self.state_until is not None and self.state_until <= now
         return ElementState.ACTIVE if over else self.state
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ses_client.units import counts_bits, meant
+from ses_client.quantities import counts_bits, meant
 
 
 class Kind(str):

@@ -1,6 +1,6 @@
 """Weights and limits of the decision, in one place; a site may change them, the formulas stay.
 
-Says what may be set and to what; what the numbers do is told in ``ses/core.h`` and ``docs/decision.md``.
+Says what may be set and to what; what the numbers do is in ``ses/core.h`` and ``docs/decision.md``.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _setting(default: Value, says: str, least: float = 0.0, most: float = math.i
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """Numbers the decision uses.  Those that the core has too are told to every node."""
+    """Numbers the decision uses.  Those that the core has too are sent to every node."""
 
     max_data_age: float = _setting(
         10.0, "Seconds after which a sample counts as unknown, if `sample_intervals` is not longer.", 0.1

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ses_service.model.entities import Element
 
 _MB = 1e6
-_MAX_TOLD = 3
+_MAX_NAMED = 3
 
 
 def link_notes(limited: Iterable[tuple[Element, float]]) -> list[str]:
@@ -19,19 +19,19 @@ def link_notes(limited: Iterable[tuple[Element, float]]) -> list[str]:
     for element, left in limited:
         of_servers.setdefault(element.server, []).append((element, left))
     return [
-        f"The link of {server}{_carries(some[0][0])} leaves a stream {_least(some):.4g} MB/s: less than "
-        f"{_elements(some)} would give."
-        for server, some in list(of_servers.items())[:_MAX_TOLD]
+        f"The link of {server}{_carries(links[0][0])} leaves a stream {_least(links):.4g} MB/s: less than "
+        f"{_elements(links)} would give."
+        for server, links in list(of_servers.items())[:_MAX_NAMED]
     ]
 
 
-def _least(some: list[tuple[Element, float]]) -> float:
-    return min(left for _, left in some) / _MB
+def _least(links: list[tuple[Element, float]]) -> float:
+    return min(left for _, left in links) / _MB
 
 
 def _carries(element: Element) -> str:
     return "" if element.server_rate is None else f" ({element.server_rate / _MB:.4g} MB/s for all)"
 
 
-def _elements(some: list[tuple[Element, float]]) -> str:
-    return some[0][0].id if len(some) == 1 else f"{len(some)} elements of it"
+def _elements(links: list[tuple[Element, float]]) -> str:
+    return links[0][0].id if len(links) == 1 else f"{len(links)} elements of it"

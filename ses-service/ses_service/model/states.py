@@ -1,4 +1,4 @@
-"""The state of an element in words: what an administrator said of it, why, and until when."""
+"""The state of an element in words: what an administrator stated, why, and until when."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ses_service.model.entities import Element
 
 
 def because(element: Element) -> str:
-    """Return reason and end of its state as they follow a sentence; empty when neither is said."""
+    """Return reason and end of its state as they follow a sentence; empty when neither is stated."""
     why = f" ({element.state_reason})" if element.state_reason else ""
     if element.state_until is None:
         return why

@@ -31,7 +31,7 @@ class SlewedClock:
         self._wall = wall
         self._steady = steady
         self._lock = threading.Lock()
-        self._looked, self._told = steady(), wall()
+        self._looked, self._shown = steady(), wall()
         self._is_far = False
 
     def __call__(self) -> float:
@@ -39,14 +39,14 @@ class SlewedClock:
         with self._lock:
             now = self._steady()
             passed = max(0.0, now - self._looked)
-            behind = self._wall() - self._told - passed
+            behind = self._wall() - self._shown - passed
             self._looked = now
-            self._told += passed + max(-_FOLLOWS * passed, min(behind, _FOLLOWS * passed))
-            told, was_far, self._is_far = self._told, self._is_far, abs(behind) > _FAR
+            self._shown += passed + max(-_FOLLOWS * passed, min(behind, _FOLLOWS * passed))
+            shown, was_far, self._is_far = self._shown, self._is_far, abs(behind) > _FAR
         if not was_far and abs(behind) > _FAR:
             _log.warning(
                 "the machine's clock was set; times of records follow it by six minutes an hour, a restart"
                 " takes it over at once",
                 by_seconds=round(behind),
             )
-        return told
+        return shown

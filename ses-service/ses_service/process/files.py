@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from ses_service.decision.what_if import Miss
 from ses_service.ledger.achieved import Verdict
 from ses_service.ledger.files import By, Detail, File, Group, Page, Wanted, accepts, file_of, of_forecast
-from ses_service.ledger.ledger import UnknownPlacementError
 from ses_service.ledger.placement import Candidate, Placement, PlacementState
+from ses_service.ledger.reports import UnknownPlacementError
 from ses_service.process.placements import Placements
 from ses_service.state.state import ServiceState
 from ses_service.store.files import FileHistory
@@ -85,16 +85,16 @@ class Files:
                 raise
             return stored
         stored = None
-        if known.state is PlacementState.ENDED and known.judgement is None and self._history is not None:
+        if known.state is PlacementState.ENDED and known.file_verdict is None and self._history is not None:
             stored = self._history.detail(placement_id)  # it ended before a restart
-        return stored or (file_of(known), Detail(known.achieved, known.judgement))
+        return stored or (file_of(known), Detail(known.achieved, known.file_verdict))
 
     def groups(self, wanted: Wanted) -> tuple[list[Group], bool]:
         """Return the files asked for that ended, in groups, and whether these are all."""
         if self._history is not None:
             return self._history.groups(wanted)
         files = self._ended(wanted, _EVERYTHING).files
-        return [group for one in files for group in _groups(one)], True
+        return [group for file in files for group in _groups(file)], True
 
     def misses(self, wanted: Wanted) -> list[Miss]:
         """Return the latest files asked for that missed, with what was known when they were created."""
@@ -122,7 +122,7 @@ class Files:
         accept = accepts(wanted)
 
         def judged(one: Placement) -> bool:
-            return one.judgement is not None and accept(file_of(one))
+            return one.file_verdict is not None and accept(file_of(one))
 
         kept = map(file_of, self._state.placements(judged, _EVERYTHING))
         found = sorted(kept, key=lambda one: (one.ended_at or 0.0, one.placement_id), reverse=True)
@@ -144,5 +144,5 @@ def _groups(one: File) -> list[Group]:
         By.KIND: one.kind or "",
     }
     ratio = of_forecast(one)
-    told = (0, 0.0) if ratio is None else (1, ratio)
-    return [Group(by, name, one.verdict, one.cause, 1, short, *told) for by, name in names.items()]
+    forecast = (0, 0.0) if ratio is None else (1, ratio)
+    return [Group(by, name, one.verdict, one.cause, 1, short, *forecast) for by, name in names.items()]

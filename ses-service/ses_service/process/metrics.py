@@ -18,8 +18,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from ses_service.process.readiness import Readiness, ready
-from ses_service.state.judgements import ERROR_BOUNDS
 from ses_service.state.state import NoEnvironmentError
+from ses_service.state.verdicts import ERROR_BOUNDS
 
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0)
 
@@ -74,7 +74,7 @@ class _State(Collector):
             pass
         else:
             numbers = collections.Counter(
-                (table.elements[one.row].state_at(now).value, one.fresh) for one in rows
+                (table.elements[element.row].state_at(now).value, element.fresh) for element in rows
             )
             for (state, fresh), count in sorted(numbers.items()):
                 elements.add_metric([state, "fresh" if fresh else "unseen"], count)
@@ -115,13 +115,14 @@ class _State(Collector):
             value=self.parts.state.ledger.count_sizes(),
         )
         if self.parts.others is not None:
-            heard = self.parts.others.heard
             yield GaugeMetricFamily(
-                "ses_services_heard", "Other services that run on the database.", value=heard
+                "ses_services_heard",
+                "Other services that run on the database.",
+                value=self.parts.others.running,
             )
 
     def _judged(self) -> Iterator[Metric]:
-        totals = self.parts.state.judgements.totals()
+        totals = self.parts.state.verdicts.totals()
         files = CounterMetricFamily(
             "ses_files_judged",
             "Files with requirements that ended, by VO and verdict.",

@@ -14,7 +14,7 @@ from ses_service.process.space import Space
 from ses_service.threads.loop import Loop
 
 _SECONDS = 60.0  # between two looks
-_OLD = 3600.0  # what is seen no more since then tells nothing of how fast it is used up
+_OLD = 3600.0  # what is seen no more since then does not show how fast it is used up
 _log = structlog.get_logger("ses_service")
 
 
@@ -55,7 +55,7 @@ class Quotas:
         now = self._clock()
         self.seen, self.sources, self.problem = tuple(quotas), tuple(sources), ""
         # By what is used, so that a limit that is changed does not look like a file that was written.
-        self._trend.record([(one.key, -one.used) for one in quotas if now - one.at < _OLD], now)
+        self._trend.record([(quota.key, -quota.used) for quota in quotas if now - quota.at < _OLD], now)
 
     def changes(self) -> dict[str, float]:
         """Return by key how what is left of quotas changes, in bytes a day; of those of which it is known."""

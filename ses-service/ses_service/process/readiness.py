@@ -18,7 +18,7 @@ from ses_service.store.set_aside import repair_command
 from ses_service.threads.source_status import Check
 
 _SLOW = 10.0  # seconds that a change waits for the database, as in the alert LedgerStoredLate
-_REMEMBERED = 600.0  # seconds since a node told of more files than it may
+_REMEMBERED = 600.0  # seconds since a node reported more files than it may
 _TO_RENEW = 30 * 86400.0  # seconds before its certificate ends
 
 
@@ -62,8 +62,8 @@ class Readiness:
                     )
                 )
         if self.others is not None:
-            heard = self.others.fault or f"{self.others.heard} run"
-            found.append(Check("other-services", ok=not self.others.fault, detail=heard))
+            detail = self.others.fault or f"{self.others.running} run"
+            found.append(Check("other-services", ok=not self.others.fault, detail=detail))
         if self.certificate is not None:
             found.append(self._certificate(self.certificate))
         found.append(self._nodes())
@@ -104,4 +104,4 @@ def _version_words(version: str) -> str:
 
 def ready(checks: list[Check]) -> bool:
     """Return whether decisions can be made."""
-    return all(one.ok for one in checks if one.name == "site")
+    return all(check.ok for check in checks if check.name == "site")

@@ -57,10 +57,10 @@ class ServiceConfig:
     ``personal_tokens`` those that people made for themselves.
     ``prepare`` loads what the knowledge base must hold, before it is first read.  ``max_body`` is in
     bytes.  Without a ``store`` the ledger is in memory only.  By ``trust`` the monitor is verified.
-    ``members`` is a members file; what is known by it is kept in ``members_state``, and what portals tell of
-    their accounts in ``accounts_state``, how elements fill in ``space_state``, and quotas in ``quota_state``.
-    What files received is kept for ``keep_files`` seconds.  ``wall`` is the clock that tokens of an issuer
-    end by, if it is another.
+    ``members`` is a members file; what is known by it is kept in ``members_state``, and what portals report
+    of their accounts in ``accounts_state``, how elements fill in ``space_state``, and quotas in
+    ``quota_state``.  What files received is kept for ``keep_files`` seconds.  ``wall`` is the clock that
+    tokens of an issuer end by, if it is another.
     """
 
     knowledge: Knowledge | None = None

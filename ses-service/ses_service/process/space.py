@@ -30,7 +30,11 @@ class Space:
         with self._lock:
             if not self._trend.due(now):
                 return
-        seen = ((one.element, one.free_bytes) for one in observations if one.state == "ok")
+        seen = (
+            (observation.element, observation.free_bytes)
+            for observation in observations
+            if observation.state == "ok"
+        )
         self.record([(name, free) for name, free in seen if free is not None], now)
 
     def record(self, seen: Sequence[tuple[str, float]], now: float) -> None:

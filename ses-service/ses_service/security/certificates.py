@@ -36,7 +36,7 @@ def make_certificates(
         os.umask(before)
     ca, ca_key = _authority(directory)
     made = []
-    for names in [one.split(",") for one in hosts] or [_this_machine()]:
+    for names in [host.split(",") for host in hosts] or [_this_machine()]:
         path, key, certificate = _certificate(directory, names, days, ca, ca_key)
         write_whole(key_of(path), _pem(key), 0o600 if gid == -1 else 0o640, (uid, gid))
         write_whole(path, certificate.public_bytes(serialization.Encoding.PEM), 0o644)
@@ -100,7 +100,7 @@ def _certificate(
         raise ValueError("the authority in ca.pem ends: move ca.pem and ca-key.pem away, and call this again")
     builder = (
         _builder(subject, ca.subject, key, days)
-        .add_extension(x509.SubjectAlternativeName([_name(one) for one in names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_name(name) for name in names]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(usage, critical=False)
         .add_extension(issuer, critical=False)

@@ -28,7 +28,7 @@ PREFIX = "ses_"
 MAX_TOKENS = 20
 """Tokens of one person."""
 
-LONGEST_DAYS = 3660
+MAX_DAYS = 3660
 
 _DAY = 86400.0
 _USE_KEPT = 3600.0  # seconds
@@ -74,14 +74,14 @@ class PersonalTokens:
         """Read what is kept; without a path in memory only.  Raises OSError, PersonalTokenFileError."""
         self._path = path
         self._clock = clock
-        self._lock = threading.Lock()  # of who changes the tokens; whoever reads them takes what is there
+        self._lock = threading.Lock()  # of a change of the tokens; a reader takes what is there
         self._tokens = {} if path is None else {one.sha256: one for one in _read(path)}
         self._used: dict[str, float] = {}  # by digest, what is not written yet
         self._without_owner: frozenset[str] = frozenset()  # digests
 
     def of(self, user: str) -> list[PersonalToken]:
         """Return a person's tokens by name, ended ones too."""
-        mine = (one for one in self._tokens.values() if one.user == user)
+        mine = (token for token in self._tokens.values() if token.user == user)
         return sorted(map(self._with_use, mine), key=_name)
 
     def make(
@@ -146,7 +146,7 @@ class PersonalTokens:
 
     def _look_for_owners(self) -> None:
         """Ask this machine's name service, which may take its time, for the owners that it named."""
-        named = [one for one in self._tokens.values() if one.uid is not None]
+        named = [token for token in self._tokens.values() if token.uid is not None]
         uids = {user: _uid_of(user) for user in {one.user for one in named}}
         self._without_owner = frozenset(one.sha256 for one in named if uids[one.user] != one.uid)
 

@@ -73,10 +73,10 @@ class Sessions:
             found = self._munge.decode(credential)
         except CredentialError as error:
             raise SessionError(f"The MUNGE credential is not believed: {error}.") from None
-        said = _PAYLOAD.fullmatch(found.payload)
-        if said is None:
+        payload = _PAYLOAD.fullmatch(found.payload)
+        if payload is None:
             raise SessionError("The MUNGE credential was made for something else than a session here.")
-        role, host = said[1].decode(), said[2].decode()
+        role, host = payload[1].decode(), payload[2].decode()
         _check_host(host, str(found.address), remote)
         if role == Role.NODE and found.uid != 0:
             raise SessionError(
@@ -91,19 +91,19 @@ class Sessions:
         if not token.startswith(_PREFIX):
             return None
         try:
-            said = urlsafe_b64decode(token.removeprefix(_PREFIX).partition(".")[0])
+            payload = urlsafe_b64decode(token.removeprefix(_PREFIX).partition(".")[0])
         except ValueError:
             return None
-        if not hmac.compare_digest(self._signed(said).encode(), token.encode("utf-8", "replace")):
+        if not hmac.compare_digest(self._signed(payload).encode(), token.encode("utf-8", "replace")):
             return None
-        role, name, given_to, since = json.loads(said)
+        role, name, given_to, since = json.loads(payload)
         if given_to != remote or not -_AHEAD <= self._clock() - since <= LIFETIME:
             return None
         return _principal(role, name)
 
-    def _signed(self, said: bytes) -> str:
-        mac = hmac.digest(self._key, said, hashlib.sha256)
-        return _PREFIX + ".".join(urlsafe_b64encode(one).decode() for one in (said, mac))
+    def _signed(self, payload: bytes) -> str:
+        mac = hmac.digest(self._key, payload, hashlib.sha256)
+        return _PREFIX + ".".join(urlsafe_b64encode(one).decode() for one in (payload, mac))
 
 
 def session_key(path: Path) -> bytes:

@@ -173,7 +173,7 @@ def _read(path: Path) -> tuple[_Token, ...]:
 
 
 def _by_digest(tokens: tuple[_Token, ...]) -> dict[str, Principal]:
-    return {one.sha256: one.principal for one in tokens}
+    return {token.sha256: token.principal for token in tokens}
 
 
 def _token(path: Path, place: int, table: object) -> _Token:
@@ -206,8 +206,8 @@ def add_token(path: Path, role: Role, name: str, user: str | None = None, node: 
     if path.exists() and any(known.name == name for known in tokens_of(path)):
         raise TokenFileError(f"{path} has a token named {name!r} already; give another --name")
     token = secrets.token_urlsafe(32)
-    said = (("name", name), ("role", role.value), ("user", user), ("node", node))
-    lines = [f"{key} = {_toml_text(value)}" for key, value in said if value]
+    fields = (("name", name), ("role", role.value), ("user", user), ("node", node))
+    lines = [f"{key} = {_toml_text(value)}" for key, value in fields if value]
     lines.append(f'sha256 = "{hashlib.sha256(token.encode()).hexdigest()}"')
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -228,7 +228,7 @@ def revoke_token(path: Path, name: str) -> None:
     _read(path)
     parts = re.split(r"(?m)^(?=\s*\[\[token\]\])", read_text(path))
     kept = [
-        one for one in parts if all(table["name"] != name for table in tomllib.loads(one).get("token", []))
+        part for part in parts if all(table["name"] != name for table in tomllib.loads(part).get("token", []))
     ]
     if len(kept) == len(parts):
         raise TokenFileError(f"{path} has no token named {name!r}; see: ses-service token list")

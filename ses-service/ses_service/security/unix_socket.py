@@ -17,11 +17,11 @@ from ses_client.peer import peer_uid
 _PREFIX = "uid:"
 
 
-class LocalDoorError(Exception):
+class LocalListenerError(Exception):
     """The socket cannot be listened on; the message says why and what to do."""
 
 
-class LocalDoor:
+class LocalListener:
     """A listening socket at a path, which is removed at the end if it is still the same."""
 
     def __init__(self, path: Path) -> None:
@@ -37,7 +37,7 @@ class LocalDoor:
             self.socket.listen(socket.SOMAXCONN)
         except OSError as error:
             self.socket.close()
-            raise LocalDoorError(f"cannot listen on {path}: {error.strerror or error}") from None
+            raise LocalListenerError(f"cannot listen on {path}: {error.strerror or error}") from None
         self._made = _mark(path)
 
     def close(self) -> None:
@@ -61,10 +61,10 @@ def _make_room(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid():
-        raise LocalDoorError(f"{path} is something else; remove it or choose another --socket")
+        raise LocalListenerError(f"{path} is something else; remove it or choose another --socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         if probe.connect_ex(str(path)) != errno.ECONNREFUSED:
-            raise LocalDoorError(f"another process listens on {path}; stop it or choose another --socket")
+            raise LocalListenerError(f"another process listens on {path}; stop it or choose another --socket")
     path.unlink()
 
 

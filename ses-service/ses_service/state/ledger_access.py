@@ -1,7 +1,7 @@
 """The ledger and the history of sizes for those who store them, pass them on, or look at them.
 
 Shares the state's lock, and holds it for short moments only: what is much is taken in parts.  Sizes have a
-lock of their own, and are learned by whoever calls :meth:`LedgerAccess.learn`, aside of any decision.
+lock of their own, and are learned by the caller of :meth:`LedgerAccess.learn`, aside of any decision.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ses_service.ledger.file_bounds import Refusals
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.pace import MAX_PACE
 from ses_service.ledger.peer_placements import Notification
-from ses_service.ledger.placement import Claim, EndReason, Placement
+from ses_service.ledger.placement import EndReason, PeerPlacement, Placement
 from ses_service.ledger.size_history import SizeHistory, SizeKey, Sizes, keys_of
-from ses_service.state.judgements import Judgements
+from ses_service.state.verdicts import Verdicts
 
 T = TypeVar("T")
 
-# Seconds an open file counts that a node is asked about and says nothing of: its end may have been told to
-# another service, or while the database was away.
+# Seconds an open file counts that a node is asked about and does not report: its end may have been reported
+# to another service, or while the database was away.
 RESTORED_LEASE = 120.0
 _MAX_TO_LEARN = 20_000
 _LEARNED_AT_ONCE = 100
@@ -52,9 +52,9 @@ class LedgerAccess:
     """What the service knows of placements and sizes.  All methods may be called from any thread."""
 
     def __init__(
-        self, lock: threading.Lock, ledger: Ledger, clock: Callable[[], float], judgements: Judgements
+        self, lock: threading.Lock, ledger: Ledger, clock: Callable[[], float], verdicts: Verdicts
     ) -> None:
-        self._judgements = judgements
+        self._verdicts = verdicts
         self._lock = lock
         self._ledger = ledger
         self._clock = clock
@@ -69,7 +69,7 @@ class LedgerAccess:
 
         A few at a time, so that a decision that asks for a size never waits for many.
         """
-        self._judgements.run()
+        self._verdicts.run()
         with self._learning:
             while True:
                 found: list[tuple[tuple[SizeKey, ...], float, bool, float | None]] = []
@@ -131,21 +131,21 @@ class LedgerAccess:
             ]
         return sorted(found)
 
-    def take_word(self, word: Notification) -> None:
-        """Take what another service tells; see :mod:`ses_service.ledger.handover`."""
+    def take_notification(self, notification: Notification) -> None:
+        """Take what another service reports; see :mod:`ses_service.ledger.handover`."""
         with self._lock:
-            handover.take(word, self._ledger, self._clock())
+            handover.take(notification, self._ledger, self._clock())
         with self._sizes_lock:
-            for key, sizes in word.sizes:
+            for key, sizes in notification.sizes:
                 self._sizes.hear(key, sizes, self._clock())
 
-    def keep_foreign(self, claims: Collection[Claim]) -> None:
-        """Take what is stored of all other services in place of what they told."""
+    def keep_peers(self, placements: Collection[PeerPlacement]) -> None:
+        """Take what is stored of all other services in place of what they reported."""
         with self._lock:
-            self._ledger.of_peers.keep(claims, self._clock())
+            self._ledger.of_peers.keep(placements, self._clock())
 
-    def forget_foreign(self, living: Collection[str]) -> None:
-        """Forget what services told that are not among these."""
+    def forget_peers(self, living: Collection[str]) -> None:
+        """Forget what services reported that are not among these."""
         with self._lock:
             self._ledger.of_peers.forget(living, self._clock())
 
@@ -169,7 +169,7 @@ class LedgerAccess:
             found, self._sizes.learned = self._sizes.learned or {}, {}
         return found
 
-    def spoken(self, nodes: Iterable[str]) -> tuple[float, dict[str, tuple[str, int]]]:
+    def last_announcements(self, nodes: Iterable[str]) -> tuple[float, dict[str, tuple[str, int]]]:
         """Return the time, and the incarnation and number of the last announcement of each of these nodes."""
         with self._lock:
             return self._clock(), {
@@ -207,12 +207,12 @@ class LedgerAccess:
         """
         with self._lock:
             ids = [changed.pop() for _ in range(min(most, len(changed)))]
-            return [(one, self._ledger.find(one)) for one in ids]
+            return [(placement_id, self._ledger.find(placement_id)) for placement_id in ids]
 
     def found(self, ids: Iterable[str]) -> list[tuple[str, Placement | None]]:
         """Return how these placements stand; ``None``: not known any more."""
         with self._lock:
-            return [(one, self._ledger.find(one)) for one in ids]
+            return [(placement_id, self._ledger.find(placement_id)) for placement_id in ids]
 
     def sizes_of(self, keys: Iterable[SizeKey]) -> list[tuple[SizeKey, Sizes | None]]:
         """Return what is known of these keys; ``None``: nothing any more."""
@@ -240,11 +240,11 @@ class LedgerAccess:
             for node in self._ledger.streams():
                 self._ledger.expect(node, now, now + silence_for(MAX_PACE))
 
-    def forget_claims(self, ids: Iterable[str]) -> None:
-        """Forget that other services told of these placements."""
+    def forget_peer_placements(self, ids: Iterable[str]) -> None:
+        """Forget that other services reported these placements."""
         with self._lock:
-            for one in ids:
-                self._ledger.of_peers.forget_claim(one, self._clock())
+            for placement_id in ids:
+                self._ledger.of_peers.forget_placement(placement_id, self._clock())
 
     def restore_sizes(self, known: Iterable[tuple[SizeKey, Sizes]]) -> None:
         """Take up the history of sizes of before a restart."""

@@ -1,4 +1,4 @@
-"""The nodes as they are now: those the site describes, and what their agents told.
+"""The nodes as they are now: those the site describes, and what their agents reported.
 
 Not safe for use from several threads; its owner holds a lock.
 """
@@ -13,7 +13,8 @@ from ses_service.decision.node_tables import NodeTables
 from ses_service.decision.nodes import Fleet, NodesQuestion, fleet
 from ses_service.decision.question import Question
 from ses_service.ledger.exclusions import ExcludedOn, Exclusion
-from ses_service.ledger.ledger import Ledger, Node
+from ses_service.ledger.ledger import Ledger
+from ses_service.ledger.reports import Node
 from ses_service.model.columns import ElementTable
 from ses_service.model.entities import Environment
 from ses_service.model.nodes import ByHost, NodeClass
@@ -76,7 +77,7 @@ class NodeAccess:
     def _of_site(self, environment: Environment) -> ByHost[None]:
         """Return the nodes that the site describes."""
         if self._described is None or self._described[0] is not environment:
-            described = [node for one in environment.node_classes for node in one.nodes]
+            described = [node for node_class in environment.node_classes for node in node_class.nodes]
             self._described = (
                 environment,
                 ByHost((name, None) for name in (*described, *environment.node_access)),
@@ -126,7 +127,7 @@ class NodeAccess:
     def classes(self, environment: Environment) -> list[ClassNow]:
         """Return every class of nodes, in the order of the site; nodes not described come last."""
         named = self._of_site(environment).named
-        heard = {named(one.name) for one in self._ledger.nodes if one.incarnation}
+        heard = {named(node.name) for node in self._ledger.nodes if node.incarnation}
         stalled = {named(one.name): replace(one) for one in self._ledger.nodes if one.stalled}
         excluding = {named(one.name): replace(one) for one in self._ledger.nodes if one.exclusions}
         streams: Counter[str] = Counter()
@@ -134,11 +135,11 @@ class NodeAccess:
             streams[named(name)] += count
         return [
             ClassNow(
-                one,
-                sum(name in heard for name in one.nodes),
-                sum(streams.get(name, 0) for name in one.nodes),
-                tuple(stalled[name] for name in one.nodes if name in stalled),
-                tuple(excluding[name] for name in one.nodes if name in excluding),
+                node_class,
+                sum(name in heard for name in node_class.nodes),
+                sum(streams.get(name, 0) for name in node_class.nodes),
+                tuple(stalled[name] for name in node_class.nodes if name in stalled),
+                tuple(excluding[name] for name in node_class.nodes if name in excluding),
             )
-            for one in self.now(environment).classes
+            for node_class in self.now(environment).classes
         ]

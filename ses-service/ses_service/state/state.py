@@ -28,8 +28,9 @@ from ses_service.decision.selection import decide
 from ses_service.decision.without_element import Without, without
 from ses_service.ledger.announcement import Announcement, Taken, end_others, take
 from ses_service.ledger.exclusions import Exclusion
-from ses_service.ledger.ledger import Ledger, Node
+from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.placement import EndReason, Placement, Prediction
+from ses_service.ledger.reports import Node
 from ses_service.model.columns import (
     Bools,
     Codes,
@@ -50,9 +51,9 @@ from ses_service.model.entities import (
 )
 from ses_service.model.kinds import WRITE_RATES
 from ses_service.model.policies import Policies
-from ses_service.state.judgements import Judgements
 from ses_service.state.ledger_access import LedgerAccess
 from ses_service.state.node_access import ClassNow, JobShape, NodeAccess
+from ses_service.state.verdicts import Verdicts
 
 # Placements that end by themselves: how many are dealt with at once, and after how many seconds a decision
 # deals with more on its way.  The less often the ledger changes, the less decisions work out again.
@@ -104,7 +105,7 @@ class ElementNow:
 
 
 class ServiceState:
-    """Answers questions and hears of placements.  All methods may be called from any thread.
+    """Answers questions and keeps the ledger.  All methods may be called from any thread.
 
     ``name`` is what other services know this one by.
     """
@@ -123,8 +124,8 @@ class ServiceState:
         self._ended_at = -np.inf
         self._ledger = Ledger(policies)
         self._load_history = LoadHistory()
-        self.judgements = Judgements(self._lock, self._ledger, self._load_history)
-        self.ledger = LedgerAccess(self._lock, self._ledger, clock, self.judgements)
+        self.verdicts = Verdicts(self._lock, self._ledger, self._load_history)
+        self.ledger = LedgerAccess(self._lock, self._ledger, clock, self.verdicts)
         self._table: ElementTable | None = None
         self._observed: tuple[Observation, ...] = ()
         self._observations: ObservationTable | None = None
@@ -226,7 +227,7 @@ class ServiceState:
             )
 
     def question(self, asked: Asked) -> Question:
-        """Resolve who asks and what applies.  Raises NoEnvironmentError."""
+        """Resolve whose files they are and what applies.  Raises NoEnvironmentError."""
         subject = with_home_vo(asked.subject, self.environment.home_vo)
         sets, draft = self._sets, asked.draft
         if draft is not None:
@@ -269,8 +270,8 @@ class ServiceState:
             self._now()
             return self._fleet.classes(self.environment)
 
-    def announced(self, announcement: Announcement) -> Taken:
-        """Bring the ledger to what a node says."""
+    def take_announcement(self, announcement: Announcement) -> Taken:
+        """Bring the ledger to what a node reports."""
         with self._lock:
             now = self._now()
             if announcement.excluded:
@@ -286,7 +287,7 @@ class ServiceState:
         """Return the nodes that announce their files, by name, and how many are open on each."""
         with self._lock:
             self._now()
-            listed = [(replace(one), self._ledger.count_open_on(one.name)) for one in self._ledger.nodes]
+            listed = [(replace(node), self._ledger.count_open_on(node.name)) for node in self._ledger.nodes]
         return sorted(listed, key=lambda one: one[0].name)
 
     def silent_nodes(self) -> list[Node]:
@@ -296,13 +297,13 @@ class ServiceState:
             silent = [replace(one) for one in self._ledger.silent.values()]
         return sorted(silent, key=lambda one: one.name)
 
-    def news_for(
+    def updates_for(
         self, node: str, users: Mapping[str, str], asked: Iterable[TableAsked]
     ) -> tuple[list[bytes], list[bytes]]:
-        """Return what is new for a node, as JSON: the needs of users, and the tables it asks for.
+        """Return what changed for a node, as JSON: the needs of users, and the tables it asks for.
 
-        ``users`` are those on the node with the generation of their needs that it has.  Nothing is new before
-        the site is read.
+        ``users`` are those on the node with the generation of their needs that it has.  There is nothing
+        before the site is read.
         """
         with self._lock:
             if self._table is None:
@@ -314,15 +315,15 @@ class ServiceState:
             in_use = {need.tobytes(): need for one in found.values() for need in one.needs}
             of_site = needs.of_site(now)
             in_use.setdefault(of_site.tobytes(), of_site)
-            told = [
+            tables = [
                 text
                 for one in asked
-                if (text := self._tables.told(node, one, list(in_use.values()), now)) is not None
+                if (text := self._tables.update_for(node, one, list(in_use.values()), now)) is not None
             ]
-            return [one.body for user, one in found.items() if one.generation != users[user]], told
+            return [one.body for user, one in found.items() if one.generation != users[user]], tables
 
     def lease_of(self, placement: Placement) -> float | None:
-        """Return until when a placement counts without another word, ``None`` when it has ended."""
+        """Return until when a placement counts without another announcement, ``None`` when it has ended."""
         with self._lock:
             return self._ledger.lease_of(placement)
 
@@ -369,7 +370,7 @@ class ServiceState:
     ) -> tuple[ElementTable, float, list[ElementNow]]:
         """Return the elements, the time, and what each offers now.  Raises NoEnvironmentError.
 
-        ``wanted`` gives the rows of those that are told of; without it all are.
+        ``wanted`` gives the rows of those that are wanted; without it all are.
         """
         with self._lock:
             now = self._now()

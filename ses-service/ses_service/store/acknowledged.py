@@ -1,7 +1,7 @@
 """Which announcements of each node are stored.
 
-An agent numbers its announcements and keeps what it said until it is told a number up to which all is stored.
-No answer waits for that: the number comes with a later one.
+An agent numbers its announcements and keeps what it reported until an answer has a number up to which all is
+stored. No answer waits for that: the number comes with a later one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MAX_WAITING = 1000  # announcements of a node; beyond, the number grows in larg
 
 
 @dataclass(slots=True)
-class _Said:
+class _NodeAnnouncements:
     incarnation: str
     stored: int = 0
     waiting: deque[tuple[int, int]] = field(default_factory=deque)  # number, and the mark that stores it
@@ -32,25 +32,25 @@ class StoredAnnouncements:
     def __init__(self, mark: Callable[[], int] = lambda: 0, stored: Callable[[], int] = lambda: 0) -> None:
         self._mark, self._stored = mark, stored
         self._lock = threading.Lock()
-        self._nodes: OrderedDict[str, _Said] = OrderedDict()
+        self._nodes: OrderedDict[str, _NodeAnnouncements] = OrderedDict()
 
     def taken(self, node: str, incarnation: str, number: int) -> int:
-        """Note that the ledger has what an announcement said; return up to which all are stored.
+        """Note that the ledger has what an announcement reports; return up to which all are stored.
 
         ``number`` is 0 of an agent that does not count them.
         """
         with self._lock:
-            said = self._nodes.get(node)
-            if said is None or said.incarnation != incarnation:
-                said = self._nodes[node] = _Said(incarnation)
+            announcements = self._nodes.get(node)
+            if announcements is None or announcements.incarnation != incarnation:
+                announcements = self._nodes[node] = _NodeAnnouncements(incarnation)
             self._nodes.move_to_end(node)
             if len(self._nodes) > _MAX_NODES:
                 self._nodes.popitem(last=False)
             if number:
-                said.waiting.append((number, self._mark()))
+                announcements.waiting.append((number, self._mark()))
             stored = self._stored()
-            while said.waiting and said.waiting[0][1] <= stored:
-                said.stored = max(said.stored, said.waiting.popleft()[0])
-            if len(said.waiting) > _MAX_WAITING:
-                del said.waiting[-2]
-            return said.stored
+            while announcements.waiting and announcements.waiting[0][1] <= stored:
+                announcements.stored = max(announcements.stored, announcements.waiting.popleft()[0])
+            if len(announcements.waiting) > _MAX_WAITING:
+                del announcements.waiting[-2]
+            return announcements.stored

@@ -45,7 +45,7 @@ class Database:
     """One database; thread-safe but for writing, connects when it is first used.
 
     ``password`` goes into the URL.  ``owner`` names this use of it among others, by default by a name
-    that nobody else has: 16 hexadecimal digits.  ``process`` is the one that others are told
+    that nobody else has: 16 hexadecimal digits.  ``process`` is the one that others are notified of
     uses it, by default this one.  Raises DatabaseUrlError when the URL is not one that works here.
     """
 
@@ -145,7 +145,7 @@ class Database:
 
 
 class Listener:
-    """A connection that hears what is told on a channel.  Belongs to one thread; raises DatabaseError."""
+    """A connection that takes notifications of a channel.  Belongs to one thread; raises DatabaseError."""
 
     def __init__(self, engine: Engine, channel: str) -> None:
         assert engine.dialect.dbapi is not None
@@ -166,11 +166,11 @@ class Listener:
             raise DatabaseError(reason_of(error)) from error
 
     def hear(self, seconds: float) -> Iterator[str]:
-        """Yield what is told within so many seconds, each at once; see that the server is there still."""
+        """Yield the notifications of so many seconds, each at once; see that the server is there still."""
         try:
             self._driver.execute("select")
-            for told in self._driver.notifies(timeout=seconds):
-                yield told.payload
+            for notification in self._driver.notifies(timeout=seconds):
+                yield notification.payload
         except self._errors as error:
             raise DatabaseError(reason_of(error)) from error
 

@@ -47,7 +47,7 @@ def file_values(placement: Placement) -> Values:
 
 def detail_values(placement: Placement) -> Values:
     """Return the row with all that is known of it."""
-    detail = Detail(placement.achieved, placement.judgement)
+    detail = Detail(placement.achieved, placement.file_verdict)
     return placement.placement_id, zlib.compress(_DETAIL.dump_json(detail), _QUICK)
 
 
@@ -113,10 +113,10 @@ class FileHistory:
                     _cause(cause),
                     count,
                     part or 0.0,
-                    told,
+                    forecast,
                     ratio or 0.0,
                 )
-                for by, name, verdict, cause, count, part, told, ratio in connection.execute(asked)
+                for by, name, verdict, cause, count, part, forecast, ratio in connection.execute(asked)
             ]
             more = connection.execute(beyond).scalar() is not None
         return groups, not more
@@ -151,17 +151,19 @@ def _summed(
     }
     short = sa.case((sa.and_(looked.bound > 0, part < 1), 1 - part), else_=0.0)
     enough = sa.and_(looked.achieved >= looked.bound, looked.achieved <= looked.predicted)
-    tells = sa.and_(
+    is_forecast = sa.and_(
         looked.kind.in_([kind.value for kind in CURRENT_RATES]),
         looked.verdict != Verdict.CANNOT_SAY.value,
         sa.func.coalesce(looked.cause, "") != Cause.PROGRAM.value,
         looked.predicted > 0,
         ~enough,
     )
-    told = sa.case((tells, looked.achieved / looked.predicted), else_=None)
+    forecast = sa.case((is_forecast, looked.achieved / looked.predicted), else_=None)
     columns = [column.label(by.value) for by, column in names.items()]
     # Asked for several times, so that databases work it out once.
-    files = sa.select(*columns, looked.verdict, looked.cause, short.label("short"), told.label("told"))
+    files = sa.select(
+        *columns, looked.verdict, looked.cause, short.label("short"), forecast.label("forecast")
+    )
     found = files.where(*(one(looked) for one in rest)).cte("found").c
     missed = sa.func.sum(found.short)
     worst = sa.select(found.job).group_by(found.job).order_by(missed.desc(), found.job).limit(_MAX_JOBS)
@@ -170,7 +172,7 @@ def _summed(
         *(
             sa.select(
                 *(sa.literal(by.value), found[by.value], found.verdict, found.cause, sa.func.count()),
-                *(missed, sa.func.count(found.told), sa.func.sum(found.told)),
+                *(missed, sa.func.count(found.forecast), sa.func.sum(found.forecast)),
             )
             .where(*([of_job] if by is By.JOB else []))
             .group_by(found[by.value], found.verdict, found.cause)

@@ -7,7 +7,7 @@ them in one transaction.  Who must know what is stored takes a :meth:`Journal.ma
 A database that fails takes nothing away but memory over a restart: the ledger goes on, the ids of what
 changed are kept, up to ``MAX_WAITING`` of them, and what ended, and written when the database answers again;
 if there are more, or another service took our placements over meanwhile, everything that is in memory is
-written anew.  It is said once in the log, in every answer, and by ``/readyz``.
+written anew.  It is reported once in the log, in every answer, and by ``/readyz``.
 
 A file that is damaged is set aside and a new one begun, with all that is in memory.
 """
@@ -271,7 +271,7 @@ class Journal:
         self._gone = []
         for part in _parts(loaded.placements, _AT_ONCE):
             self._ledger.restore(part)
-        self._ledger.forget_claims(left)  # what was not open any more
+        self._ledger.forget_peer_placements(left)  # what was not open any more
         self._ledger.restore_sizes(loaded.sizes)
         _log.info(
             "ledger read",
@@ -291,7 +291,7 @@ class Journal:
             self._store.write(
                 changes,
                 self._ledger.sizes_of(keys),
-                told=self._told(changes),
+                notifications=self._notifications(changes),
                 between=self._between(len(changes)),
             )
         except BaseException:
@@ -326,26 +326,28 @@ class Journal:
         ids, keys = self._ledger.everything()
         changes = [one for part in _parts(ids, _AT_ONCE) for one in self._ledger.found(part)]
         self._store.write(
-            [one for one in changes if one[1] is not None],
+            [change for change in changes if change[1] is not None],
             self._ledger.sizes_of(keys),
             whole=True,
-            told=self._told(changes),
+            notifications=self._notifications(changes),
             between=self._between(len(changes)),
         )
         self._whole = False
         self._learned.clear()
         self._unstored.clear()
 
-    def _told(self, changes: list[tuple[str, Placement | None]]) -> list[str]:
-        """Return what other services on the database are told of changes, and of sizes learned by now."""
+    def _notifications(self, changes: list[tuple[str, Placement | None]]) -> list[str]:
+        """Return what other services on the database are notified of: changes, and sizes learned by now."""
         if self._inherited is None:
             return []
-        for key, some in self._ledger.take_learned().items():
-            self._learned.setdefault(key, deque(maxlen=KEPT)).extend(some)
+        for key, sizes in self._ledger.take_learned().items():
+            self._learned.setdefault(key, deque(maxlen=KEPT)).extend(sizes)
         arrived = self._ledger.drain(self._arrived)
         nodes = {one.subject.node or "" for _, one in changes if one is not None}
-        now, spoken = self._ledger.spoken(nodes.union(arrived))
-        return notifications.texts(self._store.database.owner, changes, self._learned, now, spoken)
+        now, last_announcements = self._ledger.last_announcements(nodes.union(arrived))
+        return notifications.texts(
+            self._store.database.owner, changes, self._learned, now, last_announcements
+        )
 
     def _between(self, changes: int) -> Callable[[], None]:
         """Return what is to be called between the pieces of so many changes."""

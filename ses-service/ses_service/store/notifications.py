@@ -1,7 +1,7 @@
-"""What services on one database tell each other, as the texts of PostgreSQL's notifications and back.
+"""What services on one database report to each other, as the texts of PostgreSQL's notifications and back.
 
-A text is sent in the transaction that stores what it tells, so that nobody hears of what is not stored.  It
-tells ages instead of times: clocks of two machines differ.
+A text is sent in the transaction that stores what it reports, so that nothing is reported that is not stored.
+It has ages instead of times: clocks of two machines differ.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 import orjson
 
 from ses_service.ledger.counts import began
-from ses_service.ledger.opening import MAY_RETURN
 from ses_service.ledger.peer_placements import NodeNotification, Notification
-from ses_service.ledger.placement import Claim, Placement, PlacementState
+from ses_service.ledger.placement import PeerPlacement, Placement, PlacementState
+from ses_service.ledger.reports import MAY_RETURN
 from ses_service.ledger.size_history import SizeKey
 
-LARGEST = 7900  # bytes; PostgreSQL takes 7999
-_ROOM = LARGEST - 100  # for pieces
-_LONGEST_CLAIM = 2000
+MAX_BYTES = 7900  # bytes; PostgreSQL takes 7999
+_ROOM = MAX_BYTES - 100  # for pieces
+_MAX_ELEMENTS = 2000
 
 _OPENED, _IDLE, _ENDED, _LAPSED = range(4)
 
@@ -31,14 +31,14 @@ def texts(
     changes: Iterable[tuple[str, Placement | None]],
     sizes: Mapping[SizeKey, Collection[float]],
     now: float,
-    spoken: Mapping[str, tuple[str, int]],
+    announcements: Mapping[str, tuple[str, int]],
 ) -> list[str]:
-    """Return what the service ``origin`` tells of placements that stand like this, and sizes it learned.
+    """Return what the service ``origin`` reports of placements that stand like this, and sizes it learned.
 
-    ``spoken`` are the incarnation and number of the last announcement of each of their nodes, and of others
-    that are to be told.
+    ``announcements`` are the incarnation and number of the last announcement of each of their nodes, and of
+    others that are to be reported.
     """
-    of_nodes: dict[str, list[tuple[int, str]]] = {node: [] for node in spoken}
+    of_nodes: dict[str, list[tuple[int, str]]] = {node: [] for node in announcements}
     for placement_id, placement in changes:
         if placement is None:
             continue
@@ -48,12 +48,12 @@ def texts(
         elif placement.idle:
             item = _IDLE, f'"{placement_id}"'
         else:
-            item = _OPENED, _claim(placement, now)
+            item = _OPENED, _opened(placement, now)
         of_nodes.setdefault(node, []).append(item)
     pieces = [
         piece
         for node, items in of_nodes.items()
-        for piece in _of_node(node, *spoken.get(node, ("", 0)), items)
+        for piece in _of_node(node, *announcements.get(node, ("", 0)), items)
     ]
     learned = [
         json.dumps([key.user, key.application, key.pattern, list(some)]) for key, some in sizes.items()
@@ -64,60 +64,60 @@ def texts(
     ]
 
 
-def is_told_by(text: str, origin: str) -> bool:
+def is_sent_by(text: str, origin: str) -> bool:
     """Return whether a text is of the service ``origin``, without a look at the rest."""
     return text.startswith(_head(origin))
 
 
 def read(text: str, now: float) -> Notification:
-    """Return what a text tells; raises ValueError where it is none.
+    """Return what a text reports; raises ValueError where it is none.
 
     An opened file without elements has too many for a text.
     """
     try:
-        told: dict[str, Any] = orjson.loads(text)
-        origin = str(told["origin"])
+        message: dict[str, Any] = orjson.loads(text)
+        origin = str(message["origin"])
         nodes = [
             NodeNotification(
                 node,
                 incarnation,
                 number,
                 [
-                    Claim(placement_id, origin, node, tuple(elements), now - max(0.0, age), size)
+                    PeerPlacement(placement_id, origin, node, tuple(elements), now - max(0.0, age), size)
                     for placement_id, age, size, *elements in opened
                 ],
                 idle,
                 ended,
                 lapsed,
             )
-            for node, incarnation, number, opened, idle, ended, lapsed in told["nodes"]
+            for node, incarnation, number, opened, idle, ended, lapsed in message["nodes"]
         ]
-        sizes = [(SizeKey(*key), some) for *key, some in told["sizes"]]
+        sizes = [(SizeKey(*key), some) for *key, some in message["sizes"]]
     except (KeyError, TypeError) as error:
-        raise ValueError(f"not what a service tells: {error!r}") from None
+        raise ValueError(f"not what a service reports: {error!r}") from None
     return Notification(origin, nodes, sizes)
 
 
-def _claim(placement: Placement, now: float) -> str:
+def _opened(placement: Placement, now: float) -> str:
     size = "null" if placement.expected_bytes is None else f"{placement.expected_bytes:.0f}"
     elements = _named(placement.elements)
-    if len(elements) > _LONGEST_CLAIM:
+    if len(elements) > _MAX_ELEMENTS:
         elements = ""
     return f'["{placement.placement_id}",{now - began(placement):.3f},{size}{elements}]'
 
 
 @lru_cache(16384)
 def _named(elements: tuple[str, ...]) -> str:
-    return "".join(f",{json.dumps(one)}" for one in elements)
+    return "".join(f",{json.dumps(element)}" for element in elements)
 
 
 def _of_node(node: str, incarnation: str, number: int, items: list[tuple[int, str]]) -> Iterator[str]:
-    """Yield what is told of one node, in pieces of a bounded size."""
+    """Yield what is reported of one node, in pieces of a bounded size."""
     lists: tuple[list[str], ...] = [], [], [], []
     head = f"[{json.dumps(node)},{json.dumps(incarnation)},{number},"
     size = 0
     for which, item in items:
-        if size + len(item) > LARGEST // 2:
+        if size + len(item) > MAX_BYTES // 2:
             yield _piece(head, lists)
             lists, size = ([], [], [], []), 0
         lists[which].append(item)
@@ -126,7 +126,7 @@ def _of_node(node: str, incarnation: str, number: int, items: list[tuple[int, st
 
 
 def _piece(head: str, lists: tuple[list[str], ...]) -> str:
-    return head + ",".join(f"[{','.join(one)}]" for one in lists) + "]"
+    return head + ",".join(f"[{','.join(part_list)}]" for part_list in lists) + "]"
 
 
 def _packed(pieces: Iterable[str]) -> Iterator[list[str]]:

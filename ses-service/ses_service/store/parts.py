@@ -1,48 +1,29 @@
-"""What is handed to who writes a database: parts, each a list of rows of one table, or of keys to remove."""
+"""What is handed to the writer of a database: parts, each with rows of one table, or keys or texts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
-import sqlalchemy as sa
-
-from ses_service.store.upsert import Values
-
+SAVE, REMOVE, NOTIFY, ADOPT, ADOPT_OPEN = "save", "remove", "notify", "adopt", "adopt open"
 SET_ASIDE = "set aside"  # what a writer in another process is asked, besides "open"
 
-TELL, ADOPT, ADOPT_OPEN = "tell", "adopt", "adopt open"
 
-Part: TypeAlias = tuple[str, Sequence[Any]]
+class Part(NamedTuple):
+    """One part of a transaction, by what is done with ``values``.
 
+    ``SAVE``: rows of ``table``, inserted or changed; ``REMOVE``: keys of rows of ``table``; ``NOTIFY``: texts
+    for other services that share the database; ``ADOPT``: services that are gone, whose placements are taken
+    over; ``ADOPT_OPEN``: ids of placements that are taken over where they are open.
+    """
 
-def saving(table: sa.Table, rows: Sequence[Values]) -> Part:
-    """Return what inserts or changes these rows."""
-    return table.name, rows
-
-
-def removing(table: sa.Table, keys: Sequence[str]) -> Part:
-    """Return what removes the rows with these keys."""
-    return f"-{table.name}", keys
-
-
-def telling(texts: Sequence[str]) -> Part:
-    """Return what tells other services that share the database."""
-    return TELL, texts
-
-
-def adopting(services: Sequence[str]) -> Part:
-    """Return what takes over the placements of services that are gone."""
-    return ADOPT, services
-
-
-def adopting_open(ids: Sequence[str]) -> Part:
-    """Return what takes over these placements where they are open."""
-    return ADOPT_OPEN, ids
+    action: str
+    values: Sequence[Any]
+    table: str = ""
 
 
 class Writes(Protocol):
-    """Who puts rows into the database: a :class:`ses_service.store.writer.Writer`, wherever it runs."""
+    """Puts rows into the database: a :class:`ses_service.store.writer.Writer`, wherever it runs."""
 
     def open(self) -> bool:
         """Take the right to write; return whether the tables are as we left them."""

@@ -1,9 +1,9 @@
-"""Hears what other services on a PostgreSQL database tell, and notices when one is gone.
+"""Takes the notifications of other services on a PostgreSQL database, and notices when one is gone.
 
 A thread listens.  It reads what is stored of the others when it begins, and again whenever its connection was
-lost; from then on each tells what changed, in the order of its transactions.  A service lives as long as the
-session of its writer has its lock; no clock is compared.  One that lost it may only have lost its database,
-so it has some time to come back before another service takes its placements over.
+lost; from then on each reports what changed, in the order of its transactions.  A service lives as long as
+the session of its writer has its lock; no clock is compared.  One that lost it may only have lost its
+database, so it has some time to come back before another service takes its placements over.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ses_service.threads.loop import Loop
 
 GRACE = 10.0  # seconds without its lock after which a service is gone
 _LOOK_EVERY = 2.0
-_CUT_OFF = 10.0  # seconds without a connection after which what others told does not count
+_CUT_OFF = 10.0  # seconds without a connection after which what others reported does not count
 _AT_ONCE = 0.5
 _RETRY = 0.5
 
@@ -36,7 +36,7 @@ _log = structlog.get_logger("ses_service")
 class Peers:
     """The other services on our database.
 
-    ``heard`` is how many of them run, ``fault`` why they are not heard; any thread may read both.
+    ``running`` is how many of them run, ``fault`` why none is heard of; any thread may read both.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Peers:
         now: Callable[[], float],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.heard = 0
+        self.running = 0
         self.fault = "the database was not asked yet"
         self._ledger = ledger
         self._store = store
@@ -84,7 +84,7 @@ class Peers:
     def _listen(self) -> None:
         listener = self._store.database.listen(CHANNEL)
         try:
-            self._ledger.keep_foreign(self._store.claims(self._now()))
+            self._ledger.keep_peers(self._store.peer_placements(self._now()))
             self._ledger.restore_sizes(self._store.sizes()[0])
         except BaseException:
             listener.close()
@@ -96,43 +96,45 @@ class Peers:
         assert self._listener is not None
         own = self._store.database.owner
         for text in self._listener.hear(_AT_ONCE):
-            if notifications.is_told_by(text, own):
+            if notifications.is_sent_by(text, own):
                 continue
             try:
-                word = notifications.read(text, self._now())
+                notification = notifications.read(text, self._now())
             except ValueError as error:
-                _log.warning("another service says what is not understood", detail=str(error))
+                _log.warning("a notification of another service is not understood", detail=str(error))
                 continue
-            self._ledger.take_word(replace(word, nodes=[self._whole(one) for one in word.nodes]))
+            self._ledger.take_notification(
+                replace(notification, nodes=[self._whole(of_node) for of_node in notification.nodes])
+            )
 
-    def _whole(self, word: NodeNotification) -> NodeNotification:
-        """Return the same with the elements of files that lie on more of them than are told."""
-        wide = {one.placement_id for one in word.opened if not one.elements}
+    def _whole(self, notification: NodeNotification) -> NodeNotification:
+        """Return the same with the elements of files that lie on more of them than are reported."""
+        wide = {placement.placement_id for placement in notification.opened if not placement.elements}
         if not wide:
-            return word
-        opened = [one for one in word.opened if one.elements]
-        return replace(word, opened=[*opened, *self._store.claims(self._now(), wide)])
+            return notification
+        opened = [one for one in notification.opened if one.elements]
+        return replace(notification, opened=[*opened, *self._store.peer_placements(self._now(), wide)])
 
     def _look(self) -> None:
         """See who runs; let the journal take over what those left that are gone for long enough."""
         now = self._clock()
         self._look_at = now + _LOOK_EVERY
         registered, living = self._store.services()
-        self.heard = len(living)
+        self.running = len(living)
         self._missed = {one: self._missed.get(one, now) for one in registered - living}
         if gone := [one for one, since in self._missed.items() if since + GRACE <= now]:
             self._journal.adopt(gone)
-        self._ledger.forget_foreign(registered)
+        self._ledger.forget_peers(registered)
 
     def _lose(self, error: DatabaseError) -> None:
         now, self.fault = self._clock(), str(error)
         if self._listener is not None:
             self._listener.close()
             self._listener = None
-            _log.warning("other services are not heard", detail=str(error))
+            _log.warning("no notifications of other services", detail=str(error))
         if self._lost_at is None:
             self._lost_at = now
         if now >= self._lost_at + _CUT_OFF:
-            self.heard = 0
+            self.running = 0
             self._missed.clear()
-            self._ledger.forget_foreign(())
+            self._ledger.forget_peers(())

@@ -2,7 +2,7 @@
 
 Makes rows of them; who puts these into the database is :mod:`ses_service.store.writer`.  Belongs to one
 thread at a time.  Everything it writes can be written again: after an error nobody knows whether the last
-transaction was committed, so what it held is simply said again.
+transaction was committed, so what it held is simply written again.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from operator import itemgetter
 
 import sqlalchemy as sa
 
-from ses_service.ledger.placement import Claim, Placement
+from ses_service.ledger.placement import PeerPlacement, Placement
 from ses_service.ledger.size_history import SizeKey, Sizes
 from ses_service.store import rows
 from ses_service.store.database import Database
 from ses_service.store.files import FileHistory, detail_values, file_values
 from ses_service.store.ownership import living
-from ses_service.store.parts import Writes, adopting, adopting_open, removing, saving, telling
+from ses_service.store.parts import ADOPT, ADOPT_OPEN, NOTIFY, REMOVE, SAVE, Part, Writes
 from ses_service.store.rows import Explanation
 from ses_service.store.tables import EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, SERVICE, SIZE_HISTORY
 from ses_service.store.upsert import Values
@@ -33,7 +33,7 @@ _ROWS_AT_ONCE = 32  # made in less than half a millisecond
 _NO_ROWS: tuple[()] = ()
 _PLACEMENT_VALUES = itemgetter(*PLACEMENT.c.keys())
 _SIZE_VALUES = itemgetter(*SIZE_HISTORY.c.keys())
-_CLAIMED = ("placement_id", "service", "node", "elements", "placed_at", "expected_bytes")
+_PEER_COLUMNS = ("placement_id", "service", "node", "elements", "placed_at", "expected_bytes")
 _key = itemgetter(0)  # of a row; two services that write rows in one order do not wait for each other
 
 
@@ -102,7 +102,7 @@ class RecordStore:
         """
         gone = self.gone() if gone is None else gone
         if gone or left:
-            self._writer.write([adopting(gone), adopting_open(left)])
+            self._writer.write([Part(ADOPT, gone), Part(ADOPT_OPEN, left)])
         placements: list[Placement] = []
         unreadable = 0
         order = (PLACEMENT.c.ended_at.is_(None), PLACEMENT.c.ended_at, PLACEMENT.c.placement_id)
@@ -150,22 +150,22 @@ class RecordStore:
                     placements.append(rows.placement_of(dict(row), Explanation()))
         return placements
 
-    def claims(self, now: float, ids: Collection[str] | None = None) -> list[Claim]:
+    def peer_placements(self, now: float, ids: Collection[str] | None = None) -> list[PeerPlacement]:
         """Return what other services carry and is a stream, of these placements or of all.
 
         Raises DatabaseError.
         """
         asked = sa.select(
-            *(PLACEMENT.c[name] for name in _CLAIMED),
+            *(PLACEMENT.c[name] for name in _PEER_COLUMNS),
         ).where(PLACEMENT.c.service != self.database.owner, PLACEMENT.c.ended_at.is_(None), ~PLACEMENT.c.idle)
         if ids is not None:
             asked = asked.where(PLACEMENT.c.placement_id.in_(ids))
-        claims = []
+        peer_placements = []
         with self.database.transaction(reading=True) as connection:
             for row in connection.execute(asked).mappings():
                 with suppress(ValueError, KeyError, TypeError, IndexError):
-                    claims.append(rows.claim_of(dict(row), now))
-        return claims
+                    peer_placements.append(rows.peer_placement_of(dict(row), now))
+        return peer_placements
 
     def services(self) -> tuple[set[str], set[str]]:
         """Return the other services that have placements here, and those of them that run.
@@ -202,14 +202,14 @@ class RecordStore:
         sizes: Sequence[tuple[SizeKey, Sizes | None]] = _NO_ROWS,
         *,
         whole: bool = False,
-        told: Sequence[str] = _NO_ROWS,
+        notifications: Sequence[str] = _NO_ROWS,
         between: Callable[[], None] = lambda: None,
     ) -> None:
         """Store how placements and sizes stand now (``None``: they are gone), in one transaction.
 
         ``whole``: these are all there are, and what else we stored is removed; explanations stay with the
-        placements that stay.  ``told`` is told to other services then.  ``between`` is called whenever
-        another thread may well go first.  Raises DatabaseError.
+        placements that stay.  ``notifications`` are sent to other services then.  ``between`` is called
+        whenever another thread may well go first.  Raises DatabaseError.
         """
         gone = [placement_id for placement_id, placement in changes if placement is None]
         forgotten = [key.digest for key, one in sizes if one is None]
@@ -223,15 +223,15 @@ class RecordStore:
         unused = [one for one, count in freed.items() if self._uses[one] <= count]
         self._writer.write(
             [
-                saving(EXPLANATION, made.explanations),
-                saving(PLACEMENT, sorted(made.placements, key=_key)),
-                saving(FILE, sorted(made.files, key=_key)),
-                saving(FILE_DETAIL, sorted(made.details, key=_key)),
-                saving(SIZE_HISTORY, sorted(known_sizes, key=_key)),
-                removing(PLACEMENT, gone),
-                removing(EXPLANATION, unused),
-                removing(SIZE_HISTORY, forgotten),
-                telling(told),
+                Part(SAVE, made.explanations, EXPLANATION.name),
+                Part(SAVE, sorted(made.placements, key=_key), PLACEMENT.name),
+                Part(SAVE, sorted(made.files, key=_key), FILE.name),
+                Part(SAVE, sorted(made.details, key=_key), FILE_DETAIL.name),
+                Part(SAVE, sorted(known_sizes, key=_key), SIZE_HISTORY.name),
+                Part(REMOVE, gone, PLACEMENT.name),
+                Part(REMOVE, unused, EXPLANATION.name),
+                Part(REMOVE, forgotten, SIZE_HISTORY.name),
+                Part(NOTIFY, notifications),
             ],
             between,
         )
@@ -265,7 +265,7 @@ class RecordStore:
                 made.explanation_of[placement_id] = shared[key]
             row = rows.row_of(placement, made.explanation_of.get(placement_id), self.database.owner)
             made.placements.append(_PLACEMENT_VALUES(row))
-            if placement.judgement is not None:
+            if placement.file_verdict is not None:
                 made.files.append(file_values(placement))
                 made.details.append(detail_values(placement))
         return made
@@ -274,7 +274,7 @@ class RecordStore:
         """Remove some of the files that ended before a time; return how many.  Raises DatabaseError."""
         gone = self.files.ended_before(moment, _FORGOTTEN_AT_ONCE)
         if gone:
-            self._writer.write([removing(FILE, gone), removing(FILE_DETAIL, gone)])
+            self._writer.write([Part(REMOVE, gone, FILE.name), Part(REMOVE, gone, FILE_DETAIL.name)])
         return len(gone)
 
     def _rest(
@@ -290,8 +290,8 @@ class RecordStore:
             self._explanation_of = {row.placement_id: row.explanation_id for row in ours}
             digests = list(connection.execute(sa.select(SIZE_HISTORY.c.digest)).scalars())
         self._uses = Counter(filter(None, self._explanation_of.values()))
-        given, said = {one for one, _ in changes}, {key.digest for key, _ in sizes}
+        given, kept = {one for one, _ in changes}, {key.digest for key, _ in sizes}
         return (
             [one for one in self._explanation_of if one not in given],
-            [] if self.database.shared else [one for one in digests if one not in said],
+            [] if self.database.shared else [one for one in digests if one not in kept],
         )

@@ -18,8 +18,8 @@ from pydantic.dataclasses import dataclass
 
 from ses_service.ledger.placement import (
     Candidate,
-    Claim,
     EndReason,
+    PeerPlacement,
     Placement,
     PlacementState,
     Prediction,
@@ -72,7 +72,7 @@ def row_of(placement: Placement, explanation_id: str | None, service: str) -> Ro
     """Return a placement that a service carries as a row."""
     subject = placement.subject
     stripes = placement.stripes or (placement.element,)
-    elements = [_element(one.id, one.storage_system, one.target) for one in stripes]
+    elements = [_element(stripe.id, stripe.storage_system, stripe.target) for stripe in stripes]
     return {
         "placement_id": placement.placement_id,
         "state": placement.state.value,
@@ -156,11 +156,11 @@ def placement_of(row: Mapping[str, Any], explained: Explanation) -> Placement:
     )
 
 
-def claim_of(row: Mapping[str, Any], now: float) -> Claim:
+def peer_placement_of(row: Mapping[str, Any], now: float) -> PeerPlacement:
     """Return the placement of a row as one that another service carries."""
     elements = tuple(name for name, _, _ in json.loads(row["elements"]))
     began = min(row["placed_at"], now)
-    return Claim(
+    return PeerPlacement(
         row["placement_id"], row["service"], row["node"] or "", elements, began, row["expected_bytes"]
     )
 

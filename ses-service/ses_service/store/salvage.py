@@ -26,7 +26,6 @@ from ses_service.store.revisions import upgrade
 from ses_service.store.tables import EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, SIZE_HISTORY
 
 _TABLES = (PLACEMENT, EXPLANATION, SIZE_HISTORY, FILE, FILE_DETAIL)
-_ADDED = {"idle": "0", "service": "''"}  # columns that a file of an earlier version has not
 _MAX_FAILURES = 500_000  # ranges that cannot be read, of one table: some seconds
 _ROWS_AT_ONCE = 500
 _PAGE_COUNT, _FREE_PAGES = slice(28, 32), slice(32, 40)  # in the first page, see sqlite.org/fileformat2.html
@@ -144,9 +143,7 @@ def _read(connection: sqlite3.Connection, table: sa.Table, check: Callable[[Valu
     for direction in ("asc", "desc"):
         order = f"select rowid from {table.name} not indexed order by rowid {direction}"
         numbers += [number for (number,) in _until_damage(connection, order).rows]
-    there = {one for _, one, *_ in _until_damage(connection, f"pragma table_info({table.name})").rows}
-    absent = _ADDED.keys() - there if there else set()
-    columns = ", ".join(_ADDED[name] if name in absent else f'"{name}"' for name in names)
+    columns = ", ".join(f'"{name}"' for name in names)
     text = f"select rowid, {columns} from {table.name} where rowid between ? and ? order by rowid limit ?"
     for _, *values in _ranges(connection, text, numbers):
         row = dict(zip(names, values, strict=True))

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 
 from ses_service.store.database import Database
 from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
-from ses_service.store.parts import ADOPT, ADOPT_OPEN, SET_ASIDE, TELL, Part
+from ses_service.store.parts import ADOPT, ADOPT_OPEN, NOTIFY, SAVE, SET_ASIDE, Part
 from ses_service.store.revisions import upgrade
 from ses_service.store.tables import CHANNEL, EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, SERVICE, SIZE_HISTORY
 from ses_service.store.upsert import upsert
@@ -32,7 +32,7 @@ _NOTIFY = sa.text("select pg_notify(:channel, text) from unnest(cast(:texts as t
 _KEYS_AT_ONCE = 500
 _PREDECESSOR = 1.0  # seconds in which the writer of a service that was killed ends
 _LOOK = 0.05
-_NICE = 5  # who answers goes first where there are few processors
+_NICE = 5  # the process that answers goes first where there are few processors
 _SAVED = {
     EXPLANATION.name: (EXPLANATION, ("body",)),
     PLACEMENT.name: (PLACEMENT, ("explanation_id",)),
@@ -43,7 +43,7 @@ _SAVED = {
 
 
 class Writer:
-    """Who writes a database."""
+    """Writes a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -77,19 +77,19 @@ class Writer:
         ``between`` is called whenever another thread may well go first.  Raises DatabaseError.
         """
         with self._database.writing() as connection:
-            for name, values in parts:
-                if name in _SAVED:
+            for action, values, name in parts:
+                if action == SAVE:
                     table, keep = _SAVED[name]
                     upsert(connection, table, values, keep, between)
-                elif name == TELL:
+                elif action == NOTIFY:
                     if values:
                         connection.execute(_NOTIFY, {"channel": CHANNEL, "texts": list(values)})
-                elif name == ADOPT:
+                elif action == ADOPT:
                     self._adopt(connection, values)
-                elif name == ADOPT_OPEN:
+                elif action == ADOPT_OPEN:
                     self._adopt_open(connection, values)
                 else:
-                    self._remove(connection, _SAVED[name.removeprefix("-")][0], values, between)
+                    self._remove(connection, _SAVED[name][0], values, between)
 
     def _adopt(self, connection: sa.Connection, services: Sequence[str]) -> None:
         connection.execute(sa.delete(SERVICE).where(SERVICE.c.service.in_(services)))
@@ -98,9 +98,9 @@ class Writer:
 
     def _adopt_open(self, connection: sa.Connection, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), _KEYS_AT_ONCE):
-            some = PLACEMENT.c.placement_id.in_(ids[start : start + _KEYS_AT_ONCE])
-            still = sa.update(PLACEMENT).where(some, PLACEMENT.c.ended_at.is_(None))
-            connection.execute(still.values(service=self._database.owner))
+            named = PLACEMENT.c.placement_id.in_(ids[start : start + _KEYS_AT_ONCE])
+            left_open = sa.update(PLACEMENT).where(named, PLACEMENT.c.ended_at.is_(None))
+            connection.execute(left_open.values(service=self._database.owner))
 
     def _remove(
         self, connection: sa.Connection, table: sa.Table, keys: Sequence[str], between: Callable[[], None]
@@ -155,7 +155,7 @@ def _answer(writer: Writer, requests: BinaryIO, asked: str | Part) -> bool | tup
     except EOFError:
         raise
     except Exception as error:
-        for _ in parts:  # the other side hears of it when it has said everything
+        for _ in parts:  # the other side reads the answer when it has sent everything
             pass
         known = isinstance(error, (DatabaseError, DatabaseUrlError))
         return type(error).__name__ if known else DatabaseError.__name__, str(error)
@@ -180,7 +180,7 @@ def _parts(first: Part, requests: BinaryIO) -> Iterator[Part]:
 
 
 def main() -> None:
-    """Serve who started this process."""
+    """Serve the process that started this one."""
     for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(one, signal.SIG_IGN)
     with suppress(OSError):

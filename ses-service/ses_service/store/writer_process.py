@@ -78,11 +78,11 @@ class WriterProcess:
         if self._process is None:
             raise DatabaseError("the process that writes it does not run")
         rows = 0
-        for name, values in parts:
-            for some in _slices(values):
+        for part in parts:
+            for values in _slices(part.values):
                 between()
-                self._send((name, some))
-                rows += len(some)
+                self._send(part._replace(values=values))
+                rows += len(values)
         if rows:
             self._send(None)
             self._answer(_PATIENCE + rows * _PATIENCE_EACH)

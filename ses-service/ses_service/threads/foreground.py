@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 
-_LONGEST = 0.005  # seconds before each piece
+_MAX_WAIT = 0.005  # seconds before each piece
 
 
 class Foreground:
@@ -33,4 +33,4 @@ class Foreground:
     def wait_for_idle(self, urgency: float = 0.0) -> None:
         """Wait while somebody is being answered, though not for long, and not at all with an urgency of 1."""
         if urgency < 1.0:
-            self._idle.wait(_LONGEST * (1.0 - urgency))
+            self._idle.wait(_MAX_WAIT * (1.0 - urgency))

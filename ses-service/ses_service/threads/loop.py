@@ -1,4 +1,4 @@
-"""A thread that repeats a step until it is told to stop."""
+"""A thread that repeats a step until it is stopped."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from smed_monitor.core.errors import CollectorError, DeadlineError, ReplyError, 
 from smed_monitor.core.model import Moment, now
 
 CHUNK_BYTES = 64 * 1024
-LONGEST_HEAD = 64 * 1024
+MAX_HEAD = 64 * 1024
 SLACK = 0.05
 LAST_CHUNK = b"\r\n0\r\n\r\n"
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d{1,18})", re.IGNORECASE)
@@ -90,8 +90,8 @@ class HttpSource(Source):
             return Arrival.NEVER
         self._begun = self._begun or now()
         self._buffer += received
-        end = self._buffer.find(b"\r\n\r\n", 0, LONGEST_HEAD)
-        if len(self._buffer) > (self._limit if end >= 0 else LONGEST_HEAD):
+        end = self._buffer.find(b"\r\n\r\n", 0, MAX_HEAD)
+        if len(self._buffer) > (self._limit if end >= 0 else MAX_HEAD):
             return Arrival.NEVER
         return Arrival.WHOLE if end >= 0 and _is_whole(self._buffer, end) else Arrival.PARTLY
 
@@ -153,8 +153,8 @@ class HttpSource(Source):
 
     def _head(self) -> tuple[Head, Moment]:
         while (end := self._buffer.find(b"\r\n\r\n")) < 0:
-            if len(self._buffer) > LONGEST_HEAD or not b"HTTP/1.".startswith(self._buffer[:7]):
-                raise ValueError("does not speak HTTP")
+            if len(self._buffer) > MAX_HEAD or not b"HTTP/1.".startswith(self._buffer[:7]):
+                raise ValueError("does not answer by HTTP")
             self._more()
         at = self._begun or now()
         head = _head(bytes(self._buffer[:end]))
@@ -185,11 +185,11 @@ class HttpSource(Source):
             parts.append(self._exactly(length, size))
             size += length
             if self._line():
-                raise ValueError("sent a chunk longer than it said")
+                raise ValueError("sent a chunk longer than announced")
 
     def _line(self) -> bytes:
         while (end := self._buffer.find(b"\r\n")) < 0:
-            if len(self._buffer) > LONGEST_HEAD:
+            if len(self._buffer) > MAX_HEAD:
                 raise ValueError("sent an endless line")
             self._more()
         line = bytes(self._buffer[:end])
@@ -248,7 +248,7 @@ def _head(text: bytes) -> Head:
     lines = text.split(b"\r\n")
     words = lines[0].split(maxsplit=2)
     if len(words) < 2 or not words[1].isdigit():
-        raise ValueError("does not speak HTTP")
+        raise ValueError("does not answer by HTTP")
     length, chunked = None, False
     keeps = words[0] == b"HTTP/1.1"
     for line in lines[1:]:

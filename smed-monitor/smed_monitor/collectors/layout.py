@@ -3,7 +3,7 @@
 A layout is what one page looked like apart from the last word of each line.  A page that looks the same
 gives its values without any line being understood again; one that differs in anything else, or whose
 values are not all finite numbers, is read by the collector itself, and its layout takes the place of the
-last.  Does not decide what a series means, and finds no fault: what is wrong with a page is said by the
+last.  Does not decide what a series means, and finds no fault: what is wrong with a page is reported by the
 collector that reads it.
 """
 

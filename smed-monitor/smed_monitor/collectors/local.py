@@ -167,7 +167,7 @@ def in_time(work: Callable[[], bytes], seconds: float, stuck: list[threading.Thr
     def run() -> None:
         try:
             done.append(work())
-        except Exception as error:  # handed to whoever waits
+        except Exception as error:  # handed to the thread that waits
             failed.append(error)
 
     thread = threading.Thread(target=run, name="local-read", daemon=True)

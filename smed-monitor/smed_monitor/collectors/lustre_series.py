@@ -38,7 +38,7 @@ class Dialect:
 
 
 class LustreExporter(Collector[OstSample]):
-    """An exporter of OSTs that speaks ``dialect``."""
+    """An exporter of OSTs with the names of ``dialect``."""
 
     dialect: ClassVar[Dialect]
     finds_by = "ost"
@@ -52,7 +52,7 @@ class LustreExporter(Collector[OstSample]):
         return HttpSource(target)
 
     def parse(self, body: bytes) -> OstSample:
-        """Keep what is said about OSTs.  A page without one is refused."""
+        """Keep the series of OSTs.  A page without one is refused."""
         osts = _by_ost(self._reader.read(body))
         if not osts and b"lustre_" not in body:
             raise ContentError(f"is not the page of {self.dialect.who} (it begins with {beginning(body)})")

@@ -67,7 +67,7 @@ class BranchesSource(Source):
         modes: dict[str, str] = {}
         for union in self._unions:
             try:
-                modes |= {one.path: one.mode for one in read_union(union).branches}
+                modes |= {branch.path: branch.mode for branch in read_union(union).branches}
             except SesError as error:
                 raise UnreachableError(str(error)) from error
         facts = json.loads(facts_of(modes))

@@ -142,7 +142,7 @@ class TableSource(Source):
             if self._writable:
                 os.pwrite(file, struct.pack("=Q", asked), ASKED_OFFSET)
             devices = dict(filter(None, (read_record(file, index) for index in range(count))))
-            newest = max((each.monotonic_ns for each in devices.values()), default=0)
+            newest = max((device.monotonic_ns for device in devices.values()), default=0)
             age = time.monotonic_ns() - newest
             if age <= oldest:
                 break

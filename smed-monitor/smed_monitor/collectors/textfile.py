@@ -1,7 +1,7 @@
 """OSTs out of node_exporter's textfile directory, where ``smed-monitor textfile`` wrote them.
 
 A text file never goes stale by itself: node_exporter repeats it for ever.  So every OST carries the
-moment it was written, and a page in which that moment did not move is old news.
+moment it was written, and a page in which that moment did not move is old.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What the monitor is told: its settings and the description of the site."""
+"""What configures the monitor: its settings and the description of the site."""

@@ -54,7 +54,7 @@ class Target(_Model):
     name: Name
     """What elements call it."""
     collector: str
-    """What reads it: one of the names that ``smed-monitor check`` tells for a wrong one."""
+    """What reads it: one of the names that ``smed-monitor check`` lists for a wrong one."""
     url: Annotated[str, AfterValidator(_exporter_url)] | None = None
     """Address of an exporter."""
     ca_file: Annotated[str, AfterValidator(_mount_point)] | None = None
@@ -175,7 +175,7 @@ class HistorySettings(_Model):
 
 
 class Settings(_Model):
-    """Everything the monitor is told."""
+    """All settings of the monitor."""
 
     interval_seconds: Seconds = 1.0
     """Each target is scraped this often."""

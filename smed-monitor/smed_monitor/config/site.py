@@ -22,12 +22,12 @@ from rdflib.namespace import RDF
 from rdflib.term import Node
 from ses_client.errors import SesError
 from ses_client.text_files import read_text
-from ses_client.turtle import NOTHING, PRESENT, Lines, TurtleError, is_trig, parse_into
+from ses_client.turtle import NAMESPACE, NOTHING, Lines, TurtleError, is_trig, parse_into
 
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import SettingsError
 
-QSM = Namespace(f"{PRESENT}ontology#")
+QSM = Namespace(f"{NAMESPACE}ontology#")
 
 
 class _Kind(Protocol):

@@ -58,7 +58,7 @@ class Reading:
     number at the moment of the sample.  ``operations`` counts finished ones, ``busy_seconds`` the time
     they took together.  ``started`` changes when the counters were set to zero, ``stamp`` whenever the
     source itself looked again.  ``server_queue`` stands in where an element's own queue is not visible.
-    ``None`` means the target does not say; ``note`` tells a person why.
+    ``None`` means the target does not say; ``note`` says why.
     """
 
     device: str
@@ -127,7 +127,7 @@ class Record:
 
 
 class Observation(NamedTuple):
-    """A record together with what only the time of asking can tell."""
+    """A record together with what depends on the time of asking."""
 
     record: Record
     state: State

@@ -11,7 +11,7 @@ from smed_monitor.core.readings import FREE, READ, WRITTEN
 
 USED_UP = 16 * 2**20  # bytes; less may be what a file system keeps for itself
 PATIENCE = 40.0  # seconds: what is written is on the device after 35, unless vm.dirty_* says otherwise
-SAID = "no rates: space is used up here while the counters of {} stand still, so its load is not seen"
+NO_RATES = "no rates: space is used up here while the counters of {} stand still, so its load is not seen"
 
 
 class Stillness(NamedTuple):

@@ -32,7 +32,7 @@ from smed_monitor.http.schemas import (
 from smed_monitor.scraping.monitor import Monitor
 from smed_monitor.state.element_history import element_history
 
-CONTRACT_VERSION = "1.4.0"
+CONTRACT_VERSION = "1.0.0"
 MONITOR = "SMED_MONITOR"
 READERS = "SMED_READERS"
 Responses = dict[int | str, dict[str, str | dict[str, dict[str, Any]]]]
@@ -180,13 +180,13 @@ def quotas() -> QuotasOut:
                 error=each.error,
                 quotas=[
                     QuotaOut(
-                        kind=one.kind,
-                        name=one.name,
-                        used_bytes=one.used,
-                        limit_bytes=one.limit,
-                        sampled_at=one.at,
+                        kind=quota.kind,
+                        name=quota.name,
+                        used_bytes=quota.used,
+                        limit_bytes=quota.limit,
+                        sampled_at=quota.at,
                     )
-                    for one in each.quotas
+                    for quota in each.quotas
                 ],
             )
             for each in _monitor().quotas.latest

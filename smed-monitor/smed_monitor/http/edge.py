@@ -21,7 +21,7 @@ from smed_monitor.http.schemas import ObservationsQuery
 from smed_monitor.scraping.monitor import Monitor
 
 PATH = "/v1/observations"
-GATHER_SECONDS = 0.03  # news of many targets go out together; 50 ms are promised from sample to reader
+GATHER_SECONDS = 0.03  # changes of many targets go out together; 50 ms are promised from sample to reader
 
 
 class BusyError(Exception):
@@ -73,7 +73,7 @@ class Readers:
         self._monitor.table.end(gone)
 
     def answer(self, query: ObservationsQuery, if_none_match: str, address: str) -> Answer:
-        """The observations, when there is news or the time to wait is over.  Raises BusyError."""
+        """The observations, when something changed or the time to wait is over.  Raises BusyError."""
         instance, table = self._monitor.instance, self._monitor.table
         known = _known_sequence(if_none_match, instance)
         after = query.after if query.after is not None else known
@@ -82,9 +82,9 @@ class Readers:
                 table.wait(after, query.wait, GATHER_SECONDS, ended)
         if known is not None and known == table.sequence:
             return Answer(304, _etag(instance, known), b"")
-        news = table.changes(after) if query.changes and after is not None else None
-        snapshot = table.snapshot() if news is None else news
-        body = observations_json(snapshot, self._monitor.windows, complete=news is None)
+        changed = table.changes(after) if query.changes and after is not None else None
+        snapshot = table.snapshot() if changed is None else changed
+        body = observations_json(snapshot, self._monitor.windows, complete=changed is None)
         return Answer(200, _etag(instance, snapshot.sequence), body)
 
 

@@ -1,7 +1,7 @@
 """Quotas of Lustre, as the server of its first MDT shows them in files (``qmt.*.dt-0x0.glb-*``).
 
 ``used`` is what was granted to the OSTs: what is stored, and at most a few hundred MB for each OST more.  A
-soft limit counts where there is no hard one.  Whoever has neither has no quota.  Quotas of pools and of the
+soft limit counts where there is no hard one.  An owner with neither has no quota.  Quotas of pools and of the
 number of files are not read.
 """
 
@@ -49,8 +49,8 @@ def limits(text: str) -> list[tuple[int, float, float]]:
     found = []
     _before, *parts = _ENTRY.split(text)
     for number, entry in zip(parts[::2], parts[1::2], strict=True):
-        said = {name: int(value) for name, value in _FIELD.findall(entry)}
-        limit = said.get("hard") or said.get("soft")
+        fields = {name: int(value) for name, value in _FIELD.findall(entry)}
+        limit = fields.get("hard") or fields.get("soft")
         if limit and int(number):  # number 0 has the defaults, or is root
-            found.append((int(number), said.get("granted", 0) * _KIB, limit * _KIB))
+            found.append((int(number), fields.get("granted", 0) * _KIB, limit * _KIB))
     return found

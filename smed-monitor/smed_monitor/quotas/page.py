@@ -39,10 +39,10 @@ def page(quotas: Iterable[Quota]) -> bytes:
     labels = ["filesystem", "kind", "id", "name"]
     used, limit = (Gauge(name, SERIES[name], labels, registry=registry) for name in (USED, LIMIT))
     written = Gauge(WRITTEN, SERIES[WRITTEN], ["filesystem"], registry=registry)
-    for one in quotas:
-        used.labels(one.filesystem, one.kind, one.id, one.name).set(one.used)
-        limit.labels(one.filesystem, one.kind, one.id, one.name).set(one.limit)
-        written.labels(one.filesystem).set(one.at)
+    for quota in quotas:
+        used.labels(quota.filesystem, quota.kind, quota.id, quota.name).set(quota.used)
+        limit.labels(quota.filesystem, quota.kind, quota.id, quota.name).set(quota.limit)
+        written.labels(quota.filesystem).set(quota.at)
     return generate_latest(registry)
 
 

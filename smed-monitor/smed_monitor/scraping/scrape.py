@@ -23,7 +23,7 @@ from smed_monitor.core.loads import unknown
 from smed_monitor.core.model import Moment, Outcome, RatePair, Reading, Record
 from smed_monitor.core.rates import Windows
 from smed_monitor.core.readings import FREE, SIZE, Readings, stacked
-from smed_monitor.core.stillness import SAID
+from smed_monitor.core.stillness import NO_RATES
 
 log = structlog.get_logger(__name__)
 MEGA = 1e6
@@ -186,7 +186,7 @@ class Scraper:
                 write_capability=most_write,
                 capability_source=taught_by,
                 missing=False,
-                detail=SAID.format(readings.devices[row]) if loads.blind[row] else readings.notes[row],
+                detail=NO_RATES.format(readings.devices[row]) if loads.blind[row] else readings.notes[row],
                 gap=gap,
                 interval=gap if gap is None or last.gap is None else min(gap, last.gap),
             )

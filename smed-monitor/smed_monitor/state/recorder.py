@@ -1,6 +1,6 @@
 """The thread that writes history: looks at the table, fills the ring, keeps both over a restart.
 
-It goes on after a fault nobody foresaw, which leaves a gap and is told in the log.
+It goes on after a fault nobody foresaw, which leaves a gap and is logged.
 
 The table's "current" is a mean over a short window, so the recorder looks once per such window and
 takes the mean of its looks as the point of the period.  Elements that are not ``ok`` leave a gap.
@@ -65,7 +65,7 @@ class Recorder:
             self.save()
 
     def save(self) -> None:
-        """Write the state file; a failure is told once and then each time it changes."""
+        """Write the state file; a failure is logged once and then each time it changes."""
         if self._path is None:
             return
         try:

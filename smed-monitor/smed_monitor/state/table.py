@@ -1,10 +1,10 @@
-"""The latest record of every element, and a way to wait for news.
+"""The latest record of every element, and a way to wait for the next outcome.
 
 An element may be seen at several targets (an OST moves between its servers): the one that had it last
 keeps it until that one lacks it or falls silent and another shows it.
 
 Records are immutable and replaced one target at a time under a lock, so a reader never sees half
-of a sample.  State and age are computed when asked: a record goes stale by itself, without news.
+of a sample.  State and age are computed when asked: a record goes stale by itself, without an outcome.
 Thread-safe.
 """
 
@@ -48,8 +48,8 @@ class Snapshot:
     observations: tuple[Observation, ...]
 
 
-class News(NamedTuple):
-    """When an outcome came (monotonic), and the elements it said something about."""
+class Change(NamedTuple):
+    """When an outcome came (monotonic), and the elements it was about."""
 
     at: float
     elements: tuple[str, ...]
@@ -66,7 +66,7 @@ class Table:
         clock: Callable[[], Moment] = now,
     ) -> None:
         """``records`` are the first records, each with the name of its target."""
-        self._news = threading.Condition()
+        self._changed = threading.Condition()
         self._clock = clock
         self._stale_after = stale_after_seconds
         self._health = {name: TargetHealth(name) for name in targets}
@@ -79,7 +79,7 @@ class Table:
             self._records.setdefault(record.element, record)
             self._take_in(record, name)
             self._names_at[name] = (*self._names_at.get(name, ()), record.element)
-        self._news_of: OrderedDict[int, News] = OrderedDict()
+        self._changes: OrderedDict[int, Change] = OrderedDict()
         self._sequence = 0
         self._closed = threading.Event()
 
@@ -88,7 +88,7 @@ class Table:
 
         Returns the error of the target's previous outcome, ``None`` if this is its first.
         """
-        with self._news:
+        with self._changed:
             health = self._health[outcome.target]
             before = health.error if health.scrapes else None
             health.scrapes += 1
@@ -104,7 +104,7 @@ class Table:
                 self._failing.discard(outcome.target)
                 self._take_in_all(outcome)
             self._note(outcome.target)
-            self._news.notify_all()
+            self._changed.notify_all()
         return before
 
     def _take_in_all(self, outcome: Outcome) -> None:
@@ -135,7 +135,7 @@ class Table:
         self._records[name] = record
 
     def _held_by(self, mine: Record, theirs: Record, target: str, holder: str) -> str:
-        """Who has the element of which ``target`` has just said ``mine``."""
+        """Who has the element of which ``target`` has just claimed it."""
         if mine.missing or mine.at is None:
             return holder
         if theirs.missing or theirs.at is None:
@@ -144,13 +144,13 @@ class Table:
 
     def _note(self, target: str) -> None:
         """Remember whose elements this outcome changed: those of ``target``, well or badly."""
-        self._news_of[self._sequence] = News(self._clock().monotonic, self._names_at.get(target, ()))
-        if len(self._news_of) > MAX_REMEMBERED:
-            self._news_of.popitem(last=False)
+        self._changes[self._sequence] = Change(self._clock().monotonic, self._names_at.get(target, ()))
+        if len(self._changes) > MAX_REMEMBERED:
+            self._changes.popitem(last=False)
 
     def skipped(self, target: str) -> None:
         """Count a scrape of ``target`` that was left out because the one before was not over."""
-        with self._news:
+        with self._changed:
             self._health[target].skipped += 1
 
     def wait(
@@ -161,26 +161,28 @@ class Table:
         Also when :meth:`end` was called with ``ended``.
 
         ``after`` is the sequence number the caller has (``None``: the one of now).  A number that
-        is ahead of the table's comes from before a restart of the monitor, so there is news.  Where
-        there are many targets, the news of several go out together, none of them later than ``gather``
+        is ahead of the table's comes from before a restart of the monitor, so something changed.  Where
+        there are many targets, the outcomes of several go out together, none of them later than ``gather``
         seconds after it came: what waited while the reader was busy has had its time.
         """
-        with self._news:
+        with self._changed:
             seen = self._sequence if after is None else after
-            news = self._news.wait_for(
+            changed = self._changed.wait_for(
                 lambda: self._closed.is_set() or self._sequence != seen or (ended and ended.is_set()),
                 timeout=seconds,
             )
-            first = self._news_of.get(seen + 1)
-        if news and first is not None and len(self._health) >= MANY_TARGETS:
+            first = self._changes.get(seen + 1)
+        if changed and first is not None and len(self._health) >= MANY_TARGETS:
             left = first.at + gather - self._clock().monotonic
-            self._closed.wait(max(0.0, left))  # not for news: each outcome would wake everyone who gathers
+            self._closed.wait(
+                max(0.0, left)
+            )  # not for a change: each outcome would wake everyone who gathers
 
     def end(self, ended: threading.Event) -> None:
         """Let the one go who waits with ``ended``."""
-        with self._news:
+        with self._changed:
             ended.set()
-            self._news.notify_all()
+            self._changed.notify_all()
 
     @property
     def sequence(self) -> int:
@@ -188,28 +190,28 @@ class Table:
         return self._sequence
 
     def changes(self, after: int) -> Snapshot | None:
-        """The elements that outcomes after ``after`` said something about; ``None``: too long ago to tell."""
-        with self._news:
+        """The elements that outcomes after ``after`` were about; ``None``: too long ago to know."""
+        with self._changed:
             behind = self._sequence - after
-            if behind < 0 or behind > len(self._news_of):
+            if behind < 0 or behind > len(self._changes):
                 return None
             names = dict.fromkeys(
-                name for each in range(after + 1, self._sequence + 1) for name in self._news_of[each].elements
+                name for each in range(after + 1, self._sequence + 1) for name in self._changes[each].elements
             )
         return self._observed(names)
 
     def close(self) -> None:
         """Let everyone who waits go, now and from now on."""
-        with self._news:
+        with self._changed:
             self._closed.set()
-            self._news.notify_all()
+            self._changed.notify_all()
 
     def snapshot(self) -> Snapshot:
         """Everything as of now."""
         return self._observed(None)
 
     def _observed(self, names: Iterable[str] | None) -> Snapshot:
-        with self._news:
+        with self._changed:
             sequence = self._sequence
             known = self._records
             records = list(known.values()) if names is None else [known[name] for name in names]
@@ -223,12 +225,12 @@ class Table:
 
     def record(self, element: str) -> Record | None:
         """The record of one element; ``None``: there is no such element."""
-        with self._news:
+        with self._changed:
             return self._records.get(element)
 
     def health(self) -> tuple[TargetHealth, ...]:
         """A copy of what happened at every target."""
-        with self._news:
+        with self._changed:
             return tuple(replace(h, failures=dict(h.failures)) for h in self._health.values())
 
     def _observation(self, record: Record, error: str, at: float) -> Observation:

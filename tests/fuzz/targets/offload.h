@@ -1,7 +1,7 @@
 /* What both ends of the offload wire call and read in the targets: one function, one global. */
 #include <string.h>
 
-#include "../../offload/item.h"
+#include "../../extras/offload/item.h"
 #include "message.h"
 #include "must.h"
 

@@ -1,6 +1,6 @@
 /* A process of another node, as the agent's process that serves it sees it; and a region whose
  * owner writes anything into it.  The input is a list of requests, and of words that change the
- * region. */
+ * region; and, as text, the address of a node. */
 #include <stddef.h>
 #include <sys/shm.h>
 
@@ -94,8 +94,18 @@ int ses_fabric_meet(struct ses_fabric *one, const struct ses_fabric_address *pee
 }
 void ses_fabric_close(struct ses_fabric *one) { (void)one; }
 
+static void read_address(const uint8_t *data, size_t size) {
+  struct ses_tcp_address address = {"", "1"};
+  char *text = strndup((const char *)data, size); /* exactly as long as it is */
+  if (ses_tcp_read(text, &address))
+    MUST(memchr(address.host, '\0', sizeof address.host) &&
+         memchr(address.port, '\0', sizeof address.port));
+  free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char name[32];
+  read_address(data, size);
   snprintf(name, sizeof name, "fuzz-%d", (int)getpid());
   ses_share_remove(name);
   input = data, left = size;

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from agent_double import NOT_MANAGED, UNAVAILABLE, Ask, answer
+from fake_agent import NOT_MANAGED, UNAVAILABLE, Ask, answer
+from fake_table import table_of
 from stranger_programs import answers
-from table_double import table_of
 
 if TYPE_CHECKING:
     from conftest import Union

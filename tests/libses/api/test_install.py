@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from stranger_programs import answers, build_with_cmake, run
+from interfaces import must_export_what_is_declared, must_have_no_component, must_stand_alone
+from stranger_programs import answers, run
 
 STRANGER = Path(__file__).parents[1] / "stranger"
 ROOT = Path(__file__).parents[3]
@@ -79,60 +80,26 @@ def test_a_program_that_asked_pkg_config_works_also_after_the_prefix_has_moved(
     assert (said["placed"], said["reason"]) == ("0", NOT_MANAGED)
 
 
-STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wundef", "-Werror"]
-C_HEADERS = ["ses/ses.h", "ses/limits.h", "ses/stream.h", "ses/share.h", "ses/protocol.h"]
+C_HEADERS = ["ses/ses.h", "ses/limits.h", "ses/stream.h", "ses/protocol.h"]
 
 
 @pytest.mark.parametrize(
     ("compiler", "headers"),
     [
-        ("cc -std=c89", C_HEADERS[:4]),
+        ("cc -std=c89", C_HEADERS[:3]),
         ("cc -std=c99 -Wstrict-prototypes", C_HEADERS),
         ("cc -std=c2x", C_HEADERS),
-        ("c++ -std=c++98", C_HEADERS[:4]),
-        ("c++ -std=c++17 -Wold-style-cast", [*C_HEADERS, "ses/ses.hpp", "ses/share.hpp"]),
+        ("c++ -std=c++98", C_HEADERS[:3]),
+        ("c++ -std=c++17 -Wold-style-cast", [*C_HEADERS, "ses/ses.hpp"]),
         ("c++ -std=c++17 -fno-exceptions -fno-rtti", ["ses/ses.hpp"]),
-        ("c++ -std=c++23 -Wold-style-cast", [*C_HEADERS, "ses/ses.hpp", "ses/share.hpp"]),
+        ("c++ -std=c++23 -Wold-style-cast", [*C_HEADERS, "ses/ses.hpp"]),
     ],
     ids=lambda one: one if isinstance(one, str) else "",
 )
 def test_every_installed_header_stands_alone_in_silence(
     installed: Path, tmp_path: Path, compiler: str, headers: list[str]
 ) -> None:
-    for header in headers:
-        source = tmp_path / ("alone.cpp" if "++" in compiler else "alone.c")
-        source.write_text(f"#include <{header}>\n#include <{header}>\nint main(void) {{ return 0; }}\n")
-        run([*compiler.split(), *STRICT, f"-I{installed}/include", "-c", source], tmp_path)
-
-
-OTHER_PROJECT = """
-cmake_minimum_required(VERSION 3.16)
-project(other LANGUAGES CXX)
-find_package({package} 0.1 REQUIRED)
-add_executable(program {source})
-target_compile_features(program PRIVATE cxx_std_17)
-target_link_libraries(program PRIVATE {target})
-"""
-
-
-@pytest.mark.parametrize(
-    ("package", "component", "target", "source"),
-    [
-        ("ses-share", "api", "ses::share", "tests/share/values.cpp"),
-        ("ses-offload", "offload", "ses::offload", "tests/offload/values.cpp"),
-    ],
-)
-def test_the_other_libraries_are_found_by_cmake(
-    build: Path, tmp_path: Path, package: str, component: str, target: str, source: str
-) -> None:
-    """Each without libses: they are packages of their own."""
-    prefix = tmp_path / "prefix"
-    run(["cmake", "--install", build, "--component", component, "--prefix", prefix])
-    for of_another in (path for path in prefix.rglob("cmake/*") if path.name != package):
-        shutil.rmtree(of_another)
-    text = OTHER_PROJECT.format(package=package, target=target, source=ROOT / source)
-    (tmp_path / "CMakeLists.txt").write_text(text)
-    assert (build_with_cmake(tmp_path, tmp_path / "built", prefix) / "program").exists()
+    must_stand_alone(compiler, headers, installed / "include", tmp_path)
 
 
 TAKES_IT_IN = """
@@ -177,24 +144,13 @@ def test_the_global_names_can_be_switched_off(installed: Path, tmp_path: Path) -
     run(["c++", "-std=c++17", "-Wall", "-Werror", f"-I{installed}/include", "-c", source], tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("library", "headers"),
-    [
-        ("libses", ["ses.h", "limits.h", "stream.h"]),
-        ("libses-share", ["share.h"]),
-        ("libses-offload", ["offload.h", "offload_types.h"]),
-    ],
-)
-def test_a_library_exports_exactly_the_functions_of_its_headers(
-    build: Path, library: str, headers: list[str]
-) -> None:
-    header = "".join((ROOT / "libses/include/ses" / name).read_text() for name in headers)
-    code = re.sub(r"/\*.*?\*/|#define [^\n]*", "", header, flags=re.DOTALL)
-    declared = set(re.findall(r"\b(ses_[a-z_]+)\(", code))
-    listed = run(["nm", "-D", "--defined-only", build / f"{library}.so.0"])
-    exported = {line.split()[2].split("@")[0] for line in listed.splitlines() if " T " in line}
-    assert len(declared) > 15
-    assert exported == declared
+def test_the_library_exports_exactly_the_functions_of_its_headers(build: Path) -> None:
+    headers = [ROOT / "libses/include/ses" / name for name in ("ses.h", "limits.h", "stream.h")]
+    must_export_what_is_declared(build / "libses.so.0", headers)
+
+
+def test_a_component_that_does_not_exist_is_not_found(installed: Path, tmp_path: Path) -> None:
+    must_have_no_component("ses", "ses::ses", installed, tmp_path)
 
 
 def test_the_library_needs_nothing_but_the_c_library(installed: Path) -> None:

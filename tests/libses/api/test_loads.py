@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fake_table import ELEMENTS, EXCLUDED_AT, FakeTable
 from ses_core.layout import State
-from table_double import ELEMENTS, EXCLUDED_AT, TableDouble
 
 READ = """
 import dataclasses, json, sys
@@ -47,8 +47,8 @@ print("done", flush=True)
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Iterator[TableDouble]:
-    table = TableDouble(tmp_path / "agent.sock")
+def table(tmp_path: Path) -> Iterator[FakeTable]:
+    table = FakeTable(tmp_path / "agent.sock")
     table.mount(tmp_path.stat().st_dev, str(tmp_path))
     yield table
     table.close()
@@ -66,7 +66,7 @@ def loads(build: Path, tmp_path: Path, directory: Path) -> Any:
         return json.loads(reading.stdout.read())
 
 
-def test_loads_are_those_of_the_table(build: Path, tmp_path: Path, table: TableDouble) -> None:
+def test_loads_are_those_of_the_table(build: Path, tmp_path: Path, table: FakeTable) -> None:
     table.system(3)
     for row in range(3):
         table.place(row, f"s/e{row}", branch=f"/b{row}")
@@ -94,9 +94,7 @@ def test_loads_are_those_of_the_table(build: Path, tmp_path: Path, table: TableD
     assert [row["refuses"] for row in rows] == [True, True, True]
 
 
-def test_directory_elsewhere_and_absent_agent_are_said(
-    build: Path, tmp_path: Path, table: TableDouble
-) -> None:
+def test_directory_elsewhere_and_absent_agent_are_said(build: Path, tmp_path: Path, table: FakeTable) -> None:
     table.system(1)
     assert loads(build, tmp_path, Path("/proc")) == 19
     assert loads(build, tmp_path, tmp_path / "absent") == 2
@@ -114,7 +112,7 @@ def test_an_open_that_was_not_checked_is_an_error_and_no_crash(build: Path) -> N
 
 
 def test_rows_are_of_one_moment_while_the_table_is_written(
-    build: Path, tmp_path: Path, table: TableDouble
+    build: Path, tmp_path: Path, table: FakeTable
 ) -> None:
     """Names and numbers of all rows change together, again and again."""
     table.system(ELEMENTS)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fake_table import table_of
 from stranger_programs import answers, run
-from table_double import table_of
 
 if TYPE_CHECKING:
     from conftest import Union

@@ -3,26 +3,17 @@
 import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from patience import wait_for_answer
 from ports import free_port
+from ses.demo.processes import answers
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples/set_requirements.py"
 SERVICE = Path(sys.executable).with_name("ses-service")
-
-
-def is_ready(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"{url}/v1/storage-systems", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False
 
 
 @pytest.fixture
@@ -36,11 +27,7 @@ def service(tmp_path: Path) -> Iterator[str]:
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
     try:
-        deadline = time.monotonic() + 60
-        while not is_ready(url):
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
+        wait_for_answer(process, log, answers(f"{url}/v1/storage-systems"))
         yield url
     finally:
         process.terminate()

@@ -1,7 +1,7 @@
 """Tells the selection service which VO each account is of, and whose tokens end.
 
-Looks every half minute, and tells what changed at once and all VOs again every five minutes: a service
-that was restored or replaced would otherwise not know.  A service that is away is told later; nobody waits.
+Looks every half minute, and reports what changed at once and all VOs again every five minutes: a service
+that was restored or replaced would otherwise not know.  A service that is away gets it later; nobody waits.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class AccountSync:
         self._selection = selection
         self._revocations = revocations
         self._ticks = ticks
-        self._told: dict[str, str] | None = None
-        self._told_at = 0.0
+        self._reported: dict[str, str] | None = None
+        self._reported_at = 0.0
         self._failure = ""
 
     def start(self) -> None:
@@ -48,24 +48,24 @@ class AccountSync:
         threading.Thread(target=self._run, name="accounts", daemon=True).start()
 
     def step(self) -> None:
-        """Tell what is to be told.  What fails is logged, once, and tried again by the next step."""
+        """Report what is to be reported.  What fails is logged, once, and tried again by the next step."""
         try:
             self._revocations.end_unseen()
             self._revocations.settle()
             homes = {one.name: one.vo for one in self._accounts.everybody() if one.vo}
-            told = {name: vo for name, vo in homes.items() if VO.fullmatch(vo)}
-            if told == self._told and self._ticks() - self._told_at < _AGAIN:
+            reported = {name: vo for name, vo in homes.items() if VO.fullmatch(vo)}
+            if reported == self._reported and self._ticks() - self._reported_at < _AGAIN:
                 return
-            self._selection.tell_accounts(told)
+            self._selection.tell_accounts(reported)
         except (SesError, SQLAlchemyError) as error:
             if self._failure != str(error):
                 self._failure = str(error)
-                _log.warning("accounts and revocations not told", detail=self._failure)
+                _log.warning("accounts and revocations not reported", detail=self._failure)
             return
-        left_out = sorted(homes.keys() - told.keys())
-        if left_out and told != self._told:
+        left_out = sorted(homes.keys() - reported.keys())
+        if left_out and reported != self._reported:
             _log.warning("no name of an organisation", accounts=left_out[:10], count=len(left_out))
-        self._told, self._told_at, self._failure = told, self._ticks(), ""
+        self._reported, self._reported_at, self._failure = reported, self._ticks(), ""
 
     def _run(self) -> None:
         while True:

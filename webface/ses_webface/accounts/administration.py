@@ -132,14 +132,14 @@ def revoke(name: str) -> Page:
     if token:
         try:
             parts.selection.acting(name).revoke_token(token)
-            said = f"The token {token} of {name} is revoked."
+            message = f"The token {token} of {name} is revoked."
         except (NotFoundError, RefusedError):
-            said = "There was no such token any more."
+            message = "There was no such token any more."
     else:
         parts.revocations.request(name)
-        said = parts.revocations.try_to_settle(name)
+        message = parts.revocations.try_to_settle(name)
     log.info("tokens revoked", account=name, token=token or "all", by=person().name)
-    flash(said)
+    flash(message)
     return redirect(url_for("people.one", name=name), 303)
 
 

@@ -1,4 +1,4 @@
-"""Browsers that signed in before, told by a signed cookie: others' guesses do not slow them down.
+"""Browsers that signed in before, known by a signed cookie: others' guesses do not slow them down.
 
 The cookie signs nobody in.  It holds a random name of the browser and digests of the names that signed in
 with it, and stays when they sign out.
@@ -47,7 +47,7 @@ def _read() -> tuple[str | None, list[str]]:
         browser, names = _serializer().loads(request.cookies.get(_COOKIE, ""), max_age=_KEPT_SECONDS)
     except BadSignature:
         return None, []
-    return str(browser), [str(one) for one in names]
+    return str(browser), [str(name) for name in names]
 
 
 def _serializer() -> URLSafeTimedSerializer:

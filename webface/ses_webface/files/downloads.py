@@ -26,17 +26,17 @@ def as_json(pages: Pages) -> Iterator[str]:
 
 
 def _all(pages: Pages) -> Iterator[tuple[File, ...]]:
-    """Return the pages, the first one asked for at once: what is wrong with the filter is said before."""
+    """Return the pages, the first one asked for at once: what is wrong with the filter is reported before."""
     first = pages(None)
 
-    def told() -> Iterator[tuple[File, ...]]:
+    def rest() -> Iterator[tuple[File, ...]]:
         page = first
         yield page.files
         while page.next is not None:
             page = pages(page.next)
             yield page.files
 
-    return told()
+    return rest()
 
 
 def _csv(found: Iterator[tuple[File, ...]]) -> Iterator[str]:
@@ -45,7 +45,7 @@ def _csv(found: Iterator[tuple[File, ...]]) -> Iterator[str]:
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     for files in found:
-        writer.writerows([csv_cell(value) for value in asdict(one).values()] for one in files)
+        writer.writerows([csv_cell(value) for value in asdict(file).values()] for file in files)
         yield text.getvalue()
         text.seek(0)
         text.truncate()
@@ -54,7 +54,7 @@ def _csv(found: Iterator[tuple[File, ...]]) -> Iterator[str]:
 def _json(found: Iterator[tuple[File, ...]]) -> Iterator[str]:
     between = '{"files": [\n'
     for files in found:
-        for one in files:
-            yield between + json.dumps(asdict(one))
+        for file in files:
+            yield between + json.dumps(asdict(file))
             between = ",\n"
     yield "\n]}\n" if between.startswith(",") else between + "]}\n"

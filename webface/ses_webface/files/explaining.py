@@ -69,12 +69,13 @@ def because(record: Placement, words: Vocabulary) -> str:
     """Return, in a sentence or two, how this element came to be chosen."""
     if not record.requirements:
         return f"Nothing was asked for, so the place with the best rate left was taken: {record.element}."
-    said = expectation(record.element, record.predicted, words)
-    rank = next((one.rank for one in record.candidates if one.element == record.element), None)
+    expected = expectation(record.element, record.predicted, words)
+    rank = next(
+        (candidate.rank for candidate in record.candidates if candidate.element == record.element), None
+    )
     if rank == 1:
-        return f"{said} It ranked first of {len(record.candidates)}."
+        return f"{expected} It ranked first of {len(record.candidates)}."
     if rank is not None:
-        return (
-            f"{said} It ranked {rank} of {len(record.candidates)}: files decided just before took the others."
-        )
-    return said
+        place = f"It ranked {rank} of {len(record.candidates)}"
+        return f"{expected} {place}: files decided just before took the others."
+    return expected

@@ -29,7 +29,7 @@ Filters = dict[str, str | float | None]
 
 
 def _select(label: str, choices: tuple[tuple[str, str], ...]) -> SelectField:
-    return SelectField(label, choices=[SelectChoice(*one) for one in choices], default="")
+    return SelectField(label, choices=[SelectChoice(*choice) for choice in choices], default="")
 
 
 def _readable(_form: FlaskForm, field: StringField) -> None:
@@ -67,7 +67,7 @@ class FilesForm(FlaskForm):  # type: ignore[misc]
         choices.append((MINE, "mine"))
         if person.managed_vo:
             choices.append((VO, f"VO {person.managed_vo}"))
-        self.whose.choices = [SelectChoice(*one) for one in choices]
+        self.whose.choices = [SelectChoice(*choice) for choice in choices]
         if self.whose.data not in dict(choices):
             self.whose.data = choices[0][0]
 
@@ -108,7 +108,7 @@ class FilesForm(FlaskForm):  # type: ignore[misc]
     @property
     def problems(self) -> list[str]:
         """What is wrong with the form, a sentence for each field."""
-        return [f"{self[name].label.text}: {' '.join(said)}" for name, said in self.errors.items()]
+        return [f"{self[name].label.text}: {' '.join(errors)}" for name, errors in self.errors.items()]
 
 
 def _seconds(text: str | None, where: ZoneInfo) -> float | None:

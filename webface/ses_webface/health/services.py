@@ -1,6 +1,6 @@
 """What is known of each part: whether it works, when it was last heard, and its version.
 
-Pure: it sorts and counts what the service told.
+Pure: it sorts and counts what the service answered.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ def configuration_of(readiness: Readiness) -> str:
 
 def fleet_of(nodes: HeardNodes, classes: NodeClasses) -> Fleet:
     """Return what is known of the nodes."""
-    versions = Counter(one.version or "not told" for one in nodes.nodes)
+    versions = Counter(node.version or "not told" for node in nodes.nodes)
     return Fleet(
         heard=len(nodes.nodes),
         silent=tuple(sorted(nodes.silent, key=lambda one: -one.heard_at)[:MAX_NODES]),
         versions=tuple(sorted(versions.items())),
         longest_unheard=tuple(sorted(nodes.nodes, key=lambda one: one.heard_at)[:MAX_NODES]),
-        unheard=tuple(one for one in classes.classes if one.heard < one.count),
+        unheard=tuple(node_class for node_class in classes.classes if node_class.heard < node_class.count),
     )

@@ -19,13 +19,13 @@ T = TypeVar("T")
 
 @blueprint.get("")
 def overview() -> str:
-    """Show every part; what cannot be asked is said, and the rest is shown."""
+    """Show every part; what cannot be asked is named, and the rest is shown."""
     if not person().is_admin:
         abort(403)
     problems: list[str] = []
-    readiness = _told(service().readiness, problems) or Readiness(ready=False, checks=())
-    shown = _told(service().exporters, problems)
-    fleet = _told(lambda: fleet_of(service().nodes(), service().node_classes()), problems)
+    readiness = _answer_of(service().readiness, problems) or Readiness(ready=False, checks=())
+    shown = _answer_of(service().exporters, problems)
+    fleet = _answer_of(lambda: fleet_of(service().nodes(), service().node_classes()), problems)
     return render_template(
         "health/overview.html",
         parts=parts_of(readiness, shown, version("qstorman-webface")),
@@ -38,7 +38,7 @@ def overview() -> str:
     )
 
 
-def _told(question: Callable[[], T], problems: list[str]) -> T | None:
+def _answer_of(question: Callable[[], T], problems: list[str]) -> T | None:
     """Return the answer; None where there is none, with the reason among ``problems``."""
     if away():
         return None

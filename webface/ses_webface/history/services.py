@@ -62,7 +62,9 @@ def listing(service: ServiceClient, person: Person, *, before: int | None, subje
     sight, found = Sight(service, person), list[Change]()
     for _ in range(_MAX_CALLS):
         page = service.changes(before=before, subject=subject)
-        found += [one for one in page.changes if one.author == person.name or sight.covers(one.subject)]
+        found += [
+            change for change in page.changes if change.author == person.name or sight.covers(change.subject)
+        ]
         before = page.next
         if before is None or len(found) >= _ENOUGH:
             break
@@ -119,4 +121,6 @@ def _may_undo(person: Person, did: ChangeStates) -> bool:
 def _later(service: ServiceClient, number: int, states: tuple[State, ...]) -> tuple[Change, ...]:
     """Return the changes of the first of these subjects since; of more than one nobody asks."""
     page = service.changes(subject=states[0].subject)
-    return tuple(sorted((one for one in page.changes if one.number > number), key=lambda one: one.number))
+    return tuple(
+        sorted((change for change in page.changes if change.number > number), key=lambda one: one.number)
+    )

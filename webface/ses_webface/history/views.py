@@ -67,8 +67,8 @@ def undo(number: int) -> Page:
         log.info("not undone", account=who.name, change=number, problem=str(error))
         return _confirm_page(number, changed_meanwhile=True, status=409)
     except RefusedError as error:
-        said = "; ".join([str(error), *(f"{place}: {message}" for place, message in error.problems)])
-        return _confirm_page(number, problem=f"Not undone: {said}", status=422)
+        detail = "; ".join([str(error), *(f"{place}: {message}" for place, message in error.problems)])
+        return _confirm_page(number, problem=f"Not undone: {detail}", status=422)
     except SesError as error:
         log.warning("not undone", account=who.name, change=number, problem=str(error))
         return render_template("history/not_undone.html", number=number, problem=str(error)), 503

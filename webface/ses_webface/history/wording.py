@@ -69,7 +69,7 @@ def changed_properties(state: State) -> tuple[PropertyLine, ...]:
 
 
 def edited_properties(subject: Any) -> tuple[PropertyLine, ...]:
-    """Return what would change of a thing of the site, as the service tells it before it is done."""
+    """Return what would change of a thing of the site, as the service reports it before it is done."""
     return tuple(
         PropertyLine(
             _status(one["before"] or None, one["after"] or None),

@@ -21,7 +21,7 @@ OTHERS = "Of other people"
 class Use:
     """A set that takes a profile up, and what the person's files got since then.
 
-    ``applications`` has one row for each program the set speaks for; ``jobs`` and ``causes`` are those of a
+    ``applications`` has one row for each program the set is for; ``jobs`` and ``causes`` are those of a
     set of one application.
     """
 
@@ -34,19 +34,19 @@ class Use:
 def by_owner(profiles: Iterable[Profile], person: Person) -> list[tuple[str, list[Profile]]]:
     """Return profiles by whose they are: of the site, the person's own, of VOs, of others."""
     found: dict[str, list[Profile]] = {"Of the site": [], "Yours": [], "Of VOs": [], OTHERS: []}
-    for one in profiles:
-        owner, colon, _name = one.name.partition(":")
+    for profile in profiles:
+        owner, colon, _name = profile.name.partition(":")
         whose = "Of VOs" if owner.startswith("%") else "Yours" if owner == person.name else OTHERS
-        found[whose if colon else "Of the site"].append(one)
+        found[whose if colon else "Of the site"].append(profile)
     return [(whose, those) for whose, those in found.items() if those]
 
 
 def takers(service: ServiceClient, person: Person) -> dict[str, list[RequirementSet]]:
     """Return the sets that can apply to a person and take a profile up, by the profile's name."""
     found: dict[str, list[RequirementSet]] = {}
-    for one in service.requirement_sets(person.name).sets:
-        if one.profile:
-            found.setdefault(one.profile, []).append(one)
+    for requirement_set in service.requirement_sets(person.name).sets:
+        if requirement_set.profile:
+            found.setdefault(requirement_set.profile, []).append(requirement_set)
     return found
 
 
@@ -69,7 +69,7 @@ def _use(
     wanted = {"user": person.name, "application": _application(stated), "since": since}
     if stated.level == "application":
         found = service.report(wanted)
-        return Use(stated, found.applications, tuple(one for one in found.jobs if one.name), found.causes)
+        return Use(stated, found.applications, tuple(job for job in found.jobs if job.name), found.causes)
     if any(other.level != "application" and _rank(other) < _rank(stated) for other in every):
         return Use(stated)  # a nearer default takes up a profile, too
     others = {_application(other) for other in every}

@@ -97,26 +97,26 @@ class RequirementsForm(FlaskForm):  # type: ignore[misc]
         return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
     def posted_kinds(self) -> frozenset[str]:
-        """Return the kinds whose number was on the page that was sent; of others nothing was said."""
+        """Return the kinds whose number was on the page that was sent; of others nothing was sent."""
         return frozenset(kind.name for kind, row in self.rows() if row.bound.name in request.form)
 
     def blame(self, problems: Iterable[tuple[str, str]], sent: Sequence[Requirement]) -> list[str]:
         """Put what the service says of ``sent`` beside the fields it concerns; return the rest."""
         rest = []
         for location, message in problems:
-            said = message.removeprefix("Value error, ")
-            field = self._field_at(location, said, sent)
+            detail = message.removeprefix("Value error, ")
+            field = self._field_at(location, detail, sent)
             if field is None:
-                rest.append(f"{location}: {said}" if location else said)
+                rest.append(f"{location}: {detail}" if location else detail)
             else:
-                field.errors = [*field.errors, f"{said[:1].upper()}{said[1:]}."]
+                field.errors = [*field.errors, f"{detail[:1].upper()}{detail[1:]}."]
         return rest
 
     def understood(self, row: Form) -> str:
         """Return what a number that was typed with its unit is read as; empty for other numbers."""
         typed = str((row.bound.raw_data or [""])[0])
-        said = any(letter.isalpha() for letter in typed) and not row.bound.errors
-        return f"{row.bound.data}\u00a0{row.unit.data}" if said else ""
+        has_unit = any(letter.isalpha() for letter in typed) and not row.bound.errors
+        return f"{row.bound.data}\u00a0{row.unit.data}" if has_unit else ""
 
     def problems(self) -> list[tuple[str, str, str]]:
         """Return (field's id, its name in words, message) of every error, in page order."""

@@ -31,7 +31,7 @@ class Explanation:
 
 def explain(effective: Effective, vocabulary: Vocabulary) -> tuple[Explanation, ...]:
     """Explain every kind that applies or is passed over."""
-    applying = {one.kind: one for one in effective.requirements}
+    applying = {requirement.kind: requirement for requirement in effective.requirements}
     stated: dict[str, list[Statement]] = {kind: [Statement(one)] for kind, one in applying.items()}
     for one in effective.passed_over:
         stated.setdefault(one.requirement.kind, []).append(Statement(one.requirement, one.reason))

@@ -70,8 +70,8 @@ def _blame(form: RequirementsForm, error: RefusedError) -> None:
     for location, message in error.problems or (("", str(error)),):
         of_values = location.removeprefix("json.").startswith("values")
         field = form.sentence_values if of_values else form.sentence
-        said = f"{message[:1].upper()}{message[1:]}"
-        field.errors = [*field.errors, said if said.endswith(".") else f"{said}."]
+        sentence = f"{message[:1].upper()}{message[1:]}"
+        field.errors = [*field.errors, sentence if sentence.endswith(".") else f"{sentence}."]
 
 
 def _fill(form: RequirementsForm, wanted: dict[str, Requirement]) -> None:

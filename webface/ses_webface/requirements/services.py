@@ -119,15 +119,19 @@ def resolution(service: ServiceClient, subject: Subject, words: Vocabulary) -> R
 def inherited(service: ServiceClient, level: str, name: str) -> dict[str, Requirement]:
     """Return what each kind falls back to when the set being edited says nothing about it."""
     found = _if_saved(service, RequirementSet(level, name), limit=1)
-    return {one.kind: one for one in found.requirements}
+    return {requirement.kind: requirement for requirement in found.requirements}
 
 
 def preview(service: ServiceClient, edited: RequirementSet, now: float) -> Preview:
     """Ask for the ranking that would follow if ``edited`` were saved."""
     waiting = tuple(item for item in edited.requirements if not applies(item, now))
     ranking = _if_saved(service, edited)
-    missed = (one for one in ranking.requirements if all(_misses(it, one.kind) for it in ranking.candidates))
-    unmet = (_unmet(service, one) for one in missed)
+    missed = (
+        requirement
+        for requirement in ranking.requirements
+        if all(_misses(it, requirement.kind) for it in ranking.candidates)
+    )
+    unmet = (_unmet(service, miss) for miss in missed)
     return Preview(ranking, waiting, tuple(filter(None, unmet)))
 
 
@@ -154,7 +158,7 @@ def _if_saved(service: ServiceClient, edited: RequirementSet, limit: int = 10) -
     draft = {
         "level": edited.level,
         "name": edited.name,
-        "requirements": [one.as_json() for one in edited.requirements],
+        "requirements": [requirement.as_json() for requirement in edited.requirements],
         "profile": edited.profile,
     }
     return service.select(subject, limit=limit, draft=draft)

@@ -36,7 +36,7 @@ class Example:
 
 def examples(requirements: Iterable[Requirement], words: Vocabulary) -> tuple[Example, ...]:
     """Return the lines for requirements; none where programs cannot ask for any of their kinds."""
-    asked = [_quantity(one, words) for one in requirements if one.kind in _BY_KIND]
+    asked = [_quantity(requirement, words) for requirement in requirements if requirement.kind in _BY_KIND]
     if not asked:
         return ()
     text = shlex.quote(" ".join(_written(one, number, unit) for one, number, unit in asked))
@@ -50,7 +50,7 @@ def examples(requirements: Iterable[Requirement], words: Vocabulary) -> tuple[Ex
 
 def left_out(requirements: Iterable[Requirement]) -> tuple[Requirement, ...]:
     """Return those that only a set can state."""
-    return tuple(one for one in requirements if one.kind not in _BY_KIND)
+    return tuple(requirement for requirement in requirements if requirement.kind not in _BY_KIND)
 
 
 def _quantity(one: Requirement, words: Vocabulary) -> tuple[Requirement, str, str]:

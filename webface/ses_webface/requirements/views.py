@@ -279,7 +279,11 @@ def _asked(stored: RequirementSet | None) -> tuple[Requirement, ...]:
     """Return what a stored set asks for at the moment, by its profile where it says nothing itself."""
     if stored is None:
         return ()
-    own = {one.kind: one for one in stored.requirements if applies(one, portal().clock())}
+    own = {
+        requirement.kind: requirement
+        for requirement in stored.requirements
+        if applies(requirement, portal().clock())
+    }
     found = {**{one.kind: one for one in words().required_by(stored.profile)}, **own}
     return tuple(sorted(found.values(), key=lambda one: words().rank(one.kind)))
 

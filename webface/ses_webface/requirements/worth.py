@@ -1,4 +1,4 @@
-"""What a requirement set was worth: what the files that it speaks for got since it is as it is."""
+"""What a requirement set was worth: what the files that it is for got since it is as it is."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Worth:
 def worth(service: ServiceClient, person: Person, stored: RequirementSet, zone: ZoneInfo) -> Worth | None:
     """Return what a person's files got under a set of their own; None for other sets and unsaved ones.
 
-    A default speaks for the programs without a set of their own.
+    A default is for the programs without a set of their own.
     """
     if stored.level not in ("application", "user") or stored.modified_at is None:
         return None
@@ -42,7 +42,11 @@ def worth(service: ServiceClient, person: Person, stored: RequirementSet, zone: 
     if application:
         return Worth(found.total, {**filters, "application": application}, found.advice)
     sets = service.requirement_sets(person.name).sets
-    named = {one.name.partition(":")[2] for one in sets if one.level == "application"}
+    named = {
+        requirement_set.name.partition(":")[2]
+        for requirement_set in sets
+        if requirement_set.level == "application"
+    }
     return Worth(_together([one for one in found.applications if one.name not in named]), filters)
 
 

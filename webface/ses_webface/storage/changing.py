@@ -141,18 +141,18 @@ def _shown_or_made(what: str, name: str, how: JSON, fields: Mapping[str, str]) -
     return redirect(url_for("storage.overview"), 303)
 
 
-def _refused(what: str, name: str, fields: Mapping[str, str], said: str) -> str:
+def _refused(what: str, name: str, fields: Mapping[str, str], detail: str) -> str:
     """Return the form as it was typed with what the service says of it; a page where nothing was typed."""
-    problem = {"": f"Nothing was changed. {said}"}
+    problem = {"": f"Nothing was changed. {detail}"}
     if what == "add":
         return _add_page(fields, problem)
     if what in ("drain", "set"):
         try:
             _storage, element = find(name)
         except NotFoundError:
-            return _preview(what, name, fields, problem=said)
+            return _preview(what, name, fields, problem=detail)
         return _edit_page(element, {**forms.stated(element), **fields}, problem)
-    return _preview(what, name, fields, problem=said)
+    return _preview(what, name, fields, problem=detail)
 
 
 def _preview(

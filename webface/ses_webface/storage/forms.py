@@ -96,19 +96,19 @@ def changed(fields: Mapping[str, str], before: Mapping[str, str], words: Vocabul
 
     Raises FaultsError.
     """
-    said: JSON = {}
+    facts: JSON = {}
     faults: dict[str, str] = {}
     for name in (*_TEXTS, "state", *_RATES, "capacity_bytes"):
         typed = fields.get(name, before.get(name, "")).strip()
         if typed == before.get(name, ""):
             continue
         try:
-            said[name] = _fact(name, typed, words)
+            facts[name] = _fact(name, typed, words)
         except UnreadableNumberError as error:
             faults[name] = str(error)
     if faults:
         raise FaultsError(faults)
-    return said
+    return facts
 
 
 def _fact(name: str, typed: str, words: Vocabulary) -> object:

@@ -130,7 +130,7 @@ def page_of(found: ElementGroups, asked: Question) -> tuple[int, int]:
 def map_of_groups(found: ElementGroups, asked: Question) -> Map:
     """Return the map with a tile for each group."""
     page, pages = page_of(found, asked)
-    bundles = [_bundle(one, found.by, asked.show) for one in found.groups]
+    bundles = [_bundle(group, found.by, asked.show) for group in found.groups]
     backends = {one.storage_system: one.backend for one in found.groups}
     groups = tuple(
         Group(system, "", backends[system], bundles=tuple(members))

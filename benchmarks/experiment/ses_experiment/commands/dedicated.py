@@ -74,7 +74,7 @@ def _row(one: runs.Line) -> list[str]:
 
 
 def _programs(build: Path | None) -> runs.Programs:
-    built = (build or Path(__file__).resolve().parents[4] / "build" / "libses") / "smed-monitor"
+    built = (build or Path(__file__).resolve().parents[4] / "build" / "libses") / "extras/sampler"
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
         raise DemoError("nginx is not installed: apt-get install nginx-light.")

@@ -54,7 +54,6 @@ class Terms:
     recency_of_all: bool = False  # on idle ones by anybody
     server_rate: bool = True  # what a server gives together, where the site states it
     room: bool = True  # sizes of files of before, and a part of the element
-    ended: float | None = None  # part of a stream that counts on after its end, until a sample tells
     equal_share: float | None = None
     equal_others: float | None = None
     kept_share: float | None = None
@@ -68,7 +67,6 @@ def policy_of(terms: Terms) -> Records:
     """Return the core's numbers, with those that terms change."""
     policy = defaults()
     changed = (
-        ("ended_weight", terms.ended),
         ("equal_share", terms.equal_share),
         ("equal_others", terms.equal_others),
         ("kept_share", terms.kept_share),
@@ -121,9 +119,9 @@ class Tables:
         if self._count < len(self._site) and now - self._chosen_at[node] >= CHOSEN_AGAIN:
             self._choose_candidates(now, node)
         np.take(self._site, self._orders[node], out=records)
-        places, ledger = self._places[node], told.ledger
-        own, ended, last, promised, hard, promises = (
-            records[name] for name in ("own", "ended", "last_placed", "promised", "promised_hard", "promises")
+        places = self._places[node]
+        own, last, promised, hard, promises = (
+            records[name] for name in ("own", "last_placed", "promised", "promised_hard", "promises")
         )
         for change, sign in told.heard_differently(node, file.user, now):
             place = places.get(change.row)
@@ -136,12 +134,7 @@ class Tables:
             elif change.streams > 0:
                 promised[place] = max(promised[place], change.promised)
                 hard[place] = max(hard[place], change.promised * change.hard)
-            if change.streams < 0:
-                if sign > 0:
-                    ended[place] += change.began <= ledger.reference
-                elif change.sample == ledger.sample:
-                    ended[place] -= change.ended
-            elif change.placed:
+            if change.streams > 0 and change.placed:
                 last[place] = stamp(change.happened if sign > 0 else change.last_before)
         last[:] = self._counted(now, file, last, own)
         self._limit(file, now)
@@ -241,7 +234,6 @@ class Tables:
         samples["own_average"] = self._averaged_own(sample)
         observe(self._site, samples, self.policy)
         self._site["free"] = sample.free
-        self._site["ended"] = self._told.ledger.ended
         if not self._terms.others:
             self._site["others"] = 0.0
         self._watched()
@@ -331,7 +323,6 @@ class Tables:
     def _mirror(self, row: int) -> None:
         ledger, site = self._told.ledger, self._site
         site["own"][row] = ledger.own[row]
-        site["ended"][row] = ledger.ended[row]
         site["promised"][row], site["promised_hard"][row] = ledger.largest(row)
         site["promises"][row] = ledger.promised[row].total()
         site["last_placed"][row] = stamp(ledger.last_placed[row])

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ses_core import Kind
-from ses_service.ledger.pace import CREATING_FOR, CREATING_PART, USED_FOR, Use, pace_for, telling_within
+from ses_service.ledger.pace import CREATING_FOR, CREATING_PART, USED_FOR, Use, pace_for, report_within
 
 from ses_simulate.monitor import Sampling
 from ses_simulate.policies.interface import File, World
@@ -38,7 +38,7 @@ class Change:
     """A stream more or less on an element, as a node tells it.
 
     ``began`` is when the file was created, ``happened`` when it was created or seen to be closed.
-    ``ended``, ``last_before``, ``sample`` and ``promised_before`` are set when the service takes it;
+    ``last_before`` and ``promised_before`` are set when the service takes it;
     ``promised`` is the rate asked for, 0 for none, ``hard`` or not.
     """
 
@@ -50,9 +50,7 @@ class Change:
     began: float
     happened: float
     placed: bool = True
-    ended: int = 0
     last_before: float = 0.0
-    sample: int = 0
     promised: float = 0.0
     hard: bool = False
     promised_before: tuple[float, float] = (0.0, 0.0)
@@ -62,17 +60,14 @@ class Change:
 class Ledger:
     """The service's columns, an item per element.
 
-    ``own`` streams of ours, ``ended`` those that were there at the last sample and are not now,
-    ``last_placed`` when the last file was created there, ``promised`` how many ask for which rate, hard
-    or not.
+    ``own`` streams of ours, ``last_placed`` when the last file was created there, ``promised`` how many ask
+    for which rate, hard or not.
     """
 
     own: list[float]
-    ended: list[float]
     last_placed: list[float]
     promised: list[Counter[tuple[float, bool]]]
     reference: float = -math.inf
-    sample: int = 0
     open_files: dict[int, tuple[float, int]] = field(default_factory=dict)
 
     def largest(self, row: int) -> tuple[float, float]:
@@ -98,8 +93,8 @@ class Told:
         self.nodes = world.nodes
         self.pace = world.pace / CREATING_PART if world.pace else pace_for(Use.NOW, world.nodes)
         self._seldom = max(self.pace, pace_for(Use.PERHAPS, world.nodes))
-        self.within = world.pace or telling_within(world.nodes)
-        self.ledger = Ledger([0.0] * size, [0.0] * size, [0.0] * size, [Counter() for _ in range(size)])
+        self.within = world.pace or report_within(world.nodes)
+        self.ledger = Ledger([0.0] * size, [0.0] * size, [Counter() for _ in range(size)])
         self._writes = world.writes or 0.0
         self.changed: Callable[[int], object] = lambda _row: None
         self._random = world.random("closes seen")
@@ -224,10 +219,8 @@ class Told:
         """
         ledger = self.ledger
         ledger.reference = taken - sampling.span / 2
-        ledger.sample += 1
         reference, size = ledger.reference, len(ledger.own)
         then = [0.0] * size
-        ledger.ended = [0.0] * size
         spans = self._spans
         while spans and spans[0][1] <= taken - LONGEST_WINDOWS * sampling.span:
             spans.popleft()
@@ -236,7 +229,6 @@ class Told:
             then[row] += weigh(began, math.inf)
         for began, ended, row in spans:
             then[row] += weigh(began, ended)
-            ledger.ended[row] += began <= reference < ended
         return then
 
     def _tell(self, change: Change) -> None:
@@ -256,7 +248,6 @@ class Told:
         ledger.own[row] += change.streams
         self._most_own[row] = max(self._most_own[row], ledger.own[row])
         self._streams[change.node] += change.streams
-        change.sample = ledger.sample
         change.promised_before = ledger.largest(row)
         if change.promised:
             there = ledger.promised[row]
@@ -271,8 +262,6 @@ class Told:
         else:
             del ledger.open_files[change.file]
             self._spans.append((change.began, change.happened, row))
-            change.ended = int(change.began <= ledger.reference < change.happened)
-            ledger.ended[row] += change.ended
         self._heard.append((told_at, change))
         self.changed(row)
 

@@ -31,7 +31,6 @@ VARIANTS: Mapping[str, Terms] = {
     "no-room": Terms(room=False),
     "no-server-rate": Terms(server_rate=False),
     "with-recency-of-all": Terms(recency_of_all=True),
-    "with-ended": Terms(ended=0.5),
     "with-narrow-shares": Terms(equal_share=0.1),
     "with-whole-others": Terms(equal_others=1.0),
 }

@@ -221,7 +221,7 @@ class Query:
         at = rows.tolist()
         if at and not 0 <= min(at) <= max(at) < len(self.elements):
             raise IndexError(f"rows from {min(at)} to {max(at)} of {len(self.elements)}")
-        elements, policy = self._query.elements, self._query.policy
+        elements = self._query.elements
         for place, row in enumerate(at):
-            lib.ses_core_predict(elements + row, 0.0, policy, into + place)
+            lib.ses_core_predict(elements + row, 0.0, into + place)
         return offers

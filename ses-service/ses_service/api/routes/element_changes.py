@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from apiflask import APIBlueprint
 from flask import Response
+from ses_client.messages.knowledge import Effect, ElementChangeMade, MovedSet
 
 from ses_service.api import render, render_changes
 from ses_service.api.authentication import allow, caller
 from ses_service.api.callers import must_name_a_person
-from ses_service.api.contract import failures
+from ses_service.api.contract import answers
 from ses_service.api.problems import InvalidProblem, invalid_description
-from ses_service.api.schemas.element_changes import AddIn, DrainIn, EditIn, ElementChangeMade, FactsIn
+from ses_service.api.schemas.element_changes import AddIn, DrainIn, EditIn, FactsIn
 from ses_service.decision.without_element import Without
 from ses_service.knowledge import InvalidDescriptionError
 from ses_service.knowledge.exchange import element_edits
@@ -34,8 +35,7 @@ _TAKES_FILES = frozenset({"active", "degraded", None})
 @blueprint.post("/v1/elements/<system>/<name>/drain")
 @allow(Role.PORTAL, Role.ADMIN)
 @blueprint.input(DrainIn)
-@blueprint.output(ElementChangeMade)
-@blueprint.doc(responses=failures(404, 409, 503, body=True))
+@blueprint.doc(responses=answers(ElementChangeMade, 404, 409, 503, body=True))
 def drain(system: str, name: str, json_data: DrainIn) -> Response:
     """Drain an element: it takes no further files
 
@@ -54,8 +54,7 @@ def drain(system: str, name: str, json_data: DrainIn) -> Response:
 @blueprint.post("/v1/elements/<system>/<name>/undrain")
 @allow(Role.PORTAL, Role.ADMIN)
 @blueprint.input(EditIn)
-@blueprint.output(ElementChangeMade)
-@blueprint.doc(responses=failures(404, 409, 503, body=True))
+@blueprint.doc(responses=answers(ElementChangeMade, 404, 409, 503, body=True))
 def undrain(system: str, name: str, json_data: EditIn) -> Response:
     """Let a drained element take files again
 
@@ -68,8 +67,7 @@ def undrain(system: str, name: str, json_data: EditIn) -> Response:
 @blueprint.post("/v1/elements")
 @allow(Role.PORTAL, Role.ADMIN)
 @blueprint.input(AddIn)
-@blueprint.output(ElementChangeMade)
-@blueprint.doc(responses=failures(404, 409, 503, body=True))
+@blueprint.doc(responses=answers(ElementChangeMade, 404, 409, 503, body=True))
 def add(json_data: AddIn) -> Response:
     """Add an element to a storage system
 
@@ -84,8 +82,7 @@ def add(json_data: AddIn) -> Response:
 @blueprint.patch("/v1/elements/<system>/<name>")
 @allow(Role.PORTAL, Role.ADMIN)
 @blueprint.input(FactsIn)
-@blueprint.output(ElementChangeMade)
-@blueprint.doc(responses=failures(404, 409, 503, body=True))
+@blueprint.doc(responses=answers(ElementChangeMade, 404, 409, 503, body=True))
 def change_element(system: str, name: str, json_data: FactsIn) -> Response:
     """Change what is stated of an element; what is not given stays"""
     where, said = ElementName(system, name), json_data.said()
@@ -97,8 +94,7 @@ def change_element(system: str, name: str, json_data: FactsIn) -> Response:
 @blueprint.post("/v1/elements/<system>/<name>/remove")
 @allow(Role.PORTAL, Role.ADMIN)
 @blueprint.input(EditIn)
-@blueprint.output(ElementChangeMade)
-@blueprint.doc(responses=failures(404, 409, 503, body=True))
+@blueprint.doc(responses=answers(ElementChangeMade, 404, 409, 503, body=True))
 def remove(system: str, name: str, json_data: EditIn) -> Response:
     """Remove an element from the site
 
@@ -121,10 +117,10 @@ def _made(
     effect = _effect(where) if asks_effect else None
     number = None if dry_run else running.keeper.apply(plan)
     made = render_changes.made(plan, number, dry_run, _SUBJECTS)
-    return render.answer({**made, "element": str(where), "effect": effect})
+    return render.answer(ElementChangeMade(**made, element=str(where), effect=effect))
 
 
-def _effect(where: ElementName) -> dict[str, object] | None:
+def _effect(where: ElementName) -> Effect | None:
     """Return what depends on an element; ``None`` for one the service has not read yet."""
     try:
         found = runtime().state.without(str(where))
@@ -133,23 +129,23 @@ def _effect(where: ElementName) -> dict[str, object] | None:
     return _rendered(found)
 
 
-def _rendered(found: Without) -> dict[str, object]:
-    return {
-        "open_placements": found.open_placements,
-        "open_in_system": found.open_in_system,
-        "other_elements": found.others,
-        "requirement_sets": found.sets_total,
-        "requirement_sets_asked": found.sets_asked,
-        "moved": [
-            {
-                "level": one.level.value,
-                "name": one.name,
-                "distance": round(one.distance, render.PLACES),
-                "instead": one.instead,
-                "distance_instead": None
+def _rendered(found: Without) -> Effect:
+    return Effect(
+        open_placements=found.open_placements,
+        open_in_system=found.open_in_system,
+        other_elements=found.others,
+        requirement_sets=found.sets_total,
+        requirement_sets_asked=found.sets_asked,
+        moved=[
+            MovedSet(
+                level=one.level.value,
+                name=one.name,
+                distance=round(one.distance, render.PLACES),
+                instead=one.instead,
+                distance_instead=None
                 if one.distance_instead is None
                 else round(one.distance_instead, render.PLACES),
-            }
+            )
             for one in found.moved
         ],
-    }
+    )

@@ -7,20 +7,24 @@ from collections.abc import Callable
 import numpy as np
 from apiflask import APIBlueprint
 from flask import Response
+from ses_client.messages import elements as messages
+from ses_client.messages.element_groups import ElementGroups, Exporter, Exporters, FullSoon
+from ses_client.messages.elements import (
+    Element,
+    History,
+    HistoryPoint,
+    Inventory,
+    KnowledgeBaseSource,
+    MonitorSource,
+    StorageSystems,
+)
+from ses_client.messages.message import JSON
 
 from ses_service.api import operations, render
 from ses_service.api.authentication import allow, caller
-from ses_service.api.contract import failures
+from ses_service.api.contract import answers
 from ses_service.api.problems import MonitorProblem, NotFoundProblem
-from ses_service.api.schemas.answers import ElementHistory, ElementList, StorageSystemList
-from ses_service.api.schemas.element_groups import (
-    ElementGroups,
-    ElementQuery,
-    ElementsWanted,
-    ExporterList,
-    ExportersQuery,
-    GroupsQuery,
-)
+from ses_service.api.schemas.element_groups import ElementQuery, ElementsWanted, ExportersQuery, GroupsQuery
 from ses_service.api.schemas.requests import HistoryQuery
 from ses_service.decision.element_groups import By, Measure, Wanted, choices, coarse, full_soon, groups
 from ses_service.decision.exporters import exporters
@@ -39,8 +43,7 @@ _MAX_DETAILS = 2
 @blueprint.get("/v1/elements")
 @allow()
 @blueprint.input(ElementQuery, location="query")
-@blueprint.output(ElementList)
-@blueprint.doc(responses=failures(422, 503))
+@blueprint.doc(responses=answers(Inventory, 422, 503))
 def elements(query_data: ElementQuery) -> Response:
     """List elements
 
@@ -58,8 +61,7 @@ def elements(query_data: ElementQuery) -> Response:
 
 @blueprint.get("/v1/elements/<system>/<name>")
 @allow()
-@blueprint.output(ElementList)
-@blueprint.doc(responses=failures(404, 503))
+@blueprint.doc(responses=answers(Inventory, 404, 503))
 def one_element(system: str, name: str) -> Response:
     """Say the same of one element: a list of it alone"""
 
@@ -75,8 +77,7 @@ def one_element(system: str, name: str) -> Response:
 @blueprint.get("/v1/element-groups")
 @allow()
 @blueprint.input(GroupsQuery, location="query")
-@blueprint.output(ElementGroups)
-@blueprint.doc(responses=failures(422, 503))
+@blueprint.doc(responses=answers(ElementGroups, 422, 503))
 def element_groups(query_data: GroupsQuery) -> Response:
     """Sum elements up by tier, server or pool
 
@@ -92,32 +93,31 @@ def element_groups(query_data: GroupsQuery) -> Response:
     found = [] if by is None else groups(moment, rows, by, measure)
     soon = full_soon(moment, rows, now.space.changes(moment.at), asked.full_within_days)
     return render.answer(
-        {
-            "generated_at": moment.at,
-            "systems": sorted(moment.table.system_names),
-            "elements": len(rows),
-            "choices": {str(each): count for each, count in counts.items()},
-            "by": by,
-            "unit": "GB" if measure is Measure.FREE else "MB/s",
-            "groups_total": len(found),
-            "groups": [
+        ElementGroups(
+            generated_at=moment.at,
+            systems=sorted(moment.table.system_names),
+            elements=len(rows),
+            choices={str(each): count for each, count in counts.items()},
+            by=by,
+            unit="GB" if measure is Measure.FREE else "MB/s",
+            groups_total=len(found),
+            groups=[
                 render.element_group(one, moment.table.environment.systems, measure)
                 for one in found[asked.offset : asked.offset + asked.limit]
             ],
-            "full_soon_total": len(soon),
-            "full_soon": [
-                {"element": name, "full_in_days": round(days, 2)} for name, days in soon[:_MAX_FULL_SOON]
+            full_soon_total=len(soon),
+            full_soon=[
+                FullSoon(element=name, full_in_days=round(days, 2)) for name, days in soon[:_MAX_FULL_SOON]
             ],
             **_sources(moment.at),
-        }
+        )
     )
 
 
 @blueprint.get("/v1/exporters")
 @allow()
 @blueprint.input(ExportersQuery, location="query")
-@blueprint.output(ExporterList)
-@blueprint.doc(responses=failures(422, 503))
+@blueprint.doc(responses=answers(Exporters, 422, 503))
 def exporter_list(query_data: ExportersQuery) -> Response:
     """List where the figures of the elements come from
 
@@ -126,18 +126,18 @@ def exporter_list(query_data: ExportersQuery) -> Response:
     moment = runtime().state.moment()
     found = exporters(zip(moment.observations.by_row, moment.seen.tolist(), strict=True), moment.at)
     listed = [
-        {
-            "target": one.target,
-            "elements": one.elements,
-            "ok": one.ok,
-            "stale": one.stale,
-            "missing": one.missing,
-            "oldest_seconds": None if one.oldest is None else round(one.oldest, 3),
-            "details": sorted(one.details)[:_MAX_DETAILS],
-        }
+        Exporter(
+            target=one.target,
+            elements=one.elements,
+            ok=one.ok,
+            stale=one.stale,
+            missing=one.missing,
+            oldest_seconds=None if one.oldest is None else round(one.oldest, 3),
+            details=sorted(one.details)[:_MAX_DETAILS],
+        )
         for one in found[: query_data.limit]
     ]
-    return render.answer({"total": len(found), "exporters": listed, **_sources(moment.at)})
+    return render.answer(Exporters(total=len(found), exporters=listed, **_sources(moment.at)))
 
 
 def _wanted(asked: ElementsWanted) -> Wanted:
@@ -149,42 +149,42 @@ def _listed(chosen: Callable[[ElementTable], Codes]) -> Response:
     table, time, rows = now.state.elements(chosen)
     systems, changes = table.environment.systems, now.space.changes(time)
     listed = [
-        {
+        Element(
             **render.element(found, systems.get(found.storage_system), time),
-            "observation": _observation(row, time),
-            "available": render.rates(row.available_read, row.available_write),
-            "open_placements": row.open_placements,
-            "reserved_bytes": row.reserved_bytes,
-            "excluded": render.excluded(row.excluded, caller()),
+            observation=_observation(row, time),
+            available=render.rates(row.available_read, row.available_write),
+            open_placements=row.open_placements,
+            reserved_bytes=row.reserved_bytes,
+            excluded=render.excluded(row.excluded, caller()),
             **_outlook(changes.get(found.id), row.observation),
-        }
+        )
         for row in rows
         for found in (table.elements[row.row],)
     ]
-    return render.answer({"generated_at": time, "elements": listed, **_sources(time)})
+    return render.answer(Inventory(generated_at=time, elements=listed, **_sources(time)))
 
 
-def _observation(row: ElementNow, time: float) -> render.Json | None:
+def _observation(row: ElementNow, time: float) -> messages.Observation | None:
     seen = row.observation
     return None if seen is None else render.observation(seen, time, seen=row.seen)
 
 
-def _sources(time: float) -> render.Json:
+def _sources(time: float) -> JSON:
     """Return how what the service reads is."""
     now = runtime()
     monitor, base = now.observer.status, now.keeper.status
     return {
-        "monitor": {"url": monitor.url, "reachable": monitor.reachable, "age_seconds": monitor.age(time)},
-        "knowledge_base": {
-            "url": base.url,
-            "reachable": base.reachable,
-            "age_seconds": base.age(time),
-            "revision": now.keeper.revision,
-        },
+        "monitor": MonitorSource(url=monitor.url, reachable=monitor.reachable, age_seconds=monitor.age(time)),
+        "knowledge_base": KnowledgeBaseSource(
+            url=base.url,
+            reachable=base.reachable,
+            age_seconds=base.age(time),
+            revision=now.keeper.revision,
+        ),
     }
 
 
-def _outlook(change: float | None, seen: Observation | None) -> dict[str, float | None]:
+def _outlook(change: float | None, seen: Observation | None) -> JSON:
     found = outlook(change, None if seen is None else seen.free_bytes)
     days = None if found is None else found.full_in
     return {
@@ -196,8 +196,7 @@ def _outlook(change: float | None, seen: Observation | None) -> dict[str, float 
 @blueprint.get("/v1/elements/<system>/<name>/history")
 @allow()
 @blueprint.input(HistoryQuery, location="query")
-@blueprint.output(ElementHistory)
-@blueprint.doc(responses=failures(404, 422, 503))
+@blueprint.doc(responses=answers(History, 404, 422, 503))
 def history(system: str, name: str, query_data: HistoryQuery) -> Response:
     """Say how an element was read and written over time
 
@@ -215,25 +214,24 @@ def history(system: str, name: str, query_data: HistoryQuery) -> Response:
     if found is None:
         raise NotFoundProblem(f"The monitor watches no element {element}.")
     return render.answer(
-        {
-            "element": element,
-            "since": since,
-            "until": until,
-            "step_seconds": found.step,
-            "source": found.source,
-            "detail": found.detail,
-            "points": [
-                {"at": one.at, **render.rates(one.read, one.write), "queue_depth": one.queue_depth}
+        History(
+            element=element,
+            since=since,
+            until=until,
+            step_seconds=found.step,
+            source=found.source,
+            detail=found.detail,
+            points=[
+                HistoryPoint(at=one.at, **render.rates(one.read, one.write), queue_depth=one.queue_depth)
                 for one in found.points
             ],
-        }
+        )
     )
 
 
 @blueprint.get(operations.STORAGE_SYSTEMS.route)
 @allow(*operations.STORAGE_SYSTEMS.roles)
-@blueprint.output(StorageSystemList)
-@blueprint.doc(responses=failures(503))
+@blueprint.doc(responses=answers(StorageSystems, 503))
 def storage_systems() -> Response:
     """List every storage system"""
     return operations.storage_systems(runtime(), caller()).response()

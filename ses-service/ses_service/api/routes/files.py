@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from apiflask import APIBlueprint
 from flask import Response
+from ses_client.messages.files import FilePage, Received, Report
 
 from ses_service.api import render, render_files
 from ses_service.api.authentication import allow, caller
 from ses_service.api.callers import whose
-from ses_service.api.contract import failures
+from ses_service.api.contract import answers
 from ses_service.api.problems import ForbiddenProblem
-from ses_service.api.schemas.files import FileList, FileRecord, FilesQuery, ReportOut, ReportQuery
+from ses_service.api.schemas.files import FilesQuery, ReportQuery
 from ses_service.decision.report import report
 from ses_service.decision.what_if import what_if
 from ses_service.ledger.achieved import Verdict
@@ -27,8 +28,7 @@ blueprint = APIBlueprint("files", __name__, tag="files")
 @blueprint.get("/v1/files")
 @allow(*PEOPLE)
 @blueprint.input(FilesQuery, location="query")
-@blueprint.output(FileList)
-@blueprint.doc(responses=failures(422))
+@blueprint.doc(responses=answers(FilePage, 422))
 def files(query_data: FilesQuery) -> Response:
     """List files with what each received
 
@@ -50,17 +50,16 @@ def files(query_data: FilesQuery) -> Response:
     )
     after = None if asked.after is None else Cursor.of(asked.after)
     found, further = runtime().files.page(wanted, asked.state, after, asked.limit)
-    body = {
-        "files": [render_files.file(one) for one in found],
-        "next": None if further is None else str(further),
-    }
+    body = FilePage(
+        files=[render_files.file(one) for one in found],
+        next=None if further is None else str(further),
+    )
     return render.answer(body)
 
 
 @blueprint.get("/v1/files/<placement_id>")
 @allow(*PEOPLE)
-@blueprint.output(FileRecord)
-@blueprint.doc(responses=failures(404))
+@blueprint.doc(responses=answers(Received, 404))
 def file(placement_id: str) -> Response:
     """Say what a file received, kind by kind, and how that went over time"""
     found, detail = runtime().files.one(placement_id)
@@ -73,8 +72,7 @@ def file(placement_id: str) -> Response:
 @blueprint.get("/v1/report")
 @allow(*PEOPLE)
 @blueprint.input(ReportQuery, location="query")
-@blueprint.output(ReportOut)
-@blueprint.doc(responses=failures(422))
+@blueprint.doc(responses=answers(Report, 422))
 def sums(query_data: ReportQuery) -> Response:
     """Sum up how often what was required was met
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from apiflask import APIBlueprint
 from flask import Response
+from ses_client.messages.elements import Check, Health, Readiness
 
 from ses_service.api import render, versions
-from ses_service.api.contract import also
-from ses_service.api.schemas.answers import Health, Readiness
+from ses_service.api.contract import also, says
 from ses_service.process.readiness import ready
 from ses_service.process.runtime import runtime
 
@@ -17,19 +15,14 @@ blueprint = APIBlueprint("health", __name__, tag="health")
 
 
 @blueprint.get("/healthz")
-@blueprint.output(Health)
+@blueprint.doc(responses=says(Health))
 def healthz() -> Response:
     """Say that the process answers"""
-    return render.answer({"status": "ok"})
+    return render.answer(Health(status="ok"))
 
 
 @blueprint.get("/readyz")
-@blueprint.output(Readiness)
-@blueprint.doc(
-    responses=also(
-        503, "The site was never read.", "application/json", {"$ref": "#/components/schemas/Readiness"}
-    )
-)
+@blueprint.doc(responses={**says(Readiness), **says(Readiness, 503, "The site was never read.")})
 def readyz() -> Response:
     """Say whether decisions can be made, and what is missing
 
@@ -43,8 +36,9 @@ def readyz() -> Response:
     checks = runtime().readiness.checks()
     is_ready = ready(checks)
     degraded = is_ready and not all(one.ok for one in checks)
-    body = {"ready": is_ready, "degraded": degraded, "version": versions.OWN}
-    return render.answer({**body, "checks": [asdict(one) for one in checks]}, 200 if is_ready else 503)
+    shown = [Check(name=one.name, ok=one.ok, detail=one.detail) for one in checks]
+    body = Readiness(ready=is_ready, degraded=degraded, version=versions.OWN, checks=shown)
+    return render.answer(body, 200 if is_ready else 503)
 
 
 @blueprint.get("/metrics")

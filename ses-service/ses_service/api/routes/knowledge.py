@@ -14,6 +14,7 @@ from apiflask import APIBlueprint
 from flask import Response
 from rdflib import URIRef
 from ses_client.errors import SesError
+from ses_client.messages.knowledge import ChangeMade, ChangePage, ChangeStates, KnowledgePage
 from ses_client.text_files import decoded
 from ses_client.turtle import BASE
 from ses_listen import deadline
@@ -21,7 +22,7 @@ from ses_listen import deadline
 from ses_service.api import render, render_changes
 from ses_service.api.authentication import allow, caller
 from ses_service.api.callers import may_read
-from ses_service.api.contract import failures
+from ses_service.api.contract import answers
 from ses_service.api.problems import (
     ForbiddenProblem,
     InvalidProblem,
@@ -30,16 +31,7 @@ from ses_service.api.problems import (
     invalid_description,
 )
 from ses_service.api.routes.requirements import check_right
-from ses_service.api.schemas.knowledge import (
-    ChangeList,
-    ChangeMade,
-    ChangeOut,
-    ChangesQuery,
-    ImportIn,
-    KnowledgePage,
-    PageQuery,
-    UndoIn,
-)
+from ses_service.api.schemas.knowledge import ChangesQuery, ImportIn, PageQuery, UndoIn
 from ses_service.api.schemas.requests import LEVELS
 from ses_service.knowledge import InvalidDescriptionError
 from ses_service.knowledge.exchange.incoming import Mode
@@ -66,8 +58,7 @@ _SECONDS = 600.0  # an import may take; as long as callers wait
 @blueprint.get("/v1/knowledge/<any(requirements, site):part>")
 @allow(Role.ADMIN)
 @blueprint.input(PageQuery, location="query")
-@blueprint.output(KnowledgePage)
-@blueprint.doc(responses=failures(404, 422, 503))
+@blueprint.doc(responses=answers(KnowledgePage, 404, 422, 503))
 def export(part: str, query_data: PageQuery) -> Response:
     """Export a page of the site or of the requirements
 
@@ -84,8 +75,7 @@ def export(part: str, query_data: PageQuery) -> Response:
 @blueprint.post("/v1/knowledge/imports")
 @allow(Role.ADMIN)
 @blueprint.input(ImportIn)
-@blueprint.output(ChangeMade)
-@blueprint.doc(responses=failures(409, 412, 503, body=True))
+@blueprint.doc(responses=answers(ChangeMade, 409, 412, 503, body=True))
 def import_text(json_data: ImportIn) -> Response:
     """Import a description of the site, of requirements or of both
 
@@ -116,8 +106,7 @@ def import_text(json_data: ImportIn) -> Response:
 @blueprint.get("/v1/changes")
 @allow(Role.USER, Role.PORTAL, Role.ADMIN)
 @blueprint.input(ChangesQuery, location="query")
-@blueprint.output(ChangeList)
-@blueprint.doc(responses=failures(422, 503))
+@blueprint.doc(responses=answers(ChangePage, 422, 503))
 def changes(query_data: ChangesQuery) -> Response:
     """List changes of site and requirements, the latest first
 
@@ -130,14 +119,13 @@ def changes(query_data: ChangesQuery) -> Response:
     found = runtime().keeper.exchange().changes(before=query_data.before, subject=subject)
     more = found[-1].number if len(found) == PAGE else None
     listed = [render_changes.summary(one) for one in found if _may_read(one.subject)]
-    return render.answer({"changes": listed, "next": more})
+    return render.answer(ChangePage(changes=listed, next=more))
 
 
 @blueprint.get("/v1/changes/<int:number>")
 @allow(Role.USER, Role.PORTAL, Role.ADMIN)
 @blueprint.input(PageQuery, location="query")
-@blueprint.output(ChangeOut)
-@blueprint.doc(responses=failures(404, 422, 503))
+@blueprint.doc(responses=answers(ChangeStates, 404, 422, 503))
 def change(number: int, query_data: PageQuery) -> Response:
     """Say what a change did, subject by subject
 
@@ -157,8 +145,7 @@ def change(number: int, query_data: PageQuery) -> Response:
 @blueprint.post("/v1/changes/<int:number>/undo")
 @allow(Role.USER, Role.PORTAL, Role.ADMIN)
 @blueprint.input(UndoIn)
-@blueprint.output(ChangeMade)
-@blueprint.doc(responses=failures(404, 409, 503, body=True))
+@blueprint.doc(responses=answers(ChangeMade, 404, 409, 503, body=True))
 def undo(number: int, json_data: UndoIn) -> Response:
     """Undo a change, by a further one
 

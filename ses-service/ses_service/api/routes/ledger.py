@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from apiflask import APIBlueprint
 from flask import Response
+from ses_client.messages.files import SizeList
 
 from ses_service.api import render
 from ses_service.api.authentication import allow, caller
 from ses_service.api.callers import whose
-from ses_service.api.contract import failures
-from ses_service.api.schemas.ledger import SizeList, SizesQuery
+from ses_service.api.contract import answers
+from ses_service.api.schemas.ledger import SizesQuery
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import PEOPLE
 
@@ -19,8 +20,7 @@ blueprint = APIBlueprint("ledger", __name__, tag="ledger")
 @blueprint.get("/v1/sizes")
 @allow(*PEOPLE)
 @blueprint.input(SizesQuery, location="query")
-@blueprint.output(SizeList)
-@blueprint.doc(responses=failures(422))
+@blueprint.doc(responses=answers(SizeList, 422))
 def sizes(query_data: SizesQuery) -> Response:
     """List the sizes files have had, by user, application and pattern of the path
 
@@ -29,4 +29,4 @@ def sizes(query_data: SizesQuery) -> Response:
     """
     user = whose(caller(), query_data.user, "sizes")
     found = runtime().state.ledger.sizes(user, query_data.limit)
-    return render.answer({"sizes": [render.sizes(key, one) for key, one in found]})
+    return render.answer(SizeList(sizes=[render.sizes(key, one) for key, one in found]))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import structlog
 from apiflask import APIBlueprint
 from flask import Response
+from ses_client.messages.access import AccountsTaken
 
 from ses_service.api import render
 from ses_service.api.authentication import allow, caller
-from ses_service.api.contract import failures
+from ses_service.api.contract import answers
 from ses_service.api.problems import InvalidProblem
-from ses_service.api.schemas.members import AccountsIn, AccountsTaken
+from ses_service.api.schemas.members import AccountsIn
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import Role
 
@@ -21,8 +22,7 @@ blueprint = APIBlueprint("members", __name__, tag="members")
 @blueprint.put("/v1/members/accounts")
 @allow(Role.PORTAL, Role.ADMIN)
 @blueprint.input(AccountsIn)
-@blueprint.output(AccountsTaken)
-@blueprint.doc(responses=failures(503, body=True))
+@blueprint.doc(responses=answers(AccountsTaken, 503, body=True))
 def accounts(json_data: AccountsIn) -> Response:
     """Take the VO of each account of a portal
 
@@ -38,4 +38,4 @@ def accounts(json_data: AccountsIn) -> Response:
     if wrong:
         _log.warning("accounts of a portal are refused", portal=caller().name, number=len(wrong), **wrong[0])
     runtime().accounts.take(caller().name, homes)
-    return render.answer({"accounts": len(homes), "refused": len(wrong)})
+    return render.answer(AccountsTaken(accounts=len(homes), refused=len(wrong)))

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from apiflask import APIBlueprint
 from flask import Response
+from ses_client.messages.announcements import AnnouncementTaken
+from ses_client.messages.nodes import HeardNodes, NodeCalibration, NodeClasses, NodeSelection
 
 from ses_service.api import operations, render, render_nodes
 from ses_service.api.authentication import allow, caller
-from ses_service.api.contract import failures
+from ses_service.api.contract import answers
 from ses_service.api.problems import NotFoundProblem
-from ses_service.api.schemas.node_selections import (
-    NodeCalibrationOut,
-    NodeClassList,
-    NodeList,
-    NodeSelection,
-    NodeSelectionRequest,
-)
-from ses_service.api.schemas.nodes import AnnouncementIn, AnnouncementTaken
+from ses_service.api.schemas.node_selections import NodeSelectionRequest
+from ses_service.api.schemas.nodes import AnnouncementIn
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import EVERYONE, Role
 
@@ -26,8 +22,7 @@ blueprint = APIBlueprint("nodes", __name__, tag="nodes")
 @blueprint.post(operations.ANNOUNCE.route)
 @allow(*operations.ANNOUNCE.roles)
 @blueprint.input(AnnouncementIn)
-@blueprint.output(AnnouncementTaken)
-@blueprint.doc(responses=failures(503, body=True))
+@blueprint.doc(responses=answers(AnnouncementTaken, 503, body=True))
 def announce(node: str, json_data: AnnouncementIn) -> Response:
     """Announce files and a sign of life
 
@@ -39,21 +34,19 @@ def announce(node: str, json_data: AnnouncementIn) -> Response:
 
 @blueprint.get("/v1/nodes")
 @allow(Role.PORTAL, Role.ADMIN)
-@blueprint.output(NodeList)
-@blueprint.doc(responses=failures())
+@blueprint.doc(responses=answers(HeardNodes))
 def nodes() -> Response:
     """List the nodes whose agents are heard of"""
     state = runtime().state
     heard = [render.node(one, count, caller()) for one, count in state.nodes()]
     silent = [render.node(one, 0, caller()) for one in state.silent_nodes()]
-    return render.answer({"nodes": heard, "silent": silent})
+    return render.answer(HeardNodes(nodes=heard, silent=silent))
 
 
 @blueprint.post("/v1/nodes/selections")
 @allow(*EVERYONE, changes=False)
 @blueprint.input(NodeSelectionRequest)
-@blueprint.output(NodeSelection)
-@blueprint.doc(responses=failures(503, body=True))
+@blueprint.doc(responses=answers(NodeSelection, 503, body=True))
 def select_nodes(json_data: NodeSelectionRequest) -> Response:
     """Rank the nodes for a task
 
@@ -66,21 +59,19 @@ def select_nodes(json_data: NodeSelectionRequest) -> Response:
 
 @blueprint.get("/v1/node-classes")
 @allow(*EVERYONE)
-@blueprint.output(NodeClassList)
-@blueprint.doc(responses=failures())
+@blueprint.doc(responses=answers(NodeClasses))
 def node_classes() -> Response:
     """List the classes of nodes
 
     Nodes that are alike, what they mount, their links, and how many of them are heard of.
     """
     found = runtime().state.node_classes()
-    return render.answer({"node_classes": [render_nodes.node_class(one, caller()) for one in found]})
+    return render.answer(NodeClasses(node_classes=[render_nodes.node_class(one, caller()) for one in found]))
 
 
 @blueprint.get("/v1/nodes/<node>/calibration")
 @allow(*EVERYONE)
-@blueprint.output(NodeCalibrationOut)
-@blueprint.doc(responses=failures(404))
+@blueprint.doc(responses=answers(NodeCalibration, 404))
 def calibration(node: str) -> Response:
     """Say what a node was measured to give to streaming programs
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from apiflask import APIBlueprint
 from flask import Response
+from ses_client.messages.selections import PlacementList, PlacementRecord
 
 from ses_service.api import operations, render
 from ses_service.api.authentication import allow, caller
-from ses_service.api.contract import failures
+from ses_service.api.contract import answers
 from ses_service.api.problems import ForbiddenProblem
-from ses_service.api.schemas.answers import PlacementList, PlacementRecord
 from ses_service.api.schemas.requests import PlacementQuery
 from ses_service.ledger.placement import Placement, PlacementState
 from ses_service.process.runtime import runtime
@@ -22,8 +22,7 @@ blueprint = APIBlueprint("placements", __name__, tag="placements")
 @blueprint.get("/v1/placements")
 @allow()
 @blueprint.input(PlacementQuery, location="query")
-@blueprint.output(PlacementList)
-@blueprint.doc(responses=failures(422))
+@blueprint.doc(responses=answers(PlacementList, 422))
 def placements(query_data: PlacementQuery) -> Response:
     """List placements, the latest first
 
@@ -54,13 +53,12 @@ def placements(query_data: PlacementQuery) -> Response:
     }
     exact = {name: value for name, value in asked.items() if value is not None}
     found = runtime().placements.listed(accept, wanted.limit, exact, wanted.element)
-    return render.answer({"placements": [render.placement_summary(one) for one in found]})
+    return render.answer(PlacementList(placements=[render.placement_summary(one) for one in found]))
 
 
 @blueprint.get("/v1/placements/<placement_id>")
 @allow()
-@blueprint.output(PlacementRecord)
-@blueprint.doc(responses=failures(404))
+@blueprint.doc(responses=answers(PlacementRecord, 404))
 def placement(placement_id: str) -> Response:
     """Explain a placement
 

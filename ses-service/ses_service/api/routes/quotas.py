@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from apiflask import APIBlueprint
 from flask import Response
+from ses_client.messages.quotas import Quota, QuotaPage, QuotaSource
 
 from ses_service.api import render
 from ses_service.api.authentication import allow, caller
 from ses_service.api.callers import whose
-from ses_service.api.contract import failures
-from ses_service.api.schemas.quotas import QuotaList, QuotasQuery
+from ses_service.api.contract import answers
+from ses_service.api.schemas.quotas import QuotasQuery
 from ses_service.decision.quota_outlook import Foreseen, foreseen
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import PEOPLE, Role
@@ -20,8 +21,7 @@ blueprint = APIBlueprint("quotas", __name__, tag="elements")
 @blueprint.get("/v1/quotas")
 @allow(*PEOPLE)
 @blueprint.input(QuotasQuery, location="query")
-@blueprint.output(QuotaList)
-@blueprint.doc(responses=failures(422, 503))
+@blueprint.doc(responses=answers(QuotaPage, 422, 503))
 def quotas(query_data: QuotasQuery) -> Response:
     """List quotas and when they are used up
 
@@ -43,32 +43,32 @@ def quotas(query_data: QuotasQuery) -> Response:
     ]
     shows_sources = caller().role is not Role.USER
     return render.answer(
-        {
-            "total": len(found),
-            "quotas": [_quota(one) for one in found[asked.offset : asked.offset + asked.limit]],
-            "sources": [
-                {"system": one.system, "target": one.target, "error": one.error}
+        QuotaPage(
+            total=len(found),
+            quotas=[_quota(one) for one in found[asked.offset : asked.offset + asked.limit]],
+            sources=[
+                QuotaSource(system=one.system, target=one.target, error=one.error)
                 for one in now.quotas.sources
                 if shows_sources
             ],
-            "problem": now.quotas.problem,
-        }
+            problem=now.quotas.problem,
+        )
     )
 
 
-def _quota(one: Foreseen) -> render.Json:
+def _quota(one: Foreseen) -> Quota:
     quota = one.quota
-    return {
-        "system": quota.system,
-        "kind": quota.kind,
-        "name": quota.name,
-        "vo": one.vo or None,
-        "used_bytes": quota.used,
-        "limit_bytes": quota.limit,
-        "used_bytes_per_day": None if one.change is None else round(one.change),
-        "full_in_days": None if one.full_in is None else round(one.full_in, 2),
-        "sampled_at": quota.at,
-    }
+    return Quota(
+        system=quota.system,
+        kind=quota.kind,
+        name=quota.name,
+        vo=one.vo or None,
+        used_bytes=quota.used,
+        limit_bytes=quota.limit,
+        used_bytes_per_day=None if one.change is None else round(one.change),
+        full_in_days=None if one.full_in is None else round(one.full_in, 2),
+        sampled_at=quota.at,
+    )
 
 
 def _counts_for(user: str, vo: str | None, one: Foreseen) -> bool:

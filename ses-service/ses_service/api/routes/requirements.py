@@ -11,12 +11,13 @@ import re
 
 from apiflask import APIBlueprint
 from flask import Response, request
+from ses_client.messages import requirements as messages
 from ses_client.names import SET_FORMS, is_set_name
 
 from ses_service.api import render
 from ses_service.api.authentication import allow, caller
 from ses_service.api.callers import must_ask_for, must_name_a_person, must_read
-from ses_service.api.contract import failures
+from ses_service.api.contract import answers
 from ses_service.api.problems import (
     ForbiddenProblem,
     InvalidProblem,
@@ -25,13 +26,7 @@ from ses_service.api.problems import (
     invalid_description,
 )
 from ses_service.api.profiles import check_stored, find_profile
-from ses_service.api.schemas.answers import EffectiveRequirements, RequirementSetList, RequirementSetOut
-from ses_service.api.schemas.requests import (
-    LEVELS,
-    EffectiveQuery,
-    RequirementSetIn,
-    RequirementsQuery,
-)
+from ses_service.api.schemas.requests import LEVELS, EffectiveQuery, RequirementSetIn, RequirementsQuery
 from ses_service.decision.resolve import ordered, passed_over, resolve, sets_for_user
 from ses_service.knowledge import InvalidDescriptionError
 from ses_service.knowledge.profiles import owner_of
@@ -48,8 +43,7 @@ _ETAG = re.compile(r'(?:W/)?"(\d{1,18})"')
 @blueprint.get("/v1/requirements")
 @allow()
 @blueprint.input(RequirementsQuery, location="query")
-@blueprint.output(RequirementSetList)
-@blueprint.doc(responses=failures(422, 503))
+@blueprint.doc(responses=answers(messages.RequirementSets, 422, 503))
 def requirement_sets(query_data: RequirementsQuery) -> Response:
     """List requirement sets
 
@@ -65,15 +59,16 @@ def requirement_sets(query_data: RequirementsQuery) -> Response:
         must_ask_for(who, user, None, homes)
         listed = sets_for_user(user, homes.get(user), state.sets)
     return render.answer(
-        {"sets": [render.requirement_set(one) for one in listed if one.requirements or one.profile]}
+        messages.RequirementSets(
+            sets=[render.requirement_set(one) for one in listed if one.requirements or one.profile]
+        )
     )
 
 
 @blueprint.get("/v1/requirements/effective")
 @allow()
 @blueprint.input(EffectiveQuery, location="query")
-@blueprint.output(EffectiveRequirements)
-@blueprint.doc(responses=failures(422, 503))
+@blueprint.doc(responses=answers(messages.Effective, 422, 503))
 def effective(query_data: EffectiveQuery) -> Response:
     """Say what applies to a subject, kind by kind
 
@@ -92,20 +87,19 @@ def effective(query_data: EffectiveQuery) -> Response:
     now, sets = state.now(), state.sets
     applying = resolve(subject, (), sets, now)
     return render.answer(
-        {
-            "subject": render.subject(subject),
-            "vo_from": "request" if asked.vo is not None else home and home.source,
-            "requirements": render.resolved(applying),
-            "passed_over": render.passed_over(passed_over(subject, sets, now), now),
-            "notes": running.notes_on(asked.vo),
-        }
+        messages.Effective(
+            subject=render.subject(subject),
+            vo_from="request" if asked.vo is not None else home.source if home else None,
+            requirements=render.resolved(applying),
+            passed_over=render.passed_over(passed_over(subject, sets, now), now),
+            notes=running.notes_on(asked.vo),
+        )
     )
 
 
 @blueprint.get("/v1/requirements/<level>/<name>")
 @allow()
-@blueprint.output(RequirementSetOut)
-@blueprint.doc(responses=failures(404, 422, 503))
+@blueprint.doc(responses=answers(messages.RequirementSet, 404, 422, 503))
 def requirement_set(level: str, name: str) -> Response:
     """Return one requirement set
 
@@ -122,8 +116,7 @@ def requirement_set(level: str, name: str) -> Response:
 @blueprint.put("/v1/requirements/<level>/<name>")
 @allow(Role.USER, Role.PORTAL, Role.ADMIN)
 @blueprint.input(RequirementSetIn)
-@blueprint.output(RequirementSetOut)
-@blueprint.doc(responses=failures(404, 412, 503, body=True))
+@blueprint.doc(responses=answers(messages.RequirementSet, 404, 412, 503, body=True))
 def replace_requirement_set(level: str, name: str, json_data: RequirementSetIn) -> Response:
     """Replace one requirement set
 

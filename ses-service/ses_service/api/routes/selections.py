@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from apiflask import APIBlueprint
 from flask import Response
+from ses_client.messages.selections import Selection
 
 from ses_service.api import operations
 from ses_service.api.authentication import allow, caller
-from ses_service.api.contract import failures
-from ses_service.api.schemas.answers import Selection
+from ses_service.api.contract import answers
 from ses_service.api.schemas.requests import SelectionRequest
 from ses_service.process.runtime import runtime
 
@@ -18,8 +18,7 @@ blueprint = APIBlueprint("selections", __name__, tag="selections")
 @blueprint.post(operations.SELECT.route)
 @allow(*operations.SELECT.roles, changes=False)
 @blueprint.input(SelectionRequest)
-@blueprint.output(Selection)
-@blueprint.doc(responses=failures(503, body=True))
+@blueprint.doc(responses=answers(Selection, 503, body=True))
 def select(json_data: SelectionRequest) -> Response:
     """Rank the elements for a subject
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from apiflask import APIBlueprint
 from flask import Response, current_app, request
+from ses_client.messages.access import Session
 
 from ses_service.api import render
 from ses_service.api.authentication import AUTHENTICATOR, Authenticator
-from ses_service.api.contract import SESSIONS, failures
-from ses_service.api.schemas.sessions import SessionIn, SessionOut
+from ses_service.api.contract import SESSIONS, answers
+from ses_service.api.schemas.sessions import SessionIn
 from ses_service.security.sessions import LIFETIME
 
 blueprint = APIBlueprint("sessions", __name__, tag="sessions")
@@ -16,8 +17,7 @@ blueprint = APIBlueprint("sessions", __name__, tag="sessions")
 
 @blueprint.post(SESSIONS)
 @blueprint.input(SessionIn)
-@blueprint.output(SessionOut)
-@blueprint.doc(responses=failures(body=True))
+@blueprint.doc(responses=answers(Session, body=True))
 def open_session(json_data: SessionIn) -> Response:
     """Exchange a MUNGE credential for a token
 
@@ -27,5 +27,5 @@ def open_session(json_data: SessionIn) -> Response:
     authenticator: Authenticator = current_app.extensions[AUTHENTICATOR]
     found = authenticator.open_session(json_data.credential, request.headers.get, request.remote_addr)
     who = found.principal
-    said = {"token": found.token, "seconds": LIFETIME, "role": who.role, "name": who.node or who.user}
+    said = Session(token=found.token, seconds=LIFETIME, role=who.role, name=who.node or who.user or "")
     return render.answer(said)

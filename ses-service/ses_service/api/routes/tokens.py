@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from apiflask import APIBlueprint
 from flask import Response
+from ses_client.messages.access import MadeToken, PersonalToken, PersonalTokens
 
 from ses_service.api import render
 from ses_service.api.authentication import allow, caller
-from ses_service.api.contract import failures
+from ses_service.api.contract import answers
 from ses_service.api.problems import ForbiddenProblem, NotFoundProblem, NotKeptProblem, TokenProblem
-from ses_service.api.schemas.tokens import PersonalTokenList, RevokeIn, TokenIn, TokenMade
+from ses_service.api.schemas.tokens import RevokeIn, TokenIn
 from ses_service.process.runtime import runtime
-from ses_service.security.personal_tokens import PersonalToken, PersonalTokenError, Scope
+from ses_service.security import personal_tokens
+from ses_service.security.personal_tokens import PersonalTokenError, Scope
 from ses_service.security.tokens import PEOPLE
 
 blueprint = APIBlueprint("tokens", __name__, tag="tokens")
@@ -19,8 +21,7 @@ blueprint = APIBlueprint("tokens", __name__, tag="tokens")
 
 @blueprint.get("/v1/tokens")
 @allow(*PEOPLE)
-@blueprint.output(PersonalTokenList)
-@blueprint.doc(responses=failures())
+@blueprint.doc(responses=answers(PersonalTokens))
 def list_tokens() -> Response:
     """List your tokens
 
@@ -32,8 +33,7 @@ def list_tokens() -> Response:
 @blueprint.post("/v1/tokens")
 @allow(*PEOPLE)
 @blueprint.input(TokenIn)
-@blueprint.output(TokenMade)
-@blueprint.doc(responses=failures(409, body=True))
+@blueprint.doc(responses=answers(MadeToken, 409, body=True))
 def make_token(json_data: TokenIn) -> Response:
     """Make a token for yourself
 
@@ -53,14 +53,13 @@ def make_token(json_data: TokenIn) -> Response:
         raise TokenProblem(str(error)) from None
     except OSError as error:
         raise _not_kept(error) from None
-    return render.answer({**_shown(made), "token": secret})
+    return render.answer(MadeToken(**_shown(made), token=secret))
 
 
 @blueprint.post("/v1/tokens/<name>/revoke")
 @allow(*PEOPLE, changes=False)
 @blueprint.input(RevokeIn)
-@blueprint.output(PersonalTokenList)
-@blueprint.doc(responses=failures(404, body=True))
+@blueprint.doc(responses=answers(PersonalTokens, 404, body=True))
 def revoke_token(name: str, json_data: RevokeIn) -> Response:  # noqa: ARG001
     """Revoke one of your tokens
 
@@ -81,8 +80,7 @@ def revoke_token(name: str, json_data: RevokeIn) -> Response:  # noqa: ARG001
 @blueprint.post("/v1/tokens/revoke")
 @allow(*PEOPLE)
 @blueprint.input(RevokeIn)
-@blueprint.output(PersonalTokenList)
-@blueprint.doc(responses=failures(body=True))
+@blueprint.doc(responses=answers(PersonalTokens, body=True))
 def revoke_tokens(json_data: RevokeIn) -> Response:  # noqa: ARG001
     """Revoke all of your tokens
 
@@ -99,7 +97,7 @@ def revoke_tokens(json_data: RevokeIn) -> Response:  # noqa: ARG001
 def _list() -> Response:
     user = _person()
     listed = [_shown(one) for one in runtime().personal_tokens.of(user)]
-    return render.answer({"user": user, "shown": caller().token, "tokens": listed})
+    return render.answer(PersonalTokens(user=user, shown=caller().token, tokens=listed))
 
 
 def _not_kept(error: OSError) -> NotKeptProblem:
@@ -117,11 +115,11 @@ def _person() -> str:
     return user
 
 
-def _shown(token: PersonalToken) -> dict[str, object]:
-    return {
-        "name": token.name,
-        "scope": token.scope.value,
-        "made": token.made,
-        "ends": token.ends,
-        "used": token.used,
-    }
+def _shown(token: personal_tokens.PersonalToken) -> PersonalToken:
+    return PersonalToken(
+        name=token.name,
+        scope=token.scope.value,
+        made=token.made,
+        ends=token.ends,
+        used=token.used,
+    )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from apiflask import APIBlueprint
 from flask import Response
+from ses_client.messages.vocabulary import Vocabulary, Workload
 
 from ses_service.api import render
 from ses_service.api.authentication import allow
-from ses_service.api.contract import failures
-from ses_service.api.schemas.vocabulary import VocabularyOut
+from ses_service.api.contract import answers
 from ses_service.knowledge.profiles import profiles_by_name
 from ses_service.knowledge.vocabulary import vocabulary as read_vocabulary
 from ses_service.process.runtime import runtime
@@ -18,8 +18,7 @@ blueprint = APIBlueprint("vocabulary", __name__, tag="vocabulary")
 
 @blueprint.get("/v1/vocabulary")
 @allow()
-@blueprint.output(VocabularyOut)
-@blueprint.doc(responses=failures())
+@blueprint.doc(responses=answers(Vocabulary))
 def vocabulary() -> Response:
     """List the kinds of requirement, the profiles and the sentences about programs there are
 
@@ -28,12 +27,12 @@ def vocabulary() -> Response:
     known = read_vocabulary()
     profiles = profiles_by_name(runtime().state.sets.values())
     return render.answer(
-        {
-            "kinds": [render.kind(one.described) for one in known.metrics.values()],
-            "profiles": [render.profile(one) for one in profiles.values()],
-            "workloads": [
-                {"workload": one.name, "definition": one.definition, "example": one.example}
+        Vocabulary(
+            kinds=[render.kind(one.described) for one in known.metrics.values()],
+            profiles=[render.profile(one) for one in profiles.values()],
+            workloads=[
+                Workload(workload=one.name, definition=one.definition, example=one.example)
                 for one in sorted(known.workloads.values(), key=lambda one: one.name)
             ],
-        }
+        )
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from apiflask import APIBlueprint
 from flask import Response
+from ses_client.messages.vocabulary import Derived, Expansion, Parameter
 
 from ses_service.api import render
 from ses_service.api.authentication import allow
-from ses_service.api.contract import failures
+from ses_service.api.contract import answers
 from ses_service.api.problems import InvalidProblem
-from ses_service.api.schemas.workloads import ExpansionOut, WorkloadIn
+from ses_service.api.schemas.workloads import WorkloadIn
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.knowledge.workloads import WorkloadError, expand
 from ses_service.model.entities import Requirement
@@ -20,8 +21,7 @@ blueprint = APIBlueprint("workloads", __name__, tag="vocabulary")
 @blueprint.post("/v1/workloads/expansions")
 @allow(changes=False)
 @blueprint.input(WorkloadIn)
-@blueprint.output(ExpansionOut)
-@blueprint.doc(responses=failures(body=True))
+@blueprint.doc(responses=answers(Expansion, body=True))
 def expansion(json_data: WorkloadIn) -> Response:
     """Work out what a sentence about a program requires
 
@@ -35,23 +35,23 @@ def expansion(json_data: WorkloadIn) -> Response:
         location = f"json.values.{error.parameter}" if of_value else "json.sentence"
         raise InvalidProblem([{"location": location, "message": str(error)}]) from None
     return render.answer(
-        {
-            "workload": found.workload.name,
-            "phrase": found.workload.phrase,
-            "definition": found.workload.definition,
-            "parameters": [
-                {"name": one.name, "definition": one.definition, "value": found.values[one.name]}
+        Expansion(
+            workload=found.workload.name,
+            phrase=found.workload.phrase,
+            definition=found.workload.definition,
+            parameters=[
+                Parameter(name=one.name, definition=one.definition, value=found.values[one.name])
                 for one in found.workload.parameters.values()
             ],
-            "derived": [
-                {
-                    "requirement": render.requirement(
+            derived=[
+                Derived(
+                    requirement=render.requirement(
                         Requirement(one.kind, one.bound, known.metrics[one.kind.value].described.weight)
                     ),
-                    "formula": one.formula,
-                    "arithmetic": one.arithmetic,
-                }
+                    formula=one.formula,
+                    arithmetic=one.arithmetic,
+                )
                 for one in found.derived
             ],
-        }
+        )
     )

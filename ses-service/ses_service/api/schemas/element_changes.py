@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from pydantic import Field, model_validator
+from ses_client.messages.elements import StateName
 
-from ses_service.api.schemas.answers import Answer, LevelName, StateName
-from ses_service.api.schemas.knowledge import ChangeMade
 from ses_service.api.schemas.requests import Body, Moment, Text
 from ses_service.knowledge.times import moment
 
@@ -74,36 +73,3 @@ class AddIn(FactsIn):
     name: ElementPart
     server: Text
     target: Text
-
-
-class MovedSet(Answer):
-    """A requirement set whose next file would go elsewhere; `instead` null: no other element may take it."""
-
-    level: LevelName
-    name: str
-    distance: float
-    instead: str | None
-    distance_instead: float | None
-
-
-class Effect(Answer):
-    """What depends on the element, by loads as they are now, before the change.
-
-    `moved` are the requirement sets whose next file in this storage system would have gone there: of
-    `requirement_sets_asked`, the first of `requirement_sets` in order. `other_elements` of the storage system
-    would still take a file.
-    """
-
-    open_placements: int
-    open_in_system: int
-    other_elements: int
-    requirement_sets: int
-    requirement_sets_asked: int
-    moved: list[MovedSet]
-
-
-class ElementChangeMade(ChangeMade):
-    """What was, or with `dry_run` would be, changed, and what depends on the element where it loses files."""
-
-    element: str
-    effect: Effect | None

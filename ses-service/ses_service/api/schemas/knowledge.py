@@ -6,11 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from ses_service.api.schemas.answers import Answer, LevelName, RequirementOut
 from ses_service.api.schemas.requests import Body, Query, Text
 from ses_service.knowledge.queries import is_text
-
-PartName = Literal["site", "requirements"]
 
 
 def _storable(text: str) -> str:
@@ -69,113 +66,3 @@ class UndoIn(Body):
 
     force: bool = False
     dry_run: bool = False
-
-
-class SubjectText(Answer):
-    """What is said about one subject, as a block of Turtle."""
-
-    subject: str
-    turtle: str
-
-
-class KnowledgePage(Answer):
-    """Subjects by name, and the one to ask for more after.
-
-    The blocks of all pages of one `revision`, after `head`, are one Turtle text.
-    """
-
-    part: PartName
-    revision: str
-    head: str
-    subjects: list[SubjectText]
-    next: str | None
-
-
-class PropertyChange(Answer):
-    """Values of one property, in Turtle: those that go and those that come."""
-
-    property: str
-    before: list[str]
-    after: list[str]
-
-
-class SubjectChange(Answer):
-    """What changes about one subject."""
-
-    part: PartName
-    subject: str
-    status: Literal["added", "changed", "removed"]
-    properties: list[PropertyChange]
-
-
-class ConflictOut(Answer):
-    """What people and a discovery both changed; `property` null: the subject is not discovered any more."""
-
-    subject: str
-    property: str | None
-    described: list[str]
-    discovered: list[str]
-    kept: Literal["described", "discovered"]
-
-
-class ChangeMade(Answer):
-    """What was, or with `dry_run` would be, changed.  `change` is null when nothing was.
-
-    `revision` is the state this was worked out from.  Of `total` subjects the first 200 are listed.
-    """
-
-    change: int | None
-    dry_run: bool
-    revision: str
-    total: int
-    subjects: list[SubjectChange]
-    conflicts: list[ConflictOut]
-
-
-class ChangeSummary(Answer):
-    """One change: who, when (ISO 8601) and why; `subject` is the first of `subjects`."""
-
-    number: int
-    at: str
-    author: str
-    reason: str
-    subjects: int
-    subject: str
-    undone: int | None
-
-
-class ChangeList(Answer):
-    """Changes, newest first, and the number to ask for more before."""
-
-    changes: list[ChangeSummary]
-    next: int | None
-
-
-class StatedSet(Answer):
-    """What a requirement set states; kinds nobody describes any more are left out."""
-
-    level: LevelName
-    name: str
-    requirements: list[RequirementOut]
-    profile: str | None
-
-
-class StateOut(Answer):
-    """One subject before and after, as Turtle; null where there was nothing.
-
-    Of a requirement set, `set_before` and `set_after` say the same in the words of requirements.
-    """
-
-    subject: str
-    before: str | None
-    after: str | None
-    set_before: StatedSet | None
-    set_after: StatedSet | None
-
-
-class ChangeOut(Answer):
-    """What one change did, subject by subject, and the one to ask for more after."""
-
-    number: int
-    states: list[StateOut]
-    next: str | None

@@ -8,7 +8,6 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from ses_client.names import USER, USER_FORM, VO, VO_FORM
 
-from ses_service.api.schemas.answers import Answer
 from ses_service.api.schemas.items import Itemised
 from ses_service.api.schemas.requests import Body
 from ses_service.model.limits import MAX_NAME
@@ -40,10 +39,3 @@ class AccountsIn(Itemised, Body):
     ITEMS = frozenset({"accounts"})
 
     accounts: Annotated[list[AccountIn], Field(max_length=20_000)]
-
-
-class AccountsTaken(Answer):
-    """How many accounts were taken, and how many refused."""
-
-    accounts: int
-    refused: int

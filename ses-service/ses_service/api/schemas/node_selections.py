@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
-from ses_service.api.schemas.answers import (
-    Answer,
-    ExcludedElement,
-    ExpectedFrom,
-    Prediction,
-    Rates,
-    ReasonName,
-    ResolvedRequirement,
-    StalledThread,
-)
 from ses_service.api.schemas.requests import (
     Body,
     Bytes,
@@ -78,118 +68,3 @@ class NodeSelectionRequest(Body):
     def shape(self) -> JobShape:
         """Return how many nodes are wanted, and of which."""
         return JobShape(self.count, self.nodes, self.exclude or frozenset())
-
-
-class NodeCandidate(Answer):
-    """One rank: what a stream of the task would get on this node, on the element it would be given.
-
-    ``limited_by`` says what the stream waits for: the element, the node's own link, or the link it shares.
-    ``node_class`` is null for a node that no class of the site has.
-    """
-
-    rank: int
-    node: str
-    node_class: str | None
-    element: str
-    storage_system: str
-    distance: float
-    available: Rates
-    free_gb: float | None
-    predicted: list[Prediction]
-    limited_by: Literal["element", "link", "uplink"]
-    open_files: int
-
-
-class NodeRefusal(Answer):
-    """Nodes of one class that cannot run the task, and why; `nodes` as Slurm writes them."""
-
-    nodes: str
-    count: int
-    node_class: str | None
-    reason: ReasonName
-    detail: str
-
-
-class NodeSelection(Answer):
-    """Ranked nodes, refused nodes, and what a person should know about the data.
-
-    `total` is how many nodes were looked at, those beyond `limit` included.
-    """
-
-    decided_at: float
-    requirements: list[ResolvedRequirement]
-    expected_bytes: float | None
-    expected_from: ExpectedFrom | None
-    total: int
-    candidates: list[NodeCandidate]
-    refused: list[NodeRefusal]
-    notes: list[str]
-
-
-class NodeClassOut(Answer):
-    """Nodes that are alike.  `storage_systems` null: all; rates null: not known.
-
-    `node_class` is null for nodes that no class of the site has: those known by name only.  `heard` is how
-    many of them have an agent that is heard of.  `holds` are the elements, by id, that each of them reads
-    without the storage network, `stalled` threads of their agents that do not go on,
-    `excluded` elements to which no file of some of them can go.
-    """
-
-    node_class: str | None
-    nodes: str
-    count: int
-    heard: int
-    open_files: int
-    storage_systems: list[str] | None
-    link_mb_s: float | None
-    uplink: str | None
-    uplink_mb_s: float | None
-    holds: list[str]
-    stalled: list[StalledThread]
-    excluded: list[ExcludedElement]
-
-
-class NodeClassList(Answer):
-    """The classes of nodes, in the order of their names; nodes without a class come last."""
-
-    node_classes: list[NodeClassOut]
-
-
-class NodeOut(Answer):
-    """One node whose agent announces its files; `stalled` are threads of it that do not go on.
-
-    `excluded` are elements to which no file of the node can go.
-    """
-
-    node: str
-    incarnation: str
-    since: float
-    heard_at: float
-    silent_after: float
-    version: str | None
-    open_placements: int
-    stalled: list[StalledThread]
-    excluded: list[ExcludedElement]
-
-
-class NodeList(Answer):
-    """The nodes, by name; `silent` are those heard of since this service started, and no more."""
-
-    nodes: list[NodeOut]
-    silent: list[NodeOut]
-
-
-class NodeCalibrationOut(Answer):
-    """What one node was measured to give to streaming programs, when and how; null: not measured.
-
-    `core_copy_mb_s` is what one core copies, `memory_mb_s` what crosses the memory bus while all copy, and
-    `link_mb_s` what one stream to a peer got.
-    """
-
-    node: str
-    calibrated_at: float
-    method: str
-    cores: int | None
-    core_copy_mb_s: float | None
-    memory_mb_s: float | None
-    link_mb_s: float | None

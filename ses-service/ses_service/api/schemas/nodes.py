@@ -6,18 +6,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from ses_service.api.schemas.answers import Answer, LevelName
 from ses_service.api.schemas.followed import AchievedIn, Number, ReadingSaid, Said, StalledSaid
 from ses_service.api.schemas.items import PLACEMENT_ID, Itemised
 from ses_service.api.schemas.requests import Bound, Bytes, Device, ElementId, Inode, SetName, Text, Weight
 from ses_service.decision.node_tables import TableAsked
 from ses_service.ledger import node_decisions
-from ses_service.ledger.announcement import Announcement, Ended, Opened, Origin
+from ses_service.ledger.announcement import Announcement, Ended
 from ses_service.ledger.exclusions import Exclusion
-from ses_service.ledger.ledger import Opening
 from ses_service.ledger.node_decisions import NodeDecisions
 from ses_service.ledger.pace import Use
 from ses_service.ledger.placement import EndReason
+from ses_service.ledger.reports import Origin, PlacementReport
 from ses_service.model import limits
 from ses_service.model.entities import Level, Requirement, ResolvedRequirement, Strictness
 from ses_service.model.kinds import PREDICTED, Kind
@@ -259,9 +258,9 @@ class FileOpened(Said):
     restore: Restore | None = None
     decision: InBatchMade | None = None
 
-    def to_model(self) -> Opened:
+    def to_model(self) -> PlacementReport:
         """Return it as the core knows it."""
-        opening = Opening(
+        return PlacementReport(
             self.placement_id,
             self.path,
             self.device,
@@ -274,9 +273,6 @@ class FileOpened(Said):
             self.idle,
             self.bytes,
             self.closed,
-        )
-        return Opened(
-            opening,
             None if self.restore is None else self.restore.to_model(),
             None if self.decision is None else self.decision.to_model(),
         )
@@ -356,140 +352,3 @@ class AnnouncementIn(Itemised, Said):
                 if table.excluded is not None
             },
         )
-
-
-class RefusedItem(Answer):
-    """What was not taken of a list of the announcement and is no file with an id; `index` counts from 0."""
-
-    list: str
-    index: int
-    detail: str
-
-
-class RefusedFile(Answer):
-    """A file of the announcement that was not taken, and why."""
-
-    placement_id: str
-    detail: str
-
-
-class HeldFile(Answer):
-    """A file the ledger holds open for the node."""
-
-    placement_id: str
-    user: str
-    device: int | None
-    inode: str | None
-    path: str | None
-    pid: int | None
-
-
-class NeedRequirementOut(Answer):
-    """A requirement; `bound` is in base units, of which a `unit` has `size`; `code` is that of ses/core.h."""
-
-    kind: str
-    code: int
-    bound: float
-    weight: float
-    hard: bool
-    at_most: bool
-    unit: str
-    size: float
-    level: LevelName
-    level_name: str
-    profile: str | None
-
-
-class UserNeed(Answer):
-    """What files of a user and an application need; null: of any other application.
-
-    `room_bytes` is the room that a file of unknown size should find, `expected_from` where that is from.
-    """
-
-    user: str
-    application: str | None
-    generation: str
-    requirements: list[NeedRequirementOut]
-    room_bytes: float | None
-    expected_from: Literal["history"] | None
-
-
-class TableElement(Answer):
-    """An element as it does not change often: bytes per second and bytes; null is unknown.
-
-    `target` is a branch's directory, the number of an OST or the name of a pool, `file_system` the one a
-    branch was described on.  `number` is its place among the elements of the system, the same for all nodes.
-    `server_rate` is what the link of its server carries for all elements there.  `stated` are values of the
-    kinds that the table names.
-    """
-
-    element: str
-    target: str
-    file_system: str | None
-    number: int
-    server: int
-    scarce: bool
-    kept_for: float
-    read_rate: float | None
-    write_rate: float | None
-    size: float | None
-    server_rate: float | None
-    stated: list[float | None]
-
-
-class Table(Answer):
-    """The elements of a storage system for programs of a node to choose from, in an order of its own.
-
-    `elements` are told when the revision is another one, and then all `loads`; else those that changed since
-    the version.  A load is: place in the table, busy, busy on average, streams of others, the same on
-    average, own streams, own ones that ended since the sample, streams on all elements of the server (0
-    where `server_rate` is null), bytes free, bytes reserved, age of the sample in seconds, bits of state,
-    when the last placement was made (in milliseconds since the epoch), own streams that ask for a rate of
-    writing, the largest of these rates, and of those of hard requirements; see `struct ses_core_element` in
-    ses/core.h, as `policy` is `struct ses_core_policy`.  Agents choose without own streams that ended.
-    `total` is how many elements there are, `rate` placements by others a second, `told_at` our time.
-    """
-
-    system: str
-    revision: str
-    version: int
-    told_at: float
-    total: int
-    rate: float
-    max_age_seconds: float
-    rate_window_seconds: float
-    stated: list[str]
-    policy: dict[str, float]
-    elements: list[TableElement] | None
-    loads: list[list[float | None]]
-
-
-class AnnouncementTaken(Answer):
-    """What came of it.
-
-    `instance` is another one with each start of the service.  `unknown`: told without `restore`, and
-    the ledger does not know them.  `open`: what the agent is to say opened or ended of, unless it did: given
-    when this agent is heard for the first time, and of what was taken over from another service.  `needs` are
-    those of users of whom the agent has another generation, or none; `tables` those it asked for.
-
-    `next_within_seconds`: when to speak again at the latest; `tell_within_seconds`: so soon after
-    the last answer where files were opened or ended since, and as often while files are created;
-    `return_within_seconds`: over so long a time nodes that lose the service are to come back, each at a
-    moment by chance.
-
-    `stored`: what this instance answered of announcements of this incarnation up to that number is stored,
-    or as lasting as it will ever be where the service has no database.  An agent keeps what it said after
-    that, with how it came about, and says it again to another instance.
-    """
-
-    instance: str
-    stored: int
-    next_within_seconds: float
-    tell_within_seconds: float
-    return_within_seconds: float
-    unknown: list[str]
-    refused: list[RefusedFile]
-    refused_items: list[RefusedItem]
-    open: list[HeldFile] | None
-    needs: list[UserNeed]
-    tables: list[Table]

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from ses_client.messages.requirements import StrictnessName
 from ses_client.names import is_application
 
 from ses_service.api.schemas.kinds import (
@@ -64,7 +65,6 @@ ProfileName = Annotated[
 Moment = Annotated[
     str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(_is_moment)
 ]
-StrictnessName = Literal["soft", "hard"]
 Text = Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=r"^[^\x00-\x1f\x7f]+$")]
 SetName = Annotated[str, Field(min_length=1, max_length=MAX_SET_NAME, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Application = Annotated[Text, Field(max_length=MAX_APPLICATION), AfterValidator(_fits)]
@@ -93,7 +93,7 @@ class Query(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
-class Requirement(Body):
+class RequirementIn(Body):
     """One bound of a kind the ontology describes, in one of its units: `minimum`, or `maximum` of a kind
     that is at most.  A kind has several spellings, of which answers have the first.  The requirement applies
     from `valid_from` until before `valid_until`.  `stated_unit` is the unit people wrote it in, where that is
@@ -113,7 +113,7 @@ class Requirement(Body):
     valid_until: Moment | None = None
 
     @model_validator(mode="after")
-    def _fits_its_kind(self) -> Requirement:
+    def _fits_its_kind(self) -> RequirementIn:
         try:
             made = self.in_base_units
         except UnknownUnitError as error:
@@ -151,10 +151,10 @@ class Requirement(Body):
         )
 
 
-Requirements = Annotated[list[Requirement], Field(max_length=MAX_REQUIREMENTS)]
+Requirements = Annotated[list[RequirementIn], Field(max_length=MAX_REQUIREMENTS)]
 
 
-def each_kind_once(requirements: list[Requirement]) -> None:
+def each_kind_once(requirements: list[RequirementIn]) -> None:
     """Raise ValueError where a kind is stated twice."""
     kinds = [requirement.kind for requirement in requirements]
     if len(set(kinds)) < len(kinds):

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ses_service.api.schemas.answers import Answer
 from ses_service.api.schemas.requests import Body
 
 
@@ -22,12 +21,3 @@ class SessionIn(Body):
             "'qstorman-session 1 user HOST' by a user. HOST is the name of the host it is made on.",
         ),
     ]
-
-
-class SessionOut(Answer):
-    """A token that is valid for some minutes, from the address that asked for it."""
-
-    token: str
-    seconds: Annotated[int, Field(description="How long it is valid.")]
-    role: str
-    name: Annotated[str, Field(description="The node, or the user.")]

@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ses_service.api.schemas.answers import Answer
 from ses_service.api.schemas.requests import Body
-from ses_service.security.personal_tokens import LONGEST_DAYS
+from ses_service.security.personal_tokens import MAX_DAYS
 
 TokenName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,63}$")]
 ScopeName = Annotated[
@@ -22,32 +21,8 @@ class TokenIn(Body):
 
     name: TokenName
     scope: ScopeName = "all"
-    days: Annotated[int, Field(ge=1, le=LONGEST_DAYS)] = 90
+    days: Annotated[int, Field(ge=1, le=MAX_DAYS)] = 90
 
 
 class RevokeIn(Body):
     """Nothing."""
-
-
-class PersonalTokenOut(Answer):
-    """A token without its secret; ``used`` null: never, else exact to an hour."""
-
-    name: str
-    scope: ScopeName
-    made: float
-    ends: float
-    used: float | None
-
-
-class TokenMade(PersonalTokenOut):
-    """A token with its secret, which is not shown again."""
-
-    token: str
-
-
-class PersonalTokenList(Answer):
-    """A person's tokens by name; ``shown`` is the one that this was asked with, null: none of them."""
-
-    user: str
-    shown: str | None
-    tokens: list[PersonalTokenOut]

@@ -1,7 +1,7 @@
 """Faults that lie between nodes of a description, which shapes cannot say, or only slowly.
 
 A unit that does not fit its kind, two elements of one name, a kind stated twice, a term nobody knows. What
-can be said of a node by itself is in ``ontology/shapes.ttl``.
+can be checked of a node by itself is in ``ontology/shapes.ttl``.
 """
 
 from __future__ import annotations

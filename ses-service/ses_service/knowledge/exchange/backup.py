@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ses_client.turtle import FORMER, PRESENT
-
 from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.store.store import HttpStore
 from ses_service.security.whole_file import write_whole
@@ -36,6 +34,6 @@ def restore(store: HttpStore, path: Path) -> int:
     text = path.read_bytes()
     if not text.endswith(_END):
         raise InvalidDescriptionError(str(path), ["not a backup, or not a whole one"])
-    quads = text.removesuffix(_END).replace(FORMER.encode(), PRESENT.encode())
+    quads = text.removesuffix(_END)
     store.replace_all(quads)
     return sum(1 for line in quads.splitlines() if line.strip())

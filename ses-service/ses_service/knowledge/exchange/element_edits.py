@@ -61,8 +61,8 @@ def drained(where: ElementName, reason: str | None, until: float | None) -> Site
 
     ``until`` is seconds since the epoch. Raises ``NoSuchElementError`` when it is made.
     """
-    said = {"state": ElementState.DRAINING, "state_reason": reason, "state_until": until}
-    return changed(where, said)
+    stated = {"state": ElementState.DRAINING, "state_reason": reason, "state_until": until}
+    return changed(where, stated)
 
 
 def undrained(where: ElementName) -> SiteEdit:
@@ -80,7 +80,7 @@ def undrained(where: ElementName) -> SiteEdit:
     return edit
 
 
-def changed(where: ElementName, said: Mapping[str, object]) -> SiteEdit:
+def changed(where: ElementName, stated: Mapping[str, object]) -> SiteEdit:
     """Return the edit that states facts of an element; one that is ``None`` is stated no more.
 
     Facts: ``state`` (with ``state_reason`` and ``state_until``, which go with every other state), ``server``,
@@ -90,12 +90,12 @@ def changed(where: ElementName, said: Mapping[str, object]) -> SiteEdit:
 
     def edit(site: Description) -> Description:
         subject = _element(site, where)
-        return _stated(site, subject, site[subject], where, said)
+        return _stated(site, subject, site[subject], where, stated)
 
     return edit
 
 
-def added(where: ElementName, said: Mapping[str, object]) -> SiteEdit:
+def added(where: ElementName, stated: Mapping[str, object]) -> SiteEdit:
     """Return the edit that adds an element to a storage system, with its facts as :func:`changed` has them.
 
     Raises ``ElementExistsError``, and ``NoSuchElementError`` without the storage system, when it is made.
@@ -107,12 +107,12 @@ def added(where: ElementName, said: Mapping[str, object]) -> SiteEdit:
             raise ElementExistsError(str(where))
         kinds = (_CLASSES.get(one) for one in types(site[system]))
         facts: Facts = {
-            RDF.type: frozenset({next((one for one in kinds if one), QSM.StorageElement)}),
+            RDF.type: frozenset({next((kind for kind in kinds if kind), QSM.StorageElement)}),
             QSM.name: frozenset({Literal(where.name)}),
             QSM.elementOf: frozenset({system}),
         }
         subject = URIRef(BASE + "/".join(quote(one, safe="") for one in (where.system, where.name)))
-        return _stated(site, subject, facts, where, said)
+        return _stated(site, subject, facts, where, stated)
 
     return edit
 
@@ -142,19 +142,19 @@ def _without(facts: Facts, gone: URIRef) -> Facts:
 
 
 def _stated(
-    site: Description, subject: URIRef, facts: Facts, where: ElementName, said: Mapping[str, object]
+    site: Description, subject: URIRef, facts: Facts, where: ElementName, stated: Mapping[str, object]
 ) -> Description:
     after, servers = dict(facts), dict[URIRef, Facts]()
-    if "state" in said:
-        said = {"state_reason": None, "state_until": None, **said}
-    for name, value in said.items():
-        property_, stated = _fact(name, value)
+    if "state" in stated:
+        stated = {"state_reason": None, "state_until": None, **stated}
+    for name, value in stated.items():
+        property_, fact = _fact(name, value)
         if name == "server":
-            stated, servers = _server(site, where, str(value))
-        if stated is None:
+            fact, servers = _server(site, where, str(value))
+        if fact is None:
             after.pop(property_, None)
         else:
-            after[property_] = frozenset({stated})
+            after[property_] = frozenset({fact})
     return {**site, **servers, subject: after}
 
 

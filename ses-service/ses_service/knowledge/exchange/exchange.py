@@ -93,7 +93,7 @@ class Exchange:
         if not subjects:
             return []
         found = describe(graph_of(self._rows(graph, subjects)))
-        return [(one, found.get(one, {})) for one in subjects]
+        return [(subject, found.get(subject, {})) for subject in subjects]
 
     def changes(self, *, before: int | None = None, subject: URIRef | None = None) -> list[Change]:
         """Return the last changes below a number, of one subject or of all, newest first; 50 at most."""
@@ -188,7 +188,7 @@ class Exchange:
         signature = Signature(author, now, f"site loaded from {name}")
         if not present and not stamps.site and len(after) > ONE_BY_ONE:
             systems = storage_systems(after, vocabulary().backends)
-            brought = differences(SITE_GRAPH, {}, {one: after[one] for one in systems})
+            brought = differences(SITE_GRAPH, {}, {system: after[system] for system in systems})
             return Plan(stamps, signature, tuple(brought), digest=digest, first=after)
         edits = tuple(differences(SITE_GRAPH, present, after))
         plan = Plan(stamps, signature, edits)
@@ -277,12 +277,15 @@ class Exchange:
     def _set_edits(self, sets: Iterable[RequirementSet], signature: Signature) -> list[Edit]:
         """Return the edits that put requirement sets in place, as the service itself would write them."""
         edits = []
-        for one in sets:
-            target = requirement_set_iri(one.level, one.name)
+        for requirement_set in sets:
+            target = requirement_set_iri(requirement_set.level, requirement_set.name)
             before = graph_of(self._rows(REQUIREMENTS_GRAPH, [target]))
             revision = int(str(before.value(target, QSM.revision) or 0))
             signed = replace(
-                one, revision=revision + 1, modified_at=signature.now, modified_by=signature.author
+                requirement_set,
+                revision=revision + 1,
+                modified_at=signature.now,
+                modified_by=signature.author,
             )
             edit = set_edit(signed, str(uuid.uuid4()), before)
             if edit.before != edit.after:
@@ -307,7 +310,7 @@ def _wanted(incoming: Incoming, stored: Iterable[RequirementSet], mode: Mode) ->
     given = {(one.level, one.name): one for one in incoming.requirement_sets()}
     known = {(one.level, one.name): one for one in stored}
     wanted = [
-        one for key, one in sorted(given.items()) if key not in known or _said(one) != _said(known[key])
+        one for key, one in sorted(given.items()) if key not in known or _content(one) != _content(known[key])
     ]
     if mode is Mode.REPLACE and given:
         gone = [one for key, one in sorted(known.items()) if key not in given]
@@ -318,8 +321,8 @@ def _wanted(incoming: Incoming, stored: Iterable[RequirementSet], mode: Mode) ->
 def _check_applications(stored: Iterable[RequirementSet], wanted: list[RequirementSet], name: str) -> None:
     """Raise ``InvalidDescriptionError`` where a user would have too many applications with requirements."""
     after = {one.name: one for one in (*stored, *wanted) if one.level is Level.APPLICATION}
-    said = [one.name for one in after.values() if one.requirements or one.profile]
-    counts = Counter(owner_of(Level.APPLICATION, name) for name in said)
+    names = [one.name for one in after.values() if one.requirements or one.profile]
+    counts = Counter(owner_of(Level.APPLICATION, name) for name in names)
     changed = {owner_of(Level.APPLICATION, one.name) for one in wanted if one.name in after}
     faults = [
         f"{user} would have {counts[user]} applications with requirements; {MAX_APPLICATIONS} at most"
@@ -330,7 +333,7 @@ def _check_applications(stored: Iterable[RequirementSet], wanted: list[Requireme
         raise InvalidDescriptionError(name, faults)
 
 
-def _said(one: RequirementSet) -> tuple[object, ...]:
+def _content(one: RequirementSet) -> tuple[object, ...]:
     return frozenset(one.requirements), one.profile and one.profile.iri, one.definition, one.measured
 
 

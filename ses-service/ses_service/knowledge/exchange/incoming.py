@@ -68,10 +68,10 @@ class Incoming:
         faulty = unstorable(graph, lines)
         if faulty:
             raise InvalidDescriptionError(name, [one.in_words() for one in faulty])
-        said = describe(graph)
-        sets = {one: facts for one, facts in said.items() if QSM.RequirementSet in types(facts)}
-        site = {one: facts for one, facts in said.items() if one not in sets}
-        if not said:
+        description = describe(graph)
+        sets = {one: facts for one, facts in description.items() if QSM.RequirementSet in types(facts)}
+        site = {one: facts for one, facts in description.items() if one not in sets}
+        if not description:
             raise InvalidDescriptionError(name, [NOTHING])
         return cls(name, graph, lines, site, sets)
 

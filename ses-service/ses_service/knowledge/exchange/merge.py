@@ -3,7 +3,7 @@
 A three-way merge, property by property: what was discovered before, what is described now, what is discovered
 now. What people changed or added since the discovery before is theirs and stays; what they left as it was
 discovered follows the discovery. Where both changed the same, that is a conflict: the human's value stays
-unless the discovery is preferred, and either way it is told. A pure function of its three descriptions.
+unless the discovery is preferred, and either way it is reported. A pure function of its three descriptions.
 """
 
 from __future__ import annotations

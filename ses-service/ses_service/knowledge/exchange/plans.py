@@ -68,7 +68,7 @@ class Plan:
     @property
     def changes_site(self) -> bool:
         """Whether making it would leave another site than there is."""
-        return bool(self.digest or self.rewrite) or any(one.graph == SITE_GRAPH for one in self.edits)
+        return bool(self.digest or self.rewrite) or any(edit.graph == SITE_GRAPH for edit in self.edits)
 
 
 def read_stamps(store: SparqlStore) -> Stamps:
@@ -83,7 +83,7 @@ def rewritten(plan: Plan, present: Description, after: Description) -> Plan:
 
     So it also reaches subjects the store holds as blank nodes, and takes no longer the more subjects change.
     """
-    many = sum(one.graph == SITE_GRAPH for one in plan.edits) > ONE_BY_ONE
+    many = sum(edit.graph == SITE_GRAPH for edit in plan.edits) > ONE_BY_ONE
     if present != after and (many or any(is_generated(one) for one in present)):
         return replace(plan, rewrite=after)
     return plan
@@ -106,7 +106,9 @@ def request(plan: Plan, change: URIRef) -> tuple[str, dict[URIRef, str]]:
         **history.signed(change, plan.signature),
     )
     direct = [
-        one for one in plan.edits if (plan.rewrite is None and plan.first is None) or one.graph != SITE_GRAPH
+        edit
+        for edit in plan.edits
+        if (plan.rewrite is None and plan.first is None) or edit.graph != SITE_GRAPH
     ]
     parts: list[str | Adding] = [begin, *request_parts(direct, change)]
     if plan.rewrite is not None:
@@ -116,18 +118,18 @@ def request(plan: Plan, change: URIRef) -> tuple[str, dict[URIRef, str]]:
     parts += history.recording(change, plan.edits, plan.signature)
     texts: list[str] = []
     staged: dict[URIRef, str] = {}
-    for one in parts:
-        if isinstance(one, str):
-            texts.append(one)
-        elif len(one.statements) <= _IN_REQUEST:
-            texts.append(adding(one, change))
+    for part in parts:
+        if isinstance(part, str):
+            texts.append(part)
+        elif len(part.statements) <= _IN_REQUEST:
+            texts.append(adding(part, change))
         else:
             source = URIRef(f"{_STAGED}{len(staged)}")
-            staged[source] = lines(one.statements)
+            staged[source] = lines(part.statements)
             texts.append(
                 bind(
                     "copy-statements.ru",
-                    graph=one.graph,
+                    graph=part.graph,
                     history=HISTORY_GRAPH,
                     change=change,
                     **{"from": source},
@@ -137,7 +139,7 @@ def request(plan: Plan, change: URIRef) -> tuple[str, dict[URIRef, str]]:
 
 
 def whole(description: Description) -> str:
-    """Return all that is said, as Turtle."""
+    """Return all statements, as Turtle."""
     labels = count(1)
     return lines(
         one for subject in sorted(description) for one in statements(subject, description[subject], labels)
@@ -146,8 +148,8 @@ def whole(description: Description) -> str:
 
 def _replacing(graph: URIRef, description: Description, change: URIRef) -> list[str | Adding]:
     labels = count(1)
-    said: list[Statement] = []
+    stated: list[Statement] = []
     for subject in sorted(description):
-        said += statements(subject, description[subject], labels)
+        stated += statements(subject, description[subject], labels)
     empty = bind("empty-graph.ru", graph=graph, history=HISTORY_GRAPH, change=change)
-    return [empty, Adding(graph, said)]
+    return [empty, Adding(graph, stated)]

@@ -1,1 +1,1 @@
-"""What is said about each subject: Turtle in and out, one canonical form, the difference of two."""
+"""What is stated about each subject: Turtle in and out, one canonical form, the difference of two."""

@@ -1,4 +1,4 @@
-"""Edits: what is said about a subject before and after, and the requests that write the difference."""
+"""Edits: what is stated about a subject before and after, and the requests that write the difference."""
 
 from __future__ import annotations
 

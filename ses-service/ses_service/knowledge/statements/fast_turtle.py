@@ -11,7 +11,7 @@ import re
 import pyoxigraph
 import structlog
 from rdflib import XSD, BNode, Graph, Literal, URIRef
-from ses_client.turtle import BASE, present_names
+from ses_client.turtle import BASE, normalised
 
 from ses_service.knowledge.queries import Term
 from ses_service.knowledge.statements.bounded import ITEM, StatementCount, check_value
@@ -35,7 +35,7 @@ def read_quickly(*texts: str) -> Graph | None:
     found, count = list[Triple](), StatementCount()
     try:
         for terms, text in ((_Terms(), text) for text in texts):
-            encoded = present_names(text).encode()
+            encoded = normalised(text).encode()
             for quad in pyoxigraph.parse(encoded, format=pyoxigraph.RdfFormat.TURTLE, base_iri=BASE):
                 subject, value = terms.of(quad.subject), terms.of(quad.object)
                 predicate = terms.of(quad.predicate)

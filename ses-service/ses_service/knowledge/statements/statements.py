@@ -1,4 +1,4 @@
-"""What is said about each subject, in one canonical form: to compare, to sort, to write as Turtle.
+"""What is stated about each subject, in one canonical form: to compare, to sort, to write as Turtle.
 
 A description maps each subject to its properties and their values. Blank nodes become part of the value they
 stand in; one that is no part of exactly one value gets an IRI made from what it says. Numbers have one
@@ -43,7 +43,7 @@ _GENERATED = f"{BASE}genid/"
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """A blank node: what is said about it, in order."""
+    """A blank node: what is stated about it, in order."""
 
     facts: tuple[tuple[URIRef, Value], ...]
 
@@ -51,7 +51,7 @@ class Nested:
 Value: TypeAlias = URIRef | Literal | Nested
 Facts: TypeAlias = dict[URIRef, frozenset[Value]]
 Description: TypeAlias = dict[URIRef, Facts]
-_Said: TypeAlias = dict[Node, list[tuple[Node, Node]]]
+_Stated: TypeAlias = dict[Node, list[tuple[Node, Node]]]
 
 
 def describe(graph: Graph) -> Description:
@@ -59,15 +59,15 @@ def describe(graph: Graph) -> Description:
 
     Raises ``InvalidDescriptionError`` for far more blank nodes without a place than anybody writes.
     """
-    said, inside = _said(graph), _required(graph)
-    odd = _odd(said, inside)
+    stated, inside = _stated(graph), _required(graph)
+    odd = _odd(stated, inside)
     if odd:
-        graph = _named(graph, said, inside, odd)
-        said, inside = _said(graph), _required(graph)
+        graph = _named(graph, stated, inside, odd)
+        stated, inside = _stated(graph), _required(graph)
     found: Description = {}
-    for subject in said:
+    for subject in stated:
         if isinstance(subject, URIRef) and subject not in inside:
-            facts = _facts(said, subject, inside)
+            facts = _facts(stated, subject, inside)
             if facts:
                 found[subject] = facts
     return found
@@ -160,20 +160,22 @@ def _real(number: float) -> str:
     return text if "e" in text else f"{text}e0"
 
 
-def _facts(said: _Said, node: URIRef | BNode, inside: set[Node]) -> Facts:
+def _facts(stated: _Stated, node: URIRef | BNode, inside: set[Node]) -> Facts:
     collected: dict[URIRef, set[Value]] = {}
-    for property_, value in said.get(node, ()):
+    for property_, value in stated.get(node, ()):
         if property_ not in BOOKKEEPING:
-            collected.setdefault(_plain(property_), set()).add(_value(said, value, inside))
+            collected.setdefault(_plain(property_), set()).add(_value(stated, value, inside))
     return {property_: frozenset(values) for property_, values in collected.items()}
 
 
-def _value(said: _Said, value: object, inside: set[Node]) -> Value:
+def _value(stated: _Stated, value: object, inside: set[Node]) -> Value:
     if isinstance(value, Literal):
         return canonical(value)
     if isinstance(value, BNode) or (isinstance(value, URIRef) and value in inside):
-        facts = _facts(said, value, inside)
-        return Nested(tuple((each, one) for each in sorted(facts) for one in _in_order(facts[each])))
+        facts = _facts(stated, value, inside)
+        return Nested(
+            tuple((property_, value) for property_ in sorted(facts) for value in _in_order(facts[property_]))
+        )
     return _plain(value)
 
 
@@ -186,22 +188,22 @@ def _required(graph: Graph) -> set[Node]:
     return set(graph.objects(None, QSM.requires)) - set(graph.subjects(QSM.requires, None))
 
 
-def _said(graph: Graph) -> _Said:
-    said: _Said = {}
+def _stated(graph: Graph) -> _Stated:
+    stated: _Stated = {}
     for subject, property_, value in graph:
         deadline.check()
-        said.setdefault(subject, []).append((property_, value))
-    return said
+        stated.setdefault(subject, []).append((property_, value))
+    return stated
 
 
-def _odd(said: _Said, inside: set[Node]) -> set[BNode]:
+def _odd(stated: _Stated, inside: set[Node]) -> set[BNode]:
     """Return the blank nodes that need an IRI: they are not part of one value, or lie too deep."""
     places: dict[BNode, list[Node]] = {}
-    for subject, facts in said.items():
+    for subject, facts in stated.items():
         for _, value in facts:
             if isinstance(value, BNode):
                 places.setdefault(value, []).append(subject)
-    blank = {node for node in said if isinstance(node, BNode)} | set(places)
+    blank = {node for node in stated if isinstance(node, BNode)} | set(places)
 
     def depth(node: Node) -> int:
         steps, seen = 0, set[Node]()
@@ -216,7 +218,7 @@ def _odd(said: _Said, inside: set[Node]) -> set[BNode]:
     return {node for node in blank if depth(node) > DEEPEST}
 
 
-def _named(graph: Graph, said: _Said, inside: set[Node], odd: set[BNode]) -> Graph:
+def _named(graph: Graph, stated: _Stated, inside: set[Node], odd: set[BNode]) -> Graph:
     if len(odd) > _MAX_NAMED:
         raise TooManyStatementsError(
             "the description",
@@ -225,10 +227,10 @@ def _named(graph: Graph, said: _Said, inside: set[Node], odd: set[BNode]) -> Gra
                 f" {_MAX_NAMED} at most: give them names"
             ],
         )
-    colours = _colours(said, inside, odd)
+    colours = _colours(stated, inside, odd)
     alike = len(odd) - len({colours[node] for node in odd})
     if alike:
-        message = f"{alike} blank nodes differ from others in nothing that is said of them: give them names"
+        message = f"{alike} blank nodes differ from others in nothing that is stated of them: give them names"
         raise InvalidDescriptionError("the description", [message])
     names: dict[Node, Node] = {node: URIRef(f"{_GENERATED}{colours[node]}") for node in odd}
     found = Graph()
@@ -237,13 +239,13 @@ def _named(graph: Graph, said: _Said, inside: set[Node], odd: set[BNode]) -> Gra
     return found
 
 
-def _colours(said: _Said, inside: set[Node], odd: set[BNode]) -> dict[Node, str]:
-    """Return what tells blank nodes apart, whatever their order: what is said of them and where they stand.
+def _colours(stated: _Stated, inside: set[Node], odd: set[BNode]) -> dict[Node, str]:
+    """Return what tells blank nodes apart, whatever their order: what is stated of them and where they stand.
 
     Of those in ``odd`` and what they stand in; by colour refinement, until it tells no more of them apart.
     """
     around: dict[Node, list[tuple[Node, Node]]] = {}
-    for subject, facts in said.items():
+    for subject, facts in stated.items():
         for property_, value in facts:
             if isinstance(value, BNode):
                 around.setdefault(value, []).append((property_, subject))
@@ -256,11 +258,11 @@ def _colours(said: _Said, inside: set[Node], odd: set[BNode]) -> dict[Node, str]
             ahead += [subject for _, subject in around.get(node, ())]
 
     def colour(value: Node) -> str:
-        return colours[value] if value in colours else sort_key(_value(said, value, inside))
+        return colours[value] if value in colours else sort_key(_value(stated, value, inside))
 
     def seen(node: Node) -> str:
         deadline.check()
-        of_it = [f">{one} {colour(it)}" for one, it in said.get(node, ())]
+        of_it = [f">{one} {colour(it)}" for one, it in stated.get(node, ())]
         of_others = [f"<{one} {colours.get(it, it)}" for one, it in around.get(node, ())]
         return sha256("\n".join(sorted(of_it + of_others)).encode()).hexdigest()[:32]
 

@@ -44,7 +44,7 @@ def head(text: str | None = None) -> str:
 
 
 def block(subject: URIRef, facts: Facts) -> str:
-    """Return what is said about one subject."""
+    """Return what is stated about one subject."""
     lines = _pairs([(property_, value) for property_ in facts for value in facts[property_]])
     return f"{iri(subject)} " + " ;\n    ".join(lines) + " .\n"
 

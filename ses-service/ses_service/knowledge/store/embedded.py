@@ -29,7 +29,7 @@ _START_SECONDS = 30.0
 _FIRST_PAUSE = 0.1
 _MAX_PAUSE = 10.0
 _LOOK_SECONDS = 5.0
-_LARGEST_LOG = 2**20
+_MAX_LOG = 2**20
 _PR_SET_PDEATHSIG = 1
 # By root too, in a folder of the service.
 _MADE_HERE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -128,7 +128,7 @@ class EmbeddedStore:
         try:
             (self._state_dir / _SOCKET).unlink(missing_ok=True)
             with os.fdopen(os.open(path, _MADE_HERE | os.O_APPEND, 0o600), "ab") as log:
-                if os.fstat(log.fileno()).st_size > _LARGEST_LOG:
+                if os.fstat(log.fileno()).st_size > _MAX_LOG:
                     log.truncate(0)
                 self._process = subprocess.Popen(
                     command,

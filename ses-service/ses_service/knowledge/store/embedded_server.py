@@ -7,7 +7,7 @@ kernel says who connects: only the user this program runs as, and root, are answ
 
 A query cannot be interrupted, and one that finds nothing may run for days.  So the program looks at what each
 request costs, and ends itself when one of them has taken twice the processor time its caller waits for
-(header ``Ses-Seconds``, else SECONDS).  Whoever started it starts it again; what was acknowledged is kept.
+(header ``Ses-Seconds``, else SECONDS).  Its parent starts it again; what was acknowledged is kept.
 Processor time, and of one request alone: neither a busy machine nor many short requests look like such a
 query.
 
@@ -133,7 +133,7 @@ class Handler(BaseHTTPRequestHandler):
         return b""
 
     def _fill_graph(self, graph: NamedNode, turtle: bytes) -> bytes:
-        """Fill an empty graph in a third of the time, but not all at once: who asks says when it counts."""
+        """Fill an empty graph in a third of the time, but not all at once: the caller says when it counts."""
         try:
             self.server.store.bulk_load(turtle, format=RdfFormat.TURTLE, to_graph=graph)
         except (SyntaxError, ValueError):
@@ -146,10 +146,10 @@ class Handler(BaseHTTPRequestHandler):
         for one in parse(quads, format=RdfFormat.N_QUADS, rename_blank_nodes=True):
             name = "" if isinstance(one.graph_name, DefaultGraph) else f"GRAPH {one.graph_name} "
             graphs.setdefault(name, []).append(f"{one.triple} .\n")
-        said = "\n".join(
+        statements = "\n".join(
             f"{name}{{\n{''.join(lines)}}}" if name else "".join(lines) for name, lines in graphs.items()
         )
-        self.server.store.update(f"DROP ALL ; INSERT DATA {{\n{said}\n}}")
+        self.server.store.update(f"DROP ALL ; INSERT DATA {{\n{statements}\n}}")
         return b""
 
     def _answer(self, act: Callable[[], bytes], *, changes: bool = False) -> None:

@@ -19,8 +19,8 @@ class GraphInMemory:
         """Return one that holds these statements in a graph of this name."""
         made = cls()
         target = made._dataset.graph(name)
-        for one in statements:
-            target.add(one)
+        for statement in statements:
+            target.add(statement)
         return made
 
     def select(self, query: str, *, patience: float = 1.0) -> list[Row]:

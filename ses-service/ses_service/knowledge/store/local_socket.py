@@ -13,7 +13,7 @@ from urllib3.connection import HTTPConnection
 from urllib3.exceptions import NewConnectionError
 from urllib3.util.timeout import Timeout
 
-_LONGEST = 100
+_MAX_PATH = 100
 """Bytes of a path that fit into the address of a socket, a few less."""
 
 
@@ -68,7 +68,7 @@ class _Connection(HTTPConnection):
 
 
 def _connect(made: socket.socket, path: Path) -> None:
-    if len(os.fsencode(path)) <= _LONGEST:
+    if len(os.fsencode(path)) <= _MAX_PATH:
         made.connect(str(path))
         return
     directory = os.open(path.parent, os.O_PATH | os.O_CLOEXEC)

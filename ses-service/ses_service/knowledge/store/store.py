@@ -213,10 +213,10 @@ class HttpStore:
         if answer.status < 300:
             return data
         detail = data[:300].decode("utf-8", "replace").strip().splitlines()
-        said = f"{url} answered {answer.status}{': ' + detail[0] if detail else ''}"
+        message = f"{url} answered {answer.status}{': ' + detail[0] if detail else ''}"
         if answer.status >= 500:
-            raise StoreUnavailableError(said)
-        raise StoreRefusedError(said)
+            raise StoreUnavailableError(message)
+        raise StoreRefusedError(message)
 
     def _read(self, answer: urllib3.BaseHTTPResponse, url: str, deadline: float) -> bytes:
         # The read time-out starts again with every byte; only a deadline ends an answer that trickles.

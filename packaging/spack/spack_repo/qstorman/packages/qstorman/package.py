@@ -16,6 +16,7 @@ class Qstorman(CMakePackage):
 
     root_cmakelists_dir = "libses"
 
+    variant("extras", default=True, description="Build libses-share and the sampler")
     variant("slurm", default=False, description="Build the plugin of Slurm")
 
     depends_on("c", type="build")
@@ -25,7 +26,7 @@ class Qstorman(CMakePackage):
     depends_on("pkgconfig", type="build")
     depends_on("cli11")
     depends_on("cpp-httplib@0.11:")
-    depends_on("libfabric")
+    depends_on("libfabric", when="+extras")
     depends_on("liburing")
     depends_on("nlohmann-json")
     depends_on("openssl")
@@ -42,6 +43,7 @@ class Qstorman(CMakePackage):
         """Keep one directory of libraries, whatever the distribution's habit."""
         return [
             self.define("CMAKE_INSTALL_LIBDIR", "lib"),
+            self.define_from_variant("SES_EXTRAS", "extras"),
             self.define("SES_OFFLOAD", False),
             self.define_from_variant("SES_SLURM", "slurm"),
         ]

@@ -1,0 +1,188 @@
+"""The part of the selection service inside the process that changes elements and knows their past.
+
+Answers have the form of the real ones.  It does NOT check a change against shapes, and says of an effect only
+how many files are open there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from fake_groups import SOURCES
+from ses_client.answers.changes import Change, State
+from ses_client.answers.elements import (
+    Element,
+    History,
+    Inventory,
+    Readiness,
+    ReadyCheck,
+    Step,
+    StorageSystem,
+)
+from ses_client.answers.nodes import HeardNodes, NodeClasses
+from ses_client.errors import ConflictError, NotFoundError, RefusedError, UnavailableError
+
+_PROPERTIES = {
+    "state": "qsm:state", "reason": "qsm:stateReason", "until": "qsm:stateUntil", "tier": "qsm:tier",
+    "pool": "qsm:pool", "server": "qsm:server", "target": "qsm:target", "label": "rdfs:label",
+    "nominal_read": "qsm:readRate", "nominal_write": "qsm:writeRate",
+}  # fmt: skip
+
+
+class ElementsInMemory:
+    """``past`` has the steps of elements by name; without them the monitor does not answer.
+
+    ``heard``, ``classes`` and ``ready`` are what it says of nodes and of itself.
+    """
+
+    places: list[Element]
+    person: str
+    extra_changes: list[tuple[Change, State]]
+    _clock: Callable[[], float]
+
+    def __init__(self) -> None:
+        self.past: dict[str, tuple[Step, ...]] = {}
+        self.heard = HeardNodes((), ())
+        self.classes = NodeClasses(())
+        self.ready = Readiness(ready=True, checks=(ReadyCheck("decision", ok=True, detail="all defaults"),))
+        super().__init__()
+
+    def _called(self) -> None:
+        raise NotImplementedError
+
+    def element(self, element: str) -> Inventory:
+        """See ServiceClient."""
+        found = self._place(element)
+        self._called()
+        return Inventory((found,), *SOURCES, self._clock())
+
+    def nodes(self) -> HeardNodes:
+        """See ServiceClient."""
+        self._called()
+        return self.heard
+
+    def node_classes(self) -> NodeClasses:
+        """See ServiceClient."""
+        self._called()
+        return self.classes
+
+    def readiness(self) -> Readiness:
+        """See ServiceClient."""
+        self._called()
+        return self.ready
+
+    def storage_systems(self) -> tuple[StorageSystem, ...]:
+        """See ServiceClient."""
+        self._called()
+        found = {one.storage_system: one for one in self.places}
+        return tuple(StorageSystem(name, one.backend, one.mount_point) for name, one in found.items())
+
+    def element_history(self, element: str, seconds: int, points: int) -> History:
+        """See ServiceClient."""
+        self._called()
+        if element not in self.past:
+            raise UnavailableError(f"The past of {element} is not known: the monitor does not answer.")
+        now = self._clock()
+        return History(now - seconds, now, seconds / points, "memory", "", self.past[element])
+
+    def drain(self, element: str, how: dict[str, Any]) -> dict[str, Any]:
+        """See ServiceClient."""
+        said = {"state": "draining", "reason": how.get("reason", ""), "until": how.get("until", "")}
+        return self._alter(element, said, f"drain {element}", how)
+
+    def undrain(self, element: str, how: dict[str, Any]) -> dict[str, Any]:
+        """See ServiceClient."""
+        if self._place(element).state != "draining":
+            raise ConflictError(f"{element} is not being drained.", 409)
+        return self._alter(element, {"state": "active", "reason": "", "until": ""}, f"undrain {element}", how)
+
+    def set_element(self, element: str, facts: dict[str, Any]) -> dict[str, Any]:
+        """See ServiceClient."""
+        said = {name: value or "" for name, value in facts.items() if name in _PROPERTIES}
+        for name in ("read", "write"):
+            if f"{name}_rate" in facts:
+                said[f"nominal_{name}"] = (facts[f"{name}_rate"] or 0) / 1e6
+        return self._alter(element, said, f"set {', '.join(sorted(said))} of {element}", facts)
+
+    def add_element(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """See ServiceClient."""
+        name = f"{facts['system']}/{facts['name']}"
+        if any(one.id == name for one in self.places):
+            raise ConflictError(f"There is an element {name} already.", 409)
+        for needed in ("server", "target"):
+            if needed not in facts:
+                raise RefusedError(f"An element has a {needed}.", 422)
+        made = Element(
+            name, facts["system"], "mergerfs", facts["target"], "active", facts["name"], facts["server"]
+        )
+        if not facts["dry_run"]:
+            self.places.append(made)
+        return self._answer(made.id, [("qsm:target", "", made.target)], f"add element {name}", facts)
+
+    def remove_element(self, element: str, how: dict[str, Any]) -> dict[str, Any]:
+        """See ServiceClient."""
+        place = self._place(element)
+        if not how["dry_run"]:
+            self.places.remove(place)
+        return self._answer(element, [("qsm:target", place.target, "")], f"remove element {element}", how)
+
+    def _place(self, element: str) -> Element:
+        found = next((one for one in self.places if one.id == element), None)
+        if found is None:
+            raise NotFoundError(f"There is no element {element}.")
+        return found
+
+    def _alter(self, element: str, said: dict[str, Any], reason: str, how: dict[str, Any]) -> dict[str, Any]:
+        place = self._place(element)
+        differs = [
+            (_PROPERTIES[name], getattr(place, name), value)
+            for name, value in said.items()
+            if getattr(place, name) != value
+        ]
+        if not how["dry_run"]:
+            self.places[self.places.index(place)] = replace(place, **said)
+        return self._answer(element, differs, reason, how)
+
+    def _answer(
+        self, element: str, differs: list[tuple[str, Any, Any]], reason: str, how: dict[str, Any]
+    ) -> dict[str, Any]:
+        self._called()
+        subject = f"https://w3id.org/qstorman/site/{element}"
+        number = None
+        if differs and not how["dry_run"]:
+            number = 1 + max((change.number for change, _state in self.extra_changes), default=100)
+            change = Change(number, self._clock(), self.person, reason, 1, subject)
+            before, after = (_turtle(subject, [(one[0], one[which]) for one in differs]) for which in (1, 2))
+            self.extra_changes.append((change, State(subject, before, after)))
+        properties = [
+            {"property": name, "before": _texts(before), "after": _texts(after)}
+            for name, before, after in differs
+        ]
+        effect = {
+            "open_placements": 1, "open_in_system": 3, "other_elements": len(self.places) - 1,
+            "requirement_sets": 1, "requirement_sets_asked": 1,
+            "moved": [{"level": "vo", "name": "materials", "distance": 0.0, "instead": "union/b2",
+                       "distance_instead": 0.1}],
+        }  # fmt: skip
+        return {
+            "change": number, "dry_run": how["dry_run"], "total": len(differs) and 1, "element": element,
+            "subjects": [
+                {"part": "site", "subject": subject, "status": "changed", "properties": properties}
+            ] if differs else [],
+            "effect": effect if reason.startswith(("drain", "remove")) else None,
+        }  # fmt: skip
+
+
+def _texts(value: object) -> list[str]:
+    return [f'"{value}"'] if value not in ("", None) else []
+
+
+def _turtle(subject: str, values: list[tuple[str, object]]) -> str:
+    lines = [f'{name} "{value}"' for name, value in values if value not in ("", None)]
+    return (
+        f"@prefix qsm: <https://w3id.org/qstorman#> .\n\n<{subject}> a qsm:Element ;\n    "
+        + " ;\n    ".join(lines)
+        + " ."
+    )

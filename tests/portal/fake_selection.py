@@ -1,0 +1,286 @@
+"""A selection service inside the process: for tests and for looking at pages.
+
+Keeps the promises of :class:`ses_client.client.ServiceClient` on a site given to
+it, with revisions, conflicts and levels as the real one has them.  It does NOT decide like the
+real one: no ledger, no load model; an element's rate is the number it was made with.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from threading import Lock
+from typing import Any
+
+from fake_elements import ElementsInMemory
+from fake_files import FilesInMemory
+from fake_groups import GroupsInMemory
+from fake_history import HistoryInMemory
+from fake_tokens import TokensInMemory
+from fake_workloads import WORKLOADS, WorkloadsInMemory
+from ses_client.answers.elements import Element
+from ses_client.answers.requirements import (
+    Effective,
+    PassedOver,
+    Requirement,
+    RequirementSet,
+    RequirementSets,
+    Subject,
+)
+from ses_client.answers.selections import Candidate, Placement, Prediction, Refusal, Selection
+from ses_client.answers.vocabulary import Kind, Vocabulary
+from ses_client.client import ServiceClient
+from ses_client.errors import ConflictError, NotFoundError, UnreachableError
+from ses_webface.moments import applies, phase
+from ses_webface.quantities import to_canonical
+
+_RATE = (("kB/s", 1e-3), ("MB/s", 1.0), ("MiB/s", 1.048576), ("GB/s", 1e3), ("GiB/s", 1073.741824))
+_SPACE = (("MB", 1e-3), ("GB", 1.0), ("GiB", 1.073741824), ("TB", 1e3), ("TiB", 1099.511627776))
+KINDS = (
+    Kind("current-read-rate", "current read rate", "What one more reader would get now.", "MB/s", _RATE),
+    Kind("average-read-rate", "average read rate", "The same over a long window.", "MB/s", _RATE),
+    Kind("current-write-rate", "current write rate", "What one more writer would get now.", "MB/s", _RATE),
+    Kind("average-write-rate", "average write rate", "The same over a long window.", "MB/s", _RATE),
+    Kind("free-capacity", "free capacity", "What an element can still take in.", "GB", _SPACE),
+)
+
+
+class InMemorySelectionService(
+    ElementsInMemory,
+    GroupsInMemory,
+    FilesInMemory,
+    TokensInMemory,
+    HistoryInMemory,
+    WorkloadsInMemory,
+    ServiceClient,
+):
+    """A site of ``places``; ``home_vo`` maps users to VOs; ``clock`` gives seconds since the epoch.
+
+    ``acted_for`` lists the person of every call, ``told`` what was told of accounts.  Set ``down`` to a
+    sentence and every call fails with it until it is None again.
+    """
+
+    def __init__(
+        self,
+        elements: Iterable[Element] = (),
+        *,
+        home_vo: dict[str, str] | None = None,
+        placements: Iterable[Placement] = (),
+        clock: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self.places = list(elements)
+        self._acting: dict[str, str] = {}
+        self.home_vo = dict(home_vo or {})
+        self.records = list(placements)
+        self.words = Vocabulary(KINDS, workloads=WORKLOADS)
+        self.down: str | None = None
+        self.acted_for: list[str] = []
+        self.told: list[dict[str, str]] = []
+        self._clock = clock
+        self._sets: dict[tuple[str, str], RequirementSet] = {}
+        self._lock = Lock()
+        super().__init__()
+
+    def requirement_set(self, level: str, name: str) -> RequirementSet:
+        """See ServiceClient."""
+        self._called()
+        return self._sets.get((level, name), RequirementSet(level, name))
+
+    def requirement_sets(self, user: str | None = None) -> RequirementSets:
+        """See ServiceClient."""
+        self._called()
+        vo = self.home_vo.get(user or "")
+        return RequirementSets(
+            tuple(
+                found
+                for _key, found in sorted(self._sets.items())
+                if (found.requirements or found.profile)
+                and (
+                    (found.level == "user" and found.name == user)
+                    or (found.level == "application" and found.name.startswith(f"{user}:"))
+                    or (found.level == "vo" and found.name == vo)
+                    or found.level == "site"
+                )
+            )
+        )
+
+    def replace_requirements(
+        self,
+        level: str,
+        name: str,
+        requirements: tuple[Requirement, ...],
+        *,
+        profile: str | None = None,
+        revision: int,
+    ) -> RequirementSet:
+        """See ServiceClient."""
+        with self._lock:
+            current = self.requirement_set(level, name)
+            if current.revision != revision:
+                raise ConflictError(f"The set is at revision {current.revision}, not {revision}.", 412)
+            saved = RequirementSet(
+                level,
+                name,
+                tuple(self._canonical(requirement) for requirement in requirements),
+                revision + 1,
+                self._clock(),
+                self.person,
+                profile,
+            )
+            self._record(current, saved)
+            self._sets[level, name] = saved
+            return saved
+
+    def vocabulary(self) -> Vocabulary:
+        """See ServiceClient."""
+        self._called()
+        return self.words
+
+    @property
+    def person(self) -> str:
+        """Whom it is asked for."""
+        return self._acting.get("X-Acting-User", "nobody")
+
+    def effective(self, subject: Subject) -> Effective:
+        """See ServiceClient."""
+        self._called()
+        return self._effective(subject, self._sets)
+
+    def _effective(self, subject: Subject, sets: Mapping[tuple[str, str], RequirementSet]) -> Effective:
+        vo = subject.vo or self.home_vo.get(subject.user)
+        names = {
+            "application": f"{subject.user}:{subject.application}" if subject.application else None,
+            "user": subject.user,
+            "vo": vo,
+            "site": "default",
+        }
+        found: dict[str, Requirement] = {}
+        passed: list[PassedOver] = []
+        for level, name in names.items():
+            stated = sets.get((level, name)) if name else None
+            if stated is None:
+                continue
+            by_profile = [(one, stated.profile) for one in self.words.required_by(stated.profile)]
+            for one, profile in [*((one, None) for one in stated.requirements), *by_profile]:
+                resolved = replace(one, level=level, level_name=stated.name, profile=profile)
+                if not applies(one, self._clock()):
+                    later = phase(one, self._clock()) == "future"
+                    passed.append(PassedOver(resolved, "not valid yet" if later else "not valid any more"))
+                elif found.setdefault(one.kind, resolved) is not resolved:
+                    by = found[one.kind]
+                    passed.append(
+                        PassedOver(resolved, f"hidden by the requirement of {by.level} {by.level_name}")
+                    )
+        counting = tuple(found[kind.name] for kind in self.words.kinds if kind.name in found)
+        return Effective(replace(subject, vo=vo), counting, tuple(passed))
+
+    def select(
+        self, subject: Subject, requirements: Iterable[Requirement] = (), *, limit: int = 10, **more: Any
+    ) -> Selection:
+        """See ServiceClient; understands a draft."""
+        self._called()
+        sets, draft = self._sets, more.get("draft")
+        if draft:
+            stated = tuple(self._canonical(Requirement.of(one)) for one in draft["requirements"])
+            key = (draft["level"], draft["name"])
+            sets = {**sets, key: RequirementSet(*key, stated, profile=draft["profile"])}
+        resolved = {one.kind: one for one in self._effective(subject, sets).requirements}
+        for requirement in requirements:
+            resolved[requirement.kind] = replace(self._canonical(requirement), level="explicit")
+        wanted = tuple(resolved.values())
+        candidates: list[Candidate] = []
+        refused: list[Refusal] = []
+        for element in self.places:
+            predicted = tuple(_prediction(element, item) for item in wanted)
+            missed = next(
+                (
+                    prediction
+                    for prediction, item in zip(predicted, wanted, strict=True)
+                    if item.strictness == "hard" and prediction.shortfall > 0
+                ),
+                None,
+            )
+            if element.state != "active":
+                refused.append(Refusal(element.id, element.state, f"{element.label} is {element.state}."))
+            elif missed:
+                detail = f"{missed.value:g} {missed.unit} is below the hard minimum of {missed.bound:g}."
+                refused.append(Refusal(element.id, "hard-requirement", detail))
+            else:
+                candidates.append(_candidate(element, predicted, wanted))
+        candidates.sort(key=lambda one: (round(one.distance / 0.02), -(one.write or 0.0), one.element))
+        ranked = tuple(
+            replace(one, rank=rank) for one, rank in zip(candidates, itertools.count(1), strict=False)
+        )
+        return Selection(self._clock(), wanted, ranked[:limit], tuple(refused), ())
+
+    def placements(self, **wanted: str | int | None) -> tuple[Placement, ...]:
+        """See ServiceClient."""
+        self._called()
+        found = [
+            replace(record, candidates=(), refused=())
+            for record in self.records
+            if wanted.get("user") in (None, record.user) and wanted.get("element") in (None, record.element)
+        ]
+        found.sort(key=lambda record: -(record.placed_at or 0.0))
+        return tuple(found[: wanted.get("limit")])
+
+    def placement(self, placement_id: str) -> Placement:
+        """See ServiceClient."""
+        self._called()
+        for record in self.records:
+            if record.placement_id == placement_id:
+                return record
+        raise NotFoundError(f"There is no placement {placement_id}.")
+
+    def _called(self) -> None:
+        self.check()
+        self.acted_for.append(self.person)
+
+    def tell_accounts(self, homes: Mapping[str, str]) -> None:
+        """See ServiceClient."""
+        self.check()
+        self.told.append(dict(homes))
+
+    def check(self) -> None:
+        """See ServiceClient."""
+        if self.down is not None:
+            raise UnreachableError(self.down)
+
+    def _canonical(self, requirement: Requirement) -> Requirement:
+        kind = self.words.kind(requirement.kind)
+        if kind is None:
+            return requirement
+        bound = to_canonical(requirement.bound, requirement.unit, kind)
+        stated = requirement.stated_unit or (None if requirement.unit == kind.unit else requirement.unit)
+        return replace(requirement, bound=bound, unit=kind.unit, stated_unit=stated)
+
+
+def _prediction(element: Element, requirement: Requirement) -> Prediction:
+    if requirement.kind == "free-capacity":
+        value = (element.free_bytes or 0.0) / 1e9
+    elif "read" in requirement.kind:
+        value = element.read or 0.0
+    else:
+        value = element.write or 0.0
+    shortfall = max(0.0, 1.0 - value / requirement.bound) if requirement.bound else 0.0
+    return Prediction(requirement.kind, value, requirement.unit, requirement.bound, shortfall)
+
+
+def _candidate(
+    element: Element, predicted: tuple[Prediction, ...], wanted: tuple[Requirement, ...]
+) -> Candidate:
+    weights = [item.weight or 1.0 for item in wanted]
+    squares = [weight * one.shortfall**2 for weight, one in zip(weights, predicted, strict=True)]
+    return Candidate(
+        rank=0,
+        element=element.id,
+        distance=math.sqrt(sum(squares) / sum(weights)) if weights else 0.0,
+        read=element.read,
+        write=element.write,
+        free_gb=None if element.free_bytes is None else element.free_bytes / 1e9,
+        predicted=predicted,
+        age_seconds=element.age_seconds,
+        basis="monitor+ledger" if element.observed == "ok" else "static",
+    )
