@@ -2,20 +2,18 @@
 
 Unmodified programs under the library write and read files on throttled branches of a mergerfs union, and
 say how many bytes they moved in which time; the agent says the same of the file when it ends.  Then a
-program keeps 1,000 files open and writes to all of them, and the agent's processor time is counted; and a
 program writes in small pieces, in seconds in which the agent looks and is stopped (SIGSTOP), in turn.  Agent,
 library and union are the real ones, the service is the stand-in of the agent's tests.  No number makes
 this fail.  Needs root.
 
-The rows with O_DIRECT are of a second union, of branches of btrfs (ses_benchmarks/direct_union.py says why).
+The rows with O_DIRECT are of a second union, of branches of btrfs (:func:`direct_union` says why).
 
     .venv/bin/python benchmarks/achieved_rates.py [--build build/libses] [--rounds 3] [--only NAME]
-        [--files 1000] [--seconds 20] [--pairs 60]
+        [--pairs 60]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -25,23 +23,25 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests/agent")]
+from ses_benchmarks import stand_ins  # noqa: F401  # first: it finds the modules of the tests
 
-from fake_service import FakeService  # noqa: E402
-from running_agent import Agent  # noqa: E402
-from ses.demo.branches import BranchPlan  # noqa: E402
-from ses.demo.storage import set_up  # noqa: E402
-from ses_benchmarks.direct_union import direct_union  # noqa: E402
-from ses_benchmarks.processes import Usage, unwind_when_ended  # noqa: E402
+# isort: split
+from fake_service import FakeService
+from running_agent import Agent
+from ses.demo.branches import MEGABYTE, Branch, BranchPlan, slow_down
+from ses.demo.mounts import unmount
+from ses.demo.storage import Storage, mount_union, set_up
+from ses.demo.throttle import find_throttle
+from ses.demo.tools import tool
+from ses_benchmarks.arguments import arguments
 
-MEGABYTE = 1_000_000
-PLANS = tuple(BranchPlan(f"b{n}", 40, 20, free=1150, capacity=1200) for n in (1, 2))
+# Room for more than a file of unknown size is taken for: else the union chooses.
+PLANS = tuple(BranchPlan(f"b{n}", 40, 20, free=7950, capacity=8000) for n in (1, 2))
 WAIT_SECONDS = 120
 
 # Each says {"written": bytes, "seconds": …, "read": bytes, "reading": seconds}.
@@ -99,19 +99,6 @@ elif how == "pauses":
         time.sleep(2)
 os.close(fd)
 print(json.dumps({"written": written, "seconds": seconds, "read": read, "reading": reading}))
-"""
-
-HOLD = """
-import os, sys, time
-directory, files, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-open_files = [os.open(f"{directory}/{n}", os.O_CREAT | os.O_WRONLY) for n in range(files)]
-print("open", flush=True)
-end = time.monotonic() + seconds + 15
-while time.monotonic() < end:
-    begun = time.monotonic()
-    for fd in open_files:
-        os.write(fd, b"x" * 4096)
-    time.sleep(max(0.0, 1 - (time.monotonic() - begun)))
 """
 
 PIECES = """
@@ -241,6 +228,33 @@ PROGRAMS_DIRECT: dict[str, Callable[[Site, Path], Measured]] = {
 }
 
 
+def direct_union(work: Path, undo: ExitStack, plans: Sequence[BranchPlan]) -> Storage:
+    """A union on which O_DIRECT works, of throttled branches of btrfs in memory; raises DemoError.
+
+    mergerfs 2.33.5 hands writes on in memory that is not aligned.  ext4 and xfs refuse those with O_DIRECT;
+    btrfs writes them through the page cache and returns when the device has them.
+    """
+    throttle = find_throttle(work.name)
+    undo.callback(throttle.close)
+    branches = []
+    for plan in plans:
+        image = Path("/dev/shm") / f"{work.name}-{plan.name}.img"
+        undo.callback(image.unlink, missing_ok=True)
+        with image.open("xb") as file:
+            file.truncate(plan.capacity * MEGABYTE)
+        device = Path(tool("losetup", "--find", "--show", str(image)))
+        undo.callback(tool, "losetup", "--detach", str(device))
+        tool("mkfs.btrfs", "--quiet", "--metadata", "single", str(device))
+        branch = Branch(plan, work / plan.name, device)
+        branch.directory.mkdir()
+        tool("mount", "-o", "noatime", str(device), str(branch.directory))
+        undo.callback(unmount, branch.directory)
+        slow_down(branch, throttle, undo)
+        branches.append(branch)
+    mount_union(work / "union", [one.directory for one in branches], undo)
+    return Storage(work / "union", tuple(branches), True, ())
+
+
 @contextmanager
 def site_of(build: Path, scratch: Path, direct: bool = False) -> Iterator[Site]:
     """Branches, union, agent and the stand-in of the service."""
@@ -293,40 +307,6 @@ def show_accuracy(
                 f"   {worst:6.2f}  {part:>9}  {' '.join(map(str, last['doubts']))}",  # type: ignore[call-overload]
                 flush=True,
             )
-
-
-def watcher_seconds(pid: int) -> float:
-    """Processor seconds of the busiest thread but the first, which serves the socket."""
-    threads = sorted(int(path.name) for path in Path(f"/proc/{pid}/task").iterdir())[1:]
-    return (
-        max(float(Path(f"/proc/{pid}/task/{one}/schedstat").read_text().split()[0]) for one in threads) / 1e9
-    )
-
-
-def show_overhead(site: Site, files: int, seconds: float) -> None:
-    """Processor time of the agent while so many files are open and are written to."""
-    directory = site.union / "held"
-    directory.mkdir()
-    environment = {**os.environ, "LD_PRELOAD": str(site.library), "SES_AGENT_SOCKET": str(site.agent.socket)}
-    pid = site.agent.process.pid
-    for label, count in (("none", 0), (f"{files:,}", files)):
-        command = [sys.executable, "-c", HOLD, str(directory), str(count), str(seconds)]
-        program = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-        assert program.stdout is not None
-        program.stdout.readline()
-        time.sleep(10)  # what is created is followed by then
-        before, followed, begun = Usage.of(pid), watcher_seconds(pid), time.monotonic()
-        time.sleep(seconds)
-        took = time.monotonic() - begun
-        used = Usage.of(pid).processor_seconds - before.processor_seconds
-        following = watcher_seconds(pid) - followed
-        print(
-            f"agent with {label} open files, each written to once a second: {used / took:.2%} of a "
-            f"processor, the thread that follows files {following / took:.2%} of it",
-            flush=True,
-        )
-        program.terminate()
-        program.wait()
 
 
 def median_interval(values: list[float]) -> tuple[float, float]:
@@ -401,22 +381,16 @@ def show_times(site: Site, pairs: int, scratch: Path) -> None:
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=Path, default=ROOT / "build/libses")
+    parser = arguments(__doc__, build=True)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", help="one program of the table, and nothing else")
-    parser.add_argument("--files", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--pairs", type=int, default=60, help="pairs of seconds of small writes")
     given = parser.parse_args()
-    unwind_when_ended()
     with tempfile.TemporaryDirectory() as scratch, site_of(given.build, Path(scratch)) as site:
         print(f"load average {os.getloadavg()[0]:.1f}")
         if given.rounds > 0:
             show_accuracy(site, PROGRAMS, given.rounds, given.only)
         if given.only is None:
-            if given.files > 0:
-                show_overhead(site, given.files, given.seconds)
             show_times(site, given.pairs, Path(scratch))
     if given.rounds > 0:
         with (

@@ -11,20 +11,16 @@ anything, and what is counted is how often its threads went to sleep.  No number
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-from ses_benchmarks.chain import Chain, chain  # noqa: E402
-from ses_benchmarks.processes import Usage  # noqa: E402
+from ses_benchmarks.arguments import arguments
+from ses_benchmarks.chain import Chain, built_chain
+from ses_benchmarks.processes import Usage, sleeps
 
 LOOP = """
 import os, sys, time
@@ -47,12 +43,6 @@ print(*taken)
 SETTLE_SECONDS = 5
 
 
-def sleeps(pid: int) -> int:
-    """How often the threads of a process gave up the processor to wait."""
-    statuses = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/status")]
-    return sum(int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0]) for text in statuses)
-
-
 def create(
     site: Chain, library: Path, name: str, rate: float, seconds: float, programs: int = 1, held: float = 0
 ) -> list[float]:
@@ -70,8 +60,7 @@ def create(
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=Path, default=ROOT / "build/libses")
+    parser = arguments(__doc__, build=True)
     parser.add_argument("--rate", type=float, default=2000)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--programs", type=int, default=1)
@@ -80,10 +69,7 @@ def main() -> int:
     given = parser.parse_args()
     options = [] if given.core is None else ["--core", str(given.core)]
     library = given.build / "libses-wrapper.so"
-    with (
-        tempfile.TemporaryDirectory(dir="/dev/shm") as scratch,
-        chain(given.build / "agent/ses-agent", Path(sys.executable).parent, Path(scratch), *options) as site,
-    ):
+    with built_chain(given.build, *options) as site:
         create(site, library, "warm", 50, 2)
         site.settle()
         before, begun = Usage.of(site.agent), time.monotonic()

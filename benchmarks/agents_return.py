@@ -13,7 +13,6 @@ measures what requests cost, and no more.  No number makes this fail.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import resource
 import ssl
@@ -27,17 +26,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvloop
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-from ses_benchmarks.agent_costs import costs_of  # noqa: E402
-from ses_benchmarks.agent_crowd import Agent, Crowd  # noqa: E402
-from ses_benchmarks.agent_words import ELEMENTS, SYSTEM  # noqa: E402
-from ses_benchmarks.processes import Usage, free_port, processor_seconds  # noqa: E402
-from ses_benchmarks.site_description import Facts, describe  # noqa: E402
-from ses_service.ledger.pace import Use  # noqa: E402
-from ses_simulate.agents import Costs, Loss, Return, come_back  # noqa: E402
+from ses_benchmarks.agent_costs import costs_of
+from ses_benchmarks.agent_crowd import Agent, Crowd
+from ses_benchmarks.announcements import ELEMENTS, SYSTEM
+from ses_benchmarks.arguments import arguments
+from ses_benchmarks.processes import Usage, free_port, processor_seconds
+from ses_benchmarks.site_description import Facts, describe
+from ses_service.ledger.pace import Use
+from ses_simulate.agents import Costs, Loss, Return, come_back
 
 STEADY = 10.0  # seconds in which the usual load is measured
 SETTLES = 4.0  # seconds after which all agents have the pace of so many
@@ -190,7 +186,7 @@ def say(what: str, came: Return) -> None:
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--agents", type=int, default=1000)
     parser.add_argument("--away", type=float, default=30)
     parser.add_argument("--files", type=int, default=2)

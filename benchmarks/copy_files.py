@@ -16,7 +16,6 @@ single cells.  No number makes this fail.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import itertools
 import os
@@ -25,7 +24,6 @@ import resource
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -33,11 +31,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests/lustre")]
+from ses_benchmarks import stand_ins  # noqa: F401  # first: it finds the modules of the tests
 
-from lustre_mount import build_standin  # noqa: E402
-from ses_benchmarks.processes import run_to_the_end, unwind_when_ended  # noqa: E402
+# isort: split
+from lustre_mount import build_standin
+from ses_benchmarks.arguments import arguments
+from ses_benchmarks.processes import run_to_the_end
 
 MEMORY = Path("/dev/shm")
 EXT4_BYTES = 6 << 30  # sparse
@@ -165,8 +164,7 @@ def told(title: str, taken: dict[str, list[Taken]]) -> str:
 
 def main() -> None:
     """Measure every cell and print a line for each."""
-    parser = argparse.ArgumentParser(description="ses-copy against other programs")
-    parser.add_argument("--build", type=Path, default=ROOT / "build/libses", help="CMake's build directory")
+    parser = arguments(__doc__, build=True)
     parser.add_argument("--rounds", type=int, default=5, help="copies by each program that count")
     parser.add_argument("--cell", default="", help="only cells with this in the title")
     parser.add_argument(
@@ -174,7 +172,6 @@ def main() -> None:
     )
     parser.add_argument("--mount", action="store_true", help="four kinds of file systems made for this")
     given = parser.parse_args()
-    unwind_when_ended()
     with ExitStack() as stack:
         parents = mounted(stack) if given.mount else given.directories or [MEMORY, Path("/var/tmp")]
         places = [stack.enter_context(scratch(parent)) for parent in parents]

@@ -12,13 +12,11 @@ Usage: benchmarks/faults.py [--faults 100] [--files 50000] [--seed N]
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -29,14 +27,24 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from ses_benchmarks.processes import unwind_when_ended
+from ses_benchmarks.arguments import arguments
+from ses_benchmarks.processes import free_port
+from ses_benchmarks.whole_site import (
+    BIN,
+    BUILD,
+    PATIENCE,
+    Part,
+    answers,
+    describe,
+    in_memory,
+    mount_union,
+    run,
+    wait_until,
+)
 
-ROOT = Path(__file__).resolve().parents[1]
-BIN, BUILD = ROOT / ".venv/bin", ROOT / "build/libses"
 BRANCHES, WORKERS, USERS = 4, 4, (0, 65534)
 STATE_MB = 96
 BRANCH_MB, LEFT_MB, KEPT_MB = 2048, 24, 48  # a branch; what is left of a full one; where mergerfs stops
-PATIENCE = 120.0
 
 # Creates files for ever; says each failure, and the number of those that are there.
 WORKER = """
@@ -59,33 +67,6 @@ print("made", made, flush=True)
 """
 
 
-class Part:
-    """A process that is killed, and started again."""
-
-    def __init__(self, name: str, work: Path, *command: str | Path) -> None:
-        self.name, self._command, self._log = name, [str(one) for one in command], work / f"{name}.log"
-        self.process = self.start()
-
-    def start(self) -> subprocess.Popen[bytes]:
-        """Start it (again)."""
-        with self._log.open("ab") as log:
-            self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
-        return self.process
-
-    def end(self, how: int) -> None:
-        """End it by a signal, if it runs."""
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-            self.process.wait(PATIENCE)
-
-    def children(self) -> list[int]:
-        """Return its children, such as writer and store of the service."""
-        path = Path(f"/proc/{self.process.pid}/task")
-        with suppress(OSError):
-            return [int(pid) for one in path.iterdir() for pid in (one / "children").read_text().split()]
-        return []
-
-
 class Site:
     """Everything that runs, and what can happen to it."""
 
@@ -95,39 +76,28 @@ class Site:
         self.work, self.random = work, random.Random(seed)
         self.union, self.state = work / "union", work / "state"
         self.branches = [work / f"b{number + 1}" for number in range(BRANCHES)]
-        for one in (self.union, self.state, *self.branches):
-            one.mkdir()
-            one.chmod(0o755)
-        run("mount", "-t", "tmpfs", "-o", f"size={STATE_MB}m", "none", self.state)
-        undo.callback(run, "umount", "-l", self.state)
+        self.union.mkdir()
+        in_memory(self.state, undo, f"size={STATE_MB}m")
         for one in self.branches:
-            run("mount", "-t", "tmpfs", "-o", f"size={BRANCH_MB}m,mode=755", "none", one)
-            undo.callback(run, "umount", "-l", one)
+            in_memory(one, undo, f"size={BRANCH_MB}m,mode=755")
         undo.callback(run, "umount", "-l", self.union)
         self._mount()
-        self.url = f"http://127.0.0.1:{port()}"
-        monitor = f"127.0.0.1:{port()}"
-        described = run(BIN / "ses", "discover", "--mergerfs", self.union, "--turtle", "-")
-        (work / "site.ttl").write_text(described)
-        (work / "smed.toml").write_text(
-            "".join(
-                f'[[target]]\nname = "{one.name}"\ncollector = "statvfs"\n'
-                f'[[element]]\nid = "union/{one.name}"\ntarget = "{one.name}"\nmount_point = "{one}"\n'
-                for one in self.branches
-            )
-        )
-        self.service = self._part(
-            undo, "service", BIN / "ses-service", "serve", f"--listen={self.url[7:]}", "--trust-loopback",
-            f"--state-dir={self.state}", f"--site={work / 'site.ttl'}", f"--monitor-url=http://{monitor}",
+        self.url = f"http://127.0.0.1:{free_port()}"
+        monitor = f"127.0.0.1:{free_port()}"
+        site, settings = describe(work, self.union, self.branches)
+        self.service = Part(
+            undo, "service", work, BIN / "ses-service", "serve", f"--listen={self.url[7:]}",
+            "--trust-loopback", f"--state-dir={self.state}", f"--site={site}",
+            f"--monitor-url=http://{monitor}",
         )  # fmt: skip
-        self.monitor = self._part(
-            undo, "monitor", BIN / "smed-monitor", "serve", "--config", work / "smed.toml",
+        self.monitor = Part(
+            undo, "monitor", work, BIN / "smed-monitor", "serve", "--config", settings,
             f"--listen={monitor}", f"--state-dir={work / 'monitor'}",
         )  # fmt: skip
-        self._wait_ready()
+        wait_until(lambda: answers(f"{self.url}/readyz"), "the service is ready")
         self.socket = work / "agent.sock"
-        self.agent = self._part(
-            undo, "agent", BUILD / "agent/ses-agent", "--service", self.url, "--socket", self.socket,
+        self.agent = Part(
+            undo, "agent", work, BUILD / "agent/ses-agent", "--service", self.url, "--socket", self.socket,
             "--state-dir", work / "agent",
         )  # fmt: skip
         shutil.copy(BUILD / "libses-wrapper.so", work)  # where other users reach it
@@ -135,23 +105,8 @@ class Site:
         for worker in self.workers:
             undo.callback(worker.kill)
 
-    def _part(self, undo: ExitStack, name: str, *command: str | Path) -> Part:
-        part = Part(name, self.work, *command)
-        undo.callback(part.end, signal.SIGTERM)
-        return part
-
-    def _wait_ready(self) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            with suppress(OSError), urllib.request.urlopen(f"{self.url}/readyz", timeout=10):
-                return
-            time.sleep(0.1)
-        raise SystemExit("the service does not become ready")
-
     def _mount(self) -> None:
-        together = ":".join(map(str, self.branches))
-        options = f"allow_other,use_ino,category.create=mfs,func.mkdir=all,minfreespace={KEPT_MB}M"
-        run("mergerfs", "-o", options, together, self.union)
+        mount_union(self.union, self.branches, f"category.create=mfs,minfreespace={KEPT_MB}M")
 
     def _worker(self, number: int) -> subprocess.Popen[str]:
         top = self.union / f"w{number}"
@@ -299,29 +254,13 @@ class Site:
         return count
 
 
-def run(*command: str | Path) -> str:
-    """Run a command; return what it says."""
-    done = subprocess.run([str(one) for one in command], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{command}: {done.stderr.strip()}")
-    return done.stdout
-
-
-def port() -> int:
-    """Return a port that is free."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 def main() -> None:
     """Run, print the outcome as JSON, and fail when anything is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--files", type=int, default=50_000)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
-    unwind_when_ended()
     with ExitStack() as undo:
         work = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ses-faults-")))
         work.chmod(0o755)

@@ -10,10 +10,8 @@ tables are those of the service.  PostgreSQL is Debian's, in a folder of its own
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -22,16 +20,16 @@ from functools import partial
 from pathlib import Path
 
 import sqlalchemy as sa
+from ses_benchmarks import stand_ins  # noqa: F401  # first: it finds the modules of the tests
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
-
-from postgresql_server import PostgresServer  # noqa: E402
-from ses_service.ledger.achieved import Verdict  # noqa: E402
-from ses_service.ledger.files import Wanted  # noqa: E402
-from ses_service.store.database import Database  # noqa: E402
-from ses_service.store.files import FileHistory  # noqa: E402
-from ses_service.store.tables import METADATA  # noqa: E402
+# isort: split
+from postgresql_server import PostgresServer
+from ses_benchmarks.arguments import arguments
+from ses_service.ledger.achieved import Verdict
+from ses_service.ledger.files import Wanted
+from ses_service.store.database import Database
+from ses_service.store.files import FileHistory
+from ses_service.store.tables import METADATA
 
 NOW = 1_800_000_000.0
 DAYS = 90
@@ -118,7 +116,7 @@ def show(name: str, what: str, ask: Callable[[], object], rounds: int) -> None:
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--files", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", choices=("sqlite", "postgresql"))

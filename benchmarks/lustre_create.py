@@ -16,7 +16,6 @@ with that look is shown beside it.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -24,15 +23,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ses_benchmarks.processes import unwind_when_ended
+from ses_benchmarks import stand_ins  # noqa: F401  # first: it finds the modules of the tests
+
+# isort: split
+from fake_table import CREATED, FakeClaims, FakeTable
+from lustre_mount import build_standin
+from placed_programs import LIST, LUSTRE
+from ses_benchmarks.arguments import arguments
+from ses_benchmarks.probe import compile_program
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests/lustre"), str(ROOT / "tests/libses")]
-
-from fake_table import CREATED, FakeClaims, FakeTable  # noqa: E402
-from lustre_mount import build_standin  # noqa: E402
-from placed_programs import LIST, LUSTRE  # noqa: E402
-
 TARGETS = 6
 CALLS, WARM_UP, PROCESSES = 500, 50, 7
 LIMIT = 1.02
@@ -79,24 +79,19 @@ def one_process(claims: FakeClaims, program: Path, mount: Path, environment: dic
 
 def main() -> int:
     """Measure and print; 1 when the judged ratio is above the limit."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--build", type=Path, default=ROOT / "build/libses", help="where CMake built libses")
+    parser = arguments(__doc__, build=True)
     parser.add_argument(
         "--server-us", type=int, nargs="+", default=[0, 300, 1000, 3000], metavar="US",
         help="times of a metadata server for one request, in microseconds; the last is judged "
         "(default: %(default)s)",
     )  # fmt: skip
-    arguments = parser.parse_args()
-    unwind_when_ended()
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        program = scratch / "lustre_create"
-        subprocess.run(
-            ["cc", "-O2", "-o", program, ROOT / "benchmarks/lustre_create.c"], check=True, timeout=60
-        )
+        program = compile_program(ROOT / "benchmarks/lustre_create.c", scratch / "lustre_create")
         standin, judged = build_standin(scratch), 0.0
-        for server_us in arguments.server_us:
-            ratios = measure(standin, program, arguments.build / "libses-wrapper.so", scratch, server_us)
+        for server_us in given.server_us:
+            ratios = measure(standin, program, given.build / "libses-wrapper.so", scratch, server_us)
             two, three = (statistics.median(column) for column in zip(*ratios, strict=True))
             judged = two
             print(

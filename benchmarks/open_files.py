@@ -12,21 +12,17 @@ the state to compare with.  No number makes this fail.  Needs root.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-from ses_benchmarks.chain import Chain, chain  # noqa: E402
+from ses_benchmarks.arguments import arguments
+from ses_benchmarks.chain import Chain, built_chain
 
 TAKE_UP_SECONDS = 12
 HOLD = """
@@ -57,14 +53,8 @@ def held(site: Chain, library: Path, name: str, files: int, active: int, program
         for number in range(programs):
             directory = site.union / f"{name}-{number}"
             directory.mkdir()
-            command = [
-                sys.executable,
-                "-c",
-                HOLD,
-                directory,
-                str(-(-files // programs)),
-                str(active // programs),
-            ]
+            counts = str(-(-files // programs)), str(active // programs)
+            command = [sys.executable, "-c", HOLD, directory, *counts]
             running.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
         for program in running:
             assert program.stdout is not None
@@ -87,8 +77,7 @@ def used(site: Chain, seconds: float) -> tuple[float, float]:
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=Path, default=ROOT / "build/libses")
+    parser = arguments(__doc__, build=True)
     parser.add_argument("--files", type=int, default=1000)
     parser.add_argument("--programs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=30)
@@ -102,10 +91,7 @@ def main() -> int:
         "open, a tenth written": (given.files, given.files // 10),
         "open, all written": (given.files, given.files),
     }
-    with (
-        tempfile.TemporaryDirectory(dir="/dev/shm") as scratch,
-        chain(given.build / "agent/ses-agent", Path(sys.executable).parent, Path(scratch)) as site,
-    ):
+    with built_chain(given.build) as site:
         for what, (files, active) in cases.items():
             parts = []
             for turn in range(given.rounds):

@@ -12,7 +12,6 @@ with real-time priority (chrt -f 5).  No number makes this fail.
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import statistics
@@ -22,6 +21,7 @@ import time
 from collections.abc import Callable
 
 from ses.profiling.run import profile
+from ses_benchmarks.arguments import arguments
 
 PROGRAMS = {
     "computes": """
@@ -93,7 +93,7 @@ def _turns(text: str, seconds: float) -> int:
 
 def main() -> None:
     """Measure the pairs and print two lines for each program."""
-    asked = argparse.ArgumentParser()
+    asked = arguments(__doc__)
     asked.add_argument("--pairs", type=int, default=9)
     asked.add_argument("--seconds", type=float, default=2.0, help="about how long each program runs")
     options = asked.parse_args()

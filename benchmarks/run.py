@@ -12,8 +12,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
-from contextlib import closing
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,10 +29,11 @@ from ses_benchmarks import (
     site_description,
     tables,
 )
+from ses_benchmarks.arguments import arguments
 from ses_benchmarks.chain import chain
 from ses_benchmarks.creates import Effort
 from ses_benchmarks.probe import BenchmarkError, Probe, build_probe
-from ses_benchmarks.processes import unwind_when_ended
+from ses_benchmarks.site_description import NodeFacts
 from ses_benchmarks.site_service import Served, monitor, service
 from ses_benchmarks.summary import Measurement
 
@@ -61,6 +62,11 @@ class Plan:
     starts: int
     files: int  # of the past, on the pages of the portal
     page_rounds: int
+
+    def elements(self, size: int) -> tuple[int, str]:
+        """How many elements a row about ``size`` has, and what is to be said of that."""
+        count = min(size, self.largest_site)
+        return count, f"only {count} elements" if count < size else ""
 
 
 FULL = Plan(
@@ -122,12 +128,7 @@ def measure_creates(plan: Plan, build: Path, programs: Path, scratch: Path) -> G
 def measure_selections(plan: Plan, programs: Path, scratch: Path) -> Generator[Measurement]:
     """Every row about the service."""
     for size in SELECTION_SIZES:
-        directory = scratch / f"selection-{size}"
-        directory.mkdir()
-        count = min(size, plan.largest_site)
-        turtle = site_description.describe("bench", "/srv/bench", selections.elements(count))
-        with service(programs, directory, turtle, count) as served:
-            note = f"only {count} elements" if count < size else ""
+        with served_site(plan, programs, scratch / f"selection-{size}", size) as (served, note):
             yield selections.measure(
                 f"selection-{size}", served.port, plan.selection_rounds, plan.selection_calls, note
             )
@@ -138,36 +139,46 @@ def measure_selections(plan: Plan, programs: Path, scratch: Path) -> Generator[M
                 yield from measure_crowds(plan, served, note)
     yield from measure_nodes(plan, programs, scratch)
     yield measure_samples(plan, programs, scratch)
-    count = plan.largest_site
-    note = f"only {count} elements" if count < max(SELECTION_SIZES) else ""
+    count, note = plan.elements(max(SELECTION_SIZES))
     yield first_start.measure("first-start-10000", programs, scratch, count, plan.starts, note)
+
+
+@contextmanager
+def served_site(
+    plan: Plan,
+    programs: Path,
+    directory: Path,
+    size: int,
+    classes: Sequence[NodeFacts] = (),
+    **more: int,
+) -> Iterator[tuple[Served, str]]:
+    """A service that knows so many elements, and what is to be said of their number."""
+    directory.mkdir(exist_ok=True)
+    count, note = plan.elements(size)
+    turtle = site_description.describe("bench", "/srv/bench", selections.elements(count), classes)
+    with service(programs, directory, turtle, count, **more) as served:
+        yield served, note
 
 
 def measure_nodes(plan: Plan, programs: Path, scratch: Path) -> Generator[Measurement]:
     """The rows about choosing nodes."""
-    directory = scratch / "nodes"
-    directory.mkdir()
-    count = plan.largest_site
-    turtle = site_description.describe(
-        "bench", "/srv/bench", selections.elements(count), node_selections.classes(count)
-    )
-    with service(programs, directory, turtle, count) as served:
+    most = max(SELECTION_SIZES)
+    count, _ = plan.elements(most)
+    classes = node_selections.classes(count)
+    with served_site(plan, programs, scratch / "nodes", most, classes) as (served, note):
         node_selections.open_files(served, count, count)
-        note = f"only {count} elements and nodes" if count < max(SELECTION_SIZES) else ""
+        note += " and nodes" if note else ""
         yield from node_selections.measure(served, plan.selection_rounds, plan.selection_calls, note)
 
 
 def measure_samples(plan: Plan, programs: Path, scratch: Path) -> Measurement:
     """The row about a monitor with news of all elements."""
-    directory = scratch / "samples"
+    directory, most = scratch / "samples", max(SELECTION_SIZES)
     directory.mkdir()
-    count = plan.largest_site
-    turtle = site_description.describe("bench", "/srv/bench", selections.elements(count))
     with (
-        monitor(directory, count) as monitor_port,
-        service(programs, directory, turtle, count, monitor_port) as served,
+        monitor(directory, plan.elements(most)[0]) as port,
+        served_site(plan, programs, directory, most, monitor_port=port) as (served, note),
     ):
-        note = f"only {count} elements" if count < max(SELECTION_SIZES) else ""
         (row,) = crowds.deciders(served, plan.deciders, (plan.sampled,), plan.crowd_seconds, note)
     return replace(row, name="selection-beside-samples")
 
@@ -181,11 +192,10 @@ def measure_crowds(plan: Plan, served: Served, note: str) -> Generator[Measureme
     yield crowds.listeners(served, min(200, plan.deciders), plan.words, plan.crowd_seconds, note)
 
 
-def arguments() -> argparse.Namespace:
+def asked() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, build=True)
     parser.add_argument("--output", type=Path, default=ROOT / "build/bench.json", help="file for the results")
-    parser.add_argument("--build", type=Path, default=ROOT / "build/libses", help="where libses was built")
     parser.add_argument(
         "--scratch", type=Path, default=Path("/dev/shm"), help="directory to work in, on tmpfs (%(default)s)"
     )
@@ -199,14 +209,13 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     """Measure, print, write; 1 when something could not be measured."""
-    chosen = arguments()
+    chosen = asked()
     plan = QUICK if chosen.quick else LONG if chosen.long else FULL
     programs = Path(sys.executable).parent
     build = chosen.build.resolve()
     measured: list[Measurement] = []
     failures: list[str] = []
     print(report.machine_line(), flush=True)
-    unwind_when_ended()
     with tempfile.TemporaryDirectory(prefix="ses-bench-", dir=chosen.scratch) as name:
         scratch = Path(name)
         parts = {

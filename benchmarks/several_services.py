@@ -12,11 +12,9 @@ other.  Services, writers and PostgreSQL are the real ones.  No number makes thi
 
 from __future__ import annotations
 
-import argparse
 import secrets
 import signal
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,15 +22,18 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import urllib3
+from ses_benchmarks import stand_ins  # noqa: F401  # first: it finds the modules of the tests
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/service"), str(ROOT / "benchmarks")]
-
-from postgresql_server import PostgresServer  # noqa: E402
-from service_process import SITE, Running, until  # noqa: E402
-from ses_benchmarks.processes import Usage  # noqa: E402
+# isort: split
+from patience import wait_until
+from postgresql_server import PostgresServer
+from service_process import SITE, Running
+from ses_benchmarks.announcements import decided, ended, opened
+from ses_benchmarks.arguments import arguments
+from ses_benchmarks.processes import Usage, children
 
 NODES, FILES = 40, 20
+ELEMENTS = ("union/b1", "union/b2", "union/b3")
 SETTLE = 2.0
 
 
@@ -48,55 +49,23 @@ class Node:
     def say(self) -> float:
         """Announce; return for how many seconds the answer was waited."""
         self._said += 1
-        opened = [secrets.token_hex(8) for _ in range(FILES)]
+        made = [secrets.token_hex(8) for _ in range(FILES)]
         message = {
             "incarnation": f"{int(self.name[1:]) + 1:016x}",
             "number": self._said,
-            "opened": [_file(self.name, number, one) for number, one in enumerate(opened)],
-            "ended": [{"placement_id": one, "reason": "closed", "bytes_written": 1e6} for one in self._open],
-            "decisions": [
-                {
-                    "id": 0,
-                    "decided_at": time.time(),
-                    "system": "union",
-                    "candidates": [
-                        {
-                            "element": f"union/b{place}",
-                            "distance": 0.0,
-                            "write": 5e7,
-                            "free": 1e11,
-                            "streams": 1.0,
-                        }
-                        for place in range(1, 4)
-                    ],
-                }
+            "opened": [
+                opened(one, ELEMENTS[number % len(ELEMENTS)], "alice", FILES)
+                for number, one in enumerate(made)
             ],
+            "ended": ended(self._open),
+            "decisions": decided("union", ELEMENTS),
             "in_use": True,
         }
-        self._open = opened
+        self._open = made
         began = time.monotonic()
         status, _ = self.service.call("POST", f"/v1/nodes/{self.name}/announcements", message)
         assert status == 200
         return time.monotonic() - began
-
-
-def _file(node: str, number: int, placement_id: str) -> dict[str, object]:
-    return {
-        "placement_id": placement_id,
-        "user": "alice",
-        "application": "bench",
-        "path": f"/srv/bench/{node}/{placement_id}.out",
-        "device": 7,
-        "inode": str(int(placement_id, 16)),
-        "pid": 99,
-        "restore": {"element": f"union/b{number % 3 + 1}", "placed_at": time.time(), "decided_by": "program"},
-        "decision": {
-            "id": 0,
-            "batch_number": 1,
-            "batch_size": FILES,
-            "predicted": {"write": 5e7, "free": 1e11},
-        },
-    }
 
 
 @contextmanager
@@ -116,28 +85,19 @@ def services(count: int, server: PostgresServer, options: list[list[str]]) -> It
         yield made
 
 
-def children(pid: int, name: str) -> list[int]:
-    """The processes a process began whose command line has this name."""
-    found = []
-    for one in Path("/proc").glob("[0-9]*"):
-        try:
-            status, command = (one / "status").read_text(), (one / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if f"PPid:\t{pid}\n" in status and name.encode() in command:
-            found.append(int(one.name))
-    return found
-
-
 def used(running: list[Running], postmaster: int) -> tuple[float, float, float]:
     """Processor seconds of services, writers and database until now."""
-    writers = [pid for one in running for pid in children(one.process.pid, "ses_service.store.writer")]
-    backends = children(postmaster, "postgres")
+    writers = [pid for one in running for pid in children(one.process.pid) if _is_writer(pid)]
+    backends = children(postmaster)
     return (
         sum(Usage.of(one.process.pid).processor_seconds for one in running),
         sum(Usage.of(pid).processor_seconds for pid in writers),
         sum(Usage.of(pid).processor_seconds for pid in backends),
     )
+
+
+def _is_writer(pid: int) -> bool:
+    return b"ses_service.store.writer" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def cost(
@@ -180,11 +140,11 @@ def ages(running: list[Running], times: int) -> list[float]:
     node.service = running[0]
     node.say()
     for _ in range(times):
-        until(lambda: carried(running[1]) == carried(running[0]))
+        wait_until(lambda: carried(running[1]) == carried(running[0]))
         before, node._open = carried(running[1]), []
         node.say()
         told = time.monotonic()
-        until(lambda before=before: carried(running[1]) >= before + FILES)
+        wait_until(lambda before=before: carried(running[1]) >= before + FILES)
         found.append(time.monotonic() - told)
     return found
 
@@ -210,7 +170,7 @@ def longest_wait(running: list[Running]) -> float:
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--rate", type=float, default=1000, help="files a second of all nodes together")
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--rounds", type=int, default=3)

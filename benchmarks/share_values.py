@@ -9,10 +9,12 @@ makes this fail.
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import tempfile
 from pathlib import Path
+
+from ses_benchmarks.arguments import arguments
+from ses_benchmarks.probe import compile_program
 
 ROOT = Path(__file__).resolve().parents[1]
 COLUMNS = ("read-put", "read-get", "busy-get", "write-put", "strict-put", "strict-get", "socket-pair")
@@ -21,10 +23,15 @@ COLUMNS = ("read-put", "read-get", "busy-get", "write-put", "strict-put", "stric
 def measured(build: Path, node: str | None) -> dict[tuple[int, str], float]:
     """Nanoseconds of a call, by size and what is called; the least where it was measured several times."""
     with tempfile.TemporaryDirectory() as scratch:
-        program = Path(scratch) / "share_values"
-        source = [ROOT / "benchmarks/share_values.c", "-I", ROOT / "libses/extras/include"]
-        library = ["-L", build, "-lses-share", f"-Wl,-rpath,{build.resolve()}"]
-        subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-o", program, *source, *library], check=True)
+        library = (
+            "-I",
+            ROOT / "libses/extras/include",
+            "-L",
+            build,
+            "-lses-share",
+            f"-Wl,-rpath,{build.resolve()}",
+        )
+        program = compile_program(ROOT / "benchmarks/share_values.c", Path(scratch, "share_values"), *library)
         measure: list[str | Path] = [program, *filter(None, [node])]
         lines = subprocess.run(measure, check=True, capture_output=True, text=True).stdout.splitlines()
     found: dict[tuple[int, str], float] = {}
@@ -37,10 +44,7 @@ def measured(build: Path, node: str | None) -> dict[tuple[int, str], float]:
 
 def main() -> None:
     """Measure and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--build", type=Path, default=ROOT / "build/libses", help="where libses was built")
+    parser = arguments(__doc__, build=True)
     parser.add_argument("--node", help="HOST:PORT of another node's ses-share-agent")
     options = parser.parse_args()
     found = measured(options.build, options.node)

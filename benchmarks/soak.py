@@ -9,18 +9,19 @@ Usage: benchmarks/soak.py [--seconds 600]
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import tempfile
 import threading
 import time
 import urllib.request
 from collections import Counter
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 import faults
+from ses_benchmarks.arguments import arguments
+from ses_benchmarks.processes import Usage, free_port
+from ses_benchmarks.whole_site import BIN, PATIENCE, Part, answers, wait_until
 
 POINTS = 20  # of each curve
 SELECT = b'{"subject": {"user": "nobody", "application": "soak"}}'
@@ -73,13 +74,7 @@ class Clients:
             self.answers[f"{path}: {said}"] += 1
 
 
-def held(pid: int) -> tuple[float, int]:
-    """Return MB of resident memory and the number of descriptors of a process."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6, len(list(Path(f"/proc/{pid}/fd").iterdir()))
-
-
-def processes(site: faults.Site, portal: faults.Part) -> dict[str, int]:
+def processes(site: faults.Site, portal: Part) -> dict[str, int]:
     """Return each process by what it is."""
     found = {part.name: part.process.pid for part in (site.service, site.monitor, site.agent, portal)}
     for pid in site.service.children():
@@ -90,7 +85,7 @@ def processes(site: faults.Site, portal: faults.Part) -> dict[str, int]:
 
 def main() -> None:
     """Run, and print the curves as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=600)
     seconds = parser.parse_args().seconds
     faults.Site.program = WORKER
@@ -98,17 +93,12 @@ def main() -> None:
         work = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ses-soak-")))
         work.chmod(0o755)
         site = faults.Site(work, undo, 1)
-        address = f"127.0.0.1:{faults.port()}"
-        portal = faults.Part(
-            "portal", work, faults.BIN / "ses-webface", "serve", f"--listen={address}",
+        address = f"127.0.0.1:{free_port()}"
+        portal = Part(
+            undo, "portal", work, BIN / "ses-webface", "serve", f"--listen={address}",
             f"--state-dir={work / 'portal'}", f"--service-url={site.url}",
         )  # fmt: skip
-        undo.callback(portal.end, 15)
-        deadline = time.monotonic() + faults.PATIENCE
-        while time.monotonic() < deadline:
-            with suppress(OSError), urllib.request.urlopen(f"http://{address}/healthz", timeout=10):
-                break
-            time.sleep(0.1)
+        wait_until(lambda: answers(f"http://{address}/healthz"), "the portal answers")
         clients = Clients()
         undo.callback(clients.end)
         clients.begin(f"{site.url}/v1/selections", SELECT, 0.01)
@@ -118,12 +108,11 @@ def main() -> None:
         for point in range(POINTS + 1):
             time.sleep(max(0.0, begun + point * seconds / POINTS - time.monotonic()))
             for name, pid in processes(site, portal).items():
-                memory, descriptors = held(pid)
                 curve = curves.setdefault(name, {"MB": [], "descriptors": []})
-                curve["MB"].append(round(memory, 1))
-                curve["descriptors"].append(descriptors)
+                curve["MB"].append(round(Usage.of(pid).resident_mb, 1))
+                curve["descriptors"].append(len(list(Path(f"/proc/{pid}/fd").iterdir())))
         (site.union / "enough").touch()
-        said = [one.communicate(timeout=faults.PATIENCE)[0].split() for one in site.workers]
+        said = [one.communicate(timeout=PATIENCE)[0].split() for one in site.workers]
         made = sum(int(words[1]) for words in said if words[:1] == ["made"])
     for curve in curves.values():
         curve["MB grown in the second half"] = [round(curve["MB"][-1] - curve["MB"][POINTS // 2], 1)]

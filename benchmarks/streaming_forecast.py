@@ -22,7 +22,6 @@ No number makes this fail.  Needs root.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import statistics
@@ -39,7 +38,7 @@ from ses.demo.throttle import find_throttle
 from ses.profiling.run import profile
 from ses.streaming.advice import Forecast, Place, Work, forecast
 from ses.streaming.model import Resource
-from ses_benchmarks.processes import unwind_when_ended
+from ses_benchmarks.arguments import arguments
 
 MB = 1e6
 DISKS, LINKS, CORES, LOOPS = (10, 30, 90), (8, 25, 100), (0.1, 0.3, 0.8), (1, 12, 60)
@@ -220,13 +219,12 @@ def try_cell(shaped: Shaped, cell: Cell, seconds: float, runs: int) -> Found:
 
 def main() -> None:
     """Try the cells and print how far the forecasts were off."""
-    asked = argparse.ArgumentParser()
+    asked = arguments(__doc__)
     asked.add_argument("--most", type=int, default=24)
     asked.add_argument("--runs", type=int, default=2)
     asked.add_argument("--seconds", type=float, default=2.5, help="about how long a stream lasts")
     asked.add_argument("--way", choices=WAYS, help="only this way of reading")
     options = asked.parse_args()
-    unwind_when_ended()
     found: dict[str, list[Found]] = {}
     with ExitStack() as undo:
         shaped = Shaped(undo, FILE_BLOCKS * BLOCK)

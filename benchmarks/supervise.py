@@ -9,7 +9,6 @@ it sleeps, which in a virtual machine costs tens of microseconds.  No number mak
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -20,14 +19,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests/libses")]
+from ses_benchmarks import stand_ins  # noqa: F401  # first: it finds the modules of the tests
 
-from fake_table import CREATED, FakeTable  # noqa: E402
-from ses_benchmarks.chain import mounted_union  # noqa: E402
-from ses_benchmarks.probe import build_probe  # noqa: E402
-from ses_benchmarks.processes import unwind_when_ended  # noqa: E402
-from ses_benchmarks.summary import percentile  # noqa: E402
+# isort: split
+from fake_table import CREATED, FakeTable
+from ses_benchmarks.arguments import arguments
+from ses_benchmarks.chain import mounted_union
+from ses_benchmarks.probe import build_probe
+from ses_benchmarks.summary import percentile
 
 CALLS = 900  # besides, create_loop makes a hundred to warm up and one file to open
 PAIRS = 7
@@ -118,11 +117,9 @@ def show(name: str, what: str, pairs: list[list[list[float]]]) -> None:
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--build", type=Path, default=ROOT / "build/libses", help="where CMake built libses")
+    parser = arguments(__doc__, build=True)
     ses_run = parser.parse_args().build.resolve() / "run/ses-run"
     cpu = str(max(os.sched_getaffinity(0)))
-    unwind_when_ended()
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name, made_place(Path(name)) as (plain, place):
         program = build_probe(Path(name))
         for row, call, what in ROWS:

@@ -18,7 +18,6 @@ Usage: benchmarks/attackers [--seconds 600] [--alone 60] [--only NAME ...]
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import json
 import os
@@ -34,16 +33,29 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+# isort: split
+from attack import ATTACKS, ON_SERVERS
+from ses_benchmarks.arguments import arguments
+from ses_benchmarks.probe import compile_program
+from ses_benchmarks.processes import free_port
+from ses_benchmarks.whole_site import (
+    BIN,
+    BUILD,
+    ROOT,
+    Part,
+    describe,
+    in_memory,
+    mount_union,
+    run,
+    wait_until,
+)
+from ses_client.address import ServiceAddress
+from ses_client.client import ServiceClient
+from ses_client.errors import SesError
+
 HERE = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent))
-
-import faults  # noqa: E402
-from attack import ATTACKS, ON_SERVERS  # noqa: E402
-from ses_benchmarks.processes import unwind_when_ended  # noqa: E402
-from ses_client.address import ServiceAddress  # noqa: E402
-from ses_client.client import ServiceClient  # noqa: E402
-from ses_client.errors import SesError  # noqa: E402
-
 WRITERS, CONTROLS, FIRST_HONEST, FIRST_ATTACKER = 8, 8, 21_001, 22_001
 SERVERS, NODE = {0}, {1}  # processors
 OPEN_FOR = 4.0  # seconds: files of honest programs
@@ -111,62 +123,49 @@ class Site:
     def __init__(self, work: Path, undo: ExitStack) -> None:
         self.work, self.union = work, work / "union"
         self.branches = [work / f"b{number + 1}" for number in range(4)]
-        for one in (self.union, *self.branches):
-            one.mkdir()
+        self.union.mkdir()
         for one in self.branches:
-            faults.run("mount", "-t", "tmpfs", "-o", "size=2g,mode=755", "none", one)
-            undo.callback(faults.run, "umount", "-l", one)
+            in_memory(one, undo, "size=2g,mode=755")
         os.sched_setaffinity(0, NODE)
-        options = "allow_other,use_ino,category.create=pfrd,func.mkdir=all,minfreespace=10M"
-        faults.run("mergerfs", "-o", options, ":".join(map(str, self.branches)), self.union)
-        undo.callback(faults.run, "umount", "-l", self.union)
-        described = faults.run(faults.BIN / "ses", "discover", "--mergerfs", self.union, "--turtle", "-")
-        (work / "site.ttl").write_text(described)
-        (work / "smed.toml").write_text(
-            "".join(
-                f'[[target]]\nname = "{one.name}"\ncollector = "statvfs"\n'
-                f'[[element]]\nid = "union/{one.name}"\ntarget = "{one.name}"\nmount_point = "{one}"\n'
-                for one in self.branches
-            )
-        )
-        self.ports = {name: faults.port() for name in ("service", "monitor", "portal")}
+        mount_union(self.union, self.branches, "category.create=pfrd,minfreespace=10M")
+        undo.callback(run, "umount", "-l", self.union)
+        site, settings = describe(work, self.union, self.branches)
+        self.ports = {name: free_port() for name in ("service", "monitor", "portal")}
         at = {name: f"127.0.0.1:{number}" for name, number in self.ports.items()}
         self.socket, self.agent_socket = work / "service.sock", work / "agent.sock"
         self._undo = undo
         os.sched_setaffinity(0, SERVERS)
         self.parts = [
             self._part(
-                "service", faults.BIN / "ses-service", "serve", f"--listen={at['service']}",
-                f"--socket={self.socket}", f"--state-dir={work / 'state'}", f"--site={work / 'site.ttl'}",
+                "service", BIN / "ses-service", "serve", f"--listen={at['service']}",
+                f"--socket={self.socket}", f"--state-dir={work / 'state'}", f"--site={site}",
                 f"--monitor-url=http://{at['monitor']}",
             ),
             self._part(
-                "monitor", faults.BIN / "smed-monitor", "serve", "--config", work / "smed.toml",
+                "monitor", BIN / "smed-monitor", "serve", "--config", settings,
                 f"--listen={at['monitor']}",
             ),
         ]  # fmt: skip
         self._wait_for_service()
         self.parts += [
             self._part(
-                "portal", faults.BIN / "ses-webface", "serve", f"--listen={at['portal']}",
+                "portal", BIN / "ses-webface", "serve", f"--listen={at['portal']}",
                 f"--state-dir={work / 'portal'}", f"--service-url=unix:{self.socket}",
             )
         ]  # fmt: skip
         os.sched_setaffinity(0, NODE)
         self.parts += [
             self._part(
-                "agent", faults.BUILD / "agent/ses-agent", f"--service=unix:{self.socket}",
+                "agent", BUILD / "agent/ses-agent", f"--service=unix:{self.socket}",
                 "--socket", self.agent_socket, "--state-dir", work / "agent",
             )
         ]  # fmt: skip
         self.library = work / "libses-wrapper.so"  # where other users reach it
-        shutil.copy(faults.BUILD / "libses-wrapper.so", self.library)
+        shutil.copy(BUILD / "libses-wrapper.so", self.library)
         self.library.chmod(0o755)
 
-    def _part(self, name: str, *command: str | Path) -> faults.Part:
-        part = faults.Part(name, self.work, *command)
-        self._undo.callback(part.end, signal.SIGTERM)
-        return part
+    def _part(self, name: str, *command: str | Path) -> Part:
+        return Part(self._undo, name, self.work, *command)
 
     def new_client(self) -> ServiceClient:
         """Return a caller of the service, for one thread."""
@@ -174,13 +173,14 @@ class Site:
 
     def _wait_for_service(self) -> None:
         client = self.new_client()
-        deadline = time.monotonic() + faults.PATIENCE
-        while time.monotonic() < deadline:
+
+        def is_ready() -> bool:
             with suppress(SesError):
                 client.check()
-                return
-            time.sleep(0.1)
-        raise SystemExit(f"the service does not become ready; see {self.work}/service.log")
+                return True
+            return False
+
+        wait_until(is_ready, f"the service is ready; see {self.work}/service.log")
 
     def pids(self) -> dict[str, int]:
         """Return the processes of the parts, with those that they started."""
@@ -275,22 +275,22 @@ def end_all_of(attacker: subprocess.Popen[bytes], user: int) -> None:
 
 def build_frozen(program: Path) -> None:
     """Compile the program whose processes hang whoever looks at them."""
-    flags = faults.run("pkg-config", "--cflags", "--libs", "fuse3").split()
-    faults.run("cc", "-O1", "-o", program, faults.ROOT / "tests/agent/probes/frozen.c", *flags, "-lpthread")
+    flags = run("pkg-config", "--cflags", "--libs", "fuse3").split()
+    compile_program(ROOT / "tests/agent/probes/frozen.c", program, *flags, "-lpthread")
 
 
 def give_accounts(work: Path) -> None:
     """Let this process and those it starts see accounts of all users."""
     if ctypes.CDLL(None, use_errno=True).unshare(NEW_MOUNTS):
         raise SystemExit(f"no mount namespace can be made: {os.strerror(ctypes.get_errno())}")
-    faults.run("mount", "--make-rprivate", "/")
+    run("mount", "--make-rprivate", "/")
     accounts = work / "passwd"
     users = [*range(FIRST_HONEST, FIRST_HONEST + WRITERS + CONTROLS)]
     users += range(FIRST_ATTACKER, FIRST_ATTACKER + len(ATTACKS))
     lines = [f"{account(user)}:x:{user}:{user}::/nonexistent:/bin/false\n" for user in users]
     accounts.write_text(Path("/etc/passwd").read_text() + "".join(lines))
     accounts.chmod(0o644)
-    faults.run("mount", "--bind", accounts, "/etc/passwd")
+    run("mount", "--bind", accounts, "/etc/passwd")
 
 
 def account(user: int) -> str:
@@ -372,12 +372,11 @@ def slowdown(phases: dict[str, dict[str, object]]) -> dict[str, float]:
 
 def main() -> None:
     """Run, print the outcome as JSON, and fail where honest users lost something."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--alone", type=float, default=60)
     parser.add_argument("--only", nargs="*", choices=sorted(ATTACKS), default=sorted(ATTACKS))
     asked = parser.parse_args()
-    unwind_when_ended()
     with ExitStack() as undo:
         work = Path(tempfile.mkdtemp(prefix="ses-attackers-"))
         work.chmod(0o755)

@@ -9,18 +9,21 @@ Does not measure decisions: they ask no store.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
-import socket
 import statistics
-import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+# isort: split
+from ses_benchmarks.arguments import arguments
+from ses_benchmarks.processes import Usage, free_port, server
 from ses_listen.logs import log_to_stderr
 from ses_service.feeds.site_reader import EnvironmentKeeper
 from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, StoreUnavailableError
@@ -83,34 +86,21 @@ def running(name: str, directory: Path) -> Iterator[tuple[HttpStore, int]]:
         finally:
             embedded.stop()
         return
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    with (directory / "log").open("wb") as log:
-        command: list[str | Path] = [ROOT / "packaging/fuseki.sh", "serve", directory, str(port)]
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-    try:
-        yield _ready(directory, port), process.pid
-    finally:
-        process.terminate()
-        process.wait(60)
+    port = free_port()
+    command: list[str | Path] = [ROOT / "packaging/fuseki.sh", "serve", directory, str(port)]
+    found: list[HttpStore] = []
 
-
-def _ready(directory: Path, port: int) -> HttpStore:
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
+    def ready() -> bool:
+        with contextlib.suppress(OSError, StoreUnavailableError):
             password = (directory / "writer.txt").read_text().strip().partition(":")[2]
-            store = HttpStore.for_fuseki(
-                f"http://127.0.0.1:{port}/kb", ("writer", password), timeout=PATIENCE
-            )
-            store.select("SELECT * WHERE {} LIMIT 1")
-        except (OSError, StoreUnavailableError):
-            if time.monotonic() > deadline:
-                raise SystemExit(f"Fuseki did not start: {(directory / 'log').read_text()[-500:]}") from None
-            time.sleep(0.05)
-        else:
-            return store
+            url, writer = f"http://127.0.0.1:{port}/kb", ("writer", password)
+            found.append(HttpStore.for_fuseki(url, writer, timeout=PATIENCE))
+            found[-1].select("SELECT * WHERE {} LIMIT 1")
+            return True
+        return False
+
+    with server(command, directory / "log", ready, PATIENCE) as pid:
+        yield found[-1], pid
 
 
 def measure(name: str, elements: int, rounds: int) -> Figures:
@@ -160,7 +150,7 @@ def measure(name: str, elements: int, rounds: int) -> Figures:
             whole=whole,
             one=take(HEAD + ":ost3 qsm:state qsm:Draining .\n", Mode.MERGE),
             all=take(turtle.replace("8.0e0", "9.0e0"), Mode.REPLACE),
-            memory_mb=_resident(pid),
+            memory_mb=Usage.of(pid).resident_mb,
         )
 
 
@@ -174,14 +164,9 @@ def _median(rounds: int, act: Callable[[], object]) -> float:
     return statistics.median(_timed(act) for _ in range(rounds))
 
 
-def _resident(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1000 for line in lines if line.startswith("VmRSS:"))
-
-
 def main() -> None:
     """Measure what is asked for, smallest first."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--elements", type=int, action="append", help="size of a site; may be repeated")
     parser.add_argument("--store", choices=STORES, action="append", help="may be repeated")
     parser.add_argument("--rounds", type=int, default=7, help="how often each is measured")

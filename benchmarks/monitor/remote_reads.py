@@ -11,29 +11,23 @@ programs are on this machine, so the network costs what its loopback does.  No n
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+# isort: split
+from ses_benchmarks.arguments import arguments
+from ses_benchmarks.processes import Usage, sleeps
 
 BUILT = Path(__file__).resolve().parents[2] / "build" / "libses" / "extras/sampler"
 HEAD_BYTES = 128  # libses/extras/sampler/table.h
 RECORDS = 24
 SETTLE_SECONDS = 2
-
-
-def processor(process: int) -> float:
-    """Seconds of processor time so far."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def wakes(process: int) -> int:
-    """How often its threads gave up the processor to wait."""
-    statuses = [path.read_text() for path in Path(f"/proc/{process}/task").glob("*/status")]
-    return sum(int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0]) for text in statuses)
 
 
 def samples(table: Path) -> int:
@@ -83,13 +77,16 @@ def measure(provider: str, servers: int, period: int, seconds: float) -> str:
                 assert mirror.poll() is None, "smed-mirror does not run"
                 time.sleep(0.1)
             time.sleep(SETTLE_SECONDS)
-            before = (processor(sampler.pid), processor(mirror.pid), wakes(sampler.pid))
+            before, woken_before = [Usage.of(one.pid) for one in (sampler, mirror)], sleeps(sampler.pid)
             local, seen, begun = samples(folder / "table"), samples(folder / "s0"), time.monotonic()
             time.sleep(seconds)
             taken = time.monotonic() - begun
-            theirs, ours = processor(sampler.pid) - before[0], processor(mirror.pid) - before[1]
+            theirs, ours = (
+                Usage.of(program.pid).processor_seconds - used.processor_seconds
+                for program, used in zip((sampler, mirror), before, strict=True)
+            )
             # the sampler's own turns are no wakes for a reading
-            woken = wakes(sampler.pid) - before[2] - (samples(folder / "table") - local)
+            woken = sleeps(sampler.pid) - woken_before - (samples(folder / "table") - local)
             new = (samples(folder / "s0") - seen) / taken
         finally:
             for program in (mirror, sampler):
@@ -104,7 +101,7 @@ def measure(provider: str, servers: int, period: int, seconds: float) -> str:
 
 def main() -> None:
     """Print one row for each way."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--servers", type=int, default=16)
     parser.add_argument("--period-ms", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=5)

@@ -10,7 +10,6 @@ machine changes it little.  "taken to delivered" is the age of each sample when 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import http.client
@@ -19,7 +18,6 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import re
-import resource
 import signal
 import statistics
 import subprocess
@@ -31,6 +29,12 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+# isort: split
+from ses_benchmarks.arguments import arguments
+from ses_benchmarks.processes import Usage
 
 PER_TARGET = 20
 DISK = [
@@ -96,18 +100,6 @@ def settings(port: int, elements: int) -> tuple[str, int]:
     return "".join(text), targets
 
 
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def resident_mib(pid: int) -> float:
-    """Resident memory of a process."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 2**20
-
-
 @dataclass
 class Seen:
     """What the reader got: ages of samples in milliseconds, and the last sequence."""
@@ -161,12 +153,13 @@ def measure(elements: int, seconds: float) -> str:
             threading.Thread(target=follow, args=(url, seen, over), daemon=True).start()
             time.sleep(5)
             seen.ages.clear()
-            first, before, start = seen.sequence or 0, cpu_seconds(monitor.pid), time.monotonic()
+            first, before, start = seen.sequence or 0, Usage.of(monitor.pid), time.monotonic()
             time.sleep(seconds)
             passed = time.monotonic() - start
-            cores = (cpu_seconds(monitor.pid) - before) / passed
+            used = Usage.of(monitor.pid)
+            memory = used.resident_mb * 1e6 / 2**20
+            cores = (used.processor_seconds - before.processor_seconds) / passed
             scrapes = ((seen.sequence or 0) - first) / passed
-            memory = resident_mib(monitor.pid)
             with urllib.request.urlopen(f"{url}/v1/observations", timeout=10) as reply:
                 states = [each["state"] for each in json.load(reply)["observations"]]
             late = statistics.quantiles(seen.ages, n=100)
@@ -184,7 +177,7 @@ def measure(elements: int, seconds: float) -> str:
 
 def main() -> None:
     """Print one row for each size."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--elements", type=int, nargs="+", default=[24, 1000, 10000])
     chosen = parser.parse_args()

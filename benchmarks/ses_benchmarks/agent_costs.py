@@ -15,7 +15,7 @@ from http.client import HTTPSConnection
 
 from ses_simulate.agents import Costs
 
-from ses_benchmarks.agent_words import LOOK, SYSTEM, word
+from ses_benchmarks.announcements import LOOK, SYSTEM, word
 from ses_benchmarks.http_call import TIMEOUT_SECONDS
 from ses_benchmarks.open_loop import Crowd
 from ses_benchmarks.probe import BenchmarkError

@@ -13,17 +13,10 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import orjson
-from ses_simulate.agents import (
-    LOOK_PACES,
-    LOOKS_EVERY,
-    SOONER,
-    TIME_OUT,
-    delay_bound,
-)
+from ses_simulate.agents import LOOK_PACES, LOOKS_EVERY, SOONER, TIME_OUT, delay_bound
 
-from ses_benchmarks.agent_words import LOOK, word
-
-_OK = b"200"
+from ses_benchmarks.announcements import LOOK, word
+from ses_benchmarks.http_call import whole_answer
 
 
 class FailedError(Exception):
@@ -62,17 +55,15 @@ class _Line(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._received += data
-        head, found, body = self._received.partition(b"\r\n\r\n")
-        if not found or self._answer is None or self._answer.done():
-            return
-        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-        if len(body) < length:
+        answer = whole_answer(self._received)
+        if answer is None or self._answer is None or self._answer.done():
             return
         self._received = b""
-        if head[9:12] == _OK:
+        status, body = answer
+        if status == 200:
             self._answer.set_result(body)
         else:
-            self._answer.set_exception(FailedError(head[:60]))
+            self._answer.set_exception(FailedError(status))
 
     async def ask(self, request: bytes) -> bytes:
         assert self._transport is not None

@@ -11,6 +11,8 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -113,16 +115,19 @@ def chain(agent: Path, programs: Path, scratch: Path, *options: str) -> Iterator
     agent_socket = scratch / "agent.sock"
     turtle = describe("union", str(union), facts(branches))
     with mounted_union(branches, union), service(programs, scratch, turtle, BRANCHES) as served:
-        command: list[str | Path] = [
-            agent,
-            "--service",
-            f"http://127.0.0.1:{served.port}",
-            "--socket",
-            agent_socket,
-            "--state-dir",
-            scratch / "agent",
-        ]
+        command: list[str | Path] = [agent, "--service", f"http://127.0.0.1:{served.port}"]
+        command += ["--socket", agent_socket, "--state-dir", scratch / "agent"]
         command += ["--log-level", "warning", "--answer-ms", str(PATIENCE_MS), *options]
         log = scratch / "agent.log"
         with server(command, log, lambda: accepts(agent_socket), AGENT_READY_SECONDS) as pid:
             yield Chain(union, branches[0], agent_socket, served.port, pid)
+
+
+@contextmanager
+def built_chain(build: Path, *options: str) -> Iterator[Chain]:
+    """The same of what CMake built in ``build``, in a directory of its own."""
+    with (
+        tempfile.TemporaryDirectory(prefix="ses-bench-", dir="/dev/shm") as scratch,
+        chain(build / "agent/ses-agent", Path(sys.executable).parent, Path(scratch), *options) as site,
+    ):
+        yield site

@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from statistics import median
 
+from ses_benchmarks.announcements import decided, ended, opened
 from ses_benchmarks.http_call import Connection, request_bytes
 from ses_benchmarks.open_loop import Crowd, Outcome, with_crowd
 from ses_benchmarks.probe import BenchmarkError
@@ -36,14 +37,9 @@ def deciders(
         return [(rate, *await _watched(served, crowd, [question], rate, seconds)) for rate in rates]
 
     for rate, outcome, used in with_crowd(served.port, count, work):
-        said = f"{count} connected, {_shares(outcome)}, {used}" + (f"; {note}" if note else "")
-        yield summarise(
-            f"deciders-{rate:g}-per-second{among}",
-            "us",
-            [(_good(outcome, 200), alone)],
-            baseline_is="one client alone",
-            note=said,
-        )
+        said = f"{count} connected, {_shares(outcome)}, {used}"
+        name = f"deciders-{rate:g}-per-second{among}"
+        yield _row(name, outcome, alone, "one client alone", said, note)
 
 
 def claims(served: Served, count: int, rate: float, seconds: float, note: str) -> Measurement:
@@ -64,7 +60,10 @@ def claims(served: Served, count: int, rate: float, seconds: float, note: str) -
         node = number % count
         elements, revision, version = revisions[node]
         ids = [f"{number * _FILES + file + 1:016x}" for file in range(_FILES)]
-        files = [_file(one, elements[place % len(elements)]["element"]) for place, one in enumerate(ids)]
+        files = [
+            opened(one, elements[place % len(elements)]["element"], batch=_FILES)
+            for place, one in enumerate(ids)
+        ]
         announcements.append(_announcement(node, files, last.get(node, []), revision, version))
         last[node] = ids
 
@@ -74,20 +73,14 @@ def claims(served: Served, count: int, rate: float, seconds: float, note: str) -
         return outcome, used, Usage.of(served.pid).processor_seconds - before
 
     outcome, used, spent = with_crowd(served.port, count, work)
-    told = len(_good(outcome, 200)) * _FILES
+    told = len(_good(outcome)) * _FILES
     each = spent / told * 1e6
     said = (
         f"{told / outcome.seconds:.0f} files/s, {_FILES} an announcement, {count} connected, "
         f"{_shares(outcome)}, {used}; {each:.0f} us of CPU for the beginning and end of a file, "
         f"so that 20,000 a second take {each * 20_000 / 1e6:.1f} CPUs"
     )
-    return summarise(
-        f"claims-{count}",
-        "us",
-        [(_good(outcome, 200), alone)],
-        baseline_is="one node alone that places nothing",
-        note=said + (f"; {note}" if note else ""),
-    )
+    return _row(f"claims-{count}", outcome, alone, "one node alone that places nothing", said, note)
 
 
 def listeners(served: Served, count: int, rate: float, seconds: float, note: str) -> Measurement:
@@ -105,56 +98,18 @@ def listeners(served: Served, count: int, rate: float, seconds: float, note: str
 
     outcome, used = with_crowd(served.port, count, work)
     said = f"{count} connected, {_shares(outcome)}, {used}"
-    return summarise(
-        f"listeners-{count}",
-        "us",
-        [(_good(outcome, 200), alone)],
-        baseline_is="one node alone",
-        note=said + (f"; {note}" if note else ""),
-    )
-
-
-def _file(placement_id: str, element: str) -> dict[str, object]:
-    return {
-        "placement_id": placement_id,
-        "user": "bench",
-        "application": "bench",
-        "path": f"/srv/bench/{placement_id}.out",
-        "device": 7,
-        "inode": str(int(placement_id, 16)),
-        "pid": 99,
-        "restore": {"element": element, "placed_at": time.time(), "decided_by": "program"},
-        "decision": {
-            "id": 0,
-            "batch_number": 1,
-            "batch_size": _FILES,
-            "predicted": {"write": 5e7, "free": 1e11},
-        },
-    }
+    return _row(f"listeners-{count}", outcome, alone, "one node alone", said, note)
 
 
 def _announcement(
-    node: int, files: list[dict[str, object]], ended: list[str], revision: str, version: int
+    node: int, files: list[dict[str, object]], closed: list[str], revision: str, version: int
 ) -> bytes:
-    considered = [
-        {"element": f"bench/e{n}", "distance": 0.0, "write": 5e7, "free": 1e11, "streams": 1.0, "age": 0.5}
-        for n in range(10)
-    ]
+    compared = [f"bench/e{number}" for number in range(10)]
     said = {
         "incarnation": f"{node + 1:016x}",
         "opened": files,
-        "ended": [{"placement_id": one, "reason": "closed", "bytes_written": 1e6} for one in ended],
-        "decisions": [
-            {
-                "id": 0,
-                "decided_at": time.time(),
-                "system": "bench",
-                "version": version,
-                "candidates": considered,
-            }
-        ]
-        if files
-        else [],
+        "ended": ended(closed),
+        "decisions": decided("bench", compared, version=version) if files else [],
         "users": ["bench"],
         "tables": [{"system": "bench", "revision": revision, "version": version}],
         "busy": True,
@@ -165,15 +120,13 @@ def _announcement(
 
 def agents(served: Served, count: int, rate: float, seconds: float, note: str) -> Iterator[Measurement]:
     """``count`` agents with a connection each whose announcements come at ``rate``, against one alone."""
+    nothing = {"opened": [], "ended": [], "complete": True, "users": ["bench"]}
     polls = [
         request_bytes(
-            "POST",
-            f"/v1/nodes/bench{node}/announcements",
-            {"incarnation": f"{node + 1:016x}", "opened": [], "ended": [], "complete": True,
-             "users": ["bench"]},
+            "POST", f"/v1/nodes/bench{node}/announcements", {"incarnation": f"{node + 1:016x}", **nothing}
         )
         for node in range(count)
-    ]  # fmt: skip
+    ]
     with Connection(served.port) as connection:
         alone = [connection.call(poll)[0] for poll in polls[:100]]
     before = Usage.of(served.pid).resident_mb
@@ -183,13 +136,7 @@ def agents(served: Served, count: int, rate: float, seconds: float, note: str) -
 
     outcome, used = with_crowd(served.port, count, work)
     said = f"{count} connected, {_shares(outcome)}, {used}, {before:.0f} MB before"
-    yield summarise(
-        f"agents-{count}",
-        "us",
-        [(_good(outcome, 200), alone)],
-        baseline_is="one agent alone",
-        note=said + (f"; {note}" if note else ""),
-    )
+    yield _row(f"agents-{count}", outcome, alone, "one agent alone", said, note)
 
 
 def pressing(served: Served, counts: Sequence[int], seconds: float, note: str) -> Iterator[Measurement]:
@@ -237,8 +184,16 @@ async def _watched(
     return outcome, f"{busy:.0%} of a CPU, {after.resident_mb:.0f} MB"
 
 
+def _row(
+    name: str, outcome: Outcome, alone: list[float], baseline_is: str, said: str, note: str
+) -> Measurement:
+    """The answers of a crowd, against those that one client had alone."""
+    said += f"; {note}" if note else ""
+    return summarise(name, "us", [(_good(outcome), alone)], baseline_is=baseline_is, note=said)
+
+
 def _shares(outcome: Outcome) -> str:
-    good = len(_good(outcome, 200)) / outcome.seconds
+    good = len(_good(outcome)) / outcome.seconds
     refused = outcome.times.get(503, [])
     said = f"{good:.0f} answers/s, {outcome.share(503):.1%} refused with 503"
     if refused:
@@ -246,8 +201,8 @@ def _shares(outcome: Outcome) -> str:
     return said + (f", {outcome.unsent} found no free client" if outcome.unsent else "")
 
 
-def _good(outcome: Outcome, status: int) -> list[float]:
-    found = outcome.times.get(status)
+def _good(outcome: Outcome) -> list[float]:
+    found = outcome.times.get(200)
     if not found:
-        raise BenchmarkError(f"no answer had status {status}; there were {sorted(outcome.times)}")
+        raise BenchmarkError(f"no answer had status 200; there were {sorted(outcome.times)}")
     return found

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import secrets
-import time
 from collections.abc import Iterator
 
+from ses_benchmarks.announcements import opened
 from ses_benchmarks.http_call import Connection, request_bytes
 from ses_benchmarks.probe import BenchmarkError
 from ses_benchmarks.selections import QUESTION
@@ -42,18 +42,7 @@ def open_files(served: Served, nodes: int, elements: int) -> None:
     with Connection(served.port) as connection:
         for node in range(0, nodes, 3):
             files = [
-                {
-                    "placement_id": secrets.token_hex(8),
-                    "user": "bench",
-                    "path": f"/srv/bench/{node}-{number}",
-                    "device": 7,
-                    "inode": str(_MAX_OPEN * node + number),
-                    "restore": {
-                        "element": f"bench/e{(node + number) % elements}",
-                        "placed_at": time.time(),
-                        "decided_by": "program",
-                    },
-                }
+                opened(secrets.token_hex(8), f"bench/e{(node + number) % elements}")
                 for number in range(1 + node // 3 % _MAX_OPEN)
             ]
             said = {"incarnation": "a" * 16, "opened": files, "ended": []}
@@ -65,19 +54,12 @@ def open_files(served: Served, nodes: int, elements: int) -> None:
 
 def measure(served: Served, rounds: int, calls: int, note: str) -> Iterator[Measurement]:
     """``rounds`` times ``calls`` questions for each number of nodes, each followed by a GET /healthz."""
-    healthz = request_bytes("GET", "/healthz")
     for count in COUNTS:
         question = request_bytes("POST", "/v1/nodes/selections", {**QUESTION, "count": count})
         name = f"node-selection-{count}"
-        pairs = []
         with Connection(served.port) as connection:
             _, body = connection.call(question)
             if len(json.loads(body)["candidates"]) < count:
                 raise BenchmarkError(f"{name}: the service found too few nodes")
-            for _ in range(rounds):
-                asked, idle = [], []
-                for _ in range(calls):
-                    asked.append(connection.call(question)[0])
-                    idle.append(connection.call(healthz)[0])
-                pairs.append((asked, idle))
+            pairs = connection.beside_health(question, rounds, calls)
         yield summarise(name, "us", pairs, baseline_is="GET /healthz, same server", note=note)

@@ -21,6 +21,7 @@ from typing import Any, TypeVar, cast
 
 import uvloop
 
+from ses_benchmarks.http_call import whole_answer
 from ses_benchmarks.probe import BenchmarkError
 
 T = TypeVar("T")
@@ -68,13 +69,10 @@ class _Client(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._received += data
-        head, found, body = self._received.partition(b"\r\n\r\n")
-        if not found:
-            return
-        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-        if len(body) >= length:
+        answer = whole_answer(self._received)
+        if answer is not None:
             self._received = b""
-            self._free(self, int(head[9:12]), self._sent)
+            self._free(self, answer[0], self._sent)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost(str(exc or "closed by the server"))

@@ -101,13 +101,7 @@ def _portal(programs: Path, directory: Path, count: int, files: int) -> Iterator
             input=f"{_PASSWORD}\n", text=True, check=True, capture_output=True, timeout=60,
         )  # fmt: skip
         port = free_port()
-        command: list[str | Path] = [
-            programs / "ses-webface",
-            "serve",
-            "--listen",
-            f"127.0.0.1:{port}",
-            *state,
-        ]
+        command: list[str | Path] = [programs / "ses-webface", "serve", f"--listen=127.0.0.1:{port}", *state]
         command += ["--service-url", f"http://127.0.0.1:{served.port}", "--log-level", "warning"]
         ready = lambda: answers(port, "/readyz") is not None  # noqa: E731
         with server(command, directory / "portal.log", ready, READY_SECONDS):

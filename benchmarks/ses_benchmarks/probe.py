@@ -10,21 +10,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "create_loop.c"
-RUN_TIMEOUT_SECONDS = 60
+RUN_TIMEOUT_SECONDS, COMPILE_SECONDS = 60, 60
 
 
 class BenchmarkError(Exception):
     """Something that is measured could not be run; the message says what, and what to do."""
 
 
-def build_probe(directory: Path) -> Path:
-    """Compile create_loop.c into ``directory``; raises BenchmarkError with the compiler's words."""
-    program = directory / "create_loop"
-    command = [os.environ.get("CC", "cc"), "-O2", "-Wall", "-Wextra", str(SOURCE), "-o", str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+def compile_program(source: Path, program: Path, *more: str | Path) -> Path:
+    """Compile a program in C with further arguments; raises BenchmarkError as the compiler says."""
+    compiler = os.environ.get("CC", "cc")
+    command = [compiler, "-std=gnu11", "-O2", "-Wall", "-Wextra", "-o", program, source, *more]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False)
     if done.returncode != 0:
-        raise BenchmarkError(f"create_loop.c does not compile: {done.stderr}")
+        raise BenchmarkError(f"{source.name} does not compile: {done.stderr}")
     return program
+
+
+def build_probe(directory: Path) -> Path:
+    """Compile create_loop.c into ``directory``; raises BenchmarkError."""
+    return compile_program(SOURCE, directory / "create_loop")
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,13 +120,25 @@ class Usage:
         return cls(ticks / os.sysconf("SC_CLK_TCK"), pages * os.sysconf("SC_PAGE_SIZE") / 1e6)
 
 
+def children(pid: int) -> list[int]:
+    """The processes that a process started; none when it has ended."""
+    with suppress(OSError):
+        tasks = Path(f"/proc/{pid}/task").iterdir()
+        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    return []
+
+
+def sleeps(pid: int) -> int:
+    """How often the threads of a process gave up the processor to wait."""
+    statuses = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/status")]
+    return sum(int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0]) for text in statuses)
+
+
 def processor_seconds(pid: int) -> float:
     """What a process, those it started and those they waited for have used since they began."""
-    process = Path(f"/proc/{pid}")
     try:
-        fields = (process / "stat").read_text().rpartition(")")[2].split()
-        children = [one.read_text().split() for one in process.glob("task/*/children")]
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:  # it ended meanwhile, and counts where it is waited for
         return 0.0
     own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    return own + sum(processor_seconds(int(child)) for some in children for child in some)
+    return own + sum(map(processor_seconds, children(pid)))

@@ -37,18 +37,11 @@ def elements(count: int) -> list[Facts]:
 def measure(name: str, port: int, rounds: int, calls: int, note: str) -> Measurement:
     """``rounds`` times ``calls`` questions, each followed by a GET /healthz on the same connection."""
     question = request_bytes("POST", "/v1/selections", QUESTION)
-    healthz = request_bytes("GET", "/healthz")
-    pairs = []
     with Connection(port) as connection:
         for _ in range(max(5, calls // 10)):
             _, body = connection.call(question)
         considered = json.loads(body)
         if not considered["candidates"]:
             raise BenchmarkError(f"{name}: the service found no candidate: {considered['refused'][:3]}")
-        for _ in range(rounds):
-            asked, idle = [], []
-            for _ in range(calls):
-                asked.append(connection.call(question)[0])
-                idle.append(connection.call(healthz)[0])
-            pairs.append((asked, idle))
+        pairs = connection.beside_health(question, rounds, calls)
     return summarise(name, "us", pairs, baseline_is="GET /healthz, same server", note=note)

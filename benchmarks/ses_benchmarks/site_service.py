@@ -93,15 +93,8 @@ def service(
     with knowledge_base(programs / "oxigraph", scratch, turtle) as store_port:
         port = free_port()
         command: list[str | Path] = [programs / "ses-service", "serve", "--listen", f"127.0.0.1:{port}"]
-        command += [
-            "--trust-loopback",
-            "--tokens",
-            file,
-            "--state-dir",
-            scratch / "state",
-            "--log-level",
-            "warning",
-        ]
+        command += ["--trust-loopback", "--tokens", file, "--state-dir", scratch / "state"]
+        command += ["--log-level", "warning"]
         command += ["--kb-url", f"http://127.0.0.1:{store_port}", "--kb-flavour", "oxigraph"]
         if monitor_port is not None:
             command += ["--monitor-url", f"http://127.0.0.1:{monitor_port}"]

@@ -11,34 +11,32 @@ from pathlib import Path
 
 from ses_benchmarks.chain import Chain
 from ses_benchmarks.creates import Effort, row
-from ses_benchmarks.probe import BenchmarkError, Probe, Side
+from ses_benchmarks.probe import BenchmarkError, Probe, Side, compile_program
 from ses_benchmarks.summary import Measurement
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "benchmarks/table_bench.c"
 READER = ("backends", "choice", "log", "lustre", "request", "runtime", "segments", "settings")  # folders
-COMPILE_SECONDS = 60
 TRIES = 5
 TABLE_SECONDS = 30
 SIZES = (8, 64)  # elements of the table
 
 
 def build_table_bench(directory: Path) -> Path:
-    """Compile table_bench.c with the library's own reader; raises BenchmarkError as the compiler says."""
-    program, source = directory / "table_bench", ROOT / "libses/src"
-    command: list[str | Path] = [os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall"]
-    command += ["-Wextra", "-fno-math-errno", "-I", source, "-I", ROOT / "libses/include", SOURCE]
-    command += [
-        *(part for name in READER for part in sorted((source / name).glob("*.c"))),
-        *sorted((ROOT / "libses/core").glob("*.c")),
-        ROOT / "libses/segment/segment.c",
-        ROOT / "libses/api/loads.c",
+    """Compile table_bench.c with the library's own reader; raises BenchmarkError."""
+    source = ROOT / "libses/src"
+    flags: list[str | Path] = [
+        "-D_GNU_SOURCE",
+        "-fno-math-errno",
+        "-I",
+        source,
+        "-I",
+        ROOT / "libses/include",
     ]
-    command += ["-o", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False)
-    if done.returncode != 0:
-        raise BenchmarkError(f"table_bench.c does not compile: {done.stderr}")
-    return program
+    reader = (part for name in READER for part in sorted((source / name).glob("*.c")))
+    core = sorted((ROOT / "libses/core").glob("*.c"))
+    others = (ROOT / "libses/segment/segment.c", ROOT / "libses/api/loads.c")
+    return compile_program(SOURCE, directory / "table_bench", *flags, *reader, *core, *others)
 
 
 @contextmanager
@@ -93,16 +91,8 @@ def chosen(probe: Probe, library: Path, site: Chain, effort: Effort, scratch: Pa
     environment = {"SES_AGENT_SOCKET": str(scratch / "table.sock"), "SES_SYNC_MS": "0"}
     with published(program, site, environment, [site.fast_branch]):
         yield hit_row("create-table-hit", probe, library, site, effort, environment, 1.0)
-        yield hit_row(
-            "create-table-hit-fewest",
-            probe,
-            library,
-            site,
-            effort,
-            environment,
-            1.0,
-            by_hand="create-staged",
-        )
+        fewest = "create-table-hit-fewest"
+        yield hit_row(fewest, probe, library, site, effort, environment, 1.0, by_hand="create-staged")
     agents = {"SES_AGENT_SOCKET": str(site.socket), "SES_SYNC_MS": "0"}
     yield agents_row(probe, library, site, effort, agents)
 

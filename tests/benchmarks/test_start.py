@@ -1,0 +1,25 @@
+"""Every benchmark finds what it needs of the parts and of the tests, also when nobody ran it for a while."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+PROGRAMS = sorted(
+    path.parent if path.name == "__main__.py" else path
+    for folder in (".", "attackers", "knowledge", "monitor")
+    for path in (BENCHMARKS / folder).glob("*.py")
+    if "ArgumentParser" in path.read_text("utf-8") or "arguments(" in path.read_text("utf-8")
+)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_a_benchmark_starts_and_says_what_it_takes(program: Path) -> None:
+    assert len(PROGRAMS) > 15
+    done = subprocess.run([sys.executable, program, "--help"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "usage:" in done.stdout
