@@ -1,4 +1,4 @@
-"""Two ledgers that hear what the other stored: each file counts once, and both come to the same."""
+"""Two ledgers notified of what the other stored: each file counts once, and both come to the same."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Service:
         self.stored = stored
 
     def hear(self, number: int, incarnation: str = AGENT, now: float = 100.0) -> bool:
-        return self.ledger.hear(NODE, incarnation, now, now + 30.0, number=number)
+        return self.ledger.renew_node(NODE, incarnation, now, now + 30.0, number=number)
 
     def open(self, placement_id: str, *names: str) -> None:
         if self.ledger.find(placement_id) is None:
@@ -226,7 +226,7 @@ def test_an_agent_that_numbers_nothing_leaves_its_files_to_whom_it_speaks_with(
         tell(one, other)
     tell(other, one)
     assert one.open_now == other.open_now == [1, 0, 0]
-    other.ledger.hear(NODE, AGENT, 120.0, 150.0)
+    other.ledger.renew_node(NODE, AGENT, 120.0, 150.0)
     one.ledger.expire(131.0)
     for _ in range(3):
         tell(one, other)

@@ -20,7 +20,7 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ses_service.ledger.pace import Use, pace_for, return_within, telling_within
+from ses_service.ledger.pace import Use, pace_for, report_within, return_within
 
 TIME_OUT = 1.0
 FIRST_DELAY, MAX_DELAY = 0.2, 30.0
@@ -215,7 +215,7 @@ class _Site:
         if what is _Next.WORD and not self.loss.cut:
             self.heard += 1
             self.hear(one)
-            self.plan(one, done + telling_within(self.heard), _Next.COMPLETE)
+            self.plan(one, done + report_within(self.heard), _Next.COMPLETE)
             return
         one.told_since = True
         one.failures = 0

@@ -191,6 +191,8 @@ def _measured(moment: Moment, measure: Measure) -> tuple[Floats, Floats]:
 
 def _sizes(table: ElementTable, observations: ObservationTable) -> Floats:
     """Return how large elements are: as seen, else as described."""
-    seen: Iterable[float | None] = (one.size_bytes if one else None for one in observations.by_row)
-    sizes = np.array([np.nan if one is None else one for one in seen], dtype=np.float64)
+    seen: Iterable[float | None] = (
+        observation.size_bytes if observation else None for observation in observations.by_row
+    )
+    sizes = np.array([np.nan if size is None else size for size in seen], dtype=np.float64)
     return np.where(np.isnan(sizes), table.capacity, sizes)

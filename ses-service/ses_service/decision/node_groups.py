@@ -114,8 +114,8 @@ class NodeGroups:
         self.groups = _grouped(fleet, self.streams, among & ~self.excluded)
         self.access = fleet.access[self.groups.of_class]
         self.reach = {code: self._reach(code, view, policies) for code in np.unique(self.access).tolist()}
-        self._ends = np.cumsum([0, *(len(one.rows) for one in self.reach.values())])
-        self._rows = np.concatenate([np.full(1, -1), *(one.rows for one in self.reach.values())])
+        self._ends = np.cumsum([0, *(len(reached.rows) for reached in self.reach.values())])
+        self._rows = np.concatenate([np.full(1, -1), *(reached.rows for reached in self.reach.values())])
 
     def judge(self) -> Judged:
         """Return what a stream would get in each group; claims and streams of shared links count."""

@@ -1,4 +1,4 @@
-"""An order of elements of a node's own, so that nodes that hear of each other late differ."""
+"""An order of elements of a node's own, so that nodes that learn of each other late differ."""
 
 from __future__ import annotations
 

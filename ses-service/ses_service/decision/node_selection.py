@@ -140,6 +140,6 @@ def _notes(groups: NodeGroups, found: int) -> Iterator[str]:
         yield "The site describes no classes of nodes: links are not known, and nodes only by name."
     if fleet.names and asked.count > max(1, found):
         yield f"{asked.count} nodes are wanted, {found} may be used."
-    unknown = sorted(one for one in {*asked.exclude, *(asked.among or ())} if one not in fleet.index)
+    unknown = sorted(name for name in {*asked.exclude, *(asked.among or ())} if name not in fleet.index)
     if unknown:
         yield f"Not known: {', '.join(unknown[:5])}{' and others' if len(unknown) > 5 else ''}."

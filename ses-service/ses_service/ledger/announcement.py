@@ -100,7 +100,7 @@ def silence_for(pace: float) -> float:
 def parts_of(announcement: Announcement, files: int) -> Iterator[Announcement]:
     """Yield the announcement in parts of so many files, for :func:`take` one after the other.
 
-    None is complete: whoever takes them ends what is not among all that is open when the last is taken.
+    None is complete: the caller ends what is not among all that is open when the last is taken.
     """
     part = replace(announcement, opened=(), ended=(), complete=False)
     later = replace(part, reading=None, refused=())
@@ -132,7 +132,7 @@ def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None,
     placements the ledger does not know stay unknown then, and the agent reports them again.
     """
     silent = now + silence_for(pace_for(Use.NONE, len(ledger.nodes) + 1))
-    first = ledger.hear(
+    first = ledger.renew_node(
         announcement.node,
         announcement.incarnation,
         now,

@@ -4,8 +4,8 @@ A state machine, ``open`` -> ``ended``, with time passed in.  It answers three q
 placement, how many placements each element carries (:mod:`ses_service.ledger.counts`), and what is open on a
 node.
 
-A placement lives as long as its node is heard of: one sign of life (``hear``) renews all of them at once.
-One that was stored before a restart, and that its node says nothing of, has a lease.
+A placement lives as long as its node is heard of: one sign of life (``renew_node``) renews all of them at
+once.  One that was stored before a restart, and that its node says nothing of, has a lease.
 
 Placements of other services (:mod:`ses_service.ledger.peer_placements`) are counted beside its own
 ones, each file once.
@@ -224,7 +224,7 @@ class Ledger:
         self._note(placement.placement_id)
         return True
 
-    def hear(
+    def renew_node(
         self,
         name: str,
         incarnation: str,
@@ -264,8 +264,8 @@ class Ledger:
             self._nodes[name] = Node(name, "", now, now, until)
             heapq.heappush(self._silences, (until, name))
 
-    def hears(self, name: str) -> bool:
-        """Whether the agent of a node is heard of, not only expected."""
+    def has_announced(self, name: str) -> bool:
+        """Whether the agent of a node has announced, and is not only expected."""
         node = self._nodes.get(name)
         return node is not None and bool(node.incarnation)
 
@@ -276,7 +276,7 @@ class Ledger:
     def doubt(self, placement_id: str) -> None:
         """Ask the node of a placement of ours whether it is open there, if it is heard of."""
         placement = self._active.get(placement_id)
-        if placement is not None and self.hears(node := placement.subject.node or ""):
+        if placement is not None and self.has_announced(node := placement.subject.node or ""):
             self._doubted[node].add(placement_id)
 
     def take_doubted(self, name: str) -> list[Placement]:

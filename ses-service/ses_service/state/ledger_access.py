@@ -137,7 +137,7 @@ class LedgerAccess:
             handover.take(notification, self._ledger, self._clock())
         with self._sizes_lock:
             for key, sizes in notification.sizes:
-                self._sizes.hear(key, sizes, self._clock())
+                self._sizes.learn_from_peer(key, sizes, self._clock())
 
     def keep_peers(self, placements: Collection[PeerPlacement]) -> None:
         """Take what is stored of all other services in place of what they reported."""
@@ -256,7 +256,9 @@ class LedgerAccess:
 
     def _with_an_end(self, placement: Placement, now: float) -> Placement:
         node = placement.subject.node
-        if math.isfinite(placement.lease_until) or (node is not None and not self._ledger.hears(node)):
+        if math.isfinite(placement.lease_until) or (
+            node is not None and not self._ledger.has_announced(node)
+        ):
             return placement
         return replace(placement, lease_until=now + RESTORED_LEASE)
 

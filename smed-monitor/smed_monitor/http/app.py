@@ -110,7 +110,7 @@ def _busy(detail: str) -> HTTPError:
 @api.output(ObservationsOut)
 @api.doc(responses=REFUSED | UNCHANGED)
 def observations(query: ObservationsQuery) -> Response:
-    """The latest observation of every element, or of those with news.
+    """The latest observation of every element, or of those that changed.
 
     With `wait` the answer comes when a scrape has ended, well or badly, after sequence `after` (or after
     the one `If-None-Match` names), or when the time is over, whichever is first.  A reader that has the

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ses_core import Kind
-from ses_service.ledger.pace import CREATING_FOR, CREATING_PART, USED_FOR, Use, pace_for, telling_within
+from ses_service.ledger.pace import CREATING_FOR, CREATING_PART, USED_FOR, Use, pace_for, report_within
 
 from ses_simulate.monitor import Sampling
 from ses_simulate.policies.interface import File, World
@@ -98,7 +98,7 @@ class Told:
         self.nodes = world.nodes
         self.pace = world.pace / CREATING_PART if world.pace else pace_for(Use.NOW, world.nodes)
         self._seldom = max(self.pace, pace_for(Use.PERHAPS, world.nodes))
-        self.within = world.pace or telling_within(world.nodes)
+        self.within = world.pace or report_within(world.nodes)
         self.ledger = Ledger([0.0] * size, [0.0] * size, [0.0] * size, [Counter() for _ in range(size)])
         self._writes = world.writes or 0.0
         self.changed: Callable[[int], object] = lambda _row: None
