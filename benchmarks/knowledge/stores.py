@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ses_listen.logs import log_to_stderr
-from ses_service.feeds.site_reader import EnvironmentKeeper
+from ses_service.feeds.site_manager import SiteManager
 from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, StoreUnavailableError
 from ses_service.knowledge.exchange.incoming import Mode
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
@@ -123,8 +123,8 @@ def measure(name: str, elements: int, rounds: int) -> Figures:
         knowledge = KnowledgeBase(store)
         load = _timed(lambda: knowledge.load_site(turtle, source="the site"))
         state = ServiceState(Policies(), time.time)
-        keeper = EnvironmentKeeper(knowledge, state, time.time)
-        whole = _timed(keeper.refresh)
+        site_manager = SiteManager(knowledge, state, time.time)
+        whole = _timed(site_manager.refresh)
         if len(state.environment.elements) != elements:
             raise SystemExit(f"{name} gave {len(state.environment.elements)} of {elements} elements")
         count = 0
@@ -139,7 +139,7 @@ def measure(name: str, elements: int, rounds: int) -> Figures:
 
         def refresh() -> float:
             write()
-            return _timed(keeper.refresh)
+            return _timed(site_manager.refresh)
 
         def take(text: str, mode: Mode) -> float:
             exchange = knowledge.exchange

@@ -1,7 +1,7 @@
 """The service's state behind one lock: the site, the requirements, the observations, the ledger.
 
 Everything that decides goes through here, from any thread.  Knows no HTTP and makes no network
-call: the keeper of the environment and the observer of the monitor hand in what they have read.
+call: the site manager and the observer of the monitor hand in what they have read.
 """
 
 from __future__ import annotations

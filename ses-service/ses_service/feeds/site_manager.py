@@ -1,4 +1,4 @@
-"""Keeps the site and the requirement sets in memory, as the knowledge base has them.
+"""Reads the site and the requirement sets into the state, as the knowledge base has them, and changes them.
 
 Asks the knowledge base for its revision every second and reads again what changed: all, or the requirements.
 While the knowledge base is away, the last that was read stays in use and its age is shown; a service that
@@ -30,7 +30,7 @@ class NoKnowledgeBaseError(KnowledgeBaseError):
     """The service was started without a knowledge base."""
 
 
-class EnvironmentKeeper:
+class SiteManager:
     """Reads the knowledge base for the state; also the way requirement sets are changed.
 
     ``prepare`` is run before the first reading (it loads vocabulary and site) and again until it
