@@ -109,9 +109,9 @@ def choices(table: ElementTable, rows: Codes) -> dict[By, int]:
     return found
 
 
-def coarse(counts: Mapping[By, int], most: int) -> By | None:
-    """Return by what there are the most groups that ``most`` allows, else the fewest there can be."""
-    fitting = [by for by, count in counts.items() if 1 < count <= most]
+def coarse(counts: Mapping[By, int], limit: int) -> By | None:
+    """Return by what there are the most groups that ``limit`` allows, else the fewest there can be."""
+    fitting = [by for by, count in counts.items() if 1 < count <= limit]
     if fitting:
         return max(fitting, key=lambda by: counts[by])
     return min(counts, key=lambda by: counts[by], default=None)

@@ -82,8 +82,8 @@ class LoadHistory:
         busy = [part for part, _, _ in seen if part == part]
         health = [part for _, part, _ in seen if part == part]
         streams = [count for _, _, count in seen if count == count]
-        most = len(seen) - 1
-        taken = range(len(seen)) if most < _POINTS else [at * most // (_POINTS - 1) for at in range(_POINTS)]
+        last = len(seen) - 1
+        taken = range(len(seen)) if last < _POINTS else [at * last // (_POINTS - 1) for at in range(_POINTS)]
         return ElementLoad(
             tuple(
                 (

@@ -51,11 +51,11 @@ def _order(groups: NodeGroups, judged: Judged) -> Codes:
 
 def _listed(groups: NodeGroups, judged: Judged) -> Iterator[NodeCandidate]:
     """Yield nodes in order, as many as are asked for."""
-    most = groups.asked.question.limit or len(groups.fleet.names)
+    limit = groups.asked.question.limit or len(groups.fleet.names)
     rank = 0
     for group in _order(groups, judged).tolist():
         for member in groups.groups.members(group):
-            if rank == most:
+            if rank == limit:
                 return
             rank += 1
             offered = Offered(*map(known, judged.offers[group].tolist()))

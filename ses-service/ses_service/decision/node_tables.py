@@ -198,8 +198,8 @@ class NodeTables:
             rows, widths = (one := self._accepted(code, of_system, need, now)).rows, one.widths
             orders.append(rows[first_of_own(widths, self._streams(rows), start, MAX_ELEMENTS)].tolist())
         found: dict[int, None] = {}
-        for most in (part, MAX_ELEMENTS):  # equal parts first, then what is left over
-            for place in range(most):
+        for limit in (part, MAX_ELEMENTS):  # equal parts first, then what is left over
+            for place in range(limit):
                 for order in orders:
                     if place < len(order) and len(found) < MAX_ELEMENTS:
                         found.setdefault(order[place])

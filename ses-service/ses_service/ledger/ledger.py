@@ -337,19 +337,19 @@ class Ledger:
         """Let a placement of ours be stored though it did not change."""
         self._note(placement_id)
 
-    def expire(self, now: float, most: int | None = None) -> int:
+    def expire(self, now: float, limit: int | None = None) -> int:
         """End every placement whose lease ran out or whose node fell silent; return how many did.
 
-        With ``most``, stop after about so many; the next call goes on.
+        With ``limit``, stop after about so many; the next call goes on.
         """
         count = 0
-        while self._leases and self._leases[0][0] <= now and (most is None or count < most):
+        while self._leases and self._leases[0][0] <= now and (limit is None or count < limit):
             _, placement_id = heapq.heappop(self._leases)
             placement = self._active.get(placement_id)
             if placement is not None and placement.lease_until <= now:
                 self.end(placement_id, EndReason.EXPIRED, now)
                 count += 1
-        while self._silences and self._silences[0][0] <= now and (most is None or count < most):
+        while self._silences and self._silences[0][0] <= now and (limit is None or count < limit):
             name = self._silences[0][1]
             node = self._nodes.get(name)
             if node is None:
@@ -358,7 +358,7 @@ class Ledger:
             if node.until > now:
                 heapq.heapreplace(self._silences, (node.until, name))
                 continue
-            files = list(islice(self._open_on.get(name, ()), None if most is None else most - count))
+            files = list(islice(self._open_on.get(name, ()), None if limit is None else limit - count))
             for placement_id in files:
                 self.end(placement_id, EndReason.SILENT, now)
             count += len(files)
@@ -472,10 +472,10 @@ class Ledger:
     def _keep(self, placement: Placement) -> None:
         self._ended[placement.placement_id] = placement
         self._of_user[placement.subject.user].add(placement.placement_id)
-        most = self._policies.max_records
-        for _ in range(min(_DROPPED_AT_ONCE, len(self._ended) - most)):
+        limit = self._policies.max_records
+        for _ in range(min(_DROPPED_AT_ONCE, len(self._ended) - limit)):
             oldest = next(iter(self._ended))
-            if len(self._ended) <= most + MAX_UNTAKEN and any(
+            if len(self._ended) <= limit + MAX_UNTAKEN and any(
                 oldest in follower for follower in self._followers
             ):
                 return

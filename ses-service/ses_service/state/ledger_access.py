@@ -200,13 +200,13 @@ class LedgerAccess:
         with self._lock, self._sizes_lock:
             changed.update(found)
 
-    def drain_placements(self, changed: set[str], most: int) -> list[tuple[str, Placement | None]]:
+    def drain_placements(self, changed: set[str], limit: int) -> list[tuple[str, Placement | None]]:
         """Take up to so many ids out of a set of changes; return how these placements stand.
 
         ``None``: not known any more.
         """
         with self._lock:
-            ids = [changed.pop() for _ in range(min(most, len(changed)))]
+            ids = [changed.pop() for _ in range(min(limit, len(changed)))]
             return [(placement_id, self._ledger.find(placement_id)) for placement_id in ids]
 
     def found(self, ids: Iterable[str]) -> list[tuple[str, Placement | None]]:

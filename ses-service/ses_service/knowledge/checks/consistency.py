@@ -105,8 +105,8 @@ def _misfit_requirements(description: Graph) -> Iterator[Fault]:
             size = vocabulary().unit_sizes.get(str(unit), 1.0)
             for number in description.objects(requirement, ODRL.rightOperand):
                 if _is_positive(number) and float(str(number)) * size > MAX_BOUND:
-                    most = f"{MAX_BOUND / size:.15g} {short(unit)}"
-                    message = f"requires more than can be: write at most {most}"
+                    limit = f"{MAX_BOUND / size:.15g} {short(unit)}"
+                    message = f"requires more than can be: write at most {limit}"
                     yield Fault(requirement, message, ODRL.rightOperand, number)
         needed = ODRL.lteq if metric.kind.at_most else ODRL.gteq
         for operator in description.objects(requirement, ODRL.operator):

@@ -116,8 +116,8 @@ class Screen:
             least = int(str(argument))
             return lambda _facts, _node, found: len(found) >= least
         if parameter == SH.maxCount:
-            most = int(str(argument))
-            return lambda _facts, _node, found: len(found) <= most
+            limit = int(str(argument))
+            return lambda _facts, _node, found: len(found) <= limit
         if parameter == SH.hasValue:
             return lambda _facts, _node, found: argument in found
         if parameter == SH.lessThan:
