@@ -141,7 +141,7 @@ def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None,
         version=announcement.version,
         number=announcement.number,
     )
-    if (node := ledger.node(announcement.node)) is not None:
+    if (node := ledger.nodes.get(announcement.node)) is not None:
         node.stalled = {thread: now - seconds for thread, seconds in announcement.stalled.items()}
         excluded = {**node.excluded, **announcement.excluded}
         node.excluded = dict([*excluded.items()][-MAX_SYSTEMS:])
@@ -162,7 +162,7 @@ def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None,
         ledger.readers.take(announcement.node, announcement.reading, now)
     if announcement.complete:
         end_others(announcement, ledger, now)
-    in_use = ledger.nodes_in_use
+    in_use = ledger.nodes.in_use
     asking = in_use if announcement.use is Use.NOW else len(ledger.nodes)
     pace = pace_for(announcement.use, asking)
     back = return_within(len(ledger.nodes))
@@ -176,7 +176,7 @@ def _take_opened(
     unknown: list[str] = []
     refused: list[tuple[str, str]] = []
     subjects: Subjects = {}
-    node = ledger.node(announcement.node)
+    node = ledger.nodes.get(announcement.node)
     excluded = node.excluded_for if node is not None else lambda _: {}
     for report in announcement.opened:
         placement_id = report.placement_id

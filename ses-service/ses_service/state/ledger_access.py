@@ -116,7 +116,7 @@ class LedgerAccess:
                 open=len(ledger),
                 of_peers=len(ledger.of_peers),
                 nodes=len(ledger.nodes),
-                silenced=ledger.silenced_total,
+                silenced=ledger.nodes.silenced_total,
                 refusals=replace(ledger.bounds.refusals),
             )
 
@@ -160,7 +160,7 @@ class LedgerAccess:
         with self._lock, self._sizes_lock:
             self._sizes.learned = {}
             found = set[str](), set[str](), set[str]()
-            self._ledger.inherited, self._ledger.arrived, self._ledger.left = found
+            self._ledger.inherited, self._ledger.nodes.arrived, self._ledger.left = found
         return found
 
     def take_learned(self) -> dict[SizeKey, deque[float]]:
@@ -175,7 +175,7 @@ class LedgerAccess:
             return self._clock(), {
                 name: (node.incarnation, node.number)
                 for name in nodes
-                if (node := self._ledger.node(name)) is not None
+                if (node := self._ledger.nodes.get(name)) is not None
             }
 
     def follow(self) -> set[str]:
@@ -238,7 +238,7 @@ class LedgerAccess:
                     self._ledger.restore(self._with_an_end(placement, now))
                     self._ledger.doubt(placement.placement_id)
             for node in self._ledger.streams():
-                self._ledger.expect(node, now, now + silence_for(MAX_PACE))
+                self._ledger.nodes.expect(node, now, now + silence_for(MAX_PACE))
 
     def forget_peer_placements(self, ids: Iterable[str]) -> None:
         """Forget that other services reported these placements."""
@@ -257,7 +257,7 @@ class LedgerAccess:
     def _with_an_end(self, placement: Placement, now: float) -> Placement:
         node = placement.subject.node
         if math.isfinite(placement.lease_until) or (
-            node is not None and not self._ledger.has_announced(node)
+            node is not None and not self._ledger.nodes.has_announced(node)
         ):
             return placement
         return replace(placement, lease_until=now + RESTORED_LEASE)

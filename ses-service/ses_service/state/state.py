@@ -29,8 +29,8 @@ from ses_service.decision.without_element import Without, without
 from ses_service.ledger.announcement import Announcement, Taken, end_others, take
 from ses_service.ledger.exclusions import Exclusion
 from ses_service.ledger.ledger import Ledger
+from ses_service.ledger.nodes import Node
 from ses_service.ledger.placement import EndReason, Placement, Prediction
-from ses_service.ledger.reports import Node
 from ses_service.model.columns import (
     Bools,
     Codes,
@@ -294,7 +294,7 @@ class ServiceState:
         """Return the nodes that were heard of since the start and are silent now, by name."""
         with self._lock:
             self._now()
-            silent = [replace(one) for one in self._ledger.silent.values()]
+            silent = [replace(one) for one in self._ledger.nodes.silent.values()]
         return sorted(silent, key=lambda one: one.name)
 
     def updates_for(
