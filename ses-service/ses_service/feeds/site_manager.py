@@ -14,8 +14,7 @@ from dataclasses import replace
 import structlog
 from ses_listen.deadline import of_this_thread
 
-from ses_service.feeds.interfaces import Knowledge
-from ses_service.knowledge import KnowledgeBaseError
+from ses_service.knowledge import KnowledgeBase, KnowledgeBaseError
 from ses_service.knowledge.exchange.exchange import Exchange
 from ses_service.knowledge.exchange.plans import Plan
 from ses_service.model.entities import Environment, Level, RequirementSet
@@ -39,7 +38,7 @@ class SiteManager:
 
     def __init__(
         self,
-        knowledge: Knowledge | None,
+        knowledge: KnowledgeBase | None,
         state: ServiceState,
         clock: Callable[[], float],
         *,
@@ -137,7 +136,7 @@ class SiteManager:
             return [f"The knowledge base was never read: {self.status.detail}."]
         return [f"Site and requirements are {age:.0f} s old: {self.status.detail}."]
 
-    def _required(self) -> Knowledge:
+    def _required(self) -> KnowledgeBase:
         if self._knowledge is None:
             raise NoKnowledgeBaseError("no knowledge base is configured")
         return self._knowledge
@@ -150,7 +149,7 @@ class SiteManager:
             self._recalled = True
             self._recall(self._knowledge)
 
-    def _recall(self, knowledge: Knowledge) -> None:
+    def _recall(self, knowledge: KnowledgeBase) -> None:
         found = knowledge.recall()
         if found is None:
             return

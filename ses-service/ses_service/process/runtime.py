@@ -11,11 +11,11 @@ from pathlib import Path
 
 from flask import Flask, current_app
 
-from ses_service.feeds.interfaces import Knowledge
 from ses_service.feeds.monitor_history import MonitorHistory
 from ses_service.feeds.monitor_quotas import MonitorQuotas
 from ses_service.feeds.monitor_reader import Observer, Seen
 from ses_service.feeds.site_manager import SiteManager
+from ses_service.knowledge import KnowledgeBase
 from ses_service.members.accounts import Accounts
 from ses_service.members.homes import Membership
 from ses_service.members.members_file import MembersFile
@@ -63,7 +63,7 @@ class ServiceConfig:
     tokens of an issuer end by, if it is another.
     """
 
-    knowledge: Knowledge | None = None
+    knowledge: KnowledgeBase | None = None
     knowledge_url: str | None = None
     prepare: Callable[[], None] | None = None
     monitor_url: str | None = None
