@@ -25,7 +25,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from ses_benchmarks.arguments import arguments
 from ses_benchmarks.processes import Usage, free_port, server
 from ses_listen.logs import log_to_stderr
-from ses_service.feeds.site_reader import EnvironmentKeeper
+from ses_service.feeds.site_manager import SiteManager
 from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, StoreUnavailableError
 from ses_service.knowledge.exchange.incoming import Mode
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
@@ -113,8 +113,8 @@ def measure(name: str, elements: int, rounds: int) -> Figures:
         knowledge = KnowledgeBase(store)
         load = _timed(lambda: knowledge.load_site(turtle, source="the site"))
         state = ServiceState(Policies(), time.time)
-        keeper = EnvironmentKeeper(knowledge, state, time.time)
-        whole = _timed(keeper.refresh)
+        site_manager = SiteManager(knowledge, state, time.time)
+        whole = _timed(site_manager.refresh)
         if len(state.environment.elements) != elements:
             raise SystemExit(f"{name} gave {len(state.environment.elements)} of {elements} elements")
         count = 0
@@ -129,7 +129,7 @@ def measure(name: str, elements: int, rounds: int) -> Figures:
 
         def refresh() -> float:
             write()
-            return _timed(keeper.refresh)
+            return _timed(site_manager.refresh)
 
         def take(text: str, mode: Mode) -> float:
             exchange = knowledge.exchange

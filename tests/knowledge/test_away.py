@@ -57,8 +57,8 @@ class Service:
         self.app = create_app(config)
         self.client = self.app.test_client()
         self.runtime: Runtime = runtime(self.app)
-        self.keeper = self.runtime.keeper
-        self.keeper.step()
+        self.site_manager = self.runtime.site_manager
+        self.site_manager.step()
 
 
 def test_a_thousand_selections_ask_the_store_nothing(switched: Switched, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_thousand_selections_ask_the_store_nothing(switched: Switched, tmp_pat
         assert service.client.post("/v1/selections", json=SELECTION).status_code == 200
     assert switched.asked == []
     for _ in range(3):
-        service.keeper.step()
+        service.site_manager.step()
     assert len(switched.asked) == 3
     assert len(set(switched.asked)) == 1  # only whether anything changed
 
@@ -84,14 +84,14 @@ def test_a_changed_requirement_does_not_have_the_site_read_again(switched: Switc
             now=1.0,
         )
         switched.asked.clear()
-        service.keeper.step()
+        service.site_manager.step()
         assert len(switched.asked) == 3  # whether anything changed, of which site, and the requirements
         assert service.client.get(SET).get_json()["requirements"][0]["minimum"] == bound / 1e6
         assert service.runtime.state._table is table
     plan = other.exchange.plan_undo(4, author="alice", now=2.0)
     other.exchange.apply(plan)
     switched.asked.clear()
-    service.keeper.step()
+    service.site_manager.step()
     assert len(switched.asked) == 3
     assert service.client.get(SET).get_json()["requirements"][0]["minimum"] == 20
 
@@ -100,10 +100,10 @@ def test_a_changed_site_is_read_again(switched: Switched, tmp_path: Path, union_
     service = Service(switched, tmp_path)
     other = KnowledgeBase(switched)
     other.load_site(union_site.replace("90.0e0", "91.0e0"), source="site")
-    service.keeper.step()
+    service.site_manager.step()
     assert 91e6 in {one.nominal_write_rate for one in service.runtime.state.environment.elements}
     other.exchange.apply(other.exchange.plan_undo(3, author="alice", now=2.0))
-    service.keeper.step()
+    service.site_manager.step()
     assert 91e6 not in {one.nominal_write_rate for one in service.runtime.state.environment.elements}
 
 
@@ -119,7 +119,7 @@ def test_the_last_known_site_decides_while_the_store_is_away(switched: Switched,
     service = Service(switched, tmp_path)
     switched.away = True
     service.now += 90
-    service.keeper.step()
+    service.site_manager.step()
     answer = service.client.post("/v1/selections", json=SELECTION).get_json()
     assert answer["requirements"][0]["level"] == "user"
     assert any("90 s old" in note and "kb.example" in note for note in answer["notes"])
@@ -139,7 +139,7 @@ def test_a_write_while_the_store_is_away_fails_clearly_and_loses_nothing(
     assert "http://kb.example:3030/kb" in answer.get_json()["detail"]
     assert service.client.get(SET).get_json() == before  # nor is it used
     switched.away = False
-    service.keeper.step()
+    service.site_manager.step()
     assert service.client.get(SET).get_json() == before
     assert service.client.put(SET, json={"requirements": STATED}).status_code == 200
     assert service.client.get(SET).get_json()["revision"] == before["revision"] + 1
@@ -156,7 +156,7 @@ def test_a_start_without_the_store_uses_what_was_read_before(switched: Switched,
     assert len(later.client.get("/v1/elements").get_json()["elements"]) == 8
     switched.away = False
     KnowledgeBase(switched).replace_requirements(RequirementSet(Level.USER, "alice"), author="alice", now=1.0)
-    later.keeper.step()
+    later.site_manager.step()
     base = later.client.get("/v1/elements").get_json()["knowledge_base"]
     assert (base["reachable"], base["age_seconds"]) == (True, 0)
     assert later.client.get(SET).get_json()["requirements"] == []
@@ -190,7 +190,7 @@ def test_a_copy_that_cannot_be_written_does_not_matter(switched: Switched, tmp_p
 def test_what_changes_is_kept_again(switched: Switched, tmp_path: Path) -> None:
     service = Service(switched, tmp_path)
     assert service.client.put(SET, json={"requirements": STATED}).status_code == 200
-    service.keeper.step()
+    service.site_manager.step()
     found = LastKnown(tmp_path / "site.json").recall()
     assert found is not None
     assert found.sets == KnowledgeBase(switched).requirement_sets()

@@ -156,7 +156,7 @@ def test_a_wait_is_answered_when_a_sample_comes() -> None:
 
 def test_too_many_waits_are_refused_and_plain_questions_still_answered() -> None:
     monitor = monitor_of()
-    app = create_app(monitor, most_waiting=1)
+    app = create_app(monitor, max_waiting=1)
 
     def wait() -> None:
         """Until it has the place: a question below may have it first."""
@@ -176,7 +176,7 @@ def test_too_many_waits_are_refused_and_plain_questions_still_answered() -> None
 
 def test_the_address_whose_readers_wait_in_most_places_makes_room_for_another() -> None:
     monitor = monitor_of()
-    app = create_app(monitor, most_waiting=3)
+    app = create_app(monitor, max_waiting=3)
 
     def wait(address: str) -> int:
         question, asked_by = "/v1/observations?wait=30&after=0", {"REMOTE_ADDR": address}

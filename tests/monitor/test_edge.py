@@ -31,7 +31,7 @@ def monitor() -> Monitor:
 @pytest.fixture
 def clients(monitor: Monitor) -> tuple[FlaskClient, FlaskClient]:
     """One that meets the edge, and one that goes past it."""
-    whole, past = create_app(monitor, most_waiting=1), create_app(monitor, most_waiting=1)
+    whole, past = create_app(monitor, max_waiting=1), create_app(monitor, max_waiting=1)
     assert isinstance(past.wsgi_app, Edge)
     past.wsgi_app = past.wsgi_app._behind  # type: ignore[assignment, method-assign]
     return whole.test_client(), past.test_client()

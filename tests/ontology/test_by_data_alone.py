@@ -61,7 +61,7 @@ def knowledge(added: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def client(knowledge: KnowledgeBase) -> Any:
     """A client of a service on that knowledge base."""
     app = create_app(ServiceConfig(knowledge=knowledge, trust_loopback=True))
-    runtime(app).keeper.refresh()
+    runtime(app).site_manager.refresh()
     return app.test_client()
 
 

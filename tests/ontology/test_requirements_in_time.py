@@ -144,7 +144,7 @@ def clock() -> Clock:
 @pytest.fixture
 def client(knowledge: KnowledgeBase, clock: Clock) -> Any:
     app = create_app(ServiceConfig(knowledge=knowledge, trust_loopback=True, clock=clock))
-    runtime(app).keeper.refresh()
+    runtime(app).site_manager.refresh()
     return app.test_client()
 
 
@@ -164,7 +164,7 @@ def test_a_set_with_profile_and_times_is_stored_and_applies_in_its_time(client: 
     body = {"requirements": [stated], "profile": "checkpoint"}
     answer = client.put("/v1/requirements/user/alice", json=body, **ADMIN)
     assert answer.status_code == 200, answer.get_json()
-    runtime(client.application).keeper.refresh()
+    runtime(client.application).site_manager.refresh()
     shown = client.get("/v1/requirements/user/alice", **ADMIN).get_json()
     assert shown["profile"] == "checkpoint"
     (kept,) = shown["requirements"]

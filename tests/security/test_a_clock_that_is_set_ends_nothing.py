@@ -43,7 +43,7 @@ def test_a_file_stays_open_and_a_silent_node_ends(machine: Machine, by: float) -
     ledger = Ledger(Policies())
     now = machine.wait(1)
     ledger.bind(element_table(Environment(elements=(where,))), np.full(1, now), now)
-    ledger.hear("n1", "agent", now, now + SILENCE)
+    ledger.renew_node("n1", "agent", now, now + SILENCE)
     leased = Placement("1", Subject("alice"), where, "mergerfs", 0.0, now, now + SILENCE)
     followed = Placement("2", Subject("alice", node="n1"), where, "mergerfs", 0.0, now, np.inf)
     ledger.restore(leased)

@@ -305,7 +305,7 @@ class Service:
         self.client = self.app.test_client()
 
     def refresh(self) -> Service:
-        self.runtime.keeper.refresh()
+        self.runtime.site_manager.refresh()
         return self
 
     def see(self, observations: Iterable[Observation]) -> Service:

@@ -1,4 +1,4 @@
-"""Two ledgers that hear what the other stored: each file counts once, and both come to the same."""
+"""Two ledgers notified of what the other stored: each file counts once, and both come to the same."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Service:
         self.stored = stored
 
     def hear(self, number: int, incarnation: str = AGENT, now: float = 100.0) -> bool:
-        return self.ledger.hear(NODE, incarnation, now, now + 30.0, number=number)
+        return self.ledger.renew_node(NODE, incarnation, now, now + 30.0, number=number)
 
     def open(self, placement_id: str, *names: str) -> None:
         if self.ledger.find(placement_id) is None:
@@ -68,7 +68,7 @@ class Service:
                 self.stored[placement_id] = (self.name, True)
                 self.ledger.restore(placed(placement_id, NAMES[int(placement_id, 16) % 3]))
                 self.ledger.doubt(placement_id)
-                self.ledger.expect(NODE, 100.0, 1000.0)
+                self.ledger.nodes.expect(NODE, 100.0, 1000.0)
 
     def store(self) -> list[str]:
         """Store what changed; return what the other is told."""
@@ -84,7 +84,7 @@ class Service:
                 del self.stored[placement_id]
             if one is not None:
                 self.stored[placement_id] = (self.name, one.state is PlacementState.OPEN)
-        node = self.ledger.node(NODE)
+        node = self.ledger.nodes.get(NODE)
         spoken = {} if node is None else {NODE: (node.incarnation, node.number)}
         return notifications.texts(self.name, changes, {}, 100.0, spoken) if changes else []
 
@@ -226,7 +226,7 @@ def test_an_agent_that_numbers_nothing_leaves_its_files_to_whom_it_speaks_with(
         tell(one, other)
     tell(other, one)
     assert one.open_now == other.open_now == [1, 0, 0]
-    other.ledger.hear(NODE, AGENT, 120.0, 150.0)
+    other.ledger.renew_node(NODE, AGENT, 120.0, 150.0)
     one.ledger.expire(131.0)
     for _ in range(3):
         tell(one, other)
@@ -242,9 +242,9 @@ def test_a_node_that_went_over_without_a_file_is_not_silent(pair: tuple[Service,
     other.hear(2)
     for text in notifications.texts(other.name, [], {}, 100.0, {NODE: (AGENT, 2)}):
         one.take(text)
-    assert [one.ledger.node(NODE), one.ledger.silenced_total] == [None, 0]
+    assert [one.ledger.nodes.get(NODE), one.ledger.nodes.silenced_total] == [None, 0]
     one.ledger.expire(200.0)
-    assert (one.ledger.silenced_total, one.ledger.silent) == (0, {})
+    assert (one.ledger.nodes.silenced_total, one.ledger.nodes.silent) == (0, {})
 
 
 def test_who_is_gone_is_forgotten_and_what_is_stored_takes_the_place_of_what_was_told(

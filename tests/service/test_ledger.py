@@ -222,27 +222,27 @@ def test_a_changed_site_keeps_the_placements_of_elements_it_still_has(ledger: Le
 def test_what_ends_by_itself_can_be_dealt_with_a_few_at_a_time(ledger: Ledger) -> None:
     for number in range(1, 11):
         ledger.restore(replace(placement(number, "u/a", 100), subject=Subject("alice", node="n1")))
-    ledger.hear("n1", "1" * 16, 100, 130)
+    ledger.renew_node("n1", "1" * 16, 100, 130)
     for number in range(1, 6):
         ledger.open(PlacementReport(f"{number:016x}"), 101, node="n1")
     counts = [ledger.expire(130, 3) for _ in range(5)]
     assert counts == [3, 3, 3, 1, 0]
     assert ledger.counts.open_now.tolist() == [0, 0, 0]
     assert ledger.ended_total == {EndReason.SILENT: 5, EndReason.EXPIRED: 5}
-    assert (list(ledger.nodes), ledger.silenced_total) == ([], 1)
+    assert (list(ledger.nodes), ledger.nodes.silenced_total) == ([], 1)
 
 
 def test_a_node_is_in_use_as_long_as_it_says_so_and_is_heard(ledger: Ledger) -> None:
     for name in ("n1", "n2"):
-        ledger.hear(name, "1" * 16, 100, 130, in_use=True)
-    assert ledger.nodes_in_use == 2
-    ledger.hear("n1", "1" * 16, 101, 131)
-    ledger.hear("n2", "1" * 16, 110, 140, in_use=True)
-    assert ledger.nodes_in_use == 1
+        ledger.renew_node(name, "1" * 16, 100, 130, in_use=True)
+    assert ledger.nodes.in_use == 2
+    ledger.renew_node("n1", "1" * 16, 101, 131)
+    ledger.renew_node("n2", "1" * 16, 110, 140, in_use=True)
+    assert ledger.nodes.in_use == 1
     ledger.expire(139)
     assert [one.name for one in ledger.nodes] == ["n2"], "each has until it was last heard of"
     ledger.expire(140)
-    assert (list(ledger.nodes), ledger.nodes_in_use) == ([], 0)
+    assert (list(ledger.nodes), ledger.nodes.in_use) == ([], 0)
 
 
 def test_a_follower_learns_of_every_change_and_of_what_is_dropped() -> None:

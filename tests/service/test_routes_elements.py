@@ -95,7 +95,7 @@ def test_readiness_names_what_is_missing(make_service: Any, site: Any, clock: An
     expected = {**dict.fromkeys(sound, True), "monitor": False}
     assert (ready.status_code, checks) == (200, expected)
     service.knowledge.broken = StoreUnavailableError("gone away")
-    service.runtime.keeper.step()
+    service.runtime.site_manager.step()
     lost = service.get("/readyz")
     assert lost.status_code == 200, "decisions go on with the last site"
     assert (lost.get_json()["ready"], lost.get_json()["degraded"]) == (True, True)

@@ -235,7 +235,7 @@ def test_a_lost_knowledge_base_is_told_with_the_age_of_what_is_used(service: Ser
 
     service.knowledge.broken = StoreUnavailableError("connection refused")
     clock.time += 42
-    service.runtime.keeper.step()
+    service.runtime.site_manager.step()
     answer = service.post("/v1/selections", ASK)
     assert answer.status_code == 200
     assert "Site and requirements are 42 s old: connection refused." in answer.get_json()["notes"]

@@ -127,7 +127,7 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("begin immediate")
 
 
-def _config(connection: Connection) -> Config:
+def _config(connection: Connection | None) -> Config:
     config = Config()
     config.set_main_option("script_location", _MIGRATIONS)
     config.set_main_option("path_separator", "os")
@@ -136,10 +136,7 @@ def _config(connection: Connection) -> Config:
 
 
 def _check_known(revision: str | None) -> None:
-    config = Config()
-    config.set_main_option("script_location", _MIGRATIONS)
-    config.set_main_option("path_separator", "os")
-    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    known = {script.revision for script in ScriptDirectory.from_config(_config(None)).walk_revisions()}
     if revision is not None and revision not in known:
         raise StartError(
             f"The database is at revision {revision}, which this portal does not know: "

@@ -43,7 +43,7 @@ class Places:
         self._taken = 0
 
     def take(self, *, of: int) -> bool:
-        """Take one, unless ``of`` are taken; who has one gives it back."""
+        """Take one, unless ``of`` are taken; the caller gives it back."""
         with self._lock:
             is_free = self._taken < of
             self._taken += is_free

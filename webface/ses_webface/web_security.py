@@ -138,7 +138,7 @@ def _know_person() -> BaseResponse | tuple[str, int] | None:
 
 
 def keep_draft() -> bool:
-    """Carry what was typed over a sign-in; tells whether it is kept.
+    """Carry what was typed over a sign-in; returns whether it is kept.
 
     Kept is what came from a page of this portal, where the page at its address takes it again.
     """

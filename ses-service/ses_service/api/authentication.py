@@ -43,7 +43,7 @@ class Authenticator:
     it by address or as localhost and nothing else (so that no web page can be made to send it), and did
     not pass a proxy. At a UNIX socket the kernel says who calls: root and the service's own user act as
     admin, ``portal_uid`` as the portal, any other as that user. ``signed`` reads tokens of an OIDC issuer:
-    who has one acts as that user. ``sessions`` takes credentials of MUNGE. ``personal`` are tokens that
+    a caller with one acts as that user. ``sessions`` takes credentials of MUNGE. ``personal`` are tokens that
     people made for themselves.
     """
 

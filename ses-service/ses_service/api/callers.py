@@ -36,7 +36,7 @@ def must_read(who: Principal, level: Level, name: str, home_vo: Mapping[str, str
 
 
 def must_ask_for(who: Principal, user: str, vo: str | None, home_vo: Mapping[str, str]) -> None:
-    """Raise ForbiddenProblem unless a caller may hear what applies to this user, as a member of this VO."""
+    """Raise ForbiddenProblem unless a caller may know what applies to this user, as a member of this VO."""
     must_read(who, Level.USER, user, home_vo)
     if vo is not None:
         must_read(who, Level.VO, vo, home_vo)

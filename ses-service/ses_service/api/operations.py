@@ -32,7 +32,7 @@ DECISIONS_WAITING = 1000
 # Nobody waits for an announcement; an agent that is refused says the same again later.
 ANNOUNCEMENTS_WAITING = 256
 
-# Of how many files the ledger hears before other requests are answered.
+# How many files the ledger takes before other requests are answered.
 FILES_AT_ONCE = 100
 
 

@@ -298,14 +298,14 @@ _FROM_INSIDE: tuple[tuple[type[Exception], type[Problem]], ...] = (
 
 
 def problem_of(error: Exception) -> Problem:
-    """Return what the caller is told of an error; one that nobody expected is logged."""
+    """Return what the caller gets for an error; one that nobody expected is logged."""
     if isinstance(error, Problem):
         return error
     for kind, problem in _FROM_INSIDE:
         if isinstance(error, kind):
-            said = str(error)
-            ended = said if said.endswith("?") else f"{said}."
-            return problem(ended, headers=_RETRY if problem.status == 503 else None)
+            message = str(error)
+            sentence = message if message.endswith("?") else f"{message}."
+            return problem(sentence, headers=_RETRY if problem.status == 503 else None)
     _log.error("request failed", exc_info=error)
     return Problem("The service met an error of its own; its log has the details.")
 

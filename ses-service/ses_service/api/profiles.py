@@ -36,14 +36,14 @@ def find_profile(name: str | None, sets: SetIndex, location: str = "json.profile
 def check_stored(level: Level, name: str, body: RequirementSetIn, sets: SetIndex) -> None:
     """Raise InvalidProblem or ForbiddenProblem for what a level may not say, and one set too many."""
     if level in _LIMITS and (body.requirements or body.profile):
-        most, what = _LIMITS[level]
+        limit, what = _LIMITS[level]
         owner = owner_of(level, name)
         stored = [
             other
             for (where, other), one in sets.items()
             if where is level and (one.requirements or one.profile) and owner_of(level, other) == owner
         ]
-        if name not in stored and len(stored) >= most:
+        if name not in stored and len(stored) >= limit:
             whose = owner or "the site"
             raise ForbiddenProblem(
                 f"{whose} has {len(stored)} {what}, the most there may be: remove one first."

@@ -30,9 +30,9 @@ from ses_service.decision.question import Decision
 from ses_service.decision.resolve import PassedOver
 from ses_service.knowledge.times import written
 from ses_service.ledger.exclusions import Exclusion
+from ses_service.ledger.nodes import Node
 from ses_service.ledger.ordered_by import OrderName
 from ses_service.ledger.placement import Candidate, Placement, Prediction, Refusal
-from ses_service.ledger.reports import Node
 from ses_service.ledger.size_history import SizeKey, Sizes
 from ses_service.model.entities import (
     Element,

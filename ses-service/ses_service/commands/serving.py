@@ -19,7 +19,7 @@ from ses_listen.tls import MEND, FollowedTls, TlsError, TlsFiles, files_of, is_l
 from ses_service.api.app import create_app
 from ses_service.commands.secret_files import secret_line
 from ses_service.commands.store_at import store_at
-from ses_service.feeds.site_reader import EnvironmentKeeper
+from ses_service.feeds.site_manager import SiteManager
 from ses_service.http.server import serve as serve_http
 from ses_service.knowledge import (
     EmbeddedStore,
@@ -108,7 +108,7 @@ def serve(asked: Options) -> None:
         app = create_app(_config(asked, parts, knowledge, store.url))
         running = runtime(app)
         _open(parts.writer)
-        _read_site(running.keeper)
+        _read_site(running.site_manager)
         cleanup.callback(parts.database.close)
         try:
             running.start()
@@ -235,10 +235,10 @@ def _open(writer: WriterProcess) -> None:
         return  # it is tried again, and logged
 
 
-def _read_site(keeper: EnvironmentKeeper) -> None:
+def _read_site(site_manager: SiteManager) -> None:
     """Read the site before anybody is answered; one that cannot be read now is read later."""
     try:
-        keeper.refresh()
+        site_manager.refresh()
     except InvalidDescriptionError as error:
         listed = "".join(f"\n  {message}" for message in error.messages)
         raise click.ClickException(f"{error.source} does not describe a site:{listed}") from None

@@ -109,9 +109,9 @@ def choices(table: ElementTable, rows: Codes) -> dict[By, int]:
     return found
 
 
-def coarse(counts: Mapping[By, int], most: int) -> By | None:
-    """Return by what there are the most groups that ``most`` allows, else the fewest there can be."""
-    fitting = [by for by, count in counts.items() if 1 < count <= most]
+def coarse(counts: Mapping[By, int], limit: int) -> By | None:
+    """Return by what there are the most groups that ``limit`` allows, else the fewest there can be."""
+    fitting = [by for by, count in counts.items() if 1 < count <= limit]
     if fitting:
         return max(fitting, key=lambda by: counts[by])
     return min(counts, key=lambda by: counts[by], default=None)
@@ -191,6 +191,8 @@ def _measured(moment: Moment, measure: Measure) -> tuple[Floats, Floats]:
 
 def _sizes(table: ElementTable, observations: ObservationTable) -> Floats:
     """Return how large elements are: as seen, else as described."""
-    seen: Iterable[float | None] = (one.size_bytes if one else None for one in observations.by_row)
-    sizes = np.array([np.nan if one is None else one for one in seen], dtype=np.float64)
+    seen: Iterable[float | None] = (
+        observation.size_bytes if observation else None for observation in observations.by_row
+    )
+    sizes = np.array([np.nan if size is None else size for size in seen], dtype=np.float64)
     return np.where(np.isnan(sizes), table.capacity, sizes)

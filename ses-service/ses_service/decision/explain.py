@@ -49,7 +49,7 @@ def offers(view: View, rows: Codes) -> list[Offered]:
     if not len(rows):
         return []
     found = view.rows.query.predict(rows).tolist()
-    return [Offered(*[None if value != value else value for value in one]) for one in found]
+    return [Offered(*[None if value != value else value for value in row]) for row in found]
 
 
 def predicted_now(view: View, placement: Placement) -> tuple[Prediction, ...]:

@@ -79,11 +79,11 @@ class LoadHistory:
             return None
         # Most files are open for a few samples, and numpy takes 50 us for however few.
         seen = [sample[:, row].tolist() for sample in self._samples[first:last]]
-        busy = [one for one, _, _ in seen if one == one]
-        health = [one for _, one, _ in seen if one == one]
-        streams = [one for _, _, one in seen if one == one]
-        most = len(seen) - 1
-        taken = range(len(seen)) if most < _POINTS else [at * most // (_POINTS - 1) for at in range(_POINTS)]
+        busy = [part for part, _, _ in seen if part == part]
+        health = [part for _, part, _ in seen if part == part]
+        streams = [count for _, _, count in seen if count == count]
+        last = len(seen) - 1
+        taken = range(len(seen)) if last < _POINTS else [at * last // (_POINTS - 1) for at in range(_POINTS)]
         return ElementLoad(
             tuple(
                 (

@@ -132,7 +132,7 @@ class Needs:
 
     def _made(self, user: str, generation: str, rooms: Mapping[str, float], now: float) -> UserNeeds:
         named = sorted(self._applications.get(user, ()))
-        named += sorted(one for one in rooms if one and one not in named)
+        named += sorted(application for application in rooms if application and application not in named)
         entries, needs = [], []
         for application in [None, *named[:MAX_APPLICATIONS]]:
             subject = with_home_vo(Subject(user, application), self._home_vo)
@@ -146,7 +146,7 @@ class Needs:
                     "user": user,
                     "application": application,
                     "generation": generation,
-                    "requirements": [_described(one, self._stated) for one in resolved],
+                    "requirements": [_described(requirement, self._stated) for requirement in resolved],
                     "room_bytes": room,
                     "expected_from": None if room is None else HISTORY,
                 }

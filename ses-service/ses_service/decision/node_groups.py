@@ -114,8 +114,8 @@ class NodeGroups:
         self.groups = _grouped(fleet, self.streams, among & ~self.excluded)
         self.access = fleet.access[self.groups.of_class]
         self.reach = {code: self._reach(code, view, policies) for code in np.unique(self.access).tolist()}
-        self._ends = np.cumsum([0, *(len(one.rows) for one in self.reach.values())])
-        self._rows = np.concatenate([np.full(1, -1), *(one.rows for one in self.reach.values())])
+        self._ends = np.cumsum([0, *(len(reached.rows) for reached in self.reach.values())])
+        self._rows = np.concatenate([np.full(1, -1), *(reached.rows for reached in self.reach.values())])
 
     def judge(self) -> Judged:
         """Return what a stream would get in each group; claims and streams of shared links count."""
@@ -155,8 +155,8 @@ class NodeGroups:
         query = view.rows.query
         query.ask(self.need, words(left_out) if left_out.any() else None)
         query.judge()
-        most = min(_MAX_SHORTLIST, max(_SHORTLIST, 2 * self.asked.count))
-        rows = query.rank(most).astype(np.int64)
+        limit = min(_MAX_SHORTLIST, max(_SHORTLIST, 2 * self.asked.count))
+        rows = query.rank(limit).astype(np.int64)
         if self.asked.count > 1:
             rows = _servers_round_robin(rows, table.server)
         elements = view.rows.elements[rows]
@@ -247,13 +247,13 @@ def _why_nothing(question: Question, view: View, left_out: Bools, policies: Poli
 
 def _grouped(fleet: Fleet, streams: Codes, wanted: Bools) -> Groups:
     at = np.flatnonzero(wanted)
-    most = int(streams.max(initial=0)) + 1
-    keys = fleet.of_class[at] * most + streams[at]
-    number = np.full(most * len(fleet.classes), -1, dtype=np.int64)
+    width = int(streams.max(initial=0)) + 1
+    keys = fleet.of_class[at] * width + streams[at]
+    number = np.full(width * len(fleet.classes), -1, dtype=np.int64)
     first = np.zeros(len(number), dtype=np.int64)
     first[keys[::-1]] = at[::-1]  # of several the last one written is the first
     found = np.flatnonzero(np.bincount(keys))
     number[found] = np.arange(len(found))
     numbers = np.full(len(wanted), -1, dtype=np.int64)
     numbers[at] = number[keys]
-    return Groups(found // most, found % most, first[found], numbers)
+    return Groups(found // width, found % width, first[found], numbers)

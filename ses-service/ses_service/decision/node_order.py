@@ -1,4 +1,4 @@
-"""An order of elements of a node's own, so that nodes that hear of each other late differ."""
+"""An order of elements of a node's own, so that nodes that learn of each other late differ."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def order_of_own(capability: Floats, start: float) -> Codes:
     return np.argsort(first)
 
 
-def first_of_own(capability: Floats, streams: Floats, start: float, most: int) -> Codes:
+def first_of_own(capability: Floats, streams: Floats, start: float, limit: int) -> Codes:
     """Return so many of many rows, in a decider's own order: those with the fewest whole ``streams``.
 
     They lie evenly apart on the line, and so do those of deciders with starts evenly apart together.  Where
@@ -47,13 +47,13 @@ def first_of_own(capability: Floats, streams: Floats, start: float, most: int) -
     """
     size = len(capability)
     rows = np.arange(size)
-    if size > most:
+    if size > limit:
         line = np.cumsum(capability)
         begins = (start + np.arange(_ROUNDS) * GOLDEN_PART) % 1.0
-        visits = (begins[:, None] + np.arange(most)).ravel() / most * line[-1]
+        visits = (begins[:, None] + np.arange(limit)).ravel() / limit * line[-1]
         visited = np.minimum(size - 1, np.searchsorted(line, visits, side="right"))
         rows = np.fromiter(dict.fromkeys(visited.tolist()), np.int64)
-        if len(rows) < most:  # a few are so wide that others are hardly visited
+        if len(rows) < limit:  # a few are so wide that others are hardly visited
             rows = np.concatenate([rows, np.setdiff1d(np.arange(size), rows)])
-        rows = rows[np.argsort(np.floor(streams[rows]), kind="stable")[:most]]
+        rows = rows[np.argsort(np.floor(streams[rows]), kind="stable")[:limit]]
     return rows[order_of_own(capability[rows], start)] if size else rows

@@ -51,11 +51,11 @@ def _order(groups: NodeGroups, judged: Judged) -> Codes:
 
 def _listed(groups: NodeGroups, judged: Judged) -> Iterator[NodeCandidate]:
     """Yield nodes in order, as many as are asked for."""
-    most = groups.asked.question.limit or len(groups.fleet.names)
+    limit = groups.asked.question.limit or len(groups.fleet.names)
     rank = 0
     for group in _order(groups, judged).tolist():
         for member in groups.groups.members(group):
-            if rank == most:
+            if rank == limit:
                 return
             rank += 1
             offered = Offered(*map(known, judged.offers[group].tolist()))
@@ -140,6 +140,6 @@ def _notes(groups: NodeGroups, found: int) -> Iterator[str]:
         yield "The site describes no classes of nodes: links are not known, and nodes only by name."
     if fleet.names and asked.count > max(1, found):
         yield f"{asked.count} nodes are wanted, {found} may be used."
-    unknown = sorted(one for one in {*asked.exclude, *(asked.among or ())} if one not in fleet.index)
+    unknown = sorted(name for name in {*asked.exclude, *(asked.among or ())} if name not in fleet.index)
     if unknown:
         yield f"Not known: {', '.join(unknown[:5])}{' and others' if len(unknown) > 5 else ''}."

@@ -141,9 +141,13 @@ class NodeTables:
     def forget(self, now: float) -> None:
         """Forget tables nobody asked for recently, if there are many."""
         if len(self._of_nodes) > _TABLES:
-            kept = {key: one for key, one in self._of_nodes.items() if now - one.asked_at < _FORGOTTEN_AFTER}
+            kept = {
+                key: rows for key, rows in self._of_nodes.items() if now - rows.asked_at < _FORGOTTEN_AFTER
+            }
             self._of_nodes = kept
-        self._acceptable = {key: one for key, one in self._acceptable.items() if now < one.until}
+        self._acceptable = {
+            key: acceptable for key, acceptable in self._acceptable.items() if now < acceptable.until
+        }
 
     def _follow(self) -> None:
         """Drop what was made of rows that are another site's."""
@@ -172,7 +176,7 @@ class NodeTables:
             creates = self._arrivals.of_node(system, node, now) >= CREATES
             accepted = [self._accepted(code, of_system, need, now) for need in needs]
             if (creates and self._are_crowded(own.rows, accepted)) or not all(
-                _still_good(own.rows, one, len(needs)) for one in accepted
+                _still_good(own.rows, acceptable, len(needs)) for acceptable in accepted
             ):
                 rows = self._chosen(node, code, of_system, needs, now)
                 if not np.array_equal(rows, own.rows):
@@ -194,8 +198,8 @@ class NodeTables:
             rows, widths = (one := self._accepted(code, of_system, need, now)).rows, one.widths
             orders.append(rows[first_of_own(widths, self._streams(rows), start, MAX_ELEMENTS)].tolist())
         found: dict[int, None] = {}
-        for most in (part, MAX_ELEMENTS):  # equal parts first, then what is left over
-            for place in range(most):
+        for limit in (part, MAX_ELEMENTS):  # equal parts first, then what is left over
+            for place in range(limit):
                 for order in orders:
                     if place < len(order) and len(found) < MAX_ELEMENTS:
                         found.setdefault(order[place])
@@ -208,7 +212,7 @@ class NodeTables:
 
     def _are_crowded(self, rows: Codes, accepted: Sequence[_Acceptable]) -> bool:
         """Whether there are more streams on these rows than on all that needs accept."""
-        all_of_them = np.concatenate([one.rows for one in accepted])
+        all_of_them = np.concatenate([acceptable.rows for acceptable in accepted])
         if not len(rows) or not len(all_of_them):
             return False
         return bool(self._streams(rows).mean() > CROWDED * self._streams(all_of_them).mean())

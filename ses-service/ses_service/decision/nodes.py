@@ -128,19 +128,24 @@ def fleet(environment: Environment, heard: Mapping[str, frozenset[str]]) -> Flee
     for systems in sorted(others, key=sorted):
         nodes = tuple(sorted(others[systems]))
         classes.append(NodeClass("", "", nodes, systems))
-    names = tuple(node for one in classes for node in one.nodes)
-    mounts = tuple(dict.fromkeys(one.systems for one in classes))
-    uplinks = {one.uplink.name: one.uplink.rate for one in classes if one.uplink}
+    names = tuple(node for node_class in classes for node in node_class.nodes)
+    mounts = tuple(dict.fromkeys(node_class.systems for node_class in classes))
+    uplinks = {node_class.uplink.name: node_class.uplink.rate for node_class in classes if node_class.uplink}
     at = {name: place for place, name in enumerate(uplinks)}
     return Fleet(
         names=names,
         index=ByHost(zip(names, itertools.count())),
-        of_class=np.repeat(np.arange(len(classes)), [len(one.nodes) for one in classes]),
+        of_class=np.repeat(np.arange(len(classes)), [len(node_class.nodes) for node_class in classes]),
         classes=tuple(classes),
-        access=np.array([mounts.index(one.systems) for one in classes], dtype=np.int64),
+        access=np.array([mounts.index(node_class.systems) for node_class in classes], dtype=np.int64),
         mounts=mounts,
-        link=np.array([np.nan if one.link_rate is None else one.link_rate for one in classes]),
-        uplink=np.array([at[one.uplink.name] if one.uplink else -1 for one in classes], dtype=np.int64),
+        link=np.array(
+            [np.nan if node_class.link_rate is None else node_class.link_rate for node_class in classes]
+        ),
+        uplink=np.array(
+            [at[node_class.uplink.name] if node_class.uplink else -1 for node_class in classes],
+            dtype=np.int64,
+        ),
         uplinks=tuple(uplinks),
         uplink_rate=np.array([np.nan if rate is None else rate for rate in uplinks.values()]),
     )

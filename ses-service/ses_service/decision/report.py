@@ -95,7 +95,7 @@ def report(groups: Iterable[Group]) -> Report:
         _worst(sums[By.JOB].values()),
         _worst(sums[By.USER].values()),
         _worst(sums[By.VO].values()),
-        _worst(one for one in sums[By.KIND].values() if one.name),
+        _worst(total for total in sums[By.KIND].values() if total.name),
         dict(causes.most_common()),
         [f"{count} files: {_ADVICE[cause]}" for cause, count in causes.most_common()],
     )

@@ -109,7 +109,7 @@ def passed_over(subject: Subject, sets: SetIndex, now: float) -> tuple[PassedOve
 
     ``subject.vo`` must have been filled by :func:`ses_service.model.entities.with_home_vo`.
     """
-    counting = {one.requirement.kind: one for one in resolve(subject, (), sets, now)}
+    counting = {resolved.requirement.kind: resolved for resolved in resolve(subject, (), sets, now)}
     found = []
     for stated in _stated(subject, sets):
         kind = stated.requirement.kind

@@ -75,7 +75,7 @@ def _left_out(question: Question, view: View) -> Bools | None:
         for mounted in (table.environment.node_access.get(question.subject.node or ""),)
         for name in table.system_names
     ]
-    here = [name for name, one in view.excluded.items() if one.holds_for(question.subject.node)]
+    here = [name for name, exclusion in view.excluded.items() if exclusion.holds_for(question.subject.node)]
     if all(systems) and not question.exclude and not here:
         return None
     left_out: Bools = ~np.array(systems, dtype=np.bool_)[table.system]
@@ -137,12 +137,19 @@ def _notes(
             yield f"{len(unseen) - len(young)} {judged.format('no sample that is young enough')}"
         if young:
             seen = ((view.table.elements[row].id, view.observations.by_row[row]) for row in young)
-            why = next((f" ({name}: {one.detail})" for name, one in seen if one and one.detail), "")
+            why = next(
+                (
+                    f" ({name}: {observation.detail})"
+                    for name, observation in seen
+                    if observation and observation.detail
+                ),
+                "",
+            )
             yield f"{len(young)} {judged.format('a sample that tells neither a rate nor a queue' + why)}"
     if len(order) and int(view.rows.elements["state"][order[0]]) & _DEGRADED:
         yield "Only degraded elements are left."
     if question.subject.node is None:
-        some = sorted(name for name, one in view.excluded.items() if not one.everywhere)
+        some = sorted(name for name, exclusion in view.excluded.items() if not exclusion.everywhere)
         yield from (f"{name} is {view.excluded[name].sentence()}." for name in some[:_MAX_NOTED])
     unknown = sorted(name for name in question.exclude if name not in view.table.index)
     if unknown:

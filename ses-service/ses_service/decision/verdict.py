@@ -45,7 +45,7 @@ def file_verdict_of(placement: Placement, load: ElementLoad | None) -> FileVerdi
     points = () if load is None else load.points
     if not placement.predicted:
         return FileVerdict(None, load=points)
-    kinds = tuple(_judged(one, placement.achieved) for one in placement.predicted)
+    kinds = tuple(_judged(prediction, placement.achieved) for prediction in placement.predicted)
     worst = max(range(len(kinds)), key=lambda at: (_ORDER.index(kinds[at].verdict), _shortfall(kinds[at])))
     decided = kinds[worst]
     cause, why = None, decided.why

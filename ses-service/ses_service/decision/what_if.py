@@ -16,7 +16,7 @@ from ses_service.model.kinds import RATES, Kind
 
 MAX_STRIPES = 8
 _MIN_FILES = 3  # files of a kind, from which there is a sentence
-_MOST_FILES = 0.9
+_NINE_OF_TEN = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def _by_requirement(kind: Kind, missed: Sequence[Miss]) -> str:
     received = sorted((miss.file.achieved for miss in missed if miss.file.achieved), reverse=True)
     if len(received) < _MIN_FILES:
         return ""
-    least = received[round(_MOST_FILES * (len(received) - 1))]
+    least = received[round(_NINE_OF_TEN * (len(received) - 1))]
     return (
         f"another requirement: of the latest {len(received)} files that missed a {_words(kind)}, nine of ten "
         f"got {least / kind.size:.3g} {kind.unit} or more; requiring that much would have called them met."
@@ -54,7 +54,7 @@ def _by_stripes(kind: Kind, missed: Sequence[Miss]) -> str:
     known = [miss for miss in missed if miss.candidates]
     if len(known) < _MIN_FILES:
         return ""
-    enough = [_stripes(kind, one) for one in known]
+    enough = [_stripes(kind, miss) for miss in known]
     alone = enough.count(1)
     alone_enough = (
         f"spreading files: when {len(known)} of them were created, one element was predicted to give the "

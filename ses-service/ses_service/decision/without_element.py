@@ -60,7 +60,7 @@ def without(
     """
     row = table.index[element]
     system = table.elements[row].storage_system
-    stated = [one for _, one in sorted(sets.items()) if _applies(one)]
+    stated = [requirement_set for _, requirement_set in sorted(sets.items()) if _applies(requirement_set)]
     ask = Question(Subject(""), storage_system=system, exclude=frozenset({element}), limit=0)
     home_vo = table.environment.home_vo
     moved = []

@@ -1,6 +1,6 @@
 """Reads the monitor: asks for the next observations and waits for them, in a thread of its own.
 
-Keeps the last good answer whatever happens; its age tells how good it still is.  Ages are taken from
+Keeps the last good answer whatever happens; its age shows how good it still is.  Ages are taken from
 the monitor's own ``age_seconds`` and our clock, so that clocks that differ do no harm.  Never asks two
 questions at once, never waits without a limit, and reads no answer beyond ``MAX_ANSWER`` bytes.
 

@@ -178,12 +178,12 @@ def read_state(text: str | None) -> Description:
 def read_states(parts: Iterable[Part]) -> tuple[Description, Description]:
     """Return what the recorded texts of a change say, before and after."""
     known = list(parts)
-    return _read([one.before for one in known]), _read([one.after for one in known])
+    return _read([edit.before for edit in known]), _read([edit.after for edit in known])
 
 
 def _read(texts: Iterable[str | None]) -> Description:
     # Each text declares all the names it uses and is about one subject: together they are one text again.
-    text = "\n".join(one for one in texts if one is not None)
+    text = "\n".join(part for part in texts if part is not None)
     graph = read_quickly(text)
     return describe(parse_turtle(text)[0] if graph is None else graph)
 

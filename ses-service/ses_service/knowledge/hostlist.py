@@ -35,10 +35,10 @@ def expanded(text: str) -> tuple[str, ...]:
     if not _TEXT.fullmatch(text) or ",".join(parts) != text:
         raise HostlistError(f"{text[:80]!r} is not a list of nodes such as n[0001-4096],login1")
     names = [_Names(part) for part in parts]
-    count = sum(one.count for one in names)
+    count = sum(group.count for group in names)
     if count > MAX_NODES:
         raise HostlistError(f"{text[:80]!r} names {count} nodes; {MAX_NODES} are allowed")
-    return tuple(dict.fromkeys(name for one in names for name in one))
+    return tuple(dict.fromkeys(name for group in names for name in group))
 
 
 def folded(names: Iterable[str]) -> str:
@@ -68,7 +68,7 @@ class _Names:
         if len(pieces) > 2 * MAX_BRACKETS + 1:
             raise HostlistError(f"{part[:80]!r} has more than {MAX_BRACKETS} pairs of brackets")
         self._around = pieces[::2]
-        self._within = [[_range(one) for one in text.split(",")] for text in pieces[1::2]]
+        self._within = [[_range(part) for part in text.split(",")] for text in pieces[1::2]]
         longest = sum(map(len, self._around)) + 9 * len(self._within)
         if longest > MAX_NAME:
             raise HostlistError(f"{part[:80]!r} names a node by more than {MAX_NAME} characters")
@@ -92,7 +92,7 @@ def _range(text: str) -> tuple[int, range]:
 
 def _ranged(before: str, digits: list[str], after: str) -> Iterator[str]:
     """Yield lists of the names that have these numbers between the same texts."""
-    padded = {len(one) for one in digits if one[0] == "0" and len(one) > 1}
+    padded = {len(number) for number in digits if number[0] == "0" and len(number) > 1}
     by_width: dict[int, list[int]] = {}
     for one in digits:
         by_width.setdefault(len(one) if len(one) in padded else 0, []).append(int(one))

@@ -47,7 +47,7 @@ def read_requirement_sets(store: SparqlReader) -> tuple[RequirementSet, ...]:
     A set of which something cannot be read is left out and logged: the others hold all the same.
     """
     metrics = vocabulary().by_iri()
-    profiles = {one.iri: one for one in vocabulary().profiles.values()}
+    profiles = {profile.iri: profile for profile in vocabulary().profiles.values()}
     heads: dict[tuple[str, str], Row] = {}
     stated: dict[tuple[str, str], list[Requirement]] = {}
     odd: dict[tuple[str, str], str] = {}

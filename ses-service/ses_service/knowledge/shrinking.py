@@ -56,7 +56,7 @@ class Acceptance:
         self._path.write_text("")
 
     def given(self) -> bool:
-        """Return whether somebody said so recently."""
+        """Return whether somebody confirmed it recently."""
         try:
             return time.time() - self._path.stat().st_mtime < _COUNTS_FOR
         except OSError:

@@ -36,7 +36,7 @@ def violations(description: Graph, lines: Lines | None = None) -> list[str]:
     if not len(description):
         return [NOTHING]
     findings = check(description, lines or Lines())
-    found = [one.in_words() for one in findings if refused([one])]
+    found = [finding.in_words() for finding in findings if refused([finding])]
     systems = (URIRef(class_) for class_ in vocabulary().backends)
     if not any((None, RDF.type, class_) in description for class_ in systems):
         found.append(_NO_SYSTEM)

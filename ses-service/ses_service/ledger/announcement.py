@@ -100,7 +100,7 @@ def silence_for(pace: float) -> float:
 def parts_of(announcement: Announcement, files: int) -> Iterator[Announcement]:
     """Yield the announcement in parts of so many files, for :func:`take` one after the other.
 
-    None is complete: whoever takes them ends what is not among all that is open when the last is taken.
+    None is complete: the caller ends what is not among all that is open when the last is taken.
     """
     part = replace(announcement, opened=(), ended=(), complete=False)
     later = replace(part, reading=None, refused=())
@@ -132,7 +132,7 @@ def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None,
     placements the ledger does not know stay unknown then, and the agent reports them again.
     """
     silent = now + silence_for(pace_for(Use.NONE, len(ledger.nodes) + 1))
-    first = ledger.hear(
+    first = ledger.renew_node(
         announcement.node,
         announcement.incarnation,
         now,
@@ -141,7 +141,7 @@ def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None,
         version=announcement.version,
         number=announcement.number,
     )
-    if (node := ledger.node(announcement.node)) is not None:
+    if (node := ledger.nodes.get(announcement.node)) is not None:
         node.stalled = {thread: now - seconds for thread, seconds in announcement.stalled.items()}
         excluded = {**node.excluded, **announcement.excluded}
         node.excluded = dict([*excluded.items()][-MAX_SYSTEMS:])
@@ -162,7 +162,7 @@ def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None,
         ledger.readers.take(announcement.node, announcement.reading, now)
     if announcement.complete:
         end_others(announcement, ledger, now)
-    in_use = ledger.nodes_in_use
+    in_use = ledger.nodes.in_use
     asking = in_use if announcement.use is Use.NOW else len(ledger.nodes)
     pace = pace_for(announcement.use, asking)
     back = return_within(len(ledger.nodes))
@@ -176,7 +176,7 @@ def _take_opened(
     unknown: list[str] = []
     refused: list[tuple[str, str]] = []
     subjects: Subjects = {}
-    node = ledger.node(announcement.node)
+    node = ledger.nodes.get(announcement.node)
     excluded = node.excluded_for if node is not None else lambda _: {}
     for report in announcement.opened:
         placement_id = report.placement_id

@@ -241,5 +241,5 @@ def _writing_asked(placement: Placement) -> _Rates:
         if requirement.requirement.kind in WRITE_RATES
     ]
     stripes = len(placement.elements)
-    most = max((bound for bound, _ in asked), default=0.0)
-    return most / stripes, max((bound for bound, hard in asked if hard), default=0.0) / stripes
+    largest = max((bound for bound, _ in asked), default=0.0)
+    return largest / stripes, max((bound for bound, hard in asked if hard), default=0.0) / stripes

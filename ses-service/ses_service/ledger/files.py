@@ -115,7 +115,7 @@ def rate(amount: float, seconds: float) -> float | None:
 
 
 def accepts(wanted: Wanted) -> Callable[[File], bool]:
-    """Return what tells whether a file is among those asked for."""
+    """Return a test of whether a file is among those asked for."""
     exact = {
         name: value
         for name in ("user", "application", "vo", "job", "element", "node", "verdict")

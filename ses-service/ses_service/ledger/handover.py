@@ -14,9 +14,9 @@ from enum import Enum, auto
 from itertools import chain
 
 from ses_service.ledger.ledger import Ledger
+from ses_service.ledger.nodes import Node
 from ses_service.ledger.peer_placements import NodeNotification, Notification
 from ses_service.ledger.placement import PlacementState
-from ses_service.ledger.reports import Node
 
 _QUIET = 1.0  # seconds without an announcement after which another incarnation, elsewhere, is the later one
 
@@ -43,7 +43,7 @@ def take(notification: Notification, ledger: Ledger, now: float) -> None:
     opened = [placement.placement_id for one in nodes for placement in one.opened]
     own = set(ledger.known(chain(opened, gone)))
     for of_node in nodes:
-        announced = _announced(ledger.node(of_node.node), of_node, now)
+        announced = _announced(ledger.nodes.get(of_node.node), of_node, now)
         if own:
             _settle(of_node, own, announced, ledger, now)
         if ledger.left is not None and announced is Announced.BEFORE:

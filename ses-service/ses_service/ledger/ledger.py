@@ -4,8 +4,8 @@ A state machine, ``open`` -> ``ended``, with time passed in.  It answers three q
 placement, how many placements each element carries (:mod:`ses_service.ledger.counts`), and what is open on a
 node.
 
-A placement lives as long as its node is heard of: one sign of life (``hear``) renews all of them at once.
-One that was stored before a restart, and that its node says nothing of, has a lease.
+A placement lives as long as its node is heard of: one sign of life (``renew_node``) renews all of them at
+once.  One that was stored before a restart, and that its node says nothing of, has a lease.
 
 Placements of other services (:mod:`ses_service.ledger.peer_placements`) are counted beside its own
 ones, each file once.
@@ -26,12 +26,12 @@ from ses_service.ledger.achieved import Achieved, FileVerdict
 from ses_service.ledger.arrivals import SystemArrivals
 from ses_service.ledger.counts import ElementCounter, LedgerCounts, Stream
 from ses_service.ledger.file_bounds import FileBounds
+from ses_service.ledger.nodes import Nodes
 from ses_service.ledger.peer_placements import PeerPlacements
 from ses_service.ledger.placement import EndReason, Placement, PlacementState, completed_by, decided_as
 from ses_service.ledger.readers import Readers
 from ses_service.ledger.reports import (
     MAY_RETURN,
-    Node,
     PlacementReport,
     UnknownPlacementError,
     opened_again,
@@ -43,19 +43,18 @@ from ses_service.model.policies import Policies
 
 MAX_UNTAKEN = 200_000
 _DROPPED_AT_ONCE = 16  # so that no end waits for the many that were kept meanwhile
-_SILENT_KEPT = 10_000
 
 
 class Ledger:
     """All placements not ended, and the last ``Policies.max_records`` that ended.
 
     Of these, more are kept while a follower has not taken them, up to ``MAX_UNTAKEN``.  ``ended_total``
-    counts the ends by reason, ``silenced_total`` the nodes that fell silent; ``recent`` says what is placed
-    of late, ``readers`` what is read.  ``on_size`` takes a placement, its size while it grows and when that
-    is known, and whether it is; ``on_end`` one that ended, or when what it achieved is known.  ``inherited``
-    collects, if set, ids of files open already when their nodes first report them, ``arrived`` nodes heard
-    for the first time, and ``left`` ids of files that we do not know and another service has open, though
-    their node announced to us last; the reader empties them.
+    counts the ends by reason; ``nodes`` are those that announce files, ``recent`` says what is placed of
+    late, ``readers`` what is read.  ``on_size`` takes a placement, its size while it grows and when that is
+    known, and whether it is; ``on_end`` one that ended, or when what it achieved is known.  ``inherited``
+    collects, if set, ids of files open already when their nodes first report them, and ``left`` ids of files
+    that we do not know and another service has open, though their node announced to us last; the reader
+    empties them.
     """
 
     def __init__(self, policies: Policies) -> None:
@@ -66,23 +65,17 @@ class Ledger:
         self._ended: OrderedDict[str, Placement] = OrderedDict()
         self._of_user: defaultdict[str, set[str]] = defaultdict(set)
         self._leases: list[tuple[float, str]] = []
-        self._nodes: dict[str, Node] = {}
-        self.nodes_in_use = 0
+        self.nodes = Nodes()
         self._open_on: defaultdict[str, set[str]] = defaultdict(set)
-        self._silences: list[tuple[float, str]] = []
         self._counter = ElementCounter(policies)
         self.readers = Readers(self._counter)
         self.recent = SystemArrivals()
         self.of_peers = PeerPlacements(self._counter, self.is_own, self.recent)
         self.inherited: set[str] | None = None
-        self.arrived: set[str] | None = None
         self.left: set[str] | None = None
-        self._doubted: defaultdict[str, set[str]] = defaultdict(set)
         self._followers: list[set[str]] = []
         self.ended_total: Counter[EndReason] = Counter()
-        self.silenced_total = 0
         self.bounds = FileBounds(policies.node_files_per_second)
-        self.silent: dict[str, Node] = {}  # by name, those that fell silent last at the end
 
     def __len__(self) -> int:
         return len(self._active)
@@ -96,16 +89,6 @@ class Ledger:
     def changed(self) -> set[int]:
         """The rows of the counts that changed; the reader empties it."""
         return self._counter.changed
-
-    @property
-    def nodes(self) -> Collection[Node]:
-        """The nodes that announce their files, silent ones included until they are forgotten."""
-        return self._nodes.values()
-
-    @property
-    def node_names(self) -> Collection[str]:
-        """The names of these nodes, and of those that are waited for."""
-        return self._nodes.keys()
 
     def follow(self) -> set[str]:
         """Return a set to which the id of every placement is added that changes from now on.
@@ -162,7 +145,7 @@ class Ledger:
         before = self.get(report.placement_id)
         refuse_strangers(before, report.user, node)
         refuse_ended(before, node)
-        announced = node is not None and node in self._nodes
+        announced = node is not None and self.nodes.get(node) is not None
         until = math.inf if announced else now + self._policies.open_lease
         opened = opened_again(before, report, now, node, until)
         if before.state is PlacementState.ENDED:
@@ -224,7 +207,7 @@ class Ledger:
         self._note(placement.placement_id)
         return True
 
-    def hear(
+    def renew_node(
         self,
         name: str,
         incarnation: str,
@@ -240,48 +223,20 @@ class Ledger:
         ``in_use``: programs choose from its table; ``version`` is that of the agent.  Returns whether this
         incarnation of the agent is heard for the first time.
         """
-        node = self._nodes.get(name)
-        first = node is None or node.incarnation != incarnation
+        first = self.nodes.renew(name, incarnation, now, until, in_use, version, number)
         if first:
             self.readers.forget(name, now)
-        if node is None:
-            node = self._nodes[name] = Node(name, incarnation, now, now, until)
-            heapq.heappush(self._silences, (until, name))  # looked at again when it is due
-        if first:
-            node.incarnation, node.since = incarnation, now
-            self.silent.pop(name, None)
-            if self.arrived is not None:
-                self.arrived.add(name)
-        node.heard_at, node.until = now, until
-        node.version, node.number = version, number
-        self.nodes_in_use += in_use - node.in_use
-        node.in_use = in_use
         return first
-
-    def expect(self, name: str, now: float, until: float) -> None:
-        """Wait for a node that has files open here and is not heard of yet, such as after a restart."""
-        if name not in self._nodes:
-            self._nodes[name] = Node(name, "", now, now, until)
-            heapq.heappush(self._silences, (until, name))
-
-    def hears(self, name: str) -> bool:
-        """Whether the agent of a node is heard of, not only expected."""
-        node = self._nodes.get(name)
-        return node is not None and bool(node.incarnation)
-
-    def node(self, name: str) -> Node | None:
-        """Return a node that is heard of or waited for."""
-        return self._nodes.get(name)
 
     def doubt(self, placement_id: str) -> None:
         """Ask the node of a placement of ours whether it is open there, if it is heard of."""
         placement = self._active.get(placement_id)
-        if placement is not None and self.hears(node := placement.subject.node or ""):
-            self._doubted[node].add(placement_id)
+        if placement is not None and self.nodes.has_announced(node := placement.subject.node or ""):
+            self.nodes.doubted[node].add(placement_id)
 
     def take_doubted(self, name: str) -> list[Placement]:
         """Return the open placements that a node is to be asked about now; it is asked once."""
-        return [self._active[one] for one in sorted(self._doubted.pop(name, ())) if one in self._active]
+        return [self._active[one] for one in sorted(self.nodes.doubted.pop(name, ())) if one in self._active]
 
     def streams(self) -> dict[str, int]:
         """Return how many placements are open on each node that has any."""
@@ -317,10 +272,7 @@ class Ledger:
 
     def forget_node(self, name: str, now: float) -> None:
         """Forget a node that announces to another service now, unless something is still open there."""
-        self.silent.pop(name, None)
-        self._doubted.pop(name, None)
-        if name in self._nodes and name not in self._open_on:
-            self.nodes_in_use -= self._nodes.pop(name).in_use
+        if self.nodes.forget(name, whole=name not in self._open_on):
             self.readers.forget(name, now)
 
     def inherit(self, stored: Placement) -> None:
@@ -337,42 +289,26 @@ class Ledger:
         """Let a placement of ours be stored though it did not change."""
         self._note(placement_id)
 
-    def expire(self, now: float, most: int | None = None) -> int:
+    def expire(self, now: float, limit: int | None = None) -> int:
         """End every placement whose lease ran out or whose node fell silent; return how many did.
 
-        With ``most``, stop after about so many; the next call goes on.
+        With ``limit``, stop after about so many; the next call goes on.
         """
         count = 0
-        while self._leases and self._leases[0][0] <= now and (most is None or count < most):
+        while self._leases and self._leases[0][0] <= now and (limit is None or count < limit):
             _, placement_id = heapq.heappop(self._leases)
             placement = self._active.get(placement_id)
             if placement is not None and placement.lease_until <= now:
                 self.end(placement_id, EndReason.EXPIRED, now)
                 count += 1
-        while self._silences and self._silences[0][0] <= now and (most is None or count < most):
-            name = self._silences[0][1]
-            node = self._nodes.get(name)
-            if node is None:
-                heapq.heappop(self._silences)
-                continue
-            if node.until > now:
-                heapq.heapreplace(self._silences, (node.until, name))
-                continue
-            files = list(islice(self._open_on.get(name, ()), None if most is None else most - count))
+        while (limit is None or count < limit) and (name := self.nodes.next_silent(now)) is not None:
+            files = list(islice(self._open_on.get(name, ()), None if limit is None else limit - count))
             for placement_id in files:
                 self.end(placement_id, EndReason.SILENT, now)
             count += len(files)
             if name not in self._open_on:
-                heapq.heappop(self._silences)
-                if node.incarnation:
-                    self.silent[name] = node
-                if len(self.silent) > _SILENT_KEPT:
-                    del self.silent[next(iter(self.silent))]
-                del self._nodes[name]
-                self._doubted.pop(name, None)
-                self.nodes_in_use -= node.in_use
+                self.nodes.give_up(name)
                 self.readers.forget(name, now)
-                self.silenced_total += 1
         return count
 
     def get(self, placement_id: str) -> Placement:
@@ -398,7 +334,7 @@ class Ledger:
         """Return until when a placement counts without another announcement, ``None`` when it has ended."""
         if placement.state is PlacementState.ENDED:
             return None
-        node = self._nodes.get(placement.subject.node or "")
+        node = self.nodes.get(placement.subject.node or "")
         return node.until if math.isinf(placement.lease_until) and node else placement.lease_until
 
     def active(self) -> Iterator[Placement]:
@@ -472,10 +408,10 @@ class Ledger:
     def _keep(self, placement: Placement) -> None:
         self._ended[placement.placement_id] = placement
         self._of_user[placement.subject.user].add(placement.placement_id)
-        most = self._policies.max_records
-        for _ in range(min(_DROPPED_AT_ONCE, len(self._ended) - most)):
+        limit = self._policies.max_records
+        for _ in range(min(_DROPPED_AT_ONCE, len(self._ended) - limit)):
             oldest = next(iter(self._ended))
-            if len(self._ended) <= most + MAX_UNTAKEN and any(
+            if len(self._ended) <= limit + MAX_UNTAKEN and any(
                 oldest in follower for follower in self._followers
             ):
                 return

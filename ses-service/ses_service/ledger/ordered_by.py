@@ -58,7 +58,7 @@ def after(by: str, one: Compared, before: Compared) -> str:
         case "harm":
             return "files there would lose more of the rates they asked for"
         case "compared":
-            return "was not compared: other nodes may have placed files of which the node had not heard"
+            return "was not compared: other nodes may have placed files of which the node did not know yet"
         case "scarce":
             return "its tier is scarce, and that before it meets the rates as well"
         case "kept":

@@ -1,11 +1,9 @@
-"""A node whose agent announces files, what it reports of one file, and why the ledger may not take it."""
+"""What the agent of a node reports of one file, and why the ledger may not take it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from ses_service.ledger.exclusions import Exclusion
 from ses_service.ledger.node_decisions import InBatch
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
 
@@ -26,38 +24,6 @@ class PlacementEndedError(LedgerError):
 
 class NotYoursError(LedgerError):
     """The placement belongs to another user or node."""
-
-
-@dataclass(slots=True)
-class Node:
-    """A node whose agent announces its files.  Times are seconds since the epoch.
-
-    ``incarnation`` is empty while the node is only expected to announce (see ``Ledger.expect``); ``version``
-    is its agent's, ``number`` that of its last announcement; ``stalled`` are threads of the agent that do not
-    go on, and since when.  ``excluded`` are, by storage system, the elements to which no file of the node, or
-    of a user there, can go.
-    """
-
-    name: str
-    incarnation: str
-    since: float
-    heard_at: float
-    until: float
-    in_use: bool = False  # programs choose from its table
-    version: str = ""
-    number: int = 0
-    stalled: Mapping[str, float] = field(default_factory=dict)
-    excluded: Mapping[str, Sequence[Exclusion]] = field(default_factory=dict)
-
-    @property
-    def exclusions(self) -> list[Exclusion]:
-        """What is excluded of all systems."""
-        return [one for system in self.excluded.values() for one in system]
-
-    def excluded_for(self, user: str | None) -> dict[str, str]:
-        """Return the elements to which no file of a user can go, each with the reason."""
-        found = {exclusion.element: exclusion.why for exclusion in self.exclusions if exclusion.user == user}
-        return found | {one.element: one.why for one in self.exclusions if one.user is None}
 
 
 @dataclass(slots=True)

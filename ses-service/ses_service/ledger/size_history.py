@@ -180,7 +180,7 @@ class SizeHistory:
             else:
                 known.growing = max(known.growing, size)
 
-    def hear(self, key: SizeKey, sizes: Iterable[float], now: float) -> None:
+    def learn_from_peer(self, key: SizeKey, sizes: Iterable[float], now: float) -> None:
         """Note sizes that another service has learned and stores.
 
         What we had learned of the key before may have been overwritten there, so that it changed for us, too.

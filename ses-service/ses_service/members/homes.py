@@ -2,7 +2,7 @@
 
 Groups are asked of this machine (NSS: files, LDAP, SSSD), which may take seconds, so never while a decision
 waits: the first question about a user is answered without, the groups are looked up aside, and from then on
-they count. Nodes hear of it as of any change of requirements. What the members file says is known already
+they count. Nodes get it like any change of requirements. What the members file says is known already
 (:mod:`ses_service.members`). A home organisation that is stated goes before groups of this machine
 (``qsm:memberGroup``), these before the members file, and that before the account of a portal.
 """

@@ -134,9 +134,9 @@ def _stated(elements: tuple[Element, ...]) -> dict[str, Floats]:
 class ObservationTable:
     """The last observation of each element; ``sampled_at`` is ``nan`` where there is none.
 
-    ``closed`` elements take no file: they are mounted read-only, or an administrator said so.  The
+    ``closed`` elements take no file: they are mounted read-only, or an administrator closed them.  The
     capabilities are those of the description, or else what the monitor was given or learned.
-    ``rated`` tells which observations have a current rate or a queue at all.  ``most_read`` and
+    ``rated`` marks the observations that have a current rate or a queue at all.  ``most_read`` and
     ``most_write`` are the largest rates seen.  ``utilisation`` is the part of an element that readers and
     writers use together (:func:`seen_to_give`); ``top_speed`` the most it was seen to do recently, and
     ``health`` what to expect of it (:mod:`ses_service.decision.health`), in the same unit.

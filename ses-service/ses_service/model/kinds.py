@@ -16,7 +16,7 @@ from ses_client.quantities import counts_bits, meant
 class Kind(str):
     """A kind of requirement: its name, with what a decision must know of it.
 
-    ``at_most`` tells that a requirement is a maximum and no minimum.  ``unit`` is the symbol of the unit
+    ``at_most``: a requirement is a maximum and no minimum.  ``unit`` is the symbol of the unit
     answers are given in, and ``size`` how many base units (bytes, bytes per second, seconds, ...) it is.
     Equal to every text that is its name.
     """

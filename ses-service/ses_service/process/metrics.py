@@ -53,7 +53,7 @@ class _State(Collector):
             "ses_source_age_seconds", "Seconds since a source's last good answer.", labels=["source"]
         )
         now = self.parts.state.now()
-        sources = {"monitor": self.parts.observer.status, "knowledge-base": self.parts.keeper.status}
+        sources = {"monitor": self.parts.observer.status, "knowledge-base": self.parts.site_manager.status}
         if self.parts.members is not None and self.parts.members.directory is not None:
             sources["directory"] = self.parts.members.directory
         if self.parts.members is not None and self.parts.members.keys is not None:

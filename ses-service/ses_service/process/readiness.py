@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ses_service.feeds.monitor_reader import Observer
-from ses_service.feeds.site_reader import EnvironmentKeeper
+from ses_service.feeds.site_manager import SiteManager
 from ses_service.members.updater import Members
 from ses_service.model.policies import described
 from ses_service.security.certificates import end_of
@@ -30,7 +30,7 @@ class Readiness:
     """
 
     state: ServiceState
-    keeper: EnvironmentKeeper
+    site_manager: SiteManager
     observer: Observer
     journal: Journal | None
     others: Peers | None
@@ -40,7 +40,7 @@ class Readiness:
 
     def checks(self) -> list[Check]:
         """Return how each part is; the service is ready when that named ``site`` is ok."""
-        base, monitor = self.keeper.status, self.observer.status
+        base, monitor = self.site_manager.status, self.observer.status
         found = [
             Check("knowledge-base", base.reachable, base.detail),
             self._site(),

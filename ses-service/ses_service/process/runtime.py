@@ -11,11 +11,11 @@ from pathlib import Path
 
 from flask import Flask, current_app
 
-from ses_service.feeds.interfaces import Knowledge
 from ses_service.feeds.monitor_history import MonitorHistory
 from ses_service.feeds.monitor_quotas import MonitorQuotas
 from ses_service.feeds.monitor_reader import Observer, Seen
-from ses_service.feeds.site_reader import EnvironmentKeeper
+from ses_service.feeds.site_manager import SiteManager
+from ses_service.knowledge import KnowledgeBase
 from ses_service.members.accounts import Accounts
 from ses_service.members.homes import Membership
 from ses_service.members.members_file import MembersFile
@@ -63,7 +63,7 @@ class ServiceConfig:
     tokens of an issuer end by, if it is another.
     """
 
-    knowledge: Knowledge | None = None
+    knowledge: KnowledgeBase | None = None
     knowledge_url: str | None = None
     prepare: Callable[[], None] | None = None
     monitor_url: str | None = None
@@ -101,7 +101,7 @@ class Runtime:
         self.accounts = Accounts(config.accounts_state)
         self.membership = Membership(members=self._home)
         self.state = ServiceState(config.policies, config.clock, self.membership.homes, self.instance)
-        self.keeper = EnvironmentKeeper(
+        self.site_manager = SiteManager(
             config.knowledge,
             self.state,
             config.clock,
@@ -144,7 +144,7 @@ class Runtime:
         own = config.trust.own
         self.readiness = Readiness(
             self.state,
-            self.keeper,
+            self.site_manager,
             self.observer,
             self.journal,
             self.others,
@@ -165,7 +165,7 @@ class Runtime:
         """
         if self.journal is not None:
             self.journal.start()
-        self.keeper.start()
+        self.site_manager.start()
         self.observer.start()
         self.quotas.start()
         self._housekeeping.start()
@@ -188,7 +188,7 @@ class Runtime:
         self.personal_tokens.write_uses()
         self.quotas.stop()
         self.observer.stop()
-        self.keeper.stop()
+        self.site_manager.stop()
         if self.journal is not None:
             self.journal.stop()
 
@@ -197,7 +197,7 @@ class Runtime:
         now = self.state.now()
         journal = [] if self.journal is None else self.journal.notes()
         members = [] if self.members is None else self.members.notes()
-        return [*self.keeper.notes(now), *self.observer.notes(now), *journal, *members]
+        return [*self.site_manager.notes(now), *self.observer.notes(now), *journal, *members]
 
     def notes_on(self, vo: str | None) -> list[str]:
         """Return what a person who names an organisation should know of it: that there is none."""

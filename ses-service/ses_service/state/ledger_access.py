@@ -116,7 +116,7 @@ class LedgerAccess:
                 open=len(ledger),
                 of_peers=len(ledger.of_peers),
                 nodes=len(ledger.nodes),
-                silenced=ledger.silenced_total,
+                silenced=ledger.nodes.silenced_total,
                 refusals=replace(ledger.bounds.refusals),
             )
 
@@ -137,7 +137,7 @@ class LedgerAccess:
             handover.take(notification, self._ledger, self._clock())
         with self._sizes_lock:
             for key, sizes in notification.sizes:
-                self._sizes.hear(key, sizes, self._clock())
+                self._sizes.learn_from_peer(key, sizes, self._clock())
 
     def keep_peers(self, placements: Collection[PeerPlacement]) -> None:
         """Take what is stored of all other services in place of what they reported."""
@@ -160,7 +160,7 @@ class LedgerAccess:
         with self._lock, self._sizes_lock:
             self._sizes.learned = {}
             found = set[str](), set[str](), set[str]()
-            self._ledger.inherited, self._ledger.arrived, self._ledger.left = found
+            self._ledger.inherited, self._ledger.nodes.arrived, self._ledger.left = found
         return found
 
     def take_learned(self) -> dict[SizeKey, deque[float]]:
@@ -175,7 +175,7 @@ class LedgerAccess:
             return self._clock(), {
                 name: (node.incarnation, node.number)
                 for name in nodes
-                if (node := self._ledger.node(name)) is not None
+                if (node := self._ledger.nodes.get(name)) is not None
             }
 
     def follow(self) -> set[str]:
@@ -200,13 +200,13 @@ class LedgerAccess:
         with self._lock, self._sizes_lock:
             changed.update(found)
 
-    def drain_placements(self, changed: set[str], most: int) -> list[tuple[str, Placement | None]]:
+    def drain_placements(self, changed: set[str], limit: int) -> list[tuple[str, Placement | None]]:
         """Take up to so many ids out of a set of changes; return how these placements stand.
 
         ``None``: not known any more.
         """
         with self._lock:
-            ids = [changed.pop() for _ in range(min(most, len(changed)))]
+            ids = [changed.pop() for _ in range(min(limit, len(changed)))]
             return [(placement_id, self._ledger.find(placement_id)) for placement_id in ids]
 
     def found(self, ids: Iterable[str]) -> list[tuple[str, Placement | None]]:
@@ -238,7 +238,7 @@ class LedgerAccess:
                     self._ledger.restore(self._with_an_end(placement, now))
                     self._ledger.doubt(placement.placement_id)
             for node in self._ledger.streams():
-                self._ledger.expect(node, now, now + silence_for(MAX_PACE))
+                self._ledger.nodes.expect(node, now, now + silence_for(MAX_PACE))
 
     def forget_peer_placements(self, ids: Iterable[str]) -> None:
         """Forget that other services reported these placements."""
@@ -256,7 +256,9 @@ class LedgerAccess:
 
     def _with_an_end(self, placement: Placement, now: float) -> Placement:
         node = placement.subject.node
-        if math.isfinite(placement.lease_until) or (node is not None and not self._ledger.hears(node)):
+        if math.isfinite(placement.lease_until) or (
+            node is not None and not self._ledger.nodes.has_announced(node)
+        ):
             return placement
         return replace(placement, lease_until=now + RESTORED_LEASE)
 

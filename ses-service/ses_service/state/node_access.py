@@ -14,7 +14,7 @@ from ses_service.decision.nodes import Fleet, NodesQuestion, fleet
 from ses_service.decision.question import Question
 from ses_service.ledger.exclusions import ExcludedOn, Exclusion
 from ses_service.ledger.ledger import Ledger
-from ses_service.ledger.reports import Node
+from ses_service.ledger.nodes import Node
 from ses_service.model.columns import ElementTable
 from ses_service.model.entities import Environment
 from ses_service.model.nodes import ByHost, NodeClass
@@ -65,7 +65,7 @@ class NodeAccess:
         """Return the nodes: those described, and those heard of with the storage systems of their tables."""
         of_site = self._of_site(environment)
         heard: Mapping[str, frozenset[str]] = {}
-        others = [name for name in set(self._ledger.node_names).difference(of_site) if name not in of_site]
+        others = [name for name in set(self._ledger.nodes.names).difference(of_site) if name not in of_site]
         if others:
             systems = self._tables.systems_of_nodes()
             heard = {name: systems.get(name, frozenset()) for name in others}
@@ -88,7 +88,7 @@ class NodeAccess:
         """Return what nodes exclude, by element, each with the node."""
         found: defaultdict[str, list[tuple[str, Exclusion]]] = defaultdict(list)
         for name in sorted(self.excluding):
-            for one in node.exclusions if (node := self._ledger.node(name)) else ():
+            for one in node.exclusions if (node := self._ledger.nodes.get(name)) else ():
                 found[one.element].append((name, one))
         return found
 
@@ -96,7 +96,7 @@ class NodeAccess:
         """Return the elements of the site that some nodes exclude for a user; quick where none do."""
         by_element: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for name in sorted(self.excluding):
-            node = self._ledger.node(name)
+            node = self._ledger.nodes.get(name)
             if node is None or not any(node.excluded.values()):
                 self.excluding.discard(name)
                 continue
@@ -108,7 +108,7 @@ class NodeAccess:
         having = Counter(
             system
             for name, systems in self._tables.systems_of_nodes().items()
-            if self._ledger.node(name) is not None
+            if self._ledger.nodes.get(name) is not None
             for system in systems
         )
         system_of = {element: table.elements[table.index[element]].storage_system for element in by_element}

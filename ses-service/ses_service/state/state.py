@@ -1,7 +1,7 @@
 """The service's state behind one lock: the site, the requirements, the observations, the ledger.
 
 Everything that decides goes through here, from any thread.  Knows no HTTP and makes no network
-call: the keeper of the environment and the observer of the monitor hand in what they have read.
+call: the site manager and the observer of the monitor hand in what they have read.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from ses_service.decision.without_element import Without, without
 from ses_service.ledger.announcement import Announcement, Taken, end_others, take
 from ses_service.ledger.exclusions import Exclusion
 from ses_service.ledger.ledger import Ledger
+from ses_service.ledger.nodes import Node
 from ses_service.ledger.placement import EndReason, Placement, Prediction
-from ses_service.ledger.reports import Node
 from ses_service.model.columns import (
     Bools,
     Codes,
@@ -294,7 +294,7 @@ class ServiceState:
         """Return the nodes that were heard of since the start and are silent now, by name."""
         with self._lock:
             self._now()
-            silent = [replace(one) for one in self._ledger.silent.values()]
+            silent = [replace(one) for one in self._ledger.nodes.silent.values()]
         return sorted(silent, key=lambda one: one.name)
 
     def updates_for(

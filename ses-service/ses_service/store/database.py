@@ -85,7 +85,7 @@ class Database:
 
         One that is for ``reading`` waits for no writer.
         """
-        # Who reads a file takes turns, so that none has it open when it is renamed.
+        # Readers of a file take turns, so that none has it open when it is renamed.
         turn = self._readers if reading and self._file else nullcontext()
         with turn, self._begun(self._engine.connect, reading) as connection:
             yield connection
@@ -100,7 +100,7 @@ class Database:
     def set_aside(self) -> None:
         """Rename a damaged SQLite file, see :mod:`ses_service.store.set_aside`.
 
-        For who has the right to write.  Raises DatabaseError.
+        For the writer alone.  Raises DatabaseError.
         """
         if self._file is None:
             raise DatabaseError(f"{self.name} is no file")
@@ -121,7 +121,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give a connection of who has the right to write; as ``transaction``, for one thread at a time."""
+        """Give the connection of the writer; as ``transaction``, for one thread at a time."""
         with self._begun(self._ownership.connection, False) as connection:
             yield connection
 
@@ -165,7 +165,7 @@ class Listener:
             self.close()
             raise DatabaseError(reason_of(error)) from error
 
-    def hear(self, seconds: float) -> Iterator[str]:
+    def notifications(self, seconds: float) -> Iterator[str]:
         """Yield the notifications of so many seconds, each at once; see that the server is there still."""
         try:
             self._driver.execute("select")

@@ -121,11 +121,11 @@ class FileHistory:
             more = connection.execute(beyond).scalar() is not None
         return groups, not more
 
-    def ended_before(self, moment: float, most: int) -> list[str]:
+    def ended_before(self, moment: float, limit: int) -> list[str]:
         """Return the ids of some files that ended before a time, the oldest first."""
         asked = sa.select(FILE.c.placement_id).where(FILE.c.ended_at < moment)
         with self._database.transaction(reading=True) as connection:
-            return list(connection.execute(asked.order_by(FILE.c.ended_at).limit(most)).scalars())
+            return list(connection.execute(asked.order_by(FILE.c.ended_at).limit(limit)).scalars())
 
     def _rows(self, asked: sa.Select[Any]) -> Sequence[Mapping[str, Any]]:
         with self._database.transaction(reading=True) as connection:

@@ -73,7 +73,7 @@ class Peers:
         try:
             if self._listener is None:
                 self._listen()
-            self._hear()
+            self._take_notifications()
             if self._clock() >= self._look_at:
                 self._look()
         except DatabaseError as error:
@@ -92,10 +92,10 @@ class Peers:
         self._listener, self._lost_at, self._look_at = listener, None, self._clock()
         self.fault = ""
 
-    def _hear(self) -> None:
+    def _take_notifications(self) -> None:
         assert self._listener is not None
         own = self._store.database.owner
-        for text in self._listener.hear(_AT_ONCE):
+        for text in self._listener.notifications(_AT_ONCE):
             if notifications.is_sent_by(text, own):
                 continue
             try:

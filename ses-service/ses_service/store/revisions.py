@@ -1,4 +1,4 @@
-"""Brings the tables of a database up to date.  Imported by who writes it alone: Alembic takes its time."""
+"""Brings the tables of a database up to date.  Imported by the writer alone: Alembic takes its time."""
 
 from __future__ import annotations
 

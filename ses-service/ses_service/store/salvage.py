@@ -67,7 +67,7 @@ def salvage(file: Path) -> dict[str, Salvaged]:
 
 
 def put_back(database: Database, found: Mapping[str, Salvaged]) -> dict[str, int]:
-    """Insert what the database has not; return how many rows of each table.  For who has the right to write.
+    """Insert what the database has not; return how many rows of each table.  For the writer alone.
 
     Raises DatabaseError.
     """

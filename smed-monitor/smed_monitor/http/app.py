@@ -64,15 +64,15 @@ EXPOSITION: Responses = {200: {"description": "Prometheus text format.", "conten
 api = APIBlueprint("observations", __name__, tag="Monitor")
 
 
-def create_app(monitor: Monitor, *, most_waiting: int = 24) -> APIFlask:
+def create_app(monitor: Monitor, *, max_waiting: int = 24) -> APIFlask:
     """The application around ``monitor``, which the caller starts and stops.
 
-    At most ``most_waiting`` requests wait at a time; the server must have more threads than that,
+    At most ``max_waiting`` requests wait at a time; the server must have more threads than that,
     so that the others are answered at once.
     """
     app = APIFlask(__name__, title="QStorMan smed-monitor", version=CONTRACT_VERSION, docs_path=None)
     app.config[MONITOR] = monitor
-    readers = app.config[READERS] = Readers(monitor, most_waiting)
+    readers = app.config[READERS] = Readers(monitor, max_waiting)
     app.config["AUTO_VALIDATION_ERROR_RESPONSE"] = False
     app.config["AUTO_SERVERS"] = False
     app.description = "How loaded every storage element is, and how old each figure is."
@@ -110,7 +110,7 @@ def _busy(detail: str) -> HTTPError:
 @api.output(ObservationsOut)
 @api.doc(responses=REFUSED | UNCHANGED)
 def observations(query: ObservationsQuery) -> Response:
-    """The latest observation of every element, or of those with news.
+    """The latest observation of every element, or of those that changed.
 
     With `wait` the answer comes when a scrape has ended, well or badly, after sequence `after` (or after
     the one `If-None-Match` names), or when the time is over, whichever is first.  A reader that has the

@@ -37,15 +37,15 @@ class Answer(NamedTuple):
 
 
 class Readers:
-    """Answers readers from the table of ``monitor``; at most ``most_waiting`` of them wait at a time.
+    """Answers readers from the table of ``monitor``; at most ``max_waiting`` of them wait at a time.
 
     When all places are taken, the address that has most of them makes room for one that has fewer: the
     oldest of its readers is answered as if the time to wait were over.
     """
 
-    def __init__(self, monitor: Monitor, most_waiting: int) -> None:
+    def __init__(self, monitor: Monitor, max_waiting: int) -> None:
         self._monitor = monitor
-        self._most = most_waiting
+        self._max_waiting = max_waiting
         self._lock = threading.Lock()
         self._waiting: dict[threading.Event, str] = {}  # the oldest first, with its address
 
@@ -54,7 +54,7 @@ class Readers:
         """A place to wait, and what is set when it is lost.  Raises BusyError when there is none."""
         mine = threading.Event()
         with self._lock:
-            if len(self._waiting) >= self._most:
+            if len(self._waiting) >= self._max_waiting:
                 self._make_room(address)
             self._waiting[mine] = address
         try:
@@ -65,8 +65,8 @@ class Readers:
 
     def _make_room(self, address: str) -> None:
         has = Counter(self._waiting.values())
-        whose, most = has.most_common(1)[0]
-        if most < has[address] + 2:
+        whose, places = has.most_common(1)[0]
+        if places < has[address] + 2:
             raise BusyError
         gone = next(one for one, of in self._waiting.items() if of == whose)
         del self._waiting[gone]

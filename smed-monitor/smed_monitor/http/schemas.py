@@ -86,7 +86,7 @@ class ObservationsOut(_Model):
     """All elements, in the order of the settings."""
 
     sequence: Annotated[int, Field(description="Outcomes of scrapes since the monitor started.")]
-    complete: Annotated[bool, Field(description="False: only elements with news since `after`.")]
+    complete: Annotated[bool, Field(description="False: only elements that changed since `after`.")]
     current_window_seconds: Annotated[
         float, Field(description="Time constant of the weighted means behind `current`.")
     ]

@@ -36,7 +36,7 @@ def serve(
     monitor = Monitor(settings, state_dir=state_dir)
     _collect_rarely()
     behind = Threads(
-        create_app(monitor, most_waiting=MAX_WAITING), THREADS, MAX_INSIDE, MAX_BODY, each=MAX_WAITING + 4
+        create_app(monitor, max_waiting=MAX_WAITING), THREADS, MAX_INSIDE, MAX_BODY, each=MAX_WAITING + 4
     )
     monitor.start()
     try:

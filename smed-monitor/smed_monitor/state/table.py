@@ -135,7 +135,7 @@ class Table:
         self._records[name] = record
 
     def _held_by(self, mine: Record, theirs: Record, target: str, holder: str) -> str:
-        """Who has the element of which ``target`` has just claimed it."""
+        """Return which target has the element, after ``target`` saw it too: mine or theirs."""
         if mine.missing or mine.at is None:
             return holder
         if theirs.missing or theirs.at is None:

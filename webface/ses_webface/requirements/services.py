@@ -210,7 +210,7 @@ def _is_saved(current: RequirementSet, wanted: tuple[Requirement, ...], profile:
 
 
 def _with_exact_times(stored: Requirement | None, typed: Requirement, zone: ZoneInfo) -> Requirement:
-    """Return what was typed with the stored times where the page, which shows no fractions, said the same."""
+    """Return what was typed with the stored times where the page, without fractions, shows the same."""
     if stored is None:
         return typed
     same_from = to_field(stored.valid_from, zone) == to_field(typed.valid_from, zone)

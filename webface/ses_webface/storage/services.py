@@ -117,7 +117,7 @@ class Map:
 
 
 def wants_bundles(found: ElementGroups) -> bool:
-    """Tell whether there are too many elements for a tile each, and something tells them apart."""
+    """Return whether there are too many elements for a tile each, and something tells them apart."""
     return found.elements > MAX_TILES and found.groups_total > 1
 
 

@@ -154,7 +154,7 @@ def _changes(element: Element) -> tuple[Change, ...]:
 
 
 def _address(asked: Question, changes: dict[str, object]) -> str:
-    """Return the address of the map with some of what is asked for changed; the first page, if not said."""
+    """Return the address of the map with some of what is asked for changed; the first page by default."""
     fields: dict[str, object] = {"show": asked.show, "by": asked.by, "system": asked.system}
     fields |= {**(asked.only or {}), "page": 1} | changes
     given = {name: value for name, value in fields.items() if value not in ("", 1, "write")}

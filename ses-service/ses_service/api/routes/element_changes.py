@@ -111,11 +111,13 @@ def _made(
     who, running = caller(), runtime()
     must_name_a_person(who)
     try:
-        plan = running.keeper.exchange().plan_edit(edit, reason, author=who.author, now=running.state.now())
+        plan = running.site_manager.exchange().plan_edit(
+            edit, reason, author=who.author, now=running.state.now()
+        )
     except InvalidDescriptionError as error:
         raise invalid_description(error, "element") from None
     effect = _effect(where) if asks_effect else None
-    number = None if dry_run else running.keeper.apply(plan)
+    number = None if dry_run else running.site_manager.apply(plan)
     made = render_changes.made(plan, number, dry_run, _SUBJECTS)
     return render.answer(ElementChangeMade(**made, element=str(where), effect=effect))
 

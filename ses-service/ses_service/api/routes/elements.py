@@ -172,14 +172,14 @@ def _observation(row: ElementNow, time: float) -> messages.Observation | None:
 def _sources(time: float) -> JSON:
     """Return how what the service reads is."""
     now = runtime()
-    monitor, base = now.observer.status, now.keeper.status
+    monitor, base = now.observer.status, now.site_manager.status
     return {
         "monitor": MonitorSource(url=monitor.url, reachable=monitor.reachable, age_seconds=monitor.age(time)),
         "knowledge_base": KnowledgeBaseSource(
             url=base.url,
             reachable=base.reachable,
             age_seconds=base.age(time),
-            revision=now.keeper.revision,
+            revision=now.site_manager.revision,
         ),
     }
 

@@ -65,7 +65,7 @@ def export(part: str, query_data: PageQuery) -> Response:
     200 subjects at most, by name.  Pages with the same `revision` belong together.
     """
     graph = _PARTS[part]
-    exchange = runtime().keeper.exchange()
+    exchange = runtime().site_manager.exchange()
     stamps = exchange.stamps()
     page = exchange.page(graph, query_data.after)
     more = str(page[-1][0]) if len(page) == _SUBJECTS else None
@@ -85,7 +85,7 @@ def import_text(json_data: ImportIn) -> Response:
     """
     deadline.extend(_SECONDS)
     who, running = caller(), runtime()
-    exchange = running.keeper.exchange()
+    exchange = running.site_manager.exchange()
     try:
         plan = exchange.plan_import(
             _text(json_data),
@@ -116,7 +116,7 @@ def changes(query_data: ChangesQuery) -> Response:
     subject = None if query_data.subject is None else _subject(query_data.subject)
     if subject is not None and not _may_read(subject):
         raise ForbiddenProblem("These requirements cannot apply to you.")
-    found = runtime().keeper.exchange().changes(before=query_data.before, subject=subject)
+    found = runtime().site_manager.exchange().changes(before=query_data.before, subject=subject)
     more = found[-1].number if len(found) == PAGE else None
     listed = [render_changes.summary(one) for one in found if _may_read(one.subject)]
     return render.answer(ChangePage(changes=listed, next=more))
@@ -131,7 +131,7 @@ def change(number: int, query_data: PageQuery) -> Response:
 
     400 subjects at most, by name.  With the token of a user: without requirements that cannot apply to them.
     """
-    exchange = runtime().keeper.exchange()
+    exchange = runtime().site_manager.exchange()
     parts, more = exchange.parts(number, query_data.after) if _known(number) else ([], False)
     if not parts and not query_data.after:
         raise NotFoundProblem(f"There is no change {number} (any more).")
@@ -152,7 +152,7 @@ def undo(number: int, json_data: UndoIn) -> Response:
     409 when what it left was changed again, unless `force`.  Changes of the site: administrators only.
     """
     who, running = caller(), runtime()
-    exchange = running.keeper.exchange()
+    exchange = running.site_manager.exchange()
     if not _known(number):
         raise NotFoundProblem(f"There is no change {number} (any more).")
     for part in exchange.all_parts(number):
@@ -165,7 +165,7 @@ def undo(number: int, json_data: UndoIn) -> Response:
 
 
 def _made(plan: Plan, dry_run: bool) -> Response:
-    number = None if dry_run else runtime().keeper.apply(plan)
+    number = None if dry_run else runtime().site_manager.apply(plan)
     return render.answer(render_changes.made(plan, number, dry_run, _SUBJECTS))
 
 

@@ -139,7 +139,7 @@ def replace_requirement_set(level: str, name: str, json_data: RequirementSetIn) 
         measured=None if run is None else MeasuredRun(**run.model_dump()),
     )
     try:
-        changed = runtime().keeper.replace_requirements(
+        changed = runtime().site_manager.replace_requirements(
             wanted, author=who.author, expected_revision=_expected_revision(known, name)
         )
     except InvalidDescriptionError as error:

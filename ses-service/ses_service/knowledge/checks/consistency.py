@@ -78,7 +78,7 @@ def _shared_names(description: Graph) -> Iterator[Fault]:
         for name in description.objects(element, QSM.name):
             seen.setdefault((owner, str(name)), []).append(element)
     for (within, shared), sharing in seen.items():
-        names = sorted({short(one) for one in sharing})
+        names = sorted({short(iri) for iri in sharing})
         more = ["others"] if len(names) > _MAX_SHARING else []
         all_of_them = " and ".join([*names[:_MAX_SHARING], *more])
         where = "; each storage system needs its own" if within is None else " in one storage system"
@@ -105,8 +105,8 @@ def _misfit_requirements(description: Graph) -> Iterator[Fault]:
             size = vocabulary().unit_sizes.get(str(unit), 1.0)
             for number in description.objects(requirement, ODRL.rightOperand):
                 if _is_positive(number) and float(str(number)) * size > MAX_BOUND:
-                    most = f"{MAX_BOUND / size:.15g} {short(unit)}"
-                    message = f"requires more than can be: write at most {most}"
+                    limit = f"{MAX_BOUND / size:.15g} {short(unit)}"
+                    message = f"requires more than can be: write at most {limit}"
                     yield Fault(requirement, message, ODRL.rightOperand, number)
         needed = ODRL.lteq if metric.kind.at_most else ODRL.gteq
         for operator in description.objects(requirement, ODRL.operator):
@@ -174,7 +174,9 @@ def _node_classes(description: Graph) -> Iterator[Fault]:
 
 def _units(iris: Iterable[URIRef]) -> str:
     sizes = vocabulary().unit_sizes
-    return ", ".join(short(one) for one in sorted(set(iris), key=lambda iri: (sizes.get(str(iri), 0.0), iri)))
+    return ", ".join(
+        short(shown) for shown in sorted(set(iris), key=lambda iri: (sizes.get(str(iri), 0.0), iri))
+    )
 
 
 def _is_positive(number: Node) -> bool:

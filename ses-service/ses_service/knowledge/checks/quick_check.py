@@ -99,13 +99,13 @@ class Screen:
         if isinstance(inverse, URIRef) and len(list(self._shapes.predicates(path))) == 1:
             return lambda facts, node: facts.subjects_of(inverse, node)
         steps = list(Collection(self._shapes, path))
-        if not steps or not all(isinstance(one, URIRef) for one in steps):
+        if not steps or not all(isinstance(step, URIRef) for step in steps):
             raise UnknownConstraintError(f"a path of another form at {path}")
 
         def walk(facts: Triples, node: Node) -> Found:
             reached: set[Node] = {node}
             for step in steps:
-                reached = {value for one in reached for value in facts.objects(one, step)}
+                reached = {value for node in reached for value in facts.objects(node, step)}
             return reached
 
         return walk
@@ -116,8 +116,8 @@ class Screen:
             least = int(str(argument))
             return lambda _facts, _node, found: len(found) >= least
         if parameter == SH.maxCount:
-            most = int(str(argument))
-            return lambda _facts, _node, found: len(found) <= most
+            limit = int(str(argument))
+            return lambda _facts, _node, found: len(found) <= limit
         if parameter == SH.hasValue:
             return lambda _facts, _node, found: argument in found
         if parameter == SH.lessThan:
@@ -139,7 +139,7 @@ class Screen:
         if parameter in (SH.property, SH.node):
             return self._shape(argument)
         if parameter == SH["or"]:
-            choices = [self._shape(one) for one in Collection(self._shapes, argument)]
+            choices = [self._shape(shape) for shape in Collection(self._shapes, argument)]
             return lambda facts, value: any(choice(facts, value) for choice in choices)
         if parameter == SH["class"]:
             return lambda facts, value: value in facts.instances(argument)
@@ -185,6 +185,8 @@ def _number(value: Node) -> float | None:
 
 
 def _earlier(value: Node, other: Node) -> bool:
-    held = [one.value for one in (value, other) if isinstance(one, Literal) and not one.ill_typed]
-    times = [one for one in held if isinstance(one, datetime) and one.tzinfo is not None]
+    held = [
+        literal.value for literal in (value, other) if isinstance(literal, Literal) and not literal.ill_typed
+    ]
+    times = [time for time in held if isinstance(time, datetime) and time.tzinfo is not None]
     return len(times) == 2 and times[0] < times[1]

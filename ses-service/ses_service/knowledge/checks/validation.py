@@ -89,7 +89,7 @@ def check(description: Graph, lines: Lines) -> list[Finding]:
 
 def refused(findings: list[Finding]) -> bool:
     """Return whether a text with these findings may not be used."""
-    return any(one.severity == "error" for one in findings)
+    return any(finding.severity == "error" for finding in findings)
 
 
 def _broken_shapes(description: Graph, lines: Lines) -> list[Finding]:
@@ -116,7 +116,7 @@ def _finding(report: Graph, result: Node, description: Graph, lines: Lines) -> F
     node = report.value(result, SH.focusNode)
     path, value = report.value(result, SH.resultPath), report.value(result, SH.value)
     severity = report.value(result, SH.resultSeverity)
-    message = "; ".join(sorted(str(one) for one in report.objects(result, SH.resultMessage)))
+    message = "; ".join(sorted(str(message_) for message_ in report.objects(result, SH.resultMessage)))
     got = f" (it has {short(value)})" if isinstance(value, URIRef | Literal) and value != node else ""
     return Finding(
         lines.of(node, path, value),

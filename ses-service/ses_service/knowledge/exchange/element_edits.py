@@ -105,7 +105,7 @@ def added(where: ElementName, stated: Mapping[str, object]) -> SiteEdit:
         system = _system(site, where)
         if _find(site, where) is not None:
             raise ElementExistsError(str(where))
-        kinds = (_CLASSES.get(one) for one in types(site[system]))
+        kinds = (_CLASSES.get(type_) for type_ in types(site[system]))
         facts: Facts = {
             RDF.type: frozenset({next((kind for kind in kinds if kind), QSM.StorageElement)}),
             QSM.name: frozenset({Literal(where.name)}),
@@ -125,7 +125,7 @@ def removed(where: ElementName) -> SiteEdit:
 
     def edit(site: Description) -> Description:
         subject = _element(site, where)
-        after = {one: _without(facts, subject) for one, facts in site.items() if one != subject}
+        after = {other: _without(facts, subject) for other, facts in site.items() if other != subject}
         used = {value for facts in after.values() for value in facts.get(QSM.servedBy, ())}
         for server in site[subject].get(QSM.servedBy, frozenset()) - used:
             if isinstance(server, URIRef):
@@ -138,7 +138,7 @@ def removed(where: ElementName) -> SiteEdit:
 def _without(facts: Facts, gone: URIRef) -> Facts:
     if not any(gone in values for values in facts.values()):
         return facts
-    return {one: values - {gone} for one, values in facts.items() if values - {gone}}
+    return {property_: values - {gone} for property_, values in facts.items() if values - {gone}}
 
 
 def _stated(
@@ -193,8 +193,8 @@ def _server(site: Description, where: ElementName, name: str) -> tuple[URIRef, d
 
 
 def _system(site: Description, where: ElementName) -> URIRef:
-    systems = {one for facts in site.values() for one in facts.get(QSM.elementOf, ())}
-    for subject in sorted(one for one in systems if isinstance(one, URIRef)):
+    systems = {system for facts in site.values() for system in facts.get(QSM.elementOf, ())}
+    for subject in sorted(system for system in systems if isinstance(system, URIRef)):
         if Literal(where.system) in site.get(subject, {}).get(QSM.name, ()):
             return subject
     raise NoSuchElementError(f"The site has no storage system {where.system}")

@@ -89,7 +89,7 @@ class Exchange:
         rows = self._store.select_terms(
             bind("subjects.rq", graph=graph, after=Literal(after)), patience=PATIENCE
         )
-        subjects = [one for one in (row["s"] for row in rows) if isinstance(one, URIRef)]
+        subjects = [subject for subject in (row["s"] for row in rows) if isinstance(subject, URIRef)]
         if not subjects:
             return []
         found = describe(graph_of(self._rows(graph, subjects)))
@@ -294,7 +294,7 @@ class Exchange:
 
     def _later(self, number: int, subject: URIRef) -> list[int]:
         found = history.changes(self._store, before=None, subject=subject)
-        return sorted(one.number for one in found if one.number > number)
+        return sorted(change.number for change in found if change.number > number)
 
     def _described(self, graph: URIRef) -> Description:
         rows = self._store.select_terms(bind("statements.rq", graph=graph), patience=PATIENCE)
@@ -307,23 +307,38 @@ class Exchange:
 
 def _wanted(incoming: Incoming, stored: Iterable[RequirementSet], mode: Mode) -> list[RequirementSet]:
     """Return the requirement sets to be put in place: those that differ from what is stored."""
-    given = {(one.level, one.name): one for one in incoming.requirement_sets()}
-    known = {(one.level, one.name): one for one in stored}
+    given = {
+        (requirement_set.level, requirement_set.name): requirement_set
+        for requirement_set in incoming.requirement_sets()
+    }
+    known = {(requirement_set.level, requirement_set.name): requirement_set for requirement_set in stored}
     wanted = [
         one for key, one in sorted(given.items()) if key not in known or _content(one) != _content(known[key])
     ]
     if mode is Mode.REPLACE and given:
-        gone = [one for key, one in sorted(known.items()) if key not in given]
+        gone = [requirement_set for key, requirement_set in sorted(known.items()) if key not in given]
         wanted += [RequirementSet(one.level, one.name) for one in gone if one.requirements or one.profile]
     return wanted
 
 
 def _check_applications(stored: Iterable[RequirementSet], wanted: list[RequirementSet], name: str) -> None:
     """Raise ``InvalidDescriptionError`` where a user would have too many applications with requirements."""
-    after = {one.name: one for one in (*stored, *wanted) if one.level is Level.APPLICATION}
-    names = [one.name for one in after.values() if one.requirements or one.profile]
+    after = {
+        requirement_set.name: requirement_set
+        for requirement_set in (*stored, *wanted)
+        if requirement_set.level is Level.APPLICATION
+    }
+    names = [
+        requirement_set.name
+        for requirement_set in after.values()
+        if requirement_set.requirements or requirement_set.profile
+    ]
     counts = Counter(owner_of(Level.APPLICATION, name) for name in names)
-    changed = {owner_of(Level.APPLICATION, one.name) for one in wanted if one.name in after}
+    changed = {
+        owner_of(Level.APPLICATION, requirement_set.name)
+        for requirement_set in wanted
+        if requirement_set.name in after
+    }
     faults = [
         f"{user} would have {counts[user]} applications with requirements; {MAX_APPLICATIONS} at most"
         for user in sorted(changed)
@@ -339,4 +354,8 @@ def _content(one: RequirementSet) -> tuple[object, ...]:
 
 def _emptied(facts: Facts) -> Facts:
     """Return a requirement set that requires nothing: a set keeps its revision and is never gone."""
-    return {one: values for one, values in facts.items() if one in (RDF.type, QSM.level, QSM.subject)}
+    return {
+        property_: values
+        for property_, values in facts.items()
+        if property_ in (RDF.type, QSM.level, QSM.subject)
+    }

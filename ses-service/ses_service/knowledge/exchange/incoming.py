@@ -67,18 +67,24 @@ class Incoming:
             raise InvalidDescriptionError(name, [str(error)]) from None
         faulty = unstorable(graph, lines)
         if faulty:
-            raise InvalidDescriptionError(name, [one.in_words() for one in faulty])
+            raise InvalidDescriptionError(name, [finding.in_words() for finding in faulty])
         description = describe(graph)
-        sets = {one: facts for one, facts in description.items() if QSM.RequirementSet in types(facts)}
-        site = {one: facts for one, facts in description.items() if one not in sets}
+        sets = {
+            subject: facts for subject, facts in description.items() if QSM.RequirementSet in types(facts)
+        }
+        site = {subject: facts for subject, facts in description.items() if subject not in sets}
         if not description:
             raise InvalidDescriptionError(name, [NOTHING])
         return cls(name, graph, lines, site, sets)
 
     def taking_up(self, stored: Description) -> Incoming:
         """Return it with the stored profiles that its sets take up and it does not describe itself."""
-        named = {one for facts in self.sets.values() for one in facts.get(QSM.profile, ())}
-        more = {one: facts for one, facts in stored.items() if one in named and one not in self.sets}
+        named = {profile for facts in self.sets.values() for profile in facts.get(QSM.profile, ())}
+        more = {
+            subject: facts
+            for subject, facts in stored.items()
+            if subject in named and subject not in self.sets
+        }
         if not more:
             return self
         return replace(self, graph=self.graph + as_graph(more), sets={**self.sets, **more})
@@ -155,7 +161,7 @@ def check(site: Description, incoming: Incoming | None, name: str, *, as_given: 
         if incoming is not None:
             for one in as_graph(incoming.sets):
                 graph.add(one)
-    found = [one.in_words() for one in findings(graph, lines) if one.severity == "error"]
+    found = [finding.in_words() for finding in findings(graph, lines) if finding.severity == "error"]
     if found:
         more = len(found) - _MAX_FAULTS
         raise InvalidDescriptionError(

@@ -84,7 +84,7 @@ def aligned(found: Description, present: Description) -> Description:
     where another has that, a checksum of target and file system is added, so that what was measured of the
     other is not taken for its own.
     """
-    known = {_key(facts): one for one, facts in sorted(present.items(), reverse=True)}
+    known = {_key(facts): subject for subject, facts in sorted(present.items(), reverse=True)}
     names = {
         subject: known.get(_key(facts), subject)
         for subject, facts in found.items()
@@ -93,7 +93,7 @@ def aligned(found: Description, present: Description) -> Description:
 
     def renamed(value: Value) -> Value:
         if isinstance(value, Nested):
-            return Nested(tuple((property_, renamed(one)) for property_, one in value.facts))
+            return Nested(tuple((property_, renamed(nested)) for property_, nested in value.facts))
         return names.get(value, value) if isinstance(value, URIRef) else value
 
     described = {
@@ -108,8 +108,10 @@ def aligned(found: Description, present: Description) -> Description:
         if not _is_element(facts):
             continue
         there = at.get(_of_system(facts, QSM.target), [])
-        same = [one for one in there if present[one].get(QSM.fileSystem) == facts.get(QSM.fileSystem)]
-        same += [one for one in there if not (QSM.fileSystem in present[one] and QSM.fileSystem in facts)]
+        same = [other for other in there if present[other].get(QSM.fileSystem) == facts.get(QSM.fileSystem)]
+        same += [
+            other for other in there if not (QSM.fileSystem in present[other] and QSM.fileSystem in facts)
+        ]
         if same:
             names[subject] = same[0]
             facts[QSM.name] = present[same[0]].get(QSM.name, frozenset())

@@ -84,7 +84,7 @@ def rewritten(plan: Plan, present: Description, after: Description) -> Plan:
     So it also reaches subjects the store holds as blank nodes, and takes no longer the more subjects change.
     """
     many = sum(edit.graph == SITE_GRAPH for edit in plan.edits) > ONE_BY_ONE
-    if present != after and (many or any(is_generated(one) for one in present)):
+    if present != after and (many or any(is_generated(subject) for subject in present)):
         return replace(plan, rewrite=after)
     return plan
 

@@ -75,7 +75,7 @@ def request_parts(edits: Iterable[Edit], change: URIRef) -> list[str | Adding]:
         by_graph.setdefault(edit.graph, []).append(edit)
     for graph, own in by_graph.items():
         gone = [subject for edit in own for subject in edit.remove]
-        come = [one for edit in own for one in edit.add]
+        come = [statement for edit in own for statement in edit.add]
         parts += [_removing(graph, gone[at : at + _AT_ONCE], change) for at in range(0, len(gone), _AT_ONCE)]
         if come:
             parts.append(Adding(graph, come))

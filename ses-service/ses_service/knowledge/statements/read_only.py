@@ -43,7 +43,7 @@ class _Triples(Store):
         if not given:
             return self._all
         found = self._index(given[0]).get(pattern[given[0]], ())
-        return [one for one in found if all(one[place] == pattern[place] for place in given[1:])]
+        return [triple for triple in found if all(triple[place] == pattern[place] for place in given[1:])]
 
     def _index(self, place: int) -> dict[Node | None, list[Triple]]:
         index = self._indexes.get(place)

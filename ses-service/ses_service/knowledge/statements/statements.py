@@ -143,7 +143,7 @@ def _moment(text: str) -> str:
 def sort_key(value: Value) -> str:
     """Return what values of one property are put in order by."""
     if isinstance(value, Nested):
-        return "[" + " ".join(f"{property_} {sort_key(one)}" for property_, one in value.facts)
+        return "[" + " ".join(f"{property_} {sort_key(nested)}" for property_, nested in value.facts)
     if isinstance(value, Literal):
         return f'"{value}"@{value.language}^^{value.datatype}'
     return f"<{value}>"

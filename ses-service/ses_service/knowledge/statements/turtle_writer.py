@@ -73,7 +73,10 @@ def _pairs(facts: list[tuple[URIRef, Value]]) -> list[str]:
     grouped: dict[URIRef, list[str]] = {}
     for property_, value in facts:
         grouped.setdefault(property_, []).append(value_text(value))
-    named = {"a" if one == RDF.type else iri(one): sorted(texts) for one, texts in grouped.items()}
+    named = {
+        "a" if property_ == RDF.type else iri(property_): sorted(texts)
+        for property_, texts in grouped.items()
+    }
     return [f"{name} {_list(named[name])}" for name in sorted(named, key=lambda one: (one != "a", one))]
 
 

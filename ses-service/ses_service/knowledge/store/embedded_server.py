@@ -124,11 +124,11 @@ class Handler(BaseHTTPRequestHandler):
         is_empty = next(store.quads_for_pattern(None, None, None, graph), None) is None
         if is_empty and len(turtle) >= _LARGE:
             return self._fill_graph(graph, turtle)
-        given = [one.triple for one in parse(turtle, format=RdfFormat.TURTLE, rename_blank_nodes=True)]
+        given = [quad.triple for quad in parse(turtle, format=RdfFormat.TURTLE, rename_blank_nodes=True)]
         if is_empty:
-            store.extend([Quad(one.subject, one.predicate, one.object, graph) for one in given])
+            store.extend([Quad(triple.subject, triple.predicate, triple.object, graph) for triple in given])
         else:
-            lines = "".join(f"{one} .\n" for one in given)
+            lines = "".join(f"{triple} .\n" for triple in given)
             store.update(f"DROP SILENT GRAPH {graph} ; INSERT DATA {{ GRAPH {graph} {{\n{lines}}} }}")
         return b""
 
@@ -153,7 +153,7 @@ class Handler(BaseHTTPRequestHandler):
         return b""
 
     def _answer(self, act: Callable[[], bytes], *, changes: bool = False) -> None:
-        """Say what came of an act; a change is on the disk before anybody hears of it."""
+        """Say what came of an act; a change is on the disk before it is answered."""
         self.server.costs.begin(2.0 * self._seconds())
         try:
             status, body = 200, act()

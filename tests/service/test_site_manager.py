@@ -1,4 +1,4 @@
-"""The keeper: reads again what changed, keeps the last while the knowledge base is away."""
+"""The site manager: reads again what changed, keeps the last while the knowledge base is away."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Service = Any
 
 def test_nothing_is_read_again_while_the_revision_stays(service: Service) -> None:
     for _ in range(5):
-        service.runtime.keeper.refresh()
+        service.runtime.site_manager.refresh()
     assert service.knowledge.readings == 1
 
 
@@ -26,7 +26,7 @@ def test_a_changed_site_is_used_and_open_placements_stay(service: Service, site:
         service.knowledge.site, elements=(site.element("b9"), *service.knowledge.site.elements)
     )
     service.knowledge.changes += 1
-    service.runtime.keeper.refresh()
+    service.runtime.site_manager.refresh()
     listed = service.get("/v1/elements").get_json()["elements"]
     assert {one["id"]: one["open_placements"] for one in listed} == {
         "union/b9": 0,
@@ -38,7 +38,7 @@ def test_a_changed_site_is_used_and_open_placements_stay(service: Service, site:
 
 def test_requirements_changed_elsewhere_are_noticed(service: Service, site: Any) -> None:
     service.knowledge.put(Level.SITE, "default", site.write(3))
-    service.runtime.keeper.refresh()
+    service.runtime.site_manager.refresh()
     body = service.get("/v1/requirements/effective?user=anyone").get_json()
     assert body["requirements"][0]["level"] == "site"
 
@@ -46,7 +46,7 @@ def test_requirements_changed_elsewhere_are_noticed(service: Service, site: Any)
 def test_what_was_read_stays_in_use_while_the_knowledge_base_is_away(service: Service, clock: Any) -> None:
     service.knowledge.broken = StoreUnavailableError("connection refused")
     clock.time += 30
-    assert service.runtime.keeper.step() > 0
+    assert service.runtime.site_manager.step() > 0
     body = service.get("/v1/elements").get_json()
     assert len(body["elements"]) == 3
     assert body["knowledge_base"] == {
@@ -56,7 +56,7 @@ def test_what_was_read_stays_in_use_while_the_knowledge_base_is_away(service: Se
         "revision": "0",
     }
     service.knowledge.broken = None
-    service.runtime.keeper.step()
+    service.runtime.site_manager.step()
     assert service.get("/v1/elements").get_json()["knowledge_base"]["reachable"]
 
 
@@ -74,7 +74,7 @@ def test_preparation_runs_until_it_succeeds_and_then_never_again(
 
     service = make_service(site.equal(1).environment, clock, prepare=prepare)
     for _ in range(4):
-        service.runtime.keeper.step()
+        service.runtime.site_manager.step()
     assert len(tried) == 2
     assert service.get("/readyz").status_code == 200
 
@@ -87,13 +87,13 @@ def test_a_wrong_site_description_is_told_to_who_starts_the_service(
 
     service = make_service(site.equal(1).environment, clock, prepare=prepare)
     with pytest.raises(InvalidDescriptionError, match="no target"):
-        service.runtime.keeper.refresh()
+        service.runtime.site_manager.refresh()
 
 
 def test_a_service_without_a_knowledge_base_says_so(make_service: Any, site: Any, clock: Any) -> None:
     service = make_service(site.equal(1).environment, clock, knowledge=None)
     with pytest.raises(KnowledgeBaseError, match="no knowledge base"):
-        service.runtime.keeper.refresh()
+        service.runtime.site_manager.refresh()
     answer = service.put("/v1/requirements/user/a", {"requirements": []})
     assert answer.status_code == 503
 

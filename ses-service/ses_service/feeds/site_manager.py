@@ -1,4 +1,4 @@
-"""Keeps the site and the requirement sets in memory, as the knowledge base has them.
+"""Reads the site and the requirement sets into the state, as the knowledge base has them, and changes them.
 
 Asks the knowledge base for its revision every second and reads again what changed: all, or the requirements.
 While the knowledge base is away, the last that was read stays in use and its age is shown; a service that
@@ -14,8 +14,7 @@ from dataclasses import replace
 import structlog
 from ses_listen.deadline import of_this_thread
 
-from ses_service.feeds.interfaces import Knowledge
-from ses_service.knowledge import KnowledgeBaseError
+from ses_service.knowledge import KnowledgeBase, KnowledgeBaseError
 from ses_service.knowledge.exchange.exchange import Exchange
 from ses_service.knowledge.exchange.plans import Plan
 from ses_service.model.entities import Environment, Level, RequirementSet
@@ -30,7 +29,7 @@ class NoKnowledgeBaseError(KnowledgeBaseError):
     """The service was started without a knowledge base."""
 
 
-class EnvironmentKeeper:
+class SiteManager:
     """Reads the knowledge base for the state; also the way requirement sets are changed.
 
     ``prepare`` is run before the first reading (it loads vocabulary and site) and again until it
@@ -39,7 +38,7 @@ class EnvironmentKeeper:
 
     def __init__(
         self,
-        knowledge: Knowledge | None,
+        knowledge: KnowledgeBase | None,
         state: ServiceState,
         clock: Callable[[], float],
         *,
@@ -137,7 +136,7 @@ class EnvironmentKeeper:
             return [f"The knowledge base was never read: {self.status.detail}."]
         return [f"Site and requirements are {age:.0f} s old: {self.status.detail}."]
 
-    def _required(self) -> Knowledge:
+    def _required(self) -> KnowledgeBase:
         if self._knowledge is None:
             raise NoKnowledgeBaseError("no knowledge base is configured")
         return self._knowledge
@@ -150,7 +149,7 @@ class EnvironmentKeeper:
             self._recalled = True
             self._recall(self._knowledge)
 
-    def _recall(self, knowledge: Knowledge) -> None:
+    def _recall(self, knowledge: KnowledgeBase) -> None:
         found = knowledge.recall()
         if found is None:
             return
