@@ -124,7 +124,7 @@ def judge_row(
 
 
 def harm(row: Any, claims: float, of_server: float, after: float, asked: Any, policy: Any) -> float:
-    """What streams of ours on ROW lose where a stream more leaves each AFTER."""
+    """What own streams on ROW lose where a stream more leaves each AFTER."""
     bounds = [float(one["bound"]) for one in asked if one["kind"] in WRITES and not one["at_most"]]
     writing = max(bounds, default=0.0)
     promises, promised = float(row["promises"]), float(row["promised"])

@@ -1,7 +1,7 @@
 // What this node sees of others by itself: the bytes that go onto each element, by its free space.
 //
 // Pure.  What was written between two looks, as a part of what the element gives, less the most
-// streams of ours that were there at a time, is work of others.  Reading cannot be seen so: it
+// own streams that were there at a time, is work of others.  Reading cannot be seen so: it
 // takes nothing away from what the monitor says.  A look counts for five seconds.
 #ifndef SES_AGENT_SEEN_WRITES_H
 #define SES_AGENT_SEEN_WRITES_H
@@ -18,7 +18,7 @@ public:
 
   // There are so many elements, not looked at yet.
   void reset(size_t rows) { rows_.assign(rows, {}); }
-  // So many streams of ours are on ROW now.
+  // So many own streams are on ROW now.
   void note_own(unsigned row, double streams);
   // USED bytes of ROW, which writes RATE bytes per second at best (NaN: not known), were in use at
   // AT, unless that is no later than the last look.  True when that changed how many streams of

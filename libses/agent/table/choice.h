@@ -36,7 +36,7 @@ struct Choice {
   uint64_t digest = 0;                    // of the need of those; 0: none
   ses_core_need need{};
   uint32_t stated = 0; // by the program: so many of its requirements, the first
-  std::array<uint16_t, SES_TABLE_ELEMENTS> seen{}; // streams of ours by row
+  std::array<uint16_t, SES_TABLE_ELEMENTS> seen{}; // own streams by row
   Held held;                                       // of each row then; null: as in the epoch
   uint64_t excluded = 0;                           // rows the user's files cannot go to
   std::vector<uint8_t> rows;                       // chosen, in the order of stripes

@@ -98,7 +98,7 @@ struct ses_claim {
   uint32_t ranks;
   uint32_t stated;           /* by the program: so many requirements, the first of need */
   struct ses_core_need need; /* that the choice was made by */
-  /* What the choice saw of each row: streams of ours and claims together, at most 65535. */
+  /* What the choice saw of each row: own streams and claims together, at most 65535. */
   uint16_t seen[SES_TABLE_ELEMENTS];
   char application[SES_APPLICATION_MAX];
   char path[SES_CLAIMS_PATH_MAX];

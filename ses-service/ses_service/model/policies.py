@@ -90,7 +90,7 @@ class Policies:
         0.4, "Predicted rates that are lower than the best by at most this part count as equal.", most=1
     )
     equal_foreign: float = _setting(
-        0.25, "Numbers of streams of others that differ by at most this count as equal.", most=1000
+        0.25, "Numbers of foreign streams that differ by at most this count as equal.", most=1000
     )
     kept_share: float = _setting(
         0.4,

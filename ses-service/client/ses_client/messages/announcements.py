@@ -92,7 +92,7 @@ class Table(Message):
     """The elements of a storage system for programs of a node to choose from, in an order of its own.
 
     `elements` are told when the revision is another one, and then all `loads`; else those that changed since
-    the version.  A load is: place in the table, busy, busy on average, streams of others, the same on
+    the version.  A load is: place in the table, busy, busy on average, foreign streams, the same on
     average, own streams, own ones that ended since the sample, streams on all elements of the server (0
     where `server_rate` is null), bytes free, bytes reserved, age of the sample in seconds, bits of state,
     when the last placement was made (in milliseconds since the epoch), own streams that ask for a rate of
