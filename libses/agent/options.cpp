@@ -58,9 +58,9 @@ Options parse_options(int argc, char **argv) {
       "Show the programs of one node where a file could be created.\n"
       "\n"
       "One daemon per node: keeps the table of candidates that programs choose from,\n"
-      "answers those that ask, and reports to the selection service when files are opened\n"
-      "and closed. Never makes a program wait longer than --answer-ms.  Logs to\n"
-      "standard error."};
+      "answers those that ask, and reports files that are opened and closed to the\n"
+      "selection service. Never makes a program wait longer than --answer-ms. Logs\n"
+      "to standard error."};
   app.set_version_flag("--version", "ses-agent " SES_AGENT_VERSION);
   app.add_option("--service", options.service_urls,
                  "The selection service: https://HOST:8630,\n"
