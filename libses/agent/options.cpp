@@ -54,13 +54,12 @@ Options parse_options(int argc, char **argv) {
   options.state_dir = default_state_directory();
   int answer_ms = static_cast<int>(options.answer_limit.count());
 
-  CLI::App app{
-      "Show the programs of one node where a file could be created.\n"
-      "\n"
-      "One daemon per node: keeps the table of candidates that programs choose from,\n"
-      "answers those that ask, and reports files that are opened and closed to the\n"
-      "selection service. Never makes a program wait longer than --answer-ms. Logs\n"
-      "to standard error."};
+  CLI::App app{"Show the programs of one node where a file could be created.\n"
+               "\n"
+               "One daemon per node: keeps the table of candidates that programs choose from,\n"
+               "answers those that ask, and reports files that are opened and closed to the\n"
+               "selection service. Never makes a program wait longer than --answer-ms. Logs\n"
+               "to standard error."};
   app.set_version_flag("--version", "ses-agent " SES_AGENT_VERSION);
   app.add_option("--service", options.service_urls,
                  "The selection service: https://HOST:8630,\n"
