@@ -60,8 +60,8 @@ def in_memory(directory: Path, undo: ExitStack, options: str) -> Path:
 
 
 def mount_union(union: Path, branches: Sequence[Path], options: str) -> None:
-    """Mount branches as one."""
-    options = f"allow_other,use_ino,func.mkdir=all,{options}"
+    """Mount branches as one, with directories on all of them."""
+    options = f"allow_other,use_ino,{options},func.mkdir=all"  # behind category.create, which sets it, too
     run("mergerfs", "-o", options, ":".join(map(str, branches)), union)
 
 
