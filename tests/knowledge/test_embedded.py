@@ -13,6 +13,7 @@ from pathlib import Path
 
 import mounts
 import pytest
+from embedded_stores import running
 from patience import wait_until
 from ses_service.knowledge import EmbeddedStore, KnowledgeBase, KnowledgeBaseError, StoreUnavailableError
 from ses_service.knowledge.store import embedded as module
@@ -37,64 +38,45 @@ def store_requirement(knowledge: KnowledgeBase) -> None:
 
 
 def test_data_outlive_a_restart(tmp_path: Path) -> None:
-    first = EmbeddedStore(tmp_path)
-    store_requirement(KnowledgeBase(first.start()))
-    first.stop()
-    second = EmbeddedStore(tmp_path)
-    try:
-        assert [found.name for found in KnowledgeBase(second.start()).requirement_sets()] == ["alice"]
-    finally:
-        second.stop()
+    with running(tmp_path) as (_, store):
+        store_requirement(KnowledgeBase(store))
+    with running(tmp_path) as (_, store):
+        assert [found.name for found in KnowledgeBase(store).requirement_sets()] == ["alice"]
 
 
 def test_what_was_acknowledged_is_on_the_disk(tmp_path: Path) -> None:
     """After a power loss all that is there is what was written with fsync: not the store's log."""
-    embedded = EmbeddedStore(tmp_path / "live")
-    store = embedded.start()
-    try:
+    with running(tmp_path / "live") as (_, store):
         store_requirement(KnowledgeBase(store))
         store.put_graph("urn:one", "<urn:a> <urn:b> <urn:c> .")
         store.put_graph("urn:one", "<urn:a> <urn:b> <urn:d> .")
         shutil.copytree(
             tmp_path / "live/data", tmp_path / "later/data", ignore=shutil.ignore_patterns("*.log")
         )
-    finally:
-        embedded.stop()
-    after = EmbeddedStore(tmp_path / "later")
-    try:
-        found = after.start()
+    with running(tmp_path / "later") as (_, found):
         assert [one.name for one in KnowledgeBase(found).requirement_sets()] == ["alice"]
         assert found.select("SELECT ?o WHERE { GRAPH <urn:one> { ?s ?p ?o } }") == [{"o": "urn:d"}]
-    finally:
-        after.stop()
 
 
 def test_a_large_graph_is_put_whole_or_not_at_all(tmp_path: Path) -> None:
     many = 30_000
     text = "".join(f"_:n{one} <urn:as-large-as-a-site> <urn:{one}> .\n" for one in range(many))
     assert len(text) > 2**20
-    embedded = EmbeddedStore(tmp_path)
-    store = embedded.start()
     counting = "SELECT (COUNT(DISTINCT ?s) AS ?n) WHERE { GRAPH %s { ?s ?p ?o } }"
-    try:
+    with running(tmp_path) as (_, store):
         with pytest.raises(KnowledgeBaseError):
             store.put_graph("urn:one", text + "this is not Turtle")
         assert store.select(counting % "<urn:one>") == [{"n": "0"}]
         for graph in ("urn:one", "urn:other", "urn:one"):
             store.put_graph(graph, text)
         assert store.select(counting % "<urn:one>") == [{"n": str(many)}]
-        embedded.stop()
-        embedded = EmbeddedStore(tmp_path)
-        store = embedded.start()
+    with running(tmp_path) as (_, store):
         assert store.select(counting % "?g") == [{"n": str(2 * many)}], "a blank node is that of one graph"
-    finally:
-        embedded.stop()
 
 
 def test_a_killed_server_is_started_again_with_its_data(tmp_path: Path) -> None:
-    store = EmbeddedStore(tmp_path)
-    knowledge = KnowledgeBase(store.start())
-    try:
+    with running(tmp_path) as (store, client):
+        knowledge = KnowledgeBase(client)
         store_requirement(knowledge)
         killed = store.pid
         assert killed
@@ -107,8 +89,6 @@ def test_a_killed_server_is_started_again_with_its_data(tmp_path: Path) -> None:
                 return False
 
         wait_until(answers)
-    finally:
-        store.stop()
     assert store.pid
     assert not is_running(store.pid)
 
@@ -117,24 +97,19 @@ def test_a_killed_server_is_started_again_with_its_data(tmp_path: Path) -> None:
 def test_a_signal_for_all_processes_of_a_unit_or_a_terminal_leaves_its_end_to_the_service(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    store = EmbeddedStore(tmp_path)
-    client = store.start()
-    before = store.pid
-    assert before
-    try:
+    with running(tmp_path) as (store, client):
+        before = store.pid
+        assert before
         os.kill(before, number)
         for _ in range(3):
             client.select("SELECT * WHERE {} LIMIT 1")
         assert store.pid == before
-    finally:
-        store.stop()
     assert not is_running(before)
 
 
 def test_a_server_that_hangs_is_killed_and_started_again(tmp_path: Path) -> None:
-    store = EmbeddedStore(tmp_path, patience=1.0)
-    knowledge = KnowledgeBase(store.start())
-    try:
+    with running(tmp_path, patience=1.0) as (store, client):
+        knowledge = KnowledgeBase(client)
         store_requirement(knowledge)
         hung = store.pid
         assert hung
@@ -149,8 +124,6 @@ def test_a_server_that_hangs_is_killed_and_started_again(tmp_path: Path) -> None
 
         wait_until(answers)
         assert not is_running(hung)
-    finally:
-        store.stop()
 
 
 def test_a_server_that_takes_long_to_start_again_is_given_its_time(
@@ -158,9 +131,8 @@ def test_a_server_that_takes_long_to_start_again_is_given_its_time(
 ) -> None:
     slow, real = tmp_path / "slow.py", str(module._PROGRAM)
     slow.write_text(f"import runpy, time\ntime.sleep(3)\nrunpy.run_path({real!r}, run_name='__main__')\n")
-    store = EmbeddedStore(tmp_path / "state", patience=0.5)
-    knowledge = KnowledgeBase(store.start())
-    try:
+    with running(tmp_path / "state", patience=0.5) as (store, client):
+        knowledge = KnowledgeBase(client)
         monkeypatch.setattr(module, "_PROGRAM", slow)
         killed = store.pid
         assert killed
@@ -176,8 +148,6 @@ def test_a_server_that_takes_long_to_start_again_is_given_its_time(
 
         wait_until(answers)
         assert store.pid == started
-    finally:
-        store.stop()
 
 
 @pytest.fixture
@@ -191,32 +161,26 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     "change", ["LOAD <file:///etc/hostname> INTO GRAPH <a:loaded>", "CREATE GRAPH <a:g>; CREATE GRAPH <a:g>"]
 )
 def test_a_change_that_fails_by_itself_ends_no_store(tmp_path: Path, change: str) -> None:
-    embedded = EmbeddedStore(tmp_path)
-    client = embedded.start()
-    try:
+    with running(tmp_path) as (embedded, client):
         before = embedded.pid
         with pytest.raises(StoreUnavailableError):
             client.update(change)
         time.sleep(1.0)  # four looks of its watch
         assert client.select("SELECT * WHERE { GRAPH ?g { ?s ?p ?o } }") == []
         assert embedded.pid == before
-    finally:
-        embedded.stop()
 
 
 def test_a_full_disk_refuses_changes_until_there_is_room_and_no_longer(small_disk: Path) -> None:
-    store = EmbeddedStore(small_disk / "store")
-    client = store.start()
-    everything = "SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }"
+    with running(small_disk / "store") as (_, client):
+        everything = "SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }"
 
-    def changes(number: int) -> bool:
-        try:
-            client.put_graph(f"urn:{number}", f'<urn:a> <urn:b> "{number:01000}" .')
-        except KnowledgeBaseError:
-            return False
-        return True
+        def changes(number: int) -> bool:
+            try:
+                client.put_graph(f"urn:{number}", f'<urn:a> <urn:b> "{number:01000}" .')
+            except KnowledgeBaseError:
+                return False
+            return True
 
-    try:
         assert changes(0)
         ballast = small_disk / "ballast"
         subprocess.run(["dd", "if=/dev/zero", f"of={ballast}", "bs=4k"], capture_output=True, check=False)
@@ -224,18 +188,13 @@ def test_a_full_disk_refuses_changes_until_there_is_room_and_no_longer(small_dis
         assert not changes(full)
         assert int(client.select(everything)[0]["n"]) >= full, "what is there is read all the same"
         ballast.unlink()
-        wait_until(lambda: changes(full), 60.0)
+        wait_until(lambda: changes(full))
         assert client.select(everything) == [{"n": str(full + 1)}]
-    finally:
-        store.stop()
 
 
 def test_it_serves_below_a_path_longer_than_the_address_of_a_socket(tmp_path: Path) -> None:
-    store = EmbeddedStore(tmp_path / "a" / ("b" * 120) / ("c" * 120))
-    try:
-        assert store.start().select("SELECT * WHERE {} LIMIT 1") == [{}]
-    finally:
-        store.stop()
+    with running(tmp_path / "a" / ("b" * 120) / ("c" * 120)) as (_, client):
+        assert client.select("SELECT * WHERE {} LIMIT 1") == [{}]
 
 
 def test_one_that_does_not_start_says_why_and_comes_up_when_it_can(tmp_path: Path) -> None:
@@ -265,13 +224,8 @@ def test_a_command_that_needs_one_that_does_not_start_is_told(tmp_path: Path) ->
 
 
 def test_two_services_cannot_share_a_directory(tmp_path: Path) -> None:
-    first = EmbeddedStore(tmp_path)
-    first.start()
-    try:
-        with pytest.raises(KnowledgeBaseError, match="in use by another service"):
-            EmbeddedStore(tmp_path).start()
-    finally:
-        first.stop()
+    with running(tmp_path), pytest.raises(KnowledgeBaseError, match="in use by another service"):
+        EmbeddedStore(tmp_path).start()
 
 
 def test_an_unusable_directory_is_named(tmp_path: Path) -> None:

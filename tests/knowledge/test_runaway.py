@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from embedded_stores import running
 from patience import wait_until
 from ses_service.knowledge import EmbeddedStore, KnowledgeBaseError, StoreUnavailableError
 
@@ -31,9 +32,7 @@ def processor_time(pid: int) -> float:
 
 @pytest.mark.parametrize("kind", list(HEADS))
 def test_the_embedded_store_gets_rid_of_what_runs_on(tmp_path: Path, kind: str) -> None:
-    embedded = EmbeddedStore(tmp_path)
-    store = embedded.start()
-    try:
+    with running(tmp_path) as (embedded, store):
         store.update(NUMBERS, patience=100.0)
         first = embedded.pid
         assert first
@@ -51,8 +50,6 @@ def test_the_embedded_store_gets_rid_of_what_runs_on(tmp_path: Path, kind: str) 
             return []
 
         assert wait_until(counted, "a server comes after it") == [{"n": "1000"}]
-    finally:
-        embedded.stop()
 
 
 def test_a_store_that_answers_is_left_alone_however_much_it_works(tmp_path: Path) -> None:
