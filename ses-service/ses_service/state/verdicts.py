@@ -61,7 +61,7 @@ class Verdicts:
                 batch = [self._waiting.popleft() for _ in range(min(_AT_ONCE, len(self._waiting)))]
                 with self._lock:
                     for placement in batch:
-                        self._find(placement)
+                        self._judge(placement)
 
     def totals(self) -> VerdictTotals:
         """Return what was counted."""
@@ -77,7 +77,7 @@ class Verdicts:
         if placement.end_reason not in _NO_FILE:
             self._waiting.append(placement)
 
-    def _find(self, placement: Placement) -> None:
+    def _judge(self, placement: Placement) -> None:
         begin = placement.placed_at if placement.opened_at is None else placement.opened_at
         end = placement.ended_at or begin
         element = placement.element.id
