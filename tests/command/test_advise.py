@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fake_selection_service import SelectionServiceDouble, candidate
-from ses_client.answers.files import COLUMNS
+from ses_client.messages.files import COLUMNS
 
 if TYPE_CHECKING:
     from conftest import Ses

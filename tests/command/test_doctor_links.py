@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from ses.doctor.service import check_exclusions, check_node_names
 from ses.doctor.shared_memory import check_segments
 from ses.union.hidden import hidden
-from ses_client.answers.nodes import ExcludedElement, HeardNode, HeardNodes
+from ses_client.messages.nodes import ExcludedElement, HeardNode, HeardNodes
 
 
 def test_who_holds_all_segments_is_named_with_what_to_do(tmp_path):
@@ -36,14 +36,22 @@ def test_what_hides_a_branch_from_the_monitor_is_named_with_what_to_do(tmp_path)
 
 def test_an_element_that_is_left_out_for_a_user_here_is_named_with_the_reason():
     here, why = f"{socket.gethostname()}.example.org", "No space left on device"
-    said = [ExcludedElement(node, "u/b1", why, user) for node in (here, "other") for user in ("al", None)]
+    said = [
+        ExcludedElement(node=node, element="u/b1", why=why, user=user)
+        for node in (here, "other")
+        for user in ("al", None)
+    ]
     (found,) = check_exclusions([SimpleNamespace(id="u/b1", excluded=said)])
     assert found.detail == f"u/b1 is excluded on {here} for al: {why}."
 
 
 def test_a_machine_that_is_known_by_two_names_is_named():
     names = ("n1", "n1.hpc.example.org", "n2.hpc.example.org")
-    heard = HeardNodes(tuple(HeardNode(one, 1.0, 2.0, "0.1.0", 0) for one in names))
+    heard = HeardNodes(
+        nodes=tuple(
+            HeardNode(node=one, since=1.0, heard_at=2.0, version="0.1.0", open_placements=0) for one in names
+        )
+    )
     (found,) = check_node_names(SimpleNamespace(nodes=lambda: heard))
     assert "knows n1 and n1.hpc.example.org: if that is one machine" in found.detail
     assert "ses-agent --node" in found.mend

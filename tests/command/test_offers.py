@@ -6,17 +6,21 @@ from types import SimpleNamespace
 from typing import Any
 
 from ses.slurm.offers import offers
+from ses_client.messages.selections import Rates
 
 
 def element(name: str, write: float | None, read: float | None, free: float | None, system: str = "u") -> Any:
     seen = None if free is None else SimpleNamespace(free_bytes=free * 1e9)
     return SimpleNamespace(
-        id=f"{system}/{name}", storage_system=system, write=write, read=read, observation=seen
+        id=f"{system}/{name}",
+        storage_system=system,
+        available=Rates(read_mb_s=read, write_mb_s=write),
+        observation=seen,
     )
 
 
 def nodes(text: str, link: float | None = None, systems: tuple[str, ...] | None = None) -> Any:
-    return SimpleNamespace(name="c", nodes=text, link=link, uplink_rate=None, systems=systems)
+    return SimpleNamespace(name="c", nodes=text, link_mb_s=link, uplink_mb_s=None, storage_systems=systems)
 
 
 def lines(elements: list[Any], classes: list[Any]) -> list[str]:

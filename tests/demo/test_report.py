@@ -6,8 +6,8 @@ import json
 import pytest
 from ses.demo.report import Report, Row, passed_over, show
 from ses.output import console
-from ses_client.answers.requirements import Subject
-from ses_client.answers.selections import Candidate, Placement, Prediction, Refusal
+from ses_client.messages.requirements import Subject
+from ses_client.messages.selections import Candidate, PlacementRecord, Prediction, Rates, Refusal
 
 
 def row(**changes):
@@ -127,17 +127,39 @@ def test_json_has_every_field_of_every_row():
 
 
 def candidate(rank, name, distance, write, shortfall):
-    predicted = Prediction("current-write-rate", write, "MB/s", 50.0, shortfall)
-    return Candidate(rank, f"union/{name}", distance, 100.0, write, 0.2, (predicted,), 0.3, "monitor+ledger")
+    predicted = Prediction(
+        kind="current-write-rate", value=write, unit="MB/s", minimum=50.0, shortfall=shortfall
+    )
+    return Candidate(
+        rank=rank,
+        element=f"union/{name}",
+        distance=distance,
+        free_gb=0.2,
+        predicted=(predicted,),
+        age_seconds=0.3,
+        basis="monitor+ledger",
+        available=Rates(read_mb_s=100.0, write_mb_s=write),
+    )
 
 
 def placement(candidates, refused=()):
-    return Placement("aa", "ended", Subject("root", "dd"), "union/b2", "/b2", "/u/f", 0.0,
-                     candidates=tuple(candidates), refused=tuple(refused))  # fmt: skip
+    return PlacementRecord(
+        placement_id="aa",
+        state="ended",
+        subject=Subject(user="root", application="dd"),
+        element="union/b2",
+        target="/b2",
+        path="/u/f",
+        distance=0.0,
+        candidates=tuple(candidates),
+        refused=tuple(refused),
+    )
 
 
 def test_passed_over_names_the_first_refused_element_with_its_reason():
-    some = placement([candidate(1, "b2", 0, 90, 0)], [Refusal("union/b9", "no-space", "It is full.")])
+    some = placement(
+        [candidate(1, "b2", 0, 90, 0)], [Refusal(element="union/b9", reason="no-space", detail="It is full.")]
+    )
     assert passed_over(some) == "b9: It is full."
 
 

@@ -7,8 +7,8 @@ from ses.demo.branches import PLANS
 from ses.demo.needs import NEEDS
 from ses.demo.verify import Verdict
 from ses.quantities import requirement
-from ses_client.answers.requirements import Subject
-from ses_client.answers.selections import Candidate, Placement, Refusal
+from ses_client.messages.requirements import Subject
+from ses_client.messages.selections import Candidate, PlacementRecord, Rates, Refusal
 
 RUNS = 20_000
 # who runs the programs of the demonstration whose needs are in NEEDS, in their order
@@ -24,14 +24,30 @@ SUBJECTS = (
 
 
 def candidate(rank, element, distance):
-    return Candidate(rank, element, distance, None, None, None, (), None, "monitor")
+    return Candidate(
+        rank=rank,
+        element=element,
+        distance=distance,
+        free_gb=None,
+        predicted=(),
+        age_seconds=None,
+        basis="monitor",
+        available=Rates(read_mb_s=None, write_mb_s=None),
+    )
 
 
 def placement(element, candidates, refused=()):
-    return Placement(
-        "aa", "ended", Subject("root", "dd"), element, f"/{element}", "/u/f", 0.0,
-        candidates=tuple(candidates), refused=tuple(refused),
-    )  # fmt: skip
+    return PlacementRecord(
+        placement_id="aa",
+        state="ended",
+        subject=Subject(user="root", application="dd"),
+        element=element,
+        target=f"/{element}",
+        path="/u/f",
+        distance=0.0,
+        candidates=tuple(candidates),
+        refused=tuple(refused),
+    )
 
 
 def decision(element, texts):
@@ -41,7 +57,7 @@ def decision(element, texts):
     ranked, refused = [], []
     for plan in PLANS:
         if room is not None and plan.free / 1000 < room.bound:
-            refused.append(Refusal(plan.name, "hard-requirement", ""))
+            refused.append(Refusal(element=plan.name, reason="hard-requirement", detail=""))
             continue
         offered = plan.write_rate / (2 if plan.name in ("b1", "b3") else 1)
         ranked.append((max(0.0, 1 - offered / rate), plan.name))
@@ -59,7 +75,7 @@ def is_right(element, texts):
 )
 def test_equally_near_elements_are_right_and_no_others(element, right):
     ranked = [candidate(1, "b2", 0.1), candidate(2, "b4", 0.11), candidate(3, "b1", 0.2)]
-    refused = [Refusal("b3", "no-space", "It is full.")]
+    refused = [Refusal(element="b3", reason="no-space", detail="It is full.")]
     assert Verdict(None, placement(element, ranked, refused)).as_decided is right
 
 

@@ -12,8 +12,14 @@ from click.testing import CliRunner, Result
 from lustre_mount import LustreMount
 from patience import wait_until
 from ses.cli import main
-from ses_client.answers.elements import Element, Inventory, Observation, Source
 from ses_client.client import ServiceClient
+from ses_client.messages.elements import (
+    Element,
+    Inventory,
+    KnowledgeBaseSource,
+    MonitorSource,
+    Observation,
+)
 
 MIB = 2**20
 
@@ -24,10 +30,20 @@ def calibrate(lustre: LustreMount, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def run(target: str, *arguments: str, free: float | None = None) -> Result:
         element = Element(
-            "lfs/one", "lfs", "lustre", target, "active", iri="https://example.org/one",
-            mount_point=str(lustre.path), observation=Observation("ok", free_bytes=free),
-        )  # fmt: skip
-        known = Inventory((element,), Source("monitor", True), Source("knowledge base", True))
+            id="lfs/one",
+            storage_system="lfs",
+            backend="lustre",
+            target=target,
+            state="active",
+            iri="https://example.org/one",
+            mount_point=str(lustre.path),
+            observation=Observation(state="ok", free_bytes=free),
+        )
+        known = Inventory(
+            elements=(element,),
+            monitor=MonitorSource(reachable=True),
+            knowledge_base=KnowledgeBaseSource(reachable=True),
+        )
         monkeypatch.setattr(ServiceClient, "elements", lambda _: known)
         return CliRunner().invoke(main, ["calibrate", "--all", "--json", "--size-mib", "8", *arguments])
 

@@ -18,11 +18,11 @@ from lustre_mount import LOV, LustreMount, layout_of, osts_of
 from ses.cli import main
 from ses.lustre import blob
 from ses.lustre.evidence import on_lustre
-from ses_client.answers.elements import Element, Inventory, Source
-from ses_client.answers.requirements import Subject
-from ses_client.answers.selections import Candidate, Selection
 from ses_client.client import ServiceClient
 from ses_client.errors import SesError
+from ses_client.messages.elements import Element, Inventory, KnowledgeBaseSource, MonitorSource
+from ses_client.messages.requirements import Subject
+from ses_client.messages.selections import Candidate, Rates, Selection
 from write_corpus import DOM, LAYOUTS, MIRRORED, PFL, SEL
 
 UNIT = Path(__file__).parents[2] / "packaging/systemd/ses-apply@.service"
@@ -127,13 +127,33 @@ def chosen(
         answer.update(target=target, pool=pool or "")
 
     def elements(_: ServiceClient) -> Inventory:
-        one = Element("lfs/one", "lfs", "lustre", state="active", mount_point=str(lustre.path), **answer)
-        return Inventory((one,), Source("monitor", True), Source("knowledge base", True))
+        one = Element(
+            id="lfs/one",
+            storage_system="lfs",
+            backend="lustre",
+            state="active",
+            mount_point=str(lustre.path),
+            **answer,
+        )
+        return Inventory(
+            elements=(one,),
+            monitor=MonitorSource(reachable=True),
+            knowledge_base=KnowledgeBaseSource(reachable=True),
+        )
 
     def select(_: ServiceClient, _subject: Subject, **question: Any) -> Selection:
         assert question["storage_system"] == "lfs"
-        best = Candidate(1, "lfs/one", 0.0, None, None, None, (), None, "")
-        return Selection(None, (), (best,), (), ())
+        best = Candidate(
+            rank=1,
+            element="lfs/one",
+            distance=0.0,
+            free_gb=None,
+            predicted=(),
+            age_seconds=None,
+            basis="",
+            available=Rates(read_mb_s=None, write_mb_s=None),
+        )
+        return Selection(decided_at=None, requirements=(), candidates=(best,), refused=(), notes=())
 
     monkeypatch.setattr(ServiceClient, "elements", elements)
     monkeypatch.setattr(ServiceClient, "select", select)

@@ -18,8 +18,9 @@ from ses.near.placing import Site
 from ses.near.run_near import Wanted
 from ses.near.striping import Stripe, stripes_of
 from ses.near.tasks import HERE, tasks_of
-from ses_client.answers.elements import Element
 from ses_client.errors import NotFoundError
+from ses_client.messages.elements import Element
+from ses_client.messages.selections import Rates
 
 STRIPE = 1 << 20
 OSTS = (4, 1, 2)
@@ -69,25 +70,34 @@ class Service:
 
     def elements(self) -> Any:
         osts = [
-            Element(f"lustre/{ost}", "lustre", "lustre", str(ost), "active",
-                    mount_point=str(self._mount), read=100.0)
+            Element(
+                id=f"lustre/{ost}",
+                storage_system="lustre",
+                backend="lustre",
+                target=str(ost),
+                state="active",
+                mount_point=str(self._mount),
+                available=Rates(read_mb_s=100.0),
+            )
             for ost in range(6)
-        ]  # fmt: skip
+        ]
         return SimpleNamespace(elements=osts)
 
     def node_classes(self) -> Any:
         classes = [
-            SimpleNamespace(name=node, nodes=node, link=1.0, holds=tuple(f"lustre/{ost}" for ost in osts))
+            SimpleNamespace(
+                node_class=node, nodes=node, link_mb_s=1.0, holds=tuple(f"lustre/{ost}" for ost in osts)
+            )
             for node, osts in self._nodes.items()
         ]
-        return SimpleNamespace(classes=classes)
+        return SimpleNamespace(node_classes=classes)
 
     def node_calibration(self, node: str) -> Any:
         raise NotFoundError(f"{node} was not calibrated.")
 
     def select_nodes(self, _subject: Any, nodes: str, **_facts: Any) -> Any:
         known = [SimpleNamespace(node=nodes, node_class=nodes)] if nodes in self._nodes else []
-        return SimpleNamespace(nodes=known)
+        return SimpleNamespace(candidates=known)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,10 +15,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from jinja2.bccache import Bucket, BytecodeCache
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
-from ses_client.answers.elements import Element, Observation
-from ses_client.answers.files import Received
-from ses_client.answers.requirements import Requirement, Subject
-from ses_client.answers.selections import Placement, Prediction, Refusal
+from ses_client.messages.elements import Element, Observation, RatePair
+from ses_client.messages.files import Received
+from ses_client.messages.requirements import ResolvedRequirement, Subject, required
+from ses_client.messages.selections import PlacementRecord, Prediction, Rates, Refusal
 from ses_webface.app import create_app
 from ses_webface.portal import Portal
 from ses_webface.settings import Settings
@@ -72,34 +72,40 @@ def element(name: str, write: float | None, **changes: object) -> Element:
     """One element of the union; rates in MB/s."""
     observed = {
         "state": changes.pop("observed", "ok"), "age_seconds": changes.pop("age_seconds", 0.4),
-        "write_rate": changes.pop("write_rate", 0.0),
+        "write_bytes_per_second": RatePair(current=changes.pop("write_rate", 0.0)),
     }  # fmt: skip
     values: dict[str, object] = {
         "id": f"union/{name}", "label": name, "storage_system": "union", "backend": "mergerfs",
         "server": "n1", "target": f"/branches/{name}", "state": "active",
-        "read": write, "write": write, "nominal_read": 100.0, "nominal_write": 100.0,
+        "available": Rates(read_mb_s=write, write_mb_s=write),
+        "nominal": Rates(read_mb_s=100.0, write_mb_s=100.0),
         "capacity_bytes": 300e6, "observation": Observation(free_bytes=200e6, **observed),
     }  # fmt: skip
-    return Element(**(values | changes))  # type: ignore[arg-type]
+    return Element(**values | changes)  # type: ignore[arg-type]
 
 
-def placement(number: int, user: str, **changes: object) -> Placement:
+_EMPTIED = Refusal(element="union/b3", reason="draining", detail="b3 is being emptied by its administrator.")
+
+
+def placement(number: int, user: str, **changes: object) -> PlacementRecord:
     """One ended placement of ``user`` on union/b1 with an explanation."""
-    wanted = Requirement("current-write-rate", 50.0, "MB/s")
-    predicted = (Prediction("current-write-rate", 40.0, "MB/s", 50.0, 0.2),)
+    wanted = required("current-write-rate", 50.0, "MB/s")
+    predicted = (Prediction(kind="current-write-rate", value=40.0, unit="MB/s", minimum=50.0, shortfall=0.2),)
     values: dict[str, object] = {
-        "placement_id": f"{number:016x}", "state": "ended", "subject": Subject(user, "dd", "materials"),
+        "placement_id": f"{number:016x}", "state": "ended",
+        "subject": Subject(user=user, application="dd", vo="materials"),
         "element": "union/b1", "target": "/branches/b1",
         "path": f"/union/{user}/{number}.bin", "distance": 0.2, "predicted": predicted,
-        "requirements": (replace(wanted, level="vo", level_name="materials"),), "candidates": (),
-        "refused": (Refusal("union/b3", "draining", "b3 is being emptied by its administrator."),),
+        "requirements": (ResolvedRequirement(**wanted, level="vo", level_name="materials"),),
+        "candidates": (),
+        "refused": (_EMPTIED,),
         "placed_at": 1_799_999_000.0 + number, "opened_at": 1_799_999_001.0 + number,
         "ended_at": 1_799_999_003.0 + number, "end_reason": "closed", "bytes_written": 80e6,
     }  # fmt: skip
-    return Placement(**(values | changes))  # type: ignore[arg-type]
+    return PlacementRecord(**values | changes)  # type: ignore[arg-type]
 
 
-def received(record: Placement, verdict: str = "missed", **changes: object) -> Received:
+def received(record: PlacementRecord, verdict: str = "missed", **changes: object) -> Received:
     """What the file of a placement got: 20 of 50 MB/s, since others came."""
     cause, why = ("others", "Others came: from 1 to 9 streams.") if verdict == "missed" else (None, "")
     kind = {
@@ -134,7 +140,7 @@ def make_element() -> Callable[..., Element]:
 
 
 @pytest.fixture
-def make_placement() -> Callable[..., Placement]:
+def make_placement() -> Callable[..., PlacementRecord]:
     return placement
 
 

@@ -7,28 +7,35 @@ how many files are open there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from fake_groups import SOURCES
-from ses_client.answers.changes import Change, State
-from ses_client.answers.elements import (
+from ses_client.errors import ConflictError, NotFoundError, RefusedError, UnavailableError
+from ses_client.messages.elements import (
+    Check,
     Element,
     History,
+    HistoryPoint,
     Inventory,
     Readiness,
-    ReadyCheck,
-    Step,
     StorageSystem,
 )
-from ses_client.answers.nodes import HeardNodes, NodeClasses
-from ses_client.errors import ConflictError, NotFoundError, RefusedError, UnavailableError
+from ses_client.messages.knowledge import Change, State
+from ses_client.messages.nodes import HeardNodes, NodeClasses
 
 _PROPERTIES = {
-    "state": "qsm:state", "reason": "qsm:stateReason", "until": "qsm:stateUntil", "tier": "qsm:tier",
-    "pool": "qsm:pool", "server": "qsm:server", "target": "qsm:target", "label": "rdfs:label",
-    "nominal_read": "qsm:readRate", "nominal_write": "qsm:writeRate",
-}  # fmt: skip
+    "state": "qsm:state",
+    "state_reason": "qsm:stateReason",
+    "state_until": "qsm:stateUntil",
+    "tier": "qsm:tier",
+    "pool": "qsm:pool",
+    "server": "qsm:server",
+    "target": "qsm:target",
+    "label": "rdfs:label",
+    "read_mb_s": "qsm:readRate",
+    "write_mb_s": "qsm:writeRate",
+}
 
 
 class ElementsInMemory:
@@ -43,10 +50,10 @@ class ElementsInMemory:
     _clock: Callable[[], float]
 
     def __init__(self) -> None:
-        self.past: dict[str, tuple[Step, ...]] = {}
-        self.heard = HeardNodes((), ())
-        self.classes = NodeClasses(())
-        self.ready = Readiness(ready=True, checks=(ReadyCheck("decision", ok=True, detail="all defaults"),))
+        self.past: dict[str, tuple[HistoryPoint, ...]] = {}
+        self.heard = HeardNodes(nodes=(), silent=())
+        self.classes = NodeClasses(node_classes=())
+        self.ready = Readiness(ready=True, checks=(Check(name="decision", ok=True, detail="all defaults"),))
         super().__init__()
 
     def _called(self) -> None:
@@ -56,7 +63,9 @@ class ElementsInMemory:
         """See ServiceClient."""
         found = self._place(element)
         self._called()
-        return Inventory((found,), *SOURCES, self._clock())
+        return Inventory(
+            elements=(found,), generated_at=datetime.fromtimestamp(self._clock(), UTC).isoformat(), **SOURCES
+        )
 
     def nodes(self) -> HeardNodes:
         """See ServiceClient."""
@@ -77,7 +86,10 @@ class ElementsInMemory:
         """See ServiceClient."""
         self._called()
         found = {one.storage_system: one for one in self.places}
-        return tuple(StorageSystem(name, one.backend, one.mount_point) for name, one in found.items())
+        return tuple(
+            StorageSystem(name=name, backend=one.backend, mount_point=one.mount_point)
+            for name, one in found.items()
+        )
 
     def element_history(self, element: str, seconds: int, points: int) -> History:
         """See ServiceClient."""
@@ -85,25 +97,35 @@ class ElementsInMemory:
         if element not in self.past:
             raise UnavailableError(f"The past of {element} is not known: the monitor does not answer.")
         now = self._clock()
-        return History(now - seconds, now, seconds / points, "memory", "", self.past[element])
+        return History(
+            since=now - seconds,
+            until=now,
+            step_seconds=seconds / points,
+            source="memory",
+            detail="",
+            points=self.past[element],
+        )
 
     def drain(self, element: str, how: dict[str, Any]) -> dict[str, Any]:
         """See ServiceClient."""
-        said = {"state": "draining", "reason": how.get("reason", ""), "until": how.get("until", "")}
+        said = {
+            "state": "draining", "state_reason": how.get("reason", ""), "state_until": how.get("until", ""),
+        }  # fmt: skip
         return self._alter(element, said, f"drain {element}", how)
 
     def undrain(self, element: str, how: dict[str, Any]) -> dict[str, Any]:
         """See ServiceClient."""
         if self._place(element).state != "draining":
             raise ConflictError(f"{element} is not being drained.", 409)
-        return self._alter(element, {"state": "active", "reason": "", "until": ""}, f"undrain {element}", how)
+        said = {"state": "active", "state_reason": "", "state_until": ""}
+        return self._alter(element, said, f"undrain {element}", how)
 
     def set_element(self, element: str, facts: dict[str, Any]) -> dict[str, Any]:
         """See ServiceClient."""
         said = {name: value or "" for name, value in facts.items() if name in _PROPERTIES}
         for name in ("read", "write"):
             if f"{name}_rate" in facts:
-                said[f"nominal_{name}"] = (facts[f"{name}_rate"] or 0) / 1e6
+                said[f"{name}_mb_s"] = (facts[f"{name}_rate"] or 0) / 1e6
         return self._alter(element, said, f"set {', '.join(sorted(said))} of {element}", facts)
 
     def add_element(self, facts: dict[str, Any]) -> dict[str, Any]:
@@ -115,7 +137,13 @@ class ElementsInMemory:
             if needed not in facts:
                 raise RefusedError(f"An element has a {needed}.", 422)
         made = Element(
-            name, facts["system"], "mergerfs", facts["target"], "active", facts["name"], facts["server"]
+            id=name,
+            storage_system=facts["system"],
+            backend="mergerfs",
+            target=facts["target"],
+            state="active",
+            label=facts["name"],
+            server=facts["server"],
         )
         if not facts["dry_run"]:
             self.places.append(made)
@@ -136,13 +164,17 @@ class ElementsInMemory:
 
     def _alter(self, element: str, said: dict[str, Any], reason: str, how: dict[str, Any]) -> dict[str, Any]:
         place = self._place(element)
+        known = {**place, **place.nominal}
         differs = [
-            (_PROPERTIES[name], getattr(place, name), value)
+            (_PROPERTIES[name], known.get(name, ""), value)
             for name, value in said.items()
-            if getattr(place, name) != value
+            if (known.get(name) or "") != value
         ]
         if not how["dry_run"]:
-            self.places[self.places.index(place)] = replace(place, **said)
+            self.places[self.places.index(place)] = place.but(
+                **{name: value for name, value in said.items() if name not in place.nominal},
+                nominal=place.nominal.but(**{one: said[one] for one in said.keys() & place.nominal.keys()}),
+            )
         return self._answer(element, differs, reason, how)
 
     def _answer(
@@ -153,9 +185,16 @@ class ElementsInMemory:
         number = None
         if differs and not how["dry_run"]:
             number = 1 + max((change.number for change, _state in self.extra_changes), default=100)
-            change = Change(number, self._clock(), self.person, reason, 1, subject)
+            change = Change(
+                number=number,
+                at=datetime.fromtimestamp(self._clock(), UTC).isoformat(),
+                author=self.person,
+                reason=reason,
+                subjects=1,
+                subject=subject,
+            )
             before, after = (_turtle(subject, [(one[0], one[which]) for one in differs]) for which in (1, 2))
-            self.extra_changes.append((change, State(subject, before, after)))
+            self.extra_changes.append((change, State(subject=subject, before=before, after=after)))
         properties = [
             {"property": name, "before": _texts(before), "after": _texts(after)}
             for name, before, after in differs

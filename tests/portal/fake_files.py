@@ -7,12 +7,11 @@ as in the real service; it does NOT give advice.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from ses_client.answers.files import File, FilePage, Received, Report, Sum
-from ses_client.answers.selections import Placement
 from ses_client.errors import NotFoundError, RefusedError
+from ses_client.messages.files import Cause, File, FilePage, Received, Report, Sum
+from ses_client.messages.selections import PlacementRecord
 
 _EXACT = ("user", "application", "vo", "job", "element", "state", "verdict")
 
@@ -20,7 +19,7 @@ _EXACT = ("user", "application", "vo", "job", "element", "state", "verdict")
 class FilesInMemory:
     """``got`` is what files received, by placement; ``jobs`` names the job of each that has one."""
 
-    records: list[Placement]
+    records: list[PlacementRecord]
 
     def __init__(self) -> None:
         self.got: dict[str, Received] = {}
@@ -45,7 +44,7 @@ class FilesInMemory:
             raise RefusedError("That is no place in the list of files.", 422)
         start = int(after or 0)
         end = start + limit
-        return FilePage(tuple(found[start:end]), str(end) if len(found) > end else None)
+        return FilePage(files=tuple(found[start:end]), next=str(end) if len(found) > end else None)
 
     def report(self, wanted: Mapping[str, object]) -> Report:
         """See ServiceClient."""
@@ -56,7 +55,14 @@ class FilesInMemory:
             if one.cause:
                 causes[one.cause] += 1
         jobs, applications, elements = (_sums(found, name) for name in ("job", "application", "element"))
-        return Report(True, _sum("all", found), elements, applications, jobs, causes=tuple(causes.items()))
+        return Report(
+            complete=True,
+            total=_sum("all", found),
+            elements=elements,
+            applications=applications,
+            jobs=jobs,
+            causes=[Cause(cause=one, files=two) for one, two in tuple(causes.items())],
+        )
 
     def _find(self, wanted: Mapping[str, Any]) -> list[File]:
         asked = [(name, value) for name in _EXACT if (value := wanted.get(name)) is not None]
@@ -71,15 +77,25 @@ class FilesInMemory:
         ]
         return sorted(found, key=lambda one: -(one.ended_at or 1e12))
 
-    def _row(self, record: Placement) -> File:
+    def _row(self, record: PlacementRecord) -> File:
         job = self.jobs.get(record.placement_id)
         if record.placement_id in self.got:
-            return replace(self.got[record.placement_id].file, job=job)
+            return self.got[record.placement_id].but(job=job)
         return File(
-            record.placement_id, record.state, record.user, record.application, record.subject.vo, job, None,
-            record.element, record.path, record.opened_at, record.ended_at, record.end_reason,
-            record.bytes_written, *[None] * 10,
-        )  # fmt: skip
+            placement_id=record.placement_id,
+            state=record.state,
+            user=record.user,
+            application=record.application,
+            vo=record.subject.vo,
+            job=job,
+            node=None,
+            element=record.element,
+            path=record.path,
+            opened_at=record.opened_at,
+            ended_at=record.ended_at,
+            end_reason=record.end_reason,
+            bytes_written=record.bytes_written,
+        )
 
 
 def _sums(files: list[File], by: str) -> tuple[Sum, ...]:
@@ -100,7 +116,14 @@ def _sum(name: str, files: list[File]) -> Sum:
     parts = [one.achieved / one.predicted for one in files if one.verdict in ("nearly", "missed")
              and one.achieved is not None and one.predicted]  # fmt: skip
     return Sum(
-        name, len(verdicts), met, nearly, missed, verdicts.count("cannot-say"),
-        met / judged if judged else None, sum(missing) / judged if judged else 0.0,
-        len(parts), sum(parts) / len(parts) if parts else None,
-    )  # fmt: skip
+        name=name,
+        files=len(verdicts),
+        met=met,
+        nearly=nearly,
+        missed=missed,
+        cannot_say=verdicts.count("cannot-say"),
+        met_ratio=met / judged if judged else None,
+        shortfall=sum(missing) / judged if judged else 0.0,
+        forecast_files=len(parts),
+        of_forecast=sum(parts) / len(parts) if parts else None,
+    )

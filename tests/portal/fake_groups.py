@@ -6,18 +6,28 @@ from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any
 
-from ses_client.answers.element_groups import Chosen, ElementGroup, ElementGroups, Exporter, Exporters
-from ses_client.answers.elements import Element, Inventory, Source
-from ses_client.answers.quotas import Quota, QuotaPage
+from ses_client.messages.element_groups import (
+    Chosen,
+    ElementGroup,
+    ElementGroups,
+    Exporter,
+    Exporters,
+    FullSoon,
+)
+from ses_client.messages.elements import Element, Inventory, KnowledgeBaseSource, MonitorSource
+from ses_client.messages.quotas import Quota, QuotaPage, QuotaSource
 
 BY: dict[str, Callable[[Element], str]] = {
-    "tier": lambda one: one.tier, "server": lambda one: one.server, "pool": lambda one: one.pool,
+    "tier": lambda one: one.tier or "", "server": lambda one: one.server, "pool": lambda one: one.pool or "",
 }  # fmt: skip
-SOURCES = (Source("monitor", True, 0.4), Source("knowledge base", True, 2.0))
+SOURCES = {
+    "monitor": MonitorSource(reachable=True, age_seconds=0.4),
+    "knowledge_base": KnowledgeBaseSource(reachable=True, age_seconds=2.0),
+}
 MEASURES: dict[str, Callable[[Element], tuple[float | None, float | None]]] = {
-    "write": lambda one: (one.write, one.nominal_write),
-    "read": lambda one: (one.read, one.nominal_read),
-    "free": lambda one: (_gb(one.free_bytes), _gb(one.capacity_bytes)),
+    "write": lambda one: (one.available.write_mb_s, one.nominal.write_mb_s),
+    "read": lambda one: (one.available.read_mb_s, one.nominal.read_mb_s),
+    "free": lambda one: (_gb(one.free_bytes), _gb(one.size_bytes)),
 }
 
 
@@ -40,7 +50,7 @@ class GroupsInMemory:
         self._called()
         first = offset or 0
         found = self._chosen(chosen or Chosen())[first : None if limit is None else first + limit]
-        return Inventory(tuple(found), *SOURCES, self._clock())
+        return Inventory(elements=tuple(found), generated_at=self._clock(), **SOURCES)
 
     def element_groups(
         self, chosen: Chosen, *, by: str | None, measure: str, offset: int = 0, limit: int = 400
@@ -62,19 +72,26 @@ class GroupsInMemory:
             (one.full_in_days, one.id) for one in found if one.full_in_days and one.full_in_days <= 30
         )
         return ElementGroups(
-            tuple(sorted({one.storage_system for one in self.places})), len(found), choices, by,
-            tuple(groups[offset : offset + limit]), len(groups), tuple((id_, days) for days, id_ in soon),
-            len(soon), *SOURCES, self._clock(),
-        )  # fmt: skip
+            systems=tuple(sorted({one.storage_system for one in self.places})),
+            elements=len(found),
+            choices=choices,
+            by=by,
+            groups=tuple(groups[offset : offset + limit]),
+            groups_total=len(groups),
+            full_soon=[FullSoon(element=id_, full_in_days=days) for days, id_ in soon],
+            full_soon_total=len(soon),
+            generated_at=self._clock(),
+            **SOURCES,
+        )
 
     def exporters(self, limit: int = 200) -> Exporters:
         """See ServiceClient."""
         self._called()
         by: dict[str, list[Element]] = {}
         for one in self.places:
-            by.setdefault(one.observation.exporter if one.observation else "", []).append(one)
+            by.setdefault(one.observation.target if one.observation else "", []).append(one)
         found = [_exporter(name, members) for name, members in sorted(by.items())]
-        return Exporters(tuple(found[:limit]), len(found) + self.exporters_more, *SOURCES)
+        return Exporters(exporters=tuple(found[:limit]), total=len(found) + self.exporters_more, **SOURCES)
 
     def quotas(self, **wanted: Any) -> QuotaPage:
         """See ServiceClient; knows no groups of a VO."""
@@ -88,9 +105,11 @@ class GroupsInMemory:
             and (within is None or (one.full_in_days is not None and one.full_in_days <= within))
         ]
         first = wanted.get("offset", 0)
-        systems = tuple(sorted({one.system for one in self.quota_list}))
+        errors = dict(self.quota_troubles)
+        names = sorted({one.system for one in self.quota_list} | errors.keys())
+        sources = [QuotaSource(system=name, error=errors.get(name, "")) for name in names]
         page = tuple(found[first : first + wanted.get("limit", 50)])
-        return QuotaPage(page, len(found), systems, self.quota_troubles, "")
+        return QuotaPage(quotas=page, total=len(found), sources=sources, problem="")
 
     def _chosen(self, chosen: Chosen) -> list[Element]:
         wanted = {name: value for name, value in chosen.fields().items() if value is not None}
@@ -128,13 +147,25 @@ def _group(system: str, value: str, members: list[Element], measure: str) -> Ele
         total += now
     usable = sum(fifths[1:])
     return ElementGroup(
-        system, members[0].backend, value, len(members), usable, total if usable else None, whole or None,
-        tuple(fifths),
-    )  # fmt: skip
+        storage_system=system,
+        backend=members[0].backend,
+        value=value,
+        elements=len(members),
+        usable=usable,
+        now=total if usable else None,
+        whole=whole or None,
+        fifths=tuple(fifths),
+    )
 
 
 def _exporter(name: str, members: list[Element]) -> Exporter:
     states = [one.observed for one in members]
     ages = [one.age_seconds for one in members if one.age_seconds is not None]
-    counts = (states.count(state) for state in ("ok", "stale", "missing"))
-    return Exporter(name, *counts, max(ages, default=None), "")
+    counts = {state: states.count(state) for state in ("ok", "stale", "missing")}
+    return Exporter(
+        target=name,
+        elements=len(members),
+        **counts,
+        oldest_seconds=max(ages, default=None),
+        details=(),
+    )

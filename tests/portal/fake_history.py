@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from ses_client.answers.changes import (
+from ses_client.errors import ConflictError, NotFoundError
+from ses_client.messages.knowledge import (
     Change,
+    ChangeMade,
     ChangePage,
     ChangeStates,
     State,
     StatedSet,
-    Undone,
     subject_of_set,
 )
-from ses_client.answers.requirements import RequirementSet
-from ses_client.errors import ConflictError, NotFoundError
+from ses_client.messages.requirements import RequirementSet
 
 _PAGE = 50
 
@@ -49,7 +49,9 @@ class HistoryInMemory:
             for change, state in sorted(self._all(), key=lambda one: -one[0].number)
             if (before is None or change.number < before) and wanted in (None, state.subject)
         ]
-        return ChangePage(tuple(found[:_PAGE]), found[_PAGE - 1].number if len(found) > _PAGE else None)
+        return ChangePage(
+            changes=tuple(found[:_PAGE]), next=found[_PAGE - 1].number if len(found) > _PAGE else None
+        )
 
     def change(self, number: int, *, after: str = "") -> ChangeStates:
         """See ServiceClient."""
@@ -57,9 +59,9 @@ class HistoryInMemory:
         states = tuple(state for change, state in self._all() if change.number == number)
         if not states:
             raise NotFoundError(f"There is no change {number} (any more).")
-        return ChangeStates(number, tuple(state for state in states if state.subject > after))
+        return ChangeStates(number=number, states=tuple(state for state in states if state.subject > after))
 
-    def undo(self, number: int, **_how: bool) -> Undone:
+    def undo(self, number: int, **_how: bool) -> ChangeMade:
         """See ServiceClient; neither forces nor tries."""
         (state,) = self.change(number).states
         later = [
@@ -67,17 +69,22 @@ class HistoryInMemory:
             and change.number > number
         ]  # fmt: skip
         current = next(one for key, one in self._sets.items() if subject_of_set(*key) == state.subject)
-        left = state.set_after or StatedSet()
+        left = state.set_after or StatedSet(level=current.level, name=current.name)
         if (current.requirements, current.profile) != (left.requirements, left.profile):
             raise ConflictError(f"{state.subject} was changed again after change {number} by {later}.", 409)
-        before = state.set_before or StatedSet()
+        before = state.set_before or StatedSet(level=current.level, name=current.name)
         saved = RequirementSet(
-            current.level, current.name, before.requirements, current.revision + 1, current.modified_at,
-            self.person, before.profile,
-        )  # fmt: skip
+            level=current.level,
+            name=current.name,
+            requirements=before.requirements,
+            revision=current.revision + 1,
+            modified_at=current.modified_at,
+            modified_by=self.person,
+            profile=before.profile,
+        )
         self._record(current, saved, undid=number)
         self._sets[current.level, current.name] = saved
-        return Undone(self._made[-1][0].number)
+        return ChangeMade(change=self._made[-1][0].number)
 
     def _all(self) -> list[tuple[Change, State]]:
         return [*self._made, *self.extra_changes]
@@ -86,8 +93,30 @@ class HistoryInMemory:
         number = 1 + max((change.number for change, _state in self._all()), default=0)
         subject = subject_of_set(after.level, after.name)
         reason = f"undo of change {undid}" if undid else f"requirements of {after.level} {after.name}"
-        at = datetime.fromtimestamp(after.modified_at or 0.0, UTC).timestamp()
-        change = Change(number, at, after.modified_by or "", reason, 1, subject, undid)
-        was = StatedSet(before.requirements, before.profile) if before.revision else None
-        state = State(subject, "" if was else None, "", was, StatedSet(after.requirements, after.profile))
+        at = datetime.fromtimestamp(after.modified_at or 0.0, UTC).isoformat()
+        change = Change(
+            number=number,
+            at=at,
+            author=after.modified_by or "",
+            reason=reason,
+            subjects=1,
+            subject=subject,
+            undone=undid,
+        )
+        was = (
+            StatedSet(
+                level=after.level, name=after.name, requirements=before.requirements, profile=before.profile
+            )
+            if before.revision
+            else None
+        )
+        state = State(
+            subject=subject,
+            before="" if was else None,
+            after="",
+            set_before=was,
+            set_after=StatedSet(
+                level=after.level, name=after.name, requirements=after.requirements, profile=after.profile
+            ),
+        )
         self._made.append((change, state))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from threading import Lock
 from typing import Any
 
@@ -20,30 +19,66 @@ from fake_groups import GroupsInMemory
 from fake_history import HistoryInMemory
 from fake_tokens import TokensInMemory
 from fake_workloads import WORKLOADS, WorkloadsInMemory
-from ses_client.answers.elements import Element
-from ses_client.answers.requirements import (
+from ses_client.client import ServiceClient
+from ses_client.errors import ConflictError, NotFoundError, UnreachableError
+from ses_client.messages.elements import Element
+from ses_client.messages.requirements import (
     Effective,
     PassedOver,
     Requirement,
     RequirementSet,
     RequirementSets,
+    ResolvedRequirement,
     Subject,
 )
-from ses_client.answers.selections import Candidate, Placement, Prediction, Refusal, Selection
-from ses_client.answers.vocabulary import Kind, Vocabulary
-from ses_client.client import ServiceClient
-from ses_client.errors import ConflictError, NotFoundError, UnreachableError
+from ses_client.messages.selections import Candidate, PlacementRecord, Prediction, Rates, Refusal, Selection
+from ses_client.messages.vocabulary import Kind, Vocabulary
 from ses_webface.moments import applies, phase
 from ses_webface.quantities import to_canonical
 
 _RATE = (("kB/s", 1e-3), ("MB/s", 1.0), ("MiB/s", 1.048576), ("GB/s", 1e3), ("GiB/s", 1073.741824))
 _SPACE = (("MB", 1e-3), ("GB", 1.0), ("GiB", 1.073741824), ("TB", 1e3), ("TiB", 1099.511627776))
 KINDS = (
-    Kind("current-read-rate", "current read rate", "What one more reader would get now.", "MB/s", _RATE),
-    Kind("average-read-rate", "average read rate", "The same over a long window.", "MB/s", _RATE),
-    Kind("current-write-rate", "current write rate", "What one more writer would get now.", "MB/s", _RATE),
-    Kind("average-write-rate", "average write rate", "The same over a long window.", "MB/s", _RATE),
-    Kind("free-capacity", "free capacity", "What an element can still take in.", "GB", _SPACE),
+    Kind(
+        kind="current-read-rate",
+        label="current read rate",
+        definition="What one more reader would get now.",
+        unit="MB/s",
+        units=[*dict(_RATE)],
+        sizes=dict(_RATE),
+    ),
+    Kind(
+        kind="average-read-rate",
+        label="average read rate",
+        definition="The same over a long window.",
+        unit="MB/s",
+        units=[*dict(_RATE)],
+        sizes=dict(_RATE),
+    ),
+    Kind(
+        kind="current-write-rate",
+        label="current write rate",
+        definition="What one more writer would get now.",
+        unit="MB/s",
+        units=[*dict(_RATE)],
+        sizes=dict(_RATE),
+    ),
+    Kind(
+        kind="average-write-rate",
+        label="average write rate",
+        definition="The same over a long window.",
+        unit="MB/s",
+        units=[*dict(_RATE)],
+        sizes=dict(_RATE),
+    ),
+    Kind(
+        kind="free-capacity",
+        label="free capacity",
+        definition="What an element can still take in.",
+        unit="GB",
+        units=[*dict(_SPACE)],
+        sizes=dict(_SPACE),
+    ),
 )
 
 
@@ -67,14 +102,14 @@ class InMemorySelectionService(
         elements: Iterable[Element] = (),
         *,
         home_vo: dict[str, str] | None = None,
-        placements: Iterable[Placement] = (),
+        placements: Iterable[PlacementRecord] = (),
         clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.places = list(elements)
         self._acting: dict[str, str] = {}
         self.home_vo = dict(home_vo or {})
         self.records = list(placements)
-        self.words = Vocabulary(KINDS, workloads=WORKLOADS)
+        self.words = Vocabulary(kinds=KINDS, workloads=WORKLOADS)
         self.down: str | None = None
         self.acted_for: list[str] = []
         self.told: list[dict[str, str]] = []
@@ -86,14 +121,14 @@ class InMemorySelectionService(
     def requirement_set(self, level: str, name: str) -> RequirementSet:
         """See ServiceClient."""
         self._called()
-        return self._sets.get((level, name), RequirementSet(level, name))
+        return self._sets.get((level, name), RequirementSet(level=level, name=name))
 
     def requirement_sets(self, user: str | None = None) -> RequirementSets:
         """See ServiceClient."""
         self._called()
         vo = self.home_vo.get(user or "")
         return RequirementSets(
-            tuple(
+            sets=tuple(
                 found
                 for _key, found in sorted(self._sets.items())
                 if (found.requirements or found.profile)
@@ -121,13 +156,13 @@ class InMemorySelectionService(
             if current.revision != revision:
                 raise ConflictError(f"The set is at revision {current.revision}, not {revision}.", 412)
             saved = RequirementSet(
-                level,
-                name,
-                tuple(self._canonical(requirement) for requirement in requirements),
-                revision + 1,
-                self._clock(),
-                self.person,
-                profile,
+                level=level,
+                name=name,
+                requirements=tuple(self._canonical(requirement) for requirement in requirements),
+                revision=revision + 1,
+                modified_at=self._clock(),
+                modified_by=self.person,
+                profile=profile,
             )
             self._record(current, saved)
             self._sets[level, name] = saved
@@ -164,17 +199,21 @@ class InMemorySelectionService(
                 continue
             by_profile = [(one, stated.profile) for one in self.words.required_by(stated.profile)]
             for one, profile in [*((one, None) for one in stated.requirements), *by_profile]:
-                resolved = replace(one, level=level, level_name=stated.name, profile=profile)
+                resolved = _resolved(one, level=level, level_name=stated.name, profile=profile)
                 if not applies(one, self._clock()):
                     later = phase(one, self._clock()) == "future"
-                    passed.append(PassedOver(resolved, "not valid yet" if later else "not valid any more"))
+                    passed.append(
+                        PassedOver(**resolved, reason="not valid yet" if later else "not valid any more")
+                    )
                 elif found.setdefault(one.kind, resolved) is not resolved:
                     by = found[one.kind]
                     passed.append(
-                        PassedOver(resolved, f"hidden by the requirement of {by.level} {by.level_name}")
+                        PassedOver(
+                            **resolved, reason=f"hidden by the requirement of {by.level} {by.level_name}"
+                        )
                     )
-        counting = tuple(found[kind.name] for kind in self.words.kinds if kind.name in found)
-        return Effective(replace(subject, vo=vo), counting, tuple(passed))
+        counting = tuple(found[kind.kind] for kind in self.words.kinds if kind.kind in found)
+        return Effective(subject=subject.but(vo=vo), requirements=counting, passed_over=tuple(passed))
 
     def select(
         self, subject: Subject, requirements: Iterable[Requirement] = (), *, limit: int = 10, **more: Any
@@ -185,10 +224,15 @@ class InMemorySelectionService(
         if draft:
             stated = tuple(self._canonical(Requirement.of(one)) for one in draft["requirements"])
             key = (draft["level"], draft["name"])
-            sets = {**sets, key: RequirementSet(*key, stated, profile=draft["profile"])}
+            sets = {
+                **sets,
+                key: RequirementSet(level=key[0], name=key[1], requirements=stated, profile=draft["profile"]),
+            }
         resolved = {one.kind: one for one in self._effective(subject, sets).requirements}
         for requirement in requirements:
-            resolved[requirement.kind] = replace(self._canonical(requirement), level="explicit")
+            resolved[requirement.kind] = _resolved(
+                self._canonical(requirement), level="explicit", level_name=""
+            )
         wanted = tuple(resolved.values())
         candidates: list[Candidate] = []
         refused: list[Refusal] = []
@@ -203,30 +247,42 @@ class InMemorySelectionService(
                 None,
             )
             if element.state != "active":
-                refused.append(Refusal(element.id, element.state, f"{element.label} is {element.state}."))
+                refused.append(
+                    Refusal(
+                        element=element.id,
+                        reason=element.state,
+                        detail=f"{element.label} is {element.state}.",
+                    )
+                )
             elif missed:
                 detail = f"{missed.value:g} {missed.unit} is below the hard minimum of {missed.bound:g}."
-                refused.append(Refusal(element.id, "hard-requirement", detail))
+                refused.append(Refusal(element=element.id, reason="hard-requirement", detail=detail))
             else:
                 candidates.append(_candidate(element, predicted, wanted))
-        candidates.sort(key=lambda one: (round(one.distance / 0.02), -(one.write or 0.0), one.element))
-        ranked = tuple(
-            replace(one, rank=rank) for one, rank in zip(candidates, itertools.count(1), strict=False)
+        candidates.sort(
+            key=lambda one: (round(one.distance / 0.02), -(one.available.write_mb_s or 0.0), one.element)
         )
-        return Selection(self._clock(), wanted, ranked[:limit], tuple(refused), ())
+        ranked = tuple(one.but(rank=rank) for one, rank in zip(candidates, itertools.count(1), strict=False))
+        return Selection(
+            decided_at=self._clock(),
+            requirements=wanted,
+            candidates=ranked[:limit],
+            refused=tuple(refused),
+            notes=(),
+        )
 
-    def placements(self, **wanted: str | int | None) -> tuple[Placement, ...]:
+    def placements(self, **wanted: str | int | None) -> tuple[PlacementRecord, ...]:
         """See ServiceClient."""
         self._called()
         found = [
-            replace(record, candidates=(), refused=())
+            record.but(candidates=(), refused=())
             for record in self.records
             if wanted.get("user") in (None, record.user) and wanted.get("element") in (None, record.element)
         ]
         found.sort(key=lambda record: -(record.placed_at or 0.0))
         return tuple(found[: wanted.get("limit")])
 
-    def placement(self, placement_id: str) -> Placement:
+    def placement(self, placement_id: str) -> PlacementRecord:
         """See ServiceClient."""
         self._called()
         for record in self.records:
@@ -254,18 +310,28 @@ class InMemorySelectionService(
             return requirement
         bound = to_canonical(requirement.bound, requirement.unit, kind)
         stated = requirement.stated_unit or (None if requirement.unit == kind.unit else requirement.unit)
-        return replace(requirement, bound=bound, unit=kind.unit, stated_unit=stated)
+        return requirement.bounded(bound).but(unit=kind.unit, **({"stated_unit": stated} if stated else {}))
+
+
+def _resolved(one: Requirement, *, profile: str | None = None, **where: str) -> ResolvedRequirement:
+    return ResolvedRequirement(**one, **where, **({"profile": profile} if profile else {}))
 
 
 def _prediction(element: Element, requirement: Requirement) -> Prediction:
     if requirement.kind == "free-capacity":
         value = (element.free_bytes or 0.0) / 1e9
     elif "read" in requirement.kind:
-        value = element.read or 0.0
+        value = element.available.read_mb_s or 0.0
     else:
-        value = element.write or 0.0
+        value = element.available.write_mb_s or 0.0
     shortfall = max(0.0, 1.0 - value / requirement.bound) if requirement.bound else 0.0
-    return Prediction(requirement.kind, value, requirement.unit, requirement.bound, shortfall)
+    return Prediction(
+        kind=requirement.kind,
+        value=value,
+        unit=requirement.unit,
+        **{"maximum" if requirement.at_most else "minimum": requirement.bound},
+        shortfall=shortfall,
+    )
 
 
 def _candidate(
@@ -277,10 +343,9 @@ def _candidate(
         rank=0,
         element=element.id,
         distance=math.sqrt(sum(squares) / sum(weights)) if weights else 0.0,
-        read=element.read,
-        write=element.write,
         free_gb=None if element.free_bytes is None else element.free_bytes / 1e9,
         predicted=predicted,
         age_seconds=element.age_seconds,
         basis="monitor+ledger" if element.observed == "ok" else "static",
+        available=Rates(read_mb_s=element.available.read_mb_s, write_mb_s=element.available.write_mb_s),
     )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
-from ses_client.answers.tokens import MadeToken, PersonalToken, PersonalTokens
 from ses_client.errors import ConflictError, NotFoundError
+from ses_client.messages.access import MadeToken, PersonalToken, PersonalTokens
 
 DAY = 86400.0
 
@@ -35,9 +34,9 @@ class TokensInMemory:
         if name in self._mine():
             raise ConflictError(f"You have a token named {name!r}.", 409)
         now = self._clock()
-        made = PersonalToken(name, scope, now, now + days * DAY, None)
+        made = PersonalToken(name=name, scope=scope, made=now, ends=now + days * DAY, used=None)
         self._mine()[name] = made
-        return MadeToken(secret=f"ses_secret-of-{self.person}-{name}", token=made)
+        return MadeToken(**made, token=f"ses_secret-of-{self.person}-{name}")
 
     def revoke_token(self, name: str) -> PersonalTokens:
         """See ServiceClient."""
@@ -54,7 +53,7 @@ class TokensInMemory:
 
     def use(self, user: str, name: str) -> None:
         """Let a token have been used now."""
-        self.kept[user][name] = replace(self.kept[user][name], used=self._clock())
+        self.kept[user][name] = self.kept[user][name].but(used=self._clock())
 
     def _mine(self) -> dict[str, PersonalToken]:
         return self.kept.setdefault(self.person, {})

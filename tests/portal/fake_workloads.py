@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ses_client.answers.requirements import Requirement
-from ses_client.answers.vocabulary import Derived, Expansion, Parameter, Workload
 from ses_client.errors import RefusedError
+from ses_client.messages.requirements import required
+from ses_client.messages.vocabulary import Derived, Expansion, Parameter, Workload
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.knowledge.workloads import WorkloadError, expand
 
 WORKLOADS = tuple(
-    Workload(one.name, one.definition, one.example)
+    Workload(workload=one.name, definition=one.definition, example=one.example)
     for one in sorted(vocabulary().workloads.values(), key=lambda one: one.name)
 )
 
@@ -32,11 +32,17 @@ class WorkloadsInMemory:
             raise RefusedError(f"The request cannot be right in {at}.", 422, ((at, str(error)),)) from None
         parameters = found.workload.parameters.values()
         return Expansion(
-            found.workload.name,
-            found.workload.definition,
-            tuple(Parameter(one.name, one.definition, found.values[one.name]) for one in parameters),
-            tuple(
-                Derived(Requirement(one.kind.value, one.bound / one.kind.size, one.kind.unit), one.arithmetic)
+            workload=found.workload.name,
+            definition=found.workload.definition,
+            parameters=tuple(
+                Parameter(name=one.name, definition=one.definition, value=found.values[one.name])
+                for one in parameters
+            ),
+            derived=tuple(
+                Derived(
+                    requirement=required(one.kind.value, one.bound / one.kind.size, one.kind.unit),
+                    arithmetic=one.arithmetic,
+                )
                 for one in found.derived
             ),
         )

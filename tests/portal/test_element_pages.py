@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from answers import text_of
-from ses_client.answers.elements import History, Step
 from ses_client.errors import RefusedError, UnavailableError
+from ses_client.messages.elements import History, HistoryPoint
 from ses_webface.storage.pictures import load_of
 
 B1 = "/storage/union/b1"
 
 
 def test_an_element_says_what_it_is_and_what_it_did(alice, site, clock) -> None:
-    site.past["union/b1"] = tuple(Step(clock.now - 30 * ago, 10.0, 20.0 + ago) for ago in (3, 2, 1))
+    site.past["union/b1"] = tuple(
+        HistoryPoint(at=clock.now - 30 * ago, read_mb_s=10.0, write_mb_s=20.0 + ago) for ago in (3, 2, 1)
+    )
     page = text_of(alice.get(B1))
     assert "40 MB/s" in page
     assert "/branches/b1" in page
@@ -29,7 +30,7 @@ def test_an_element_says_what_it_is_and_what_it_did(alice, site, clock) -> None:
 
 def test_an_element_shows_what_the_link_of_its_server_carries(alice, site) -> None:
     assert "Link of the server" not in text_of(alice.get(B1))
-    site.places[0] = replace(site.places[0], server_link=250.0)
+    site.places[0] = site.places[0].but(server_link_mb_s=250.0)
     page = text_of(alice.get(f"/storage/{site.places[0].id}"))
     assert "<dt>Link of the server</dt><dd>250 MB/s for all of its elements</dd>" in page
 
@@ -41,12 +42,19 @@ def test_a_past_that_nobody_knows_is_not_drawn(alice, site) -> None:
 
 
 def test_a_gap_in_what_is_known_is_a_gap_in_the_line() -> None:
-    steps = tuple(Step(float(at), None, 5.0) for at in (10, 20, 60, 70))
-    load = load_of(History(0.0, 100.0, 10.0, "memory", "", steps))
+    steps = tuple(HistoryPoint(at=float(at), read_mb_s=None, write_mb_s=5.0) for at in (10, 20, 60, 70))
+    load = load_of(
+        History(since=0.0, until=100.0, step_seconds=10.0, source="memory", detail="", points=steps)
+    )
     assert load is not None
     assert [len(piece.split()) for piece in load.write] == [2, 2]
     assert load.read == ()
-    assert load_of(History(0.0, 100.0, 10.0, "memory", "", steps[:1])) is None
+    assert (
+        load_of(
+            History(since=0.0, until=100.0, step_seconds=10.0, source="memory", detail="", points=steps[:1])
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize("path", [f"{B1}/change", "/storage/add"])
@@ -68,7 +76,7 @@ def test_draining_is_shown_then_done_and_kept_in_the_history(root, site) -> None
     assert site.places[0].state == "active"
     done = root.post(f"{B1}/drain", {**fields, "confirmed": "yes"}, page=f"{B1}/change")
     assert (done.status_code, done.location) == (303, "/history/101")
-    assert (site.places[0].state, site.places[0].until) == ("draining", "2027-03-01T08:00:00Z")
+    assert (site.places[0].state, site.places[0].state_until) == ("draining", "2027-03-01T08:00:00Z")
     assert site.acted_for[-1] == "root"
     change = text_of(root.get("/history/101"))
     assert "union/b1 takes no further files. This is change 101." in change
@@ -115,8 +123,8 @@ def test_only_what_was_typed_anew_is_changed_and_rates_have_units(root, site) ->
     assert "flash" in shown
     assert "read rate" not in shown
     root.post(f"{B1}/set", {**fields, "confirmed": "yes"}, page=f"{B1}/change")
-    assert (site.places[0].tier, site.places[0].nominal_write) == ("flash", 1500.0)
-    assert site.places[0].nominal_read == 100.0
+    assert (site.places[0].tier, site.places[0].nominal.write_mb_s) == ("flash", 1500.0)
+    assert site.places[0].nominal.read_mb_s == 100.0
 
 
 @pytest.mark.parametrize(

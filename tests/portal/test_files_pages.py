@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-from dataclasses import replace
 
 import pytest
-from ses_client.answers.requirements import Subject
-from ses_client.answers.selections import Candidate, Prediction
 from ses_client.errors import RefusedError
+from ses_client.messages.requirements import Subject
+from ses_client.messages.selections import Candidate, Prediction, Rates
 from ses_webface.files.pictures import busy_line, rate_line
 
 
@@ -154,7 +153,9 @@ def test_sums_by_application_and_job_lead_to_their_files(alice, full) -> None:
 def test_managers_see_files_of_their_vo_and_edit_what_it_requires(
     app, full, signed_in, make_placement
 ) -> None:
-    full.records.append(make_placement(6, "carol", subject=Subject("carol", "dd", "biology")))
+    full.records.append(
+        make_placement(6, "carol", subject=Subject(user="carol", application="dd", vo="biology"))
+    )
     full.home_vo["mia"] = "materials"
     password = "looks after the lab"
     app.extensions["ses_webface"].accounts.add("mia", password, vo="materials", is_manager=True)
@@ -211,7 +212,7 @@ def test_an_explanation_says_what_was_asked_expected_and_refused(alice) -> None:
 
 
 def test_an_open_file_says_what_it_gets_from_now_on(alice, site, make_placement) -> None:
-    now = (Prediction("current-write-rate", 12.5, "MB/s", 50.0, 0.75),)
+    now = (Prediction(kind="current-write-rate", value=12.5, unit="MB/s", minimum=50.0, shortfall=0.75),)
     site.records.append(make_placement(5, "alice", state="open", ended_at=None, predicted_now=now))
     open_one, ended = (alice.get(f"/files/{number:016x}").text for number in (5, 1))
     assert "From now on" in open_one
@@ -221,7 +222,16 @@ def test_an_open_file_says_what_it_gets_from_now_on(alice, site, make_placement)
 
 def test_a_choice_that_did_not_rank_first_is_not_called_the_best(alice, site, make_placement) -> None:
     ranked = tuple(
-        Candidate(rank, name, 0.0, 90.0, 90.0, 1.0, (), 0.4, "monitor+ledger")
+        Candidate(
+            rank=rank,
+            element=name,
+            distance=0.0,
+            free_gb=1.0,
+            predicted=(),
+            age_seconds=0.4,
+            basis="monitor+ledger",
+            available=Rates(read_mb_s=90.0, write_mb_s=90.0),
+        )
         for rank, name in ((1, "union/b2"), (2, "union/b1"))
     )
     site.records.append(make_placement(5, "alice", candidates=ranked, distance=0.0))
@@ -265,6 +275,6 @@ def test_pictures_are_drawn_from_what_is_known_only(make_placement, make_receive
     busy = busy_line(known)
     assert busy is not None
     assert busy.points == "0.0,60.0 600.0,0.0"
-    nothing = replace(known, samples=((0.0, 0.0, 0.0),), load=((0.0, -1.0, 0.0), (5.0, -1.0, 1.0)))
+    nothing = known.but(samples=((0.0, 0.0, 0.0),), load=((0.0, -1.0, 0.0), (5.0, -1.0, 1.0)))
     assert rate_line(nothing) is None
     assert busy_line(nothing) is None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from answers import text_of
-from ses_client.answers.elements import Observation, Readiness, ReadyCheck
-from ses_client.answers.nodes import HeardNode, HeardNodes, NodeClass, NodeClasses
+from ses_client.messages.elements import Check, Observation, Readiness
+from ses_client.messages.nodes import HeardNode, HeardNodes, NodeClass, NodeClasses
 
 
 def row_of(page: str, name: str) -> str:
@@ -17,9 +17,9 @@ def row_of(page: str, name: str) -> str:
 
 def test_each_part_says_whether_it_is_well_its_age_and_version(root, site) -> None:
     checks = (
-        ReadyCheck("knowledge-base", ok=False, detail="gone away"),
-        ReadyCheck("monitor", ok=True, detail="version 0.9.1"),
-        ReadyCheck("decision", ok=True, detail="spread 0.3 (default 0.2)"),
+        Check(name="knowledge-base", ok=False, detail="gone away"),
+        Check(name="monitor", ok=True, detail="version 0.9.1"),
+        Check(name="decision", ok=True, detail="spread 0.3 (default 0.2)"),
     )
     site.ready = Readiness(ready=True, checks=checks, version="1.0.0")
     page = text_of(root.get("/health"))
@@ -34,11 +34,29 @@ def test_each_part_says_whether_it_is_well_its_age_and_version(root, site) -> No
 
 def test_silent_and_missing_nodes_are_named(root, site, clock) -> None:
     site.heard = HeardNodes(
-        (HeardNode("n1", clock.now - 900, clock.now - 1, "1.0.0", 4),),
-        (HeardNode("n7", clock.now - 9000, clock.now - 7200, "", 0),),
+        nodes=(
+            HeardNode(
+                node="n1", since=clock.now - 900, heard_at=clock.now - 1, version="1.0.0", open_placements=4
+            ),
+        ),
+        silent=(
+            HeardNode(
+                node="n7", since=clock.now - 9000, heard_at=clock.now - 7200, version="", open_placements=0
+            ),
+        ),
     )
-    described = NodeClass("gpu", "gpu[1-4]", 4, 1, 0, None, None, None, None)
-    site.classes = NodeClasses((described,))
+    described = NodeClass(
+        node_class="gpu",
+        nodes="gpu[1-4]",
+        count=4,
+        heard=1,
+        open_files=0,
+        storage_systems=None,
+        link_mb_s=None,
+        uplink=None,
+        uplink_mb_s=None,
+    )
+    site.classes = NodeClasses(node_classes=(described,))
     page = text_of(root.get("/health"))
     assert "2 h ago" in row_of(page, "n7")
     assert "just now" in row_of(page, "n1")
@@ -48,8 +66,14 @@ def test_silent_and_missing_nodes_are_named(root, site, clock) -> None:
 
 def test_exporters_are_listed_and_the_rest_is_counted(root, site, make_element) -> None:
     site.places = [
-        make_element("b1", 40.0, observation=Observation("ok", 0.4, "http://n1:9100/metrics")),
-        make_element("b2", 40.0, observation=Observation("stale", 90.0, "http://n1:9100/metrics")),
+        make_element(
+            "b1", 40.0, observation=Observation(state="ok", age_seconds=0.4, target="http://n1:9100/metrics")
+        ),
+        make_element(
+            "b2",
+            40.0,
+            observation=Observation(state="stale", age_seconds=90.0, target="http://n1:9100/metrics"),
+        ),
         make_element("b3", 40.0, observation=None),
     ]
     site.exporters_more = 7

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from ses_client.answers.changes import Change, State
-from ses_client.answers.requirements import Requirement
 from ses_client.errors import RefusedError, UnavailableError
+from ses_client.messages.knowledge import Change, State
+from ses_client.messages.requirements import Requirement, required
 
 BAD = "<img src=x onerror=alert(1)>"
 SITE_THING = "https://w3id.org/qstorman/site/demo/b1"
@@ -20,7 +20,7 @@ def _state(
 
 
 def _write(rate: float, **more: object) -> Requirement:
-    return Requirement("current-write-rate", rate, "MB/s", **more)  # type: ignore[arg-type]
+    return required(kind="current-write-rate", bound=rate, unit="MB/s", **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_undo_asks_first_and_is_a_change_itself(alice, site, changed) -> None:
     answer = alice.post(f"/history/{number}/undo", {})
     made = site.changes().changes[0]
     assert answer.headers["Location"] == f"/history/{made.number}"
-    assert (made.undid, made.author) == (number, "alice")
+    assert (made.undone, made.author) == (number, "alice")
     restored = site.requirement_set("user", "alice")
     assert (restored.requirements, restored.profile) == ((_write(20),), None)
     assert f"Change {number} is undone, by this one." in alice.get(f"/history/{made.number}").get_data(True)
@@ -145,8 +145,15 @@ def test_a_change_of_the_site_reads_property_by_property(alice, site) -> None:
     )
     before = f"{text} .\n"
     after = text.replace("120.0e0", "150.0e0") + f' ;\n    rdfs:label "one ; of \\"{BAD}\\""@en .\n'
-    change = Change(41, 1_799_999_000.0, f"eve {BAD}", f"import of {BAD}.ttl", 1, SITE_THING)
-    site.extra_changes.append((change, State(SITE_THING, before, after)))
+    change = Change(
+        number=41,
+        at="2027-01-15T07:43:20+00:00",
+        author=f"eve {BAD}",
+        reason=f"import of {BAD}.ttl",
+        subjects=1,
+        subject=SITE_THING,
+    )
+    site.extra_changes.append((change, State(subject=SITE_THING, before=before, after=after)))
     text = alice.get("/history/41").get_data(as_text=True)
     assert "nominal read rate" in text
     assert text.index("120 megabyte/sec") < text.index("150 megabyte/sec")

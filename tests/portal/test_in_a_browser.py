@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
-from ses_client.answers.requirements import Requirement
-from ses_client.answers.vocabulary import MeasuredRun, Profile, Vocabulary
+from ses_client.messages.requirements import required
+from ses_client.messages.vocabulary import MeasuredRun, Profile, Vocabulary
 
 PASSWORD = "correct horse battery"
 PAGES = (
@@ -35,14 +35,22 @@ def full_site(site, make_received):
     site.replace_requirements(
         "user",
         "alice",
-        (Requirement("current-write-rate", 50, "MB/s", 2, "hard"),),
+        (required("current-write-rate", 50, "MB/s", weight=2, strictness="hard"),),
         revision=0,
     )
-    measured = MeasuredRun(2e8, 9e7, 9.0, 1.0, 2)
-    required = (Requirement("current-write-rate", 50, "MB/s"),)
-    simulate = Profile("alice:simulate", "alice:simulate", "", required, measured, "alice", 1.7e9)
-    site.words = Vocabulary(site.words.kinds, (simulate,))
-    space = (Requirement("free-capacity", 0.1, "GB"),)
+    measured = MeasuredRun(read_bytes=2e8, written_bytes=9e7, seconds=9.0, processor_seconds=1.0, cores=2)
+    wanted = (required("current-write-rate", 50, "MB/s"),)
+    simulate = Profile(
+        profile="alice:simulate",
+        label="alice:simulate",
+        definition="",
+        requirements=wanted,
+        measured=measured,
+        modified_by="alice",
+        modified_at=1.7e9,
+    )
+    site.words = Vocabulary(kinds=site.words.kinds, profiles=(simulate,))
+    space = (required("free-capacity", 0.1, "GB"),)
     site.replace_requirements("site", "default", space, profile="alice:simulate", revision=0)
     site.got[site.records[0].placement_id] = make_received(site.records[0])
     site.jobs[site.records[0].placement_id] = "4711"
@@ -191,7 +199,7 @@ def test_the_keyboard_is_enough(full_site, served, open_window) -> None:
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").first).to_have_text("Saved. Files created from now on follow it.")
     saved = full_site.requirement_set("user", "alice").requirements
-    assert Requirement("current-read-rate", 80.0, "MB/s", 1.0, "hard") in saved
+    assert required("current-read-rate", 80.0, "MB/s", weight=1.0, strictness="hard") in saved
 
 
 def test_everything_works_without_script(full_site, served, open_window) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ses_client.answers.requirements import Requirement, Subject
-from ses_client.answers.vocabulary import Profile, Vocabulary
+from ses_client.messages.requirements import Subject, required
+from ses_client.messages.vocabulary import Profile, Vocabulary
 
-ASKED = (Requirement("current-write-rate", 50.0, "MB/s"),)
+ASKED = (required("current-write-rate", 50.0, "MB/s"),)
 
 
 def test_refused_elements_are_counted_by_reason_beyond_the_first(alice, site, make_element) -> None:
@@ -19,7 +19,7 @@ def test_refused_elements_are_counted_by_reason_beyond_the_first(alice, site, ma
 
 def test_a_summary_shows_the_worst_of_many_jobs(alice, site, make_placement, make_received) -> None:
     for number in range(10, 70):
-        record = make_placement(number, "alice", subject=Subject("alice", "dd", None))
+        record = make_placement(number, "alice", subject=Subject(user="alice", application="dd", vo=None))
         site.records.append(record)
         site.got[record.placement_id] = make_received(record)
         site.jobs[record.placement_id] = str(number)
@@ -30,8 +30,8 @@ def test_a_summary_shows_the_worst_of_many_jobs(alice, site, make_placement, mak
 
 def test_ones_own_profiles_come_before_those_of_others(alice, site) -> None:
     names = ("bob:x", "alice:simulate", "%materials:shared", "checkpoint")
-    profiles = tuple(Profile(name, name, "", ASKED) for name in names)
-    site.words = Vocabulary(site.words.kinds, profiles)
+    profiles = tuple(Profile(profile=name, label=name, definition="", requirements=ASKED) for name in names)
+    site.words = Vocabulary(kinds=site.words.kinds, profiles=profiles)
     ordered = ["checkpoint", "alice:simulate", "%materials:shared", "bob:x"]
     for page in ("/profiles", "/requirements/user/alice"):
         text = alice.get(page).text.partition("<main")[2]
@@ -50,9 +50,14 @@ def test_names_of_any_length_stay_inside_on_a_phone(
     site.replace_requirements("application", f"alice:{'p' * 100}", ASKED, revision=0)
     for number in (7, 8):
         record = make_placement(
-            number, "alice", element=f"union/{name}", path=f"/union/{name}/{name}", target=f"/{name}",
-            subject=Subject("alice", "p" * 100, vo), bytes_written=(0.0, 1e18)[number - 7],
-        )  # fmt: skip
+            number,
+            "alice",
+            element=f"union/{name}",
+            path=f"/union/{name}/{name}",
+            target=f"/{name}",
+            subject=Subject(user="alice", application="p" * 100, vo=vo),
+            bytes_written=(0.0, 1e18)[number - 7],
+        )
         site.records.append(record)
         site.got[record.placement_id] = make_received(record, bytes_written=1e18)
     app.extensions["ses_webface"].accounts.add("u" * 64, None, vo=vo)

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ses_client.answers.requirements import Requirement
+from ses_client.messages.requirements import required
 from ses_webface.moments import UnreadableTimeError, from_field, in_words, phase, to_field, zone_named
 
 WARSAW = ZoneInfo("Europe/Warsaw")
@@ -69,7 +69,7 @@ def test_times_are_worded_with_their_zone() -> None:
 
 def test_a_requirement_applies_from_its_first_moment_until_before_its_last() -> None:
     def at(now: str) -> str:
-        wanted = Requirement(
+        wanted = required(
             "k", 1, "u", valid_from="2027-01-01T00:00:00Z", valid_until="2027-02-01T00:00:00+00:00"
         )
         return phase(wanted, datetime.fromisoformat(now).timestamp())
@@ -78,4 +78,4 @@ def test_a_requirement_applies_from_its_first_moment_until_before_its_last() -> 
     assert at("2027-01-01T00:00:00Z") == "now"
     assert at("2027-01-31T23:59:59Z") == "now"
     assert at("2027-02-01T00:00:00Z") == "over"
-    assert phase(Requirement("k", 1, "u"), 0) == "now"
+    assert phase(required("k", 1, "u"), 0) == "now"

@@ -7,22 +7,30 @@ from html import unescape
 
 import pytest
 from fake_selection import KINDS
-from ses_client.answers.requirements import Requirement, Subject
-from ses_client.answers.vocabulary import MeasuredRun, Profile, Vocabulary
+from ses_client.messages.requirements import Subject, required
+from ses_client.messages.vocabulary import MeasuredRun, Profile, Vocabulary
 
 BAD = "<img src=x onerror=alert(1)>"
-REQUIRED = (Requirement("current-write-rate", 50.0, "MB/s"),)
+REQUIRED = (required("current-write-rate", 50.0, "MB/s"),)
 SIMULATE = Profile(
-    "alice:simulate", "alice:simulate", "", REQUIRED, MeasuredRun(2e8, 9e7, 9.0, 1.5, 2), "alice", 1.7e9
+    profile="alice:simulate",
+    label="alice:simulate",
+    definition="",
+    requirements=REQUIRED,
+    measured=MeasuredRun(read_bytes=2e8, written_bytes=9e7, seconds=9.0, processor_seconds=1.5, cores=2),
+    modified_by="alice",
+    modified_at=1.7e9,
 )
-CHECKPOINT = Profile("checkpoint", "checkpoint", f"State {BAD}", REQUIRED)
+CHECKPOINT = Profile(
+    profile="checkpoint", label="checkpoint", definition=f"State {BAD}", requirements=REQUIRED
+)
 PAGE = "/profiles/alice:simulate"
 
 
 @pytest.fixture
 def used(site, clock, make_placement, make_received):
     """Alice's dd takes her profile up; then two jobs of it wrote files, and another program one."""
-    site.words = Vocabulary(KINDS, (CHECKPOINT, SIMULATE))
+    site.words = Vocabulary(kinds=KINDS, profiles=(CHECKPOINT, SIMULATE))
     before, clock.now = clock.now, 1_799_999_005.0  # the first file of the site has ended
     site.replace_requirements("application", "alice:dd", (), profile="alice:simulate", revision=0)
     clock.now = before
@@ -34,7 +42,9 @@ def used(site, clock, make_placement, make_received):
         (6, "tar", 6.0, "missed"),
     ):
         if number > 1:
-            site.records.append(make_placement(number, "alice", subject=Subject("alice", program, None)))
+            site.records.append(
+                make_placement(number, "alice", subject=Subject(user="alice", application=program, vo=None))
+            )
         record = next(one for one in site.records if one.placement_id == f"{number:016x}")
         site.got[record.placement_id] = make_received(
             record, verdict, application=program, achieved=achieved, predicted=60.0

@@ -9,8 +9,8 @@ import pytest
 from fake_selection import KINDS
 from hypothesis import given
 from hypothesis import strategies as st
-from ses_client.answers.requirements import Requirement
-from ses_client.answers.vocabulary import Kind
+from ses_client.messages.requirements import required
+from ses_client.messages.vocabulary import Kind
 from ses_webface.quantities import (
     UnreadableNumberError,
     as_stated,
@@ -153,7 +153,7 @@ def test_a_wrong_unit_is_answered_with_the_one_that_was_meant(kind: Kind) -> Non
 @given(value=st.floats(1e-3, 1e9), unit=st.sampled_from(SPACE.units))
 def test_what_is_stored_is_shown_as_it_was_typed(value: float, unit: str) -> None:
     typed = float(format(value, ".12g"))
-    stored = Requirement("free-capacity", to_canonical(typed, unit, SPACE), SPACE.unit, stated_unit=unit)
+    stored = required("free-capacity", to_canonical(typed, unit, SPACE), SPACE.unit, stated_unit=unit)
     number, shown = as_stated(stored, SPACE)
     assert (float(number), shown) == (pytest.approx(typed, rel=1e-14), unit)
     assert len(number) <= 14 + 5, "no digits that nobody typed"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 from answers import text_of
-from ses_client.answers.quotas import Quota
 from ses_client.errors import UnavailableError
+from ses_client.messages.quotas import Quota
 
 GB = 1e9
 
 
 def quota(name: str, used: float, days: float | None, **more: object) -> Quota:
     told = {
-        "system": "scratch", "kind": "user", "name": name, "vo": "", "used": used * GB, "limit": 100 * GB,
-        "used_per_day": None if days is None else 2.5 * GB, "full_in_days": days, "sampled_at": 1.8e9,
+        "system": "scratch", "kind": "user", "name": name, "vo": "",
+        "used_bytes": used * GB, "limit_bytes": 100 * GB,
+        "used_bytes_per_day": None if days is None else 2.5 * GB, "full_in_days": days, "sampled_at": 1.8e9,
     }  # fmt: skip
     return Quota(**{**told, **more})  # type: ignore[arg-type]
 

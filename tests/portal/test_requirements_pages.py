@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from html import unescape
 
 import pytest
 from fake_selection import KINDS
-from ses_client.answers.requirements import Requirement
-from ses_client.answers.vocabulary import Profile, Vocabulary
 from ses_client.errors import RefusedError
+from ses_client.messages.requirements import Requirement, required
+from ses_client.messages.vocabulary import Profile, Vocabulary
 from ses_webface.requirements.forms import field_of
 
 READ, WRITE = "kind_current_read_rate", "kind_current_write_rate"
@@ -33,7 +32,7 @@ def test_what_is_typed_is_saved_in_canonical_units_for_the_person(alice, site) -
     assert answer.status_code == 303
     saved = _stored(site, "application", "alice:dd")
     assert saved.requirements == (
-        Requirement("current-write-rate", 1500.0, "MB/s", 2.0, "hard", stated_unit="GB/s"),
+        required("current-write-rate", 1500.0, "MB/s", weight=2.0, strictness="hard", stated_unit="GB/s"),
     )
     assert saved.modified_by == "alice"
     shown = alice.get("/requirements?application=dd").get_data(as_text=True)
@@ -42,7 +41,7 @@ def test_what_is_typed_is_saved_in_canonical_units_for_the_person(alice, site) -
 
 
 def test_emptying_every_field_removes_the_set(alice, site) -> None:
-    _state(site, "user", "alice", Requirement("current-write-rate", 20, "MB/s"))
+    _state(site, "user", "alice", required("current-write-rate", 20, "MB/s"))
     emptied = {"revision": "1", f"{WRITE}-bound": " "}
     assert alice.post("/requirements/user/alice", emptied).status_code == 303
     assert _stored(site, "user", "alice").requirements == ()
@@ -50,15 +49,15 @@ def test_emptying_every_field_removes_the_set(alice, site) -> None:
 
 def test_a_kind_that_was_not_on_the_page_is_kept(alice, site) -> None:
     """A page made before a kind was described says nothing of it."""
-    _state(site, "user", "alice", Requirement("current-read-rate", 20, "MB/s"))
+    _state(site, "user", "alice", required("current-read-rate", 20, "MB/s"))
     assert alice.post("/requirements/user/alice", {"revision": "1", f"{WRITE}-bound": ""}).status_code == 303
     assert [one.kind for one in _stored(site, "user", "alice").requirements] == ["current-read-rate"]
 
 
 def test_the_effective_set_names_the_level_of_each(alice, site) -> None:
-    _state(site, "site", "default", Requirement("free-capacity", 1, "GB"))
-    _state(site, "vo", "materials", Requirement("current-read-rate", 30, "MB/s"))
-    _state(site, "user", "alice", Requirement("current-write-rate", 20, "MB/s"))
+    _state(site, "site", "default", required("free-capacity", 1, "GB"))
+    _state(site, "vo", "materials", required("current-read-rate", 30, "MB/s"))
+    _state(site, "user", "alice", required("current-write-rate", 20, "MB/s"))
     shown = alice.get("/requirements").get_data(as_text=True)
     for words in ("your default", "VO materials", ">site<"):
         assert words in shown
@@ -69,8 +68,8 @@ def test_the_service_says_whose_member_somebody_is(app, visitor, site, page: str
     """What an account says comes last there, and not first because a page asks for it."""
     app.extensions["ses_webface"].accounts.add("carol", "correct horse battery", vo="physics")
     site.home_vo["carol"] = "materials"
-    _state(site, "vo", "materials", Requirement("current-read-rate", 31, "MB/s"))
-    _state(site, "vo", "physics", Requirement("current-read-rate", 57, "MB/s"))
+    _state(site, "vo", "materials", required("current-read-rate", 31, "MB/s"))
+    _state(site, "vo", "physics", required("current-read-rate", 57, "MB/s"))
     visitor.sign_in("carol", "correct horse battery")
     shown = visitor.get(page).get_data(as_text=True)
     assert "VO materials" in shown
@@ -148,7 +147,7 @@ def test_sets_that_cannot_exist_are_not_found(alice, path: str) -> None:
 
 
 def test_a_conflict_shows_both_versions_and_loses_none(alice, site) -> None:
-    _state(site, "user", "alice", Requirement("current-read-rate", 33, "MB/s"), by="alice")
+    _state(site, "user", "alice", required("current-read-rate", 33, "MB/s"), by="alice")
     data = {"revision": "0", f"{WRITE}-bound": "44", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
     data["kind_current_read_rate-bound"] = ""
     answer = alice.post("/requirements/user/alice", data)
@@ -203,9 +202,9 @@ def test_a_refusal_of_the_service_is_told_and_nothing_lost(alice, site, monkeypa
 
 
 def test_requirements_of_unknown_kinds_survive_an_edit(alice, site, monkeypatch) -> None:
-    latency = Requirement("latency", 2, "ms")
-    _state(site, "user", "alice", Requirement("current-write-rate", 20, "MB/s"))
-    site._sets["user", "alice"] = replace(site._sets["user", "alice"], requirements=(latency,))
+    latency = required("latency", 2, "ms")
+    _state(site, "user", "alice", required("current-write-rate", 20, "MB/s"))
+    site._sets["user", "alice"] = site._sets["user", "alice"].but(requirements=(latency,))
     sent = []
     monkeypatch.setattr(
         site,
@@ -238,7 +237,7 @@ def test_a_preview_that_answers_late_takes_nothing_back(alice) -> None:
 
 def test_the_preview_replaces_the_set_being_edited(alice, site) -> None:
     """A requirement taken out of the form no longer counts, though it is still stored."""
-    _state(site, "user", "alice", Requirement("current-write-rate", 80, "MB/s", 1, "hard"))
+    _state(site, "user", "alice", required("current-write-rate", 80, "MB/s", weight=1, strictness="hard"))
     for level in ("user/alice", "application/alice:dd"):
         text = alice.post(f"/requirements/{level}/preview", {"revision": "1"}, page="/account").get_data(
             as_text=True
@@ -274,9 +273,7 @@ def test_what_is_not_understood_or_not_measured_is_never_green(alice, site, make
 
 @pytest.mark.parametrize("name", ["<script>alert(1)<x", '"><img src=x onerror=alert(1)>'])
 def test_names_are_text_and_never_markup(alice, site, name: str) -> None:
-    _state(
-        site, "application", f"alice:{name}", Requirement("current-write-rate", 1, "MB/s"), by="<b>eve</b>"
-    )
+    _state(site, "application", f"alice:{name}", required("current-write-rate", 1, "MB/s"), by="<b>eve</b>")
     pages = [alice.get("/requirements"), alice.get(f"/requirements/application/alice:{name}")]
     for page in pages:
         text = page.get_data(as_text=True)
@@ -352,12 +349,15 @@ def test_a_new_application_opens_its_form(alice) -> None:
 
 
 CHECKPOINT = Profile(
-    "checkpoint", "checkpoint", "Saves its state.", (Requirement("current-write-rate", 200.0, "MB/s"),)
+    profile="checkpoint",
+    label="checkpoint",
+    definition="Saves its state.",
+    requirements=(required("current-write-rate", 200.0, "MB/s"),),
 )
 
 
 def test_a_profile_is_chosen_shown_and_what_it_requires_applies(alice, site) -> None:
-    site.words = Vocabulary(KINDS, (CHECKPOINT,))
+    site.words = Vocabulary(kinds=KINDS, profiles=(CHECKPOINT,))
     page = alice.get("/requirements/user/alice").get_data(as_text=True)
     assert '<option value="checkpoint">checkpoint: Saves its state.</option>' in page
     assert (
@@ -375,24 +375,24 @@ def test_a_profile_is_chosen_shown_and_what_it_requires_applies(alice, site) -> 
 
 
 def test_a_chosen_profile_stays_when_the_list_cannot_be_had(alice, site, monkeypatch) -> None:
-    site.words = Vocabulary(KINDS, (CHECKPOINT,))
+    site.words = Vocabulary(kinds=KINDS, profiles=(CHECKPOINT,))
     alice.post("/requirements/user/alice", {"revision": "0", "profile": "checkpoint"})
-    site.words = Vocabulary(KINDS)
+    site.words = Vocabulary(kinds=KINDS)
     assert '<option value="checkpoint" selected>' in alice.get("/requirements/user/alice").get_data(
         as_text=True
     )
 
 
 def test_the_ranking_while_typing_counts_the_profile(alice, site) -> None:
-    site.words = Vocabulary(KINDS, (CHECKPOINT,))
+    site.words = Vocabulary(kinds=KINDS, profiles=(CHECKPOINT,))
     fields = {"revision": "0", "profile": "checkpoint"}
     shown = alice.post("/requirements/user/alice/preview", fields).get_data(as_text=True)
     assert "200\u00a0MB/s" in shown
 
 
 def test_saving_keeps_times_and_maximums_set_elsewhere(alice, site) -> None:
-    timed = Requirement("current-write-rate", 20, "MB/s", valid_until="2027-12-24T12:00:00.250000Z")
-    latency = Requirement("latency", 2, "ms", at_most=True)
+    timed = required("current-write-rate", 20, "MB/s", valid_until="2027-12-24T12:00:00.250000Z")
+    latency = required("latency", 2, "ms", at_most=True)
     _state(site, "user", "alice", timed, latency)
     shown = alice.get("/requirements").get_data(as_text=True)
     assert "until 2027-12-24 12:00 UTC" in shown
@@ -453,7 +453,12 @@ def test_what_no_element_gives_is_said_with_the_one_that_comes_nearest(alice) ->
 
 
 def test_a_set_is_copied_to_another_application_and_saved_there_only_when_asked(alice, site) -> None:
-    _state(site, "application", "alice:dd", Requirement("current-write-rate", 20, "MB/s", 2.0, "hard"))
+    _state(
+        site,
+        "application",
+        "alice:dd",
+        required("current-write-rate", 20, "MB/s", weight=2.0, strictness="hard"),
+    )
     answer = alice.get("/requirements/application/alice:dd/copy?to=tar")
     assert answer.status_code == 303
     page = alice.get(answer.headers["Location"]).get_data(as_text=True)
@@ -467,15 +472,15 @@ def test_a_set_is_copied_to_another_application_and_saved_there_only_when_asked(
 
 @pytest.mark.parametrize("source", ["user/bob", "application/bob:dd", "nowhere/x", "", "user/"])
 def test_nothing_is_copied_from_a_set_one_may_not_see(alice, site, source: str) -> None:
-    _state(site, "user", "bob", Requirement("current-write-rate", 77, "MB/s"))
-    _state(site, "application", "bob:dd", Requirement("current-write-rate", 77, "MB/s"))
+    _state(site, "user", "bob", required("current-write-rate", 77, "MB/s"))
+    _state(site, "application", "bob:dd", required("current-write-rate", 77, "MB/s"))
     page = alice.seen(alice.get(f"/requirements/application/alice:tar?copied={source}"))
     assert "77" not in page.split("<main")[1]
     assert "Filled in" not in page
 
 
 def test_a_set_says_how_to_ask_for_the_same_in_a_job(alice, site) -> None:
-    _state(site, "user", "alice", Requirement("current-write-rate", 20, "MB/s", 2.0, "hard"))
+    _state(site, "user", "alice", required("current-write-rate", 20, "MB/s", weight=2.0, strictness="hard"))
     page = unescape(alice.get("/requirements/user/alice").get_data(as_text=True))
     assert "ses-run --require 'current-write-rate>=20MB/s!,weight=2' -- ./program" in page
     assert "#SBATCH --storage='current-write-rate>=20MB/s!,weight=2'" in page

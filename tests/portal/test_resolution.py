@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from fake_selection import KINDS
-from ses_client.answers.requirements import Effective, PassedOver, Requirement, Subject
-from ses_client.answers.vocabulary import Profile, Vocabulary
+from ses_client.messages.requirements import (
+    Effective,
+    PassedOver,
+    Requirement,
+    ResolvedRequirement,
+    Subject,
+    required,
+)
+from ses_client.messages.vocabulary import Profile, Vocabulary
 from ses_webface.requirements.resolution import explain
 
-FAST = Profile("fast", "fast", "", (Requirement("current-write-rate", 200, "MB/s"),))
-WORDS = Vocabulary(KINDS, (FAST,))
+FAST = Profile(
+    profile="fast", label="fast", definition="", requirements=(required("current-write-rate", 200, "MB/s"),)
+)
+WORDS = Vocabulary(kinds=KINDS, profiles=(FAST,))
 
 
 def _write(rate: float, **more: str) -> Requirement:
-    return Requirement("current-write-rate", rate, "MB/s", **more)
+    return required(kind="current-write-rate", bound=rate, unit="MB/s", **more)
 
 
 def _at(level: str, one: Requirement, profile: str | None = None) -> Requirement:
-    return replace(one, level=level, level_name="x", profile=profile)
+    named = {"profile": profile} if profile else {}
+    return ResolvedRequirement(**one, level=level, level_name="x", **named)
 
 
 def test_what_applies_and_what_is_passed_over_are_listed_by_level() -> None:
     hidden = "hidden by the requirement of user x"
     found = Effective(
-        Subject("alice"),
-        (_at("user", _write(200), "fast"),),
-        (
-            PassedOver(_at("application", _write(4)), "not valid yet"),
-            PassedOver(_at("user", _write(3)), "not valid any more"),
-            PassedOver(_at("site", _write(1)), hidden),
+        subject=Subject(user="alice"),
+        requirements=(_at("user", _write(200), "fast"),),
+        passed_over=(
+            PassedOver(**_at("application", _write(4)), reason="not valid yet"),
+            PassedOver(**_at("user", _write(3)), reason="not valid any more"),
+            PassedOver(**_at("site", _write(1)), reason=hidden),
         ),
     )
     (kind,) = explain(found, WORDS)
@@ -41,8 +49,8 @@ def test_what_applies_and_what_is_passed_over_are_listed_by_level() -> None:
 
 
 def test_a_kind_nobody_describes_comes_last_and_keeps_its_name() -> None:
-    stated = (_at("user", Requirement("aaa", 1, "x")), _at("user", _write(1)))
-    found = explain(Effective(Subject("alice"), stated), WORDS)
+    stated = (_at("user", required("aaa", 1, "x")), _at("user", _write(1)))
+    found = explain(Effective(subject=Subject(user="alice"), requirements=stated), WORDS)
     assert [(one.name, one.kind is None) for one in found] == [("current-write-rate", False), ("aaa", True)]
 
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 from ses_client.address import ServiceAddress
-from ses_client.answers.element_groups import Chosen
-from ses_client.answers.requirements import Requirement, Subject
 from ses_client.client import ServiceClient
 from ses_client.errors import (
     ConflictError,
@@ -22,6 +20,8 @@ from ses_client.errors import (
     UnavailableError,
     UsageError,
 )
+from ses_client.messages.element_groups import Chosen
+from ses_client.messages.requirements import Subject, required
 
 SET = {
     "level": "user",
@@ -31,7 +31,7 @@ SET = {
     "modified_at": None,
     "modified_by": None,
 }
-WANTED = (Requirement("current-write-rate", 20.0, "MB/s"),)
+WANTED = (required("current-write-rate", 20.0, "MB/s"),)
 
 
 class Server:
@@ -259,14 +259,14 @@ def test_questions_go_where_the_contract_says(server: Server) -> None:
     calls: list[tuple[Callable[[], object], str, str]] = [
         (lambda: client.requirement_sets("alice"), "GET", "/v1/requirements?user=alice"),
         (
-            lambda: client.effective(Subject("alice", "d d")),
+            lambda: client.effective(Subject(user="alice", application="d d")),
             "GET",
             "/v1/requirements/effective?user=alice&application=d+d",
         ),
-        (lambda: client.select(Subject("alice"), WANTED), "POST", "/v1/selections"),
+        (lambda: client.select(Subject(user="alice"), WANTED), "POST", "/v1/selections"),
         (lambda: client.elements(), "GET", "/v1/elements"),
         (
-            lambda: client.elements(Chosen("u", tier=""), offset=400, limit=9),
+            lambda: client.elements(Chosen(system="u", tier=""), offset=400, limit=9),
             "GET",
             "/v1/elements?system=u&tier=&offset=400&limit=9",
         ),
@@ -327,7 +327,7 @@ def test_the_history_is_read(server) -> None:
     server.answer = server.say(200, {"changes": [CHANGE], "next": 7})
     page = service.changes(before=9, subject="user/alice")
     assert server.asked[-1][1] == "/v1/changes?before=9&subject=user%2Falice"
-    assert (page.next, page.changes[0].undid, page.changes[0].at) == (7, 6, 1795273207.5)
+    assert (page.next, page.changes[0].undone, page.changes[0].made_at) == (7, 6, 1795273207.5)
     server.answer = server.say(
         200,
         {"number": 7, "next": None, "states": [

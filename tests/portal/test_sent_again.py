@@ -6,7 +6,7 @@ import re
 
 import pytest
 from playwright.sync_api import expect
-from ses_client.answers.requirements import Requirement
+from ses_client.messages.requirements import required
 
 WRITE = "kind_current_write_rate"
 SET = "/requirements/user/alice"
@@ -90,7 +90,7 @@ def test_a_button_that_is_pressed_twice_acts_once(site, served, app, open_window
     page.get_by_role("button", name="Save", exact=True).dblclick()
     expect(page.get_by_role("status").first).to_have_text("Saved. Files created from now on follow it.")
     assert site.requirement_set("site", "default").requirements == (
-        Requirement("current-write-rate", 5.0, "MB/s", 1.0),
+        required("current-write-rate", 5.0, "MB/s", weight=1.0),
     )
 
 

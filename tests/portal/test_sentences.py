@@ -7,7 +7,7 @@ import re
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
-from ses_client.answers.requirements import Requirement
+from ses_client.messages.requirements import required
 from ses_webface.requirements.sentences import UnreadableValuesError, read_values
 
 CHECKPOINT = "checkpoint of 4 TB every 30 min by 512 ranks"
@@ -137,4 +137,4 @@ def test_a_sentence_becomes_a_saved_requirement_in_a_browser(site, served, open_
     page.locator(f"#{SPACE}-bound").press("Enter")  # saves, although another button comes first on the page
     expect(page.get_by_text("Saved. Files created from now on follow it.")).to_be_visible()
     saved = site.requirement_set("application", "alice:dd").requirements
-    assert Requirement("current-write-rate", 43.41, "MB/s", 1.0) in saved
+    assert required("current-write-rate", 43.41, "MB/s", weight=1.0) in saved

@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 import pytest
-from ses_client.answers.selections import Prediction
-from ses_client.answers.vocabulary import Kind, Vocabulary
+from ses_client.messages.selections import Prediction
+from ses_client.messages.vocabulary import Kind, Vocabulary
 from ses_webface.shortfalls import expectation, misses
 
 WORDS = Vocabulary(
-    (
-        Kind("current-write-rate", "current write rate", "", "MB/s", (("MB/s", 1.0),)),
-        Kind("free-capacity", "free capacity", "", "GB", (("GB", 1.0),)),
-        Kind("latency", "latency", "", "ms", (("ms", 1.0),), at_most=True),
+    kinds=(
+        Kind(
+            kind="current-write-rate",
+            label="current write rate",
+            definition="",
+            unit="MB/s",
+            units=["MB/s"],
+            sizes={"MB/s": 1.0},
+        ),
+        Kind(
+            kind="free-capacity",
+            label="free capacity",
+            definition="",
+            unit="GB",
+            units=["GB"],
+            sizes={"GB": 1.0},
+        ),
+        Kind(
+            kind="latency",
+            label="latency",
+            definition="",
+            unit="ms",
+            units=["ms"],
+            sizes={"ms": 1.0},
+            bound="maximum",
+        ),
     )
 )
-RATE = Prediction("current-write-rate", 40.0, "MB/s", 50.0, 0.2)
-SPACE = Prediction("free-capacity", 3.0, "GB", 4.0, 0.25)
-LATENCY = Prediction("latency", 12.0, "ms", 10.0, 1 / 6)
-MET = Prediction("free-capacity", 9.0, "GB", 4.0, 0.0)
-HARDLY = Prediction("current-write-rate", 49.9, "MB/s", 50.0, 0.002)
-UNKNOWN = Prediction("current-write-rate", None, "MB/s", 50.0, 1.0)
+RATE = Prediction(kind="current-write-rate", value=40.0, unit="MB/s", minimum=50.0, shortfall=0.2)
+SPACE = Prediction(kind="free-capacity", value=3.0, unit="GB", minimum=4.0, shortfall=0.25)
+LATENCY = Prediction(kind="latency", value=12.0, unit="ms", minimum=10.0, shortfall=1 / 6)
+MET = Prediction(kind="free-capacity", value=9.0, unit="GB", minimum=4.0, shortfall=0.0)
+HARDLY = Prediction(kind="current-write-rate", value=49.9, unit="MB/s", minimum=50.0, shortfall=0.002)
+UNKNOWN = Prediction(kind="current-write-rate", value=None, unit="MB/s", minimum=50.0, shortfall=1.0)
 
 
 @pytest.mark.parametrize(

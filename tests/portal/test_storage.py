@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import replace
 
 import pytest
 from ses_webface.storage.services import (
@@ -109,13 +108,13 @@ def test_a_large_site_is_shown_in_groups_that_lead_to_their_elements(alice, site
 
 
 def test_a_group_of_which_nothing_is_known_has_no_colour(site, make_element) -> None:
-    site.places = [replace(one, observation=None) for one in many(make_element)]
+    site.places = [one.but(observation=None) for one in many(make_element)]
     bundle = build_map(site, Question(by="tier")).groups[0].bundles[0]
     assert (bundle.step, bundle.usable, bundle.number, bundle.share) == (0, 0, "–", None)
 
 
 def test_elements_that_nothing_tells_apart_come_in_pages(alice, site, make_element) -> None:
-    site.places = [replace(one, server="", tier="") for one in many(make_element)]
+    site.places = [one.but(server="", tier="") for one in many(make_element)]
     found = build_map(site, Question(page=3))
     assert (found.by, found.shown, found.pages) == ("", 1000 - 2 * MAX_TILES, 3)
     text = alice.get("/storage?page=2").get_data(as_text=True)
@@ -127,7 +126,7 @@ def test_elements_that_nothing_tells_apart_come_in_pages(alice, site, make_eleme
 
 
 def test_many_groups_come_in_pages(alice, site, make_element) -> None:
-    site.places = [replace(one, server=f"oss{one.id}", tier="") for one in many(make_element)]
+    site.places = [one.but(server=f"oss{one.id}", tier="") for one in many(make_element)]
     text = alice.get("/storage?page=9").get_data(as_text=True)
     assert "Page 3 of 3: 200 of 1\u202f000 elements" in text
     assert text.count('class="tile bundle') == 1000 - 2 * MAX_TILES
@@ -155,9 +154,9 @@ def test_the_map_alone_is_given_to_the_script(alice) -> None:
 
 def test_elements_that_are_full_soon_are_named_first(alice, site, make_element) -> None:
     site.places = [
-        make_element("b1", 50.0, full_in_days=40.0, free_per_day=-1e9),
-        make_element("b2", 50.0, full_in_days=11.6, free_per_day=-5e9),
-        make_element("b3", 50.0, full_in_days=0.2, free_per_day=-9e9),
+        make_element("b1", 50.0, full_in_days=40.0, free_bytes_per_day=-1e9),
+        make_element("b2", 50.0, full_in_days=11.6, free_bytes_per_day=-5e9),
+        make_element("b3", 50.0, full_in_days=0.2, free_bytes_per_day=-9e9),
     ]
     text = " ".join(alice.get("/storage").get_data(as_text=True).split())
     outlook = re.search(r'aria-label="Space outlook">(.*?)</section>', text)[1]

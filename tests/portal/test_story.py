@@ -206,9 +206,9 @@ def test_two_windows_do_not_overwrite_each_other(stack: Stack, open_window) -> N
 def test_the_portals_client_reads_every_answer_of_the_service(stack: Stack, tmp_path: Path) -> None:
     """The client against the real thing, beyond what the pages happen to ask."""
     from ses_client.address import ServiceAddress
-    from ses_client.answers.requirements import Requirement, Subject
     from ses_client.client import ServiceClient
     from ses_client.errors import NotAllowedError, NotFoundError, RefusedError
+    from ses_client.messages.requirements import Subject, required
 
     def client(token: str) -> ServiceClient:
         file = tmp_path / token
@@ -231,9 +231,9 @@ def test_the_portals_client_reads_every_answer_of_the_service(stack: Stack, tmp_
     with pytest.raises(NotFoundError):
         node.placement("00000000000000ff")
     with pytest.raises(RefusedError) as caught:
-        node.select(Subject("nobody"), (Requirement("current-write-rate", 1.0, "parsec"),))
+        node.select(Subject(user="nobody"), (required("current-write-rate", 1.0, "parsec"),))
     assert caught.value.problems
-    assert node.effective(Subject("nobody")).subject.vo == "materials"
+    assert node.effective(Subject(user="nobody")).subject.vo == "materials"
     understood = node.expand("record 200 MB/s for 6 h", {"margin": "1.5"})
     assert ("current-write-rate", 300.0) in {
         (one.requirement.kind, one.requirement.bound) for one in understood.derived

@@ -9,22 +9,22 @@ from pathlib import Path
 
 import pytest
 from fake_selection import KINDS
-from ses_client.answers.requirements import Requirement
-from ses_client.answers.vocabulary import Vocabulary
+from ses_client.messages.requirements import required
+from ses_client.messages.vocabulary import Vocabulary
 from ses_webface.requirements.use import examples, left_out
 
 ROOT = Path(__file__).resolve().parents[2]
 ASKED = (
-    Requirement("average-read-rate", 1000, "MB/s"),
-    Requirement("current-write-rate", 0.25, "MB/s", 2.5, "hard"),
-    Requirement("free-capacity", 1649.267441664, "GB", 1.0, "hard", stated_unit="TiB"),
+    required("average-read-rate", 1000, "MB/s"),
+    required("current-write-rate", 0.25, "MB/s", weight=2.5, strictness="hard"),
+    required("free-capacity", 1649.267441664, "GB", weight=1.0, strictness="hard", stated_unit="TiB"),
 )
 
 
 @pytest.fixture(scope="module")
 def lines() -> dict[str, str]:
     """The lines by the title they stand under."""
-    return {one.title: one.lines for one in examples(ASKED, Vocabulary(KINDS))}
+    return {one.title: one.lines for one in examples(ASKED, Vocabulary(kinds=KINDS))}
 
 
 def test_the_shell_line_is_understood_and_runs_the_program(lines: dict[str, str], tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_the_lines_of_python_say_what_was_asked(lines: dict[str, str], tmp_path:
 
 
 def test_a_kind_that_programs_cannot_ask_for_is_named(lines: dict[str, str]) -> None:
-    latency = Requirement("latency", 2, "ms", at_most=True)
+    latency = required("latency", 2, "ms", at_most=True)
     assert left_out((*ASKED, latency)) == (latency,)
-    assert examples((latency,), Vocabulary(KINDS)) == ()
+    assert examples((latency,), Vocabulary(kinds=KINDS)) == ()
     assert not any("latency" in text for text in lines.values())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from fake_selection import InMemorySelectionService
-from ses_client.answers.selections import Placement
+from ses_client.messages.selections import PlacementRecord
 from ses_client.visible import visible
 
 DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
@@ -29,7 +29,7 @@ def test_what_people_write_stays(text: str) -> None:
 def test_a_name_from_the_right_does_not_reorder_its_path(
     site: InMemorySelectionService,
     signed_in: Callable[[str], Any],
-    make_placement: Callable[..., Placement],
+    make_placement: Callable[..., PlacementRecord],
 ) -> None:
     site.records.append(make_placement(3, "bob", path="/union/שלום/1.bin"))
     text = signed_in("bob").get(f"/files/{3:016x}").get_data(as_text=True)
@@ -39,7 +39,7 @@ def test_a_name_from_the_right_does_not_reorder_its_path(
 def test_no_page_shows_a_name_reversed(
     site: InMemorySelectionService,
     signed_in: Callable[[str], Any],
-    make_placement: Callable[..., Placement],
+    make_placement: Callable[..., PlacementRecord],
 ) -> None:
     name = "/union/bob/report\u202egpj.exe"
     site.records.append(make_placement(3, "bob", path=name, element="union/b\u20661"))

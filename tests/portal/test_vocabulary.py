@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import pytest
 from fake_selection import KINDS
-from ses_client.answers.requirements import Requirement
-from ses_client.answers.vocabulary import Kind, Profile, Vocabulary
+from ses_client.messages.requirements import required
+from ses_client.messages.vocabulary import Kind, Profile, Vocabulary
 
 BAD = '"><img src=x onerror=alert(1)>'
 LATENCY = Kind(
-    "latency", "latency", "How long a small read may take.", "ms",
-    (("us", 1e-3), ("µs", 1e-3), ("μs", 1e-3), ("ms", 1.0), ("s", 1e3)), at_most=True, default_weight=2.0,
-)  # fmt: skip
+    kind="latency",
+    label="latency",
+    definition="How long a small read may take.",
+    unit="ms",
+    units=["us", "µs", "μs", "ms", "s"],
+    sizes={"us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1.0, "s": 1e3},
+    bound="maximum",
+    default_weight=2.0,
+)
 FIELD = "kind_latency"
 
 
 @pytest.fixture
 def described(site):
     """The site with a further kind and a profile, and texts that would be markup."""
-    evil = Kind("revision", f"evil {BAD}", BAD, "s", (("s", 1.0),))
-    profile = Profile("mean", f"mean {BAD}", BAD, (Requirement("latency", 2.0, "ms", at_most=True),))
-    site.words = Vocabulary((*KINDS, LATENCY, evil), (profile,))
+    evil = Kind(kind="revision", label=f"evil {BAD}", definition=BAD, unit="s", units=["s"], sizes={"s": 1.0})
+    profile = Profile(
+        profile="mean",
+        label=f"mean {BAD}",
+        definition=BAD,
+        requirements=(required("latency", 2.0, "ms", at_most=True),),
+    )
+    site.words = Vocabulary(kinds=(*KINDS, LATENCY, evil), profiles=(profile,))
     return site
 
 
@@ -32,7 +43,7 @@ def test_a_described_kind_can_be_edited(alice, described) -> None:
     data = {"revision": "0", f"{FIELD}-bound": "500", f"{FIELD}-unit": "μs", f"{FIELD}-strictness": "soft"}
     assert alice.post("/requirements/user/alice", data).status_code == 303
     (saved,) = described.requirement_set("user", "alice").requirements
-    asked = Requirement("latency", 0.5, "ms", 2.0, "soft", at_most=True, stated_unit="μs")
+    asked = required("latency", 0.5, "ms", weight=2.0, strictness="soft", at_most=True, stated_unit="μs")
     assert saved == asked, "its own default weight"
     shown = alice.get("/requirements/user/alice").get_data(as_text=True)
     assert 'name="kind_latency-bound" value="500"' in shown
@@ -59,7 +70,7 @@ def test_texts_of_the_vocabulary_are_never_markup(alice, described) -> None:
 def test_a_kind_that_is_not_described_any_more_is_shown_by_name(alice, described) -> None:
     data = {"revision": "0", f"{FIELD}-bound": "2", f"{FIELD}-unit": "ms", f"{FIELD}-strictness": "soft"}
     alice.post("/requirements/user/alice", data)
-    described.words = Vocabulary(KINDS)
+    described.words = Vocabulary(kinds=KINDS)
     assert "latency" in alice.get("/requirements").get_data(as_text=True)
     assert "Latency" not in alice.get("/requirements/user/alice").get_data(as_text=True)
 
@@ -84,7 +95,7 @@ def test_without_any_kind_known_nothing_is_saved(alice, site) -> None:
 def test_a_vocabulary_without_sizes_is_not_read() -> None:
     data = {"kind": "k", "label": "k", "definition": "", "unit": "s", "units": ["s"], "bound": "minimum",
             "default_weight": 1}  # fmt: skip
-    assert Kind.of({**data, "sizes": {"s": 1}}).units == ("s",)
+    assert Kind.of({**data, "sizes": {"s": 1}}).units == ["s"]
     with pytest.raises(KeyError):
         Kind.of({**data, "sizes": {}})
     with pytest.raises(ValueError, match="no size"):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from ses_client.answers.requirements import Requirement
+from ses_client.messages.requirements import Requirement, required
 from ses_webface.portal import ZONE_COOKIE
 
 WRITE = "kind_current_write_rate"
 PATH = "/requirements/user/alice"
 DATA = {"revision": "0", f"{WRITE}-bound": "20", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
 FROM, UNTIL = f"{WRITE}-valid_from", f"{WRITE}-valid_until"
-PAST = Requirement("current-write-rate", 80, "MB/s", 1, "hard", valid_until="2026-01-01T00:00:00Z")
-COMING = Requirement("current-read-rate", 30, "MB/s", valid_from="2027-06-01T00:00:00Z")
+PAST = required(
+    "current-write-rate", 80, "MB/s", weight=1, strictness="hard", valid_until="2026-01-01T00:00:00Z"
+)
+COMING = required("current-read-rate", 30, "MB/s", valid_from="2027-06-01T00:00:00Z")
 
 
 def _state(site, level: str, name: str, *requirements: Requirement) -> None:
@@ -86,7 +88,7 @@ def test_what_is_over_or_not_yet_is_shown_so_and_does_not_count(alice, site) -> 
 
 def test_what_is_over_lets_the_next_level_count(alice, site) -> None:
     _state(site, "user", "alice", PAST)
-    _state(site, "site", "default", Requirement("current-write-rate", 5, "MB/s"))
+    _state(site, "site", "default", required("current-write-rate", 5, "MB/s"))
     page = alice.get("/requirements/applied").get_data(as_text=True)
     assert "Does not count: not valid any more." in page
     assert page.index("80\u00a0MB/s") < page.index("Applies.")

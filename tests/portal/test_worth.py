@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from ses_client.answers.requirements import Requirement, Subject
+from ses_client.messages.requirements import Subject, required
 
-ASKED = (Requirement("current-write-rate", 50.0, "MB/s"),)
+ASKED = (required("current-write-rate", 50.0, "MB/s"),)
 DD, DEFAULT = "/requirements/application/alice:dd", "/requirements/user/alice"
 
 
@@ -20,7 +20,9 @@ def used(site, clock, make_placement, make_received):
         (1, "dd", "missed"), (3, "dd", "missed"), (4, "dd", "met"), (5, "dd", "met"), (6, "tar", "nearly"),
     ):  # fmt: skip
         if number > 1:
-            site.records.append(make_placement(number, "alice", subject=Subject("alice", program, None)))
+            site.records.append(
+                make_placement(number, "alice", subject=Subject(user="alice", application=program, vo=None))
+            )
         record = next(one for one in site.records if one.placement_id == f"{number:016x}")
         site.got[record.placement_id] = make_received(record, verdict, application=program)
     return site

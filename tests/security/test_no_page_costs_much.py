@@ -21,10 +21,10 @@ from costly_requests import HEAD, texts
 from fake_selection import InMemorySelectionService
 from flask import Flask
 from flask.testing import FlaskClient
-from ses_client.answers.elements import Element, Observation
-from ses_client.answers.requirements import Requirement, Subject
-from ses_client.answers.selections import Placement
-from ses_client.answers.vocabulary import Profile, Vocabulary
+from ses_client.messages.elements import Element, Observation, RatePair
+from ses_client.messages.requirements import Subject, required
+from ses_client.messages.selections import PlacementRecord, Rates
+from ses_client.messages.vocabulary import Profile, Vocabulary
 from ses_webface.app import create_app
 from ses_webface.settings import Settings
 
@@ -52,11 +52,22 @@ Sent = tuple[str, str, dict[str, Any]]  # what, method, and how it is sent
 @pytest.fixture
 def app(tmp_path: Path) -> Flask:
     """A portal of 300 elements and 300 people, with one of each thing that has a page; hashes cost little."""
-    required = (Requirement("current-write-rate", 50, "MB/s"),)
-    placed = Placement(PLACED, "open", Subject("w"), "union/b0", "/b0", "/b0/f", 0.0)
+    wanted = (required("current-write-rate", 50, "MB/s"),)
+    placed = PlacementRecord(
+        placement_id=PLACED,
+        state="open",
+        subject=Subject(user="w"),
+        element="union/b0",
+        target="/b0",
+        path="/b0/f",
+        distance=0.0,
+    )
     service = InMemorySelectionService([_element(number) for number in range(300)], placements=[placed])
-    service.words = Vocabulary(service.words.kinds, (Profile("w:simulate", "simulate", "", required),))
-    service.replace_requirements("site", "default", required, revision=0)
+    service.words = Vocabulary(
+        kinds=service.words.kinds,
+        profiles=(Profile(profile="w:simulate", label="simulate", definition="", requirements=wanted),),
+    )
+    service.replace_requirements("site", "default", wanted, revision=0)
     service.acting("w").make_token("laptop", "read", 30)
     made = create_app(
         Settings(tmp_path / "state", f"sqlite:///{tmp_path / 'portal.sqlite3'}", "http://127.0.0.1:9"),
@@ -72,12 +83,20 @@ def app(tmp_path: Path) -> Flask:
 
 def _element(number: int) -> Element:
     return Element(
-        id=f"union/b{number}", label=f"b{number}", storage_system="union", backend="mergerfs", server="n1",
-        target=f"/b{number}", state="active", read=90.0, write=90.0, nominal_read=100.0, nominal_write=100.0,
-        capacity_bytes=300e6, observation=Observation(
-            free_bytes=200e6, state="ok", age_seconds=0.4, write_rate=0.0
+        id=f"union/b{number}",
+        label=f"b{number}",
+        storage_system="union",
+        backend="mergerfs",
+        server="n1",
+        target=f"/b{number}",
+        state="active",
+        capacity_bytes=300e6,
+        observation=Observation(
+            free_bytes=200e6, state="ok", age_seconds=0.4, write_bytes_per_second=RatePair(current=0.0)
         ),
-    )  # fmt: skip
+        available=Rates(read_mb_s=90.0, write_mb_s=90.0),
+        nominal=Rates(read_mb_s=100.0, write_mb_s=100.0),
+    )
 
 
 def _client(app: Flask, name: str | None) -> FlaskClient:

@@ -35,8 +35,8 @@ from ses.setup.storage import Storage, Target
 from ses.slurm.comment import commented
 from ses.union.branches import Branch, Union
 from ses.union.branches import turtle as union_turtle
-from ses_client.answers.files import COLUMNS, File, FilePage, Report, Sum
 from ses_client.errors import SesError
+from ses_client.messages.files import COLUMNS, File, FilePage, Report, Sum
 from ses_client.visible import on_one_line
 from ses_service.knowledge.queries import serialise
 from ses_service.knowledge.statements.turtle_writer import value_text
@@ -148,10 +148,28 @@ def elements(text: str) -> _Elements:
 
 def in_report(value: str) -> None:
     def made(name: str) -> _Elements:
-        one = Sum(name=name, files=1, met=1, nearly=0, missed=0, cannot_say=0, met_ratio=1.0, shortfall=0.0,
-                  of_forecast=None, forecast_files=0)  # fmt: skip
-        report = Report(total=one, hours=(), applications=(one,), jobs=(one,), elements=(one,),
-                        causes=(), advice=(name,), complete=True)  # fmt: skip
+        one = Sum(
+            name=name,
+            files=1,
+            met=1,
+            nearly=0,
+            missed=0,
+            cannot_say=0,
+            met_ratio=1.0,
+            shortfall=0.0,
+            of_forecast=None,
+            forecast_files=0,
+        )
+        report = Report(
+            total=one,
+            hours=(),
+            applications=(one,),
+            jobs=(one,),
+            elements=(one,),
+            causes=(),
+            advice=(name,),
+            complete=True,
+        )
         return elements(page(report, name, 0.0))
 
     assert made(value).names == made("plain").names

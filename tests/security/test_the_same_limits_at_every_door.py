@@ -19,8 +19,8 @@ from pydantic import TypeAdapter, ValidationError
 from rdflib import SH, Graph, URIRef
 from ses.api import StoragePolicy
 from ses.quantities import requirement
-from ses_client.answers.vocabulary import Kind as ClientKind
 from ses_client.errors import UsageError
+from ses_client.messages.vocabulary import Kind as ClientKind
 from ses_client.names import is_set_name
 from ses_service.api.problems import InvalidProblem
 from ses_service.api.routes.requirements import _check_name

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cluster import Cluster
 from patience import wait_until
-from ses_client.answers.reading import JSON
+from ses_client.messages.message import JSON
 
 # A file of each rank, open until it is told to go on.  $0: the directory.
 HOLD = (
@@ -34,7 +34,7 @@ def held(directory: Path) -> set[str]:
 
 def counted(cluster: Cluster, directory: Path) -> list[JSON]:
     """Return what the ledger holds open below a directory."""
-    files: list[JSON] = cluster.client().files({"state": "open"}, limit=1000).json["files"]
+    files: list[JSON] = cluster.client().files({"state": "open"}, limit=1000)["files"]
     return [one for one in files if (one["path"] or "").startswith(f"{directory}/")]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cluster import SECONDS, Cluster
 from patience import wait_until
-from ses_client.answers.reading import JSON
+from ses_client.messages.message import JSON
 
 RANKS = 64
 STRANGER = "games"  # a user of Debian that no other test submits as
@@ -16,7 +16,7 @@ WRITE = 'exec 3>"$0/$SLURM_PROCID"; echo written >&3; sleep "$1"'
 
 def open_files(cluster: Cluster, job: str) -> list[JSON]:
     """Return what the service's ledger holds of a job."""
-    files: list[JSON] = cluster.client().files({"job": job, "state": "open"}, limit=1000).json["files"]
+    files: list[JSON] = cluster.client().files({"job": job, "state": "open"}, limit=1000)["files"]
     return files
 
 

@@ -7,7 +7,8 @@ import json
 from cluster import Cluster
 from ses.slurm.nodes import fields_of
 from ses.slurm.weights import changes, weights
-from ses_client.answers.nodes import RankedNode
+from ses_client.messages.nodes import RankedNode
+from ses_client.messages.selections import Rates
 
 SLOW = """
 @prefix qsm: <https://w3id.org/qstorman/ontology#> .
@@ -20,7 +21,16 @@ SLOW = """
 
 
 def ranked(node: str, distance: float, rate: float) -> RankedNode:
-    return RankedNode(1, node, "union/b1", distance, rate, rate, None, "", 0)
+    return RankedNode(
+        rank=1,
+        node=node,
+        element="union/b1",
+        distance=distance,
+        free_gb=None,
+        limited_by="",
+        open_files=0,
+        available=Rates(read_mb_s=rate, write_mb_s=rate),
+    )
 
 
 def test_a_shortfall_counts_before_rates_and_small_changes_count_nothing() -> None:

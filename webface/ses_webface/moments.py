@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from ses_client.answers.requirements import Requirement
+from ses_client.messages.requirements import Requirement
 
 Phase = Literal["now", "future", "over"]
 

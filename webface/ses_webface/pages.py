@@ -10,8 +10,8 @@ import structlog
 from flask import Flask, g, redirect, render_template, request
 from flask_wtf.csrf import CSRFError  # type: ignore[import-untyped]
 from markupsafe import Markup
-from ses_client.answers.requirements import Requirement
 from ses_client.errors import NotFoundError, RefusedError, SesError, UnavailableError, UsageError
+from ses_client.messages.requirements import Requirement
 from ses_client.visible import visible
 from sqlalchemy.exc import OperationalError
 from werkzeug.exceptions import HTTPException, TooManyRequests

@@ -9,9 +9,9 @@ from typing import cast
 from zoneinfo import ZoneInfo
 
 from flask import current_app, g, request
-from ses_client.answers.vocabulary import Vocabulary
 from ses_client.client import ServiceClient
 from ses_client.errors import SesError, UnavailableError, UnreachableError
+from ses_client.messages.vocabulary import Vocabulary
 
 from ses_webface.accounts.identities import IdentityService
 from ses_webface.accounts.links import LinkService

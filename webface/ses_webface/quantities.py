@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-from ses_client.answers.requirements import Requirement
-from ses_client.answers.vocabulary import Kind
 from ses_client.limits import MAX_BOUND
+from ses_client.messages.requirements import Requirement
+from ses_client.messages.vocabulary import Kind
 from ses_client.quantities import DECIMAL_SIZES, counts_bits, meant, split
 
 
@@ -31,7 +31,7 @@ def shortest_writing(value: float, kind: Kind) -> tuple[str, str]:
     1000 MB/s becomes 1 GB/s and 1.073741824 GB becomes 1 GiB; 20 MB/s stays as it is.
     """
     best = (format(value, ".15g"), kind.unit)
-    for unit in kind.units:
+    for unit in kind.choices:
         number = in_unit(value, unit, kind)
         text = format(number, ".6g")
         exact = math.isclose(float(text), number, rel_tol=1e-12)
@@ -43,9 +43,9 @@ def shortest_writing(value: float, kind: Kind) -> tuple[str, str]:
 def as_stated(requirement: Requirement, kind: Kind | None) -> tuple[str, str]:
     """Return (number, unit) of a requirement in the unit people wrote it in, as they would write it again."""
     unit = requirement.stated_unit or requirement.unit
-    if kind is None or unit not in dict(kind.sizes):
+    if kind is None or unit not in kind.sizes:
         return format(requirement.bound, ".15g"), requirement.unit
-    shown = next(one for one in kind.units if kind.size(one) == kind.size(unit))
+    shown = next(one for one in kind.choices if kind.size(one) == kind.size(unit))
     return format(in_unit(requirement.bound * kind.size(requirement.unit), shown, kind), ".15g"), shown
 
 
@@ -69,7 +69,7 @@ def read_quantity(text: str, unit: str, kind: Kind) -> tuple[float, str, str]:
 
 def _unit_meant(typed: str, kind: Kind) -> str | None:
     """Return the unit by its symbol, else one that differs in the case of letters, unless bits are meant."""
-    units = [name for name, _size in kind.sizes]
+    units = list(kind.units)
     if typed in units:
         return typed
     alike = [one for one in units if one.casefold() == typed.casefold()]
@@ -78,12 +78,12 @@ def _unit_meant(typed: str, kind: Kind) -> str | None:
 
 def _no_unit(number: str, typed: str, kind: Kind) -> str:
     try:
-        near = meant(f"{read_number(number):.15g}", typed, kind.units)
+        near = meant(f"{read_number(number):.15g}", typed, kind.choices)
     except UnreadableNumberError:
         near = None
     bits = " counts bits, and" if near and counts_bits(typed) else ""
     step = f"Did you mean {near}?" if near else f"Write {number} {kind.unit}, for example."
-    return f"“{typed}”{bits} is no unit of this. {step} Units are {', '.join(kind.units)}."
+    return f"“{typed}”{bits} is no unit of this. {step} Units are {', '.join(kind.choices)}."
 
 
 def read_number(text: str) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ses_client.answers.selections import Candidate, Placement, Prediction
-from ses_client.answers.vocabulary import Vocabulary
+from ses_client.messages.selections import Candidate, Placement, Prediction
+from ses_client.messages.vocabulary import Vocabulary
 
 from ses_webface.quantities import show_quantity
 

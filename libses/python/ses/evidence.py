@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
-from ses_client.answers.selections import Placement
+from ses_client.messages.selections import Placement
 
 from ses.identity import FileIdentity
 

@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import IO
 
-from ses_client.answers.files import COLUMNS, File, FilePage, Received, cause_words, csv_cell
-from ses_client.answers.reading import JSON
 from ses_client.client import ServiceClient
+from ses_client.messages.files import COLUMNS, File, FilePage, Received, cause_words, csv_cell
+from ses_client.messages.message import JSON
 from ses_client.visible import on_one_line
 
 from ses.columns import Column
@@ -91,6 +91,6 @@ def verdict_lines(found: Received) -> list[str]:
     for one in found.kinds:
         numbers = f"{number(one.achieved)} of {number(one.required)} {one.unit}"
         told.append(f"{one.kind}: {words(one.verdict)}, {numbers}. {one.why}".rstrip())
-    if found.file.cause:
+    if found.cause:
         told.append(f"likely cause: {found.why}")
     return told

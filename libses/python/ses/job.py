@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from ses_client.answers.reading import JSON
+from ses_client.messages.message import JSON
 
 from ses.files import words
 

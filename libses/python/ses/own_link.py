@@ -8,9 +8,9 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
-from ses_client.answers.requirements import Subject
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError, RefusedError
+from ses_client.messages.requirements import Subject
 
 _MB = 1e6
 _MEASURE = "ses calibrate --node --peer HOST:PORT measures it, ses kb import keeps it"
@@ -61,18 +61,18 @@ def own_link(client: ServiceClient, user: str) -> Link:
     host = socket.gethostname()
     with suppress(NotFoundError, RefusedError):
         found = client.node_calibration(host)
-        if found.link is not None:
-            return Link(found.link * _MB, measured_at=found.calibrated_at)
+        if found.link_mb_s is not None:
+            return Link(found.link_mb_s * _MB, measured_at=found.calibrated_at)
     return _of_class(client, user, host.partition(".")[0])
 
 
 def _of_class(client: ServiceClient, user: str, host: str) -> Link:
     try:
-        found = client.select_nodes(Subject(user), count=1, nodes=host, limit=1).nodes
+        found = client.select_nodes(Subject(user=user), count=1, nodes=host, limit=1).candidates
     except RefusedError:
         return Link()
     names = {one.node_class for one in found if one.node_class is not None}
-    for one in client.node_classes().classes if names else ():
-        if one.name in names and one.link is not None:
-            return Link(one.link * _MB, node_class=one.name)
+    for one in client.node_classes().node_classes if names else ():
+        if one.node_class in names and one.link_mb_s is not None:
+            return Link(one.link_mb_s * _MB, node_class=one.node_class)
     return Link()

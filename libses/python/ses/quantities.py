@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, datetime
 
-from ses_client.answers.requirements import Requirement
 from ses_client.errors import UsageError
+from ses_client.messages.requirements import Requirement, required
 from ses_client.quantities import read
 
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -72,7 +71,8 @@ def requirement(text: str) -> Requirement:
             )
     amount = amount.removesuffix("!")
     made = make_requirement(kind.strip(), amount, weight, strictness, at_most=rest[0] == "<=")
-    return replace(made, valid_from=times["from"], valid_until=times["until"])
+    said = {"valid_from": times["from"], "valid_until": times["until"]}
+    return made.but(**{name: value for name, value in said.items() if value is not None})
 
 
 def make_requirement(
@@ -82,7 +82,7 @@ def make_requirement(
     if not _KIND.fullmatch(kind):
         raise UsageError(f"{kind!r} cannot be a kind of requirement. Write one like current-write-rate.")
     bound, unit = quantity(amount)
-    return Requirement(kind, bound, unit, weight, strictness, at_most=at_most)
+    return required(kind, bound, unit, weight, strictness, at_most=at_most)
 
 
 def moment(text: str) -> str:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from html import escape
 
-from ses_client.answers.files import Report, Sum, cause_words
+from ses_client.messages.files import Report, Sum, cause_words
 from ses_client.visible import on_one_line
 
 _COLOURS = (("met", "#1a7f37"), ("nearly", "#9a6700"), ("missed", "#cf222e"), ("cannot say", "#8c959f"))
@@ -24,7 +24,7 @@ def page(report: Report, about: str, now: float) -> str:
     ratio = "none can be judged" if total.met_ratio is None else f"{total.met_ratio:.0%} of those judged"
     moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(now))
     less = "" if report.complete else "<p>Only the latest files were looked at.</p>"
-    causes = "".join(f"<li>{_text(cause_words(name))}: {count} files</li>" for name, count in report.causes)
+    causes = "".join(f"<li>{_text(cause_words(one.cause))}: {one.files} files</li>" for one in report.causes)
     advice = "".join(f"<li>{_text(text)}</li>" for text in report.advice)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>QStorMan: what files received</title>

@@ -7,24 +7,24 @@ nothing of how things are shown.  Thread-safe.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 from ses_client.address import ServiceAddress
-from ses_client.answers.changes import ChangePage, ChangeStates, KnowledgePage, Undone
-from ses_client.answers.element_groups import Chosen, ElementGroups, Exporters
-from ses_client.answers.elements import History, Inventory, Readiness, StorageSystem, storage_systems_of
-from ses_client.answers.files import FilePage, Received, Report
-from ses_client.answers.nodes import HeardNodes, NodeCalibration, NodeClasses, NodeSelection
-from ses_client.answers.quotas import QuotaPage
-from ses_client.answers.reading import JSON
-from ses_client.answers.requirements import Effective, Requirement, RequirementSet, RequirementSets, Subject
-from ses_client.answers.selections import Placement, Selection, placements_of
-from ses_client.answers.tokens import MadeToken, PersonalTokens
-from ses_client.answers.vocabulary import Expansion, Vocabulary
 from ses_client.connection import Connection, Observer
 from ses_client.errors import UsageError
+from ses_client.messages.access import MadeToken, PersonalTokens
+from ses_client.messages.element_groups import Chosen, ElementGroups, Exporters
+from ses_client.messages.elements import History, Inventory, Readiness, StorageSystem, StorageSystems
+from ses_client.messages.files import FilePage, Received, Report
+from ses_client.messages.knowledge import ChangeMade, ChangePage, ChangeStates, KnowledgePage
+from ses_client.messages.message import JSON
+from ses_client.messages.nodes import HeardNodes, NodeCalibration, NodeClasses, NodeSelection
+from ses_client.messages.quotas import QuotaPage
+from ses_client.messages.requirements import Effective, Requirement, RequirementSet, RequirementSets, Subject
+from ses_client.messages.selections import Placement, PlacementList, PlacementRecord, Selection
+from ses_client.messages.vocabulary import Expansion, Vocabulary
 
 T = TypeVar("T")
 
@@ -134,9 +134,9 @@ class ServiceClient:
         """Remove an element from the site, or say what that would change."""
         return self._change("POST", f"{_element_path(element)}/remove", how)
 
-    def storage_systems(self) -> tuple[StorageSystem, ...]:
+    def storage_systems(self) -> Sequence[StorageSystem]:
         """Return the mounted storage systems the site describes."""
-        return self._ask("GET", "/v1/storage-systems", storage_systems_of)
+        return self._ask("GET", "/v1/storage-systems", StorageSystems.of).storage_systems
 
     def select(
         self, subject: Subject, requirements: Iterable[Requirement] = (), *, limit: int = 10, **more: Any
@@ -171,13 +171,13 @@ class ServiceClient:
         """Return what a node was measured to give; raises NotFoundError where it was not calibrated."""
         return self._ask("GET", f"/v1/nodes/{_segment(node)}/calibration", NodeCalibration.of)
 
-    def placements(self, **wanted: str | int | None) -> tuple[Placement, ...]:
+    def placements(self, **wanted: str | int | None) -> Sequence[Placement]:
         """Return placement records, newest first, without candidates and refusals."""
-        return self._ask("GET", "/v1/placements", placements_of, fields=wanted)
+        return self._ask("GET", "/v1/placements", PlacementList.of, fields=wanted).placements
 
-    def placement(self, placement_id: str) -> Placement:
+    def placement(self, placement_id: str) -> PlacementRecord:
         """Return one placement record with its explanation."""
-        return self._ask("GET", f"/v1/placements/{_segment(placement_id)}", Placement.of)
+        return self._ask("GET", f"/v1/placements/{_segment(placement_id)}", PlacementRecord.of)
 
     def files(self, wanted: Mapping[str, object], *, after: str | None = None, limit: int = 50) -> FilePage:
         """Return some files, at most 1000; ``after`` is ``next`` of the page before."""
@@ -257,14 +257,14 @@ class ServiceClient:
         """Return what one change did, from the subject after ``after`` on."""
         return self._ask("GET", f"/v1/changes/{number}", ChangeStates.of, fields={"after": after or None})
 
-    def undo(self, number: int, *, force: bool = False, dry_run: bool = False) -> Undone:
+    def undo(self, number: int, *, force: bool = False, dry_run: bool = False) -> ChangeMade:
         """Undo a change, or say what that would change.
 
         Raises ConflictError, with nothing written, when what it left was changed again (not with ``force``).
         """
         how = {"force": force, "dry_run": dry_run}
         path = f"/v1/changes/{number}/undo"
-        return self._ask("POST", path, Undone.of, body=how, timeout_seconds=self._long, writes=True)
+        return self._ask("POST", path, ChangeMade.of, body=how, timeout_seconds=self._long, writes=True)
 
     def tokens(self) -> PersonalTokens:
         """Return the caller's personal tokens."""

@@ -11,14 +11,12 @@ import math
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn, TypeVar
 
 import urllib3
 
 from ses_client.address import ServiceAddress, read_token
-from ses_client.answers.reading import Answer
 from ses_client.errors import BadAnswerError, NotAllowedError, UnreachableError, UsageError
 from ses_client.problems import error_of
 from ses_client.proven import ClearTextError, UnprovenError, base_url, pool
@@ -155,8 +153,7 @@ class Connection:
         why = "it is no JSON object"
         if isinstance(found, dict):
             try:
-                made = reader(found)
-                return replace(made, json=found) if isinstance(made, Answer) else made
+                return reader(found)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 why = f"{type(error).__name__}: {error}"
         raise BadAnswerError(

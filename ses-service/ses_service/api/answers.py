@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from ses_client import messages
 from ses_client.messages.access import Problem
-from ses_client.messages.message import MAY_BE_ABSENT, Message
+from ses_client.messages.message import MAY_BE_ABSENT, OR_NULL, Message
 
 from ses_service.api.schemas.kinds import shown_units, without_defaults
 from ses_service.api.schemas.requests import KindName, Moment
@@ -54,8 +54,11 @@ def _messages() -> dict[str, type[Message]]:
 def _model(kind: type[Message]) -> type[BaseModel]:
     members: dict[str, Any] = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
-        absent = get_origin(hint) is Annotated and MAY_BE_ABSENT in get_args(hint)
-        members[name] = (_type(hint), None if absent else ...)
+        said = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+        shown = _type(hint)
+        if MAY_BE_ABSENT in said and OR_NULL not in said:
+            shown = Union[tuple(one for one in get_args(shown) if one is not type(None))]  # noqa: UP007
+        members[name] = (shown, None if MAY_BE_ABSENT in said else ...)
     config = ConfigDict(extra="ignore" if kind is Problem else "forbid", json_schema_extra=without_defaults)
     return create_model(kind.__name__, __config__=config, __doc__=kind.__doc__, **members)
 

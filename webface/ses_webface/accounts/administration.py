@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import structlog
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
-from ses_client.answers.requirements import Subject
 from ses_client.errors import NotFoundError, RefusedError, SesError
+from ses_client.messages.requirements import Subject
 from werkzeug.wrappers import Response
 
 from ses_webface.accounts.forms import PersonForm
@@ -207,7 +207,7 @@ def _person_page(who: Person, form: PersonForm, made: str = "") -> str:
     sessions = [one for one in portal().sessions.everybody() if one.name == who.name]
     parts = portal()
     try:
-        counts_as = service().effective(Subject(who.name)).subject.vo
+        counts_as = service().effective(Subject(user=who.name)).subject.vo
         tokens = shown(parts.selection.acting(who.name).tokens().tokens)
     except SesError:
         counts_as, tokens = None, None

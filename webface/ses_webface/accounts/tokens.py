@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import structlog
 from flask import Blueprint, flash, redirect, render_template, request, session, url_for
-from ses_client.answers.tokens import MadeToken, PersonalToken
 from ses_client.errors import ConflictError, NotFoundError, RefusedError
+from ses_client.messages.access import MadeToken, PersonalToken
 from werkzeug.wrappers import Response
 
 from ses_webface.accounts.forms import TokenForm
@@ -57,7 +57,7 @@ def make() -> Page:
         portal().revocations.request(who.name)
         portal().revocations.try_to_settle(who.name)
         return redirect(url_for("accounts.sign_in"), 303)
-    log.info("token made", account=who.name, token=made.token.name, scope=made.token.scope)
+    log.info("token made", account=who.name, token=made.name, scope=made.scope)
     return _page(TokenForm(formdata=None), made)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
 
-from ses_client.answers.files import COLUMNS, File, FilePage, csv_cell
+from ses_client.messages.files import COLUMNS, File, FilePage, csv_cell
 
 MAX_AT_ONCE = 1000
 
@@ -25,11 +24,11 @@ def as_json(pages: Pages) -> Iterator[str]:
     return _json(_all(pages))
 
 
-def _all(pages: Pages) -> Iterator[tuple[File, ...]]:
+def _all(pages: Pages) -> Iterator[Sequence[File]]:
     """Return the pages, the first one asked for at once: what is wrong with the filter is reported before."""
     first = pages(None)
 
-    def rest() -> Iterator[tuple[File, ...]]:
+    def rest() -> Iterator[Sequence[File]]:
         page = first
         yield page.files
         while page.next is not None:
@@ -39,22 +38,22 @@ def _all(pages: Pages) -> Iterator[tuple[File, ...]]:
     return rest()
 
 
-def _csv(found: Iterator[tuple[File, ...]]) -> Iterator[str]:
+def _csv(found: Iterator[Sequence[File]]) -> Iterator[str]:
     text = io.StringIO()
     text.write("\ufeff")  # without it Excel reads another encoding than UTF-8
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     for files in found:
-        writer.writerows([csv_cell(value) for value in asdict(file).values()] for file in files)
+        writer.writerows([csv_cell(getattr(file, name)) for name in COLUMNS] for file in files)
         yield text.getvalue()
         text.seek(0)
         text.truncate()
 
 
-def _json(found: Iterator[tuple[File, ...]]) -> Iterator[str]:
+def _json(found: Iterator[Sequence[File]]) -> Iterator[str]:
     between = '{"files": [\n'
     for files in found:
         for file in files:
-            yield between + json.dumps(asdict(file))
+            yield between + json.dumps({name: getattr(file, name) for name in COLUMNS})
             between = ",\n"
     yield "\n]}\n" if between.startswith(",") else between + "]}\n"

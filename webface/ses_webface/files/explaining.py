@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ses_client.answers.files import File, Received
-from ses_client.answers.selections import Placement
-from ses_client.answers.vocabulary import Vocabulary
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError
+from ses_client.messages.files import File, Received
+from ses_client.messages.selections import PlacementRecord
+from ses_client.messages.vocabulary import Vocabulary
 
 from ses_webface.accounts.people import Person
 from ses_webface.files.forms import VERDICTS
@@ -23,7 +23,7 @@ _ENDS = {
 
 def one(
     service: ServiceClient, person: Person, placement_id: str
-) -> tuple[Placement | None, Received | None]:
+) -> tuple[PlacementRecord | None, Received | None]:
     """Return how a file was placed and what it received, as far as each is still kept.
 
     Raises NotFoundError, in the same words where it is somebody else's and the person may not see it.
@@ -48,9 +48,9 @@ def _received(service: ServiceClient, placement_id: str) -> Received | None:
         return None
 
 
-def _owners(record: Placement | None, received: Received | None) -> list[tuple[str, str | None]]:
+def _owners(record: PlacementRecord | None, received: Received | None) -> list[tuple[str, str | None]]:
     found = [] if record is None else [(record.subject.user, record.subject.vo)]
-    return found if received is None else [*found, (received.file.user, received.file.vo)]
+    return found if received is None else [*found, (received.user, received.vo)]
 
 
 def verdict_words(verdict: str | None) -> str:
@@ -58,14 +58,14 @@ def verdict_words(verdict: str | None) -> str:
     return dict(VERDICTS).get(verdict, verdict) if verdict else ""
 
 
-def state_words(record: Placement | File) -> str:
+def state_words(record: PlacementRecord | File) -> str:
     """Return the state as people say it."""
     if record.state == "ended":
         return _ENDS.get(record.end_reason or "", record.end_reason or "ended")
     return "being written" if record.state == "open" else record.state
 
 
-def because(record: Placement, words: Vocabulary) -> str:
+def because(record: PlacementRecord, words: Vocabulary) -> str:
     """Return, in a sentence or two, how this element came to be chosen."""
     if not record.requirements:
         return f"Nothing was asked for, so the place with the best rate left was taken: {record.element}."

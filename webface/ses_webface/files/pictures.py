@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ses_client.answers.files import Received
+from ses_client.messages.files import Received
 
 WIDTH, HEIGHT = 600, 120
 

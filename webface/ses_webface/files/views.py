@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from flask import Blueprint, Response, abort, render_template, request
-from ses_client.answers.files import cause_words
 from ses_client.errors import RefusedError
+from ses_client.messages.files import cause_words
 
 from ses_webface.files import downloads, explaining, pictures
 from ses_webface.files.forms import FilesForm, Filters

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from ses_client.answers.element_groups import Exporters
-from ses_client.answers.elements import Readiness
-from ses_client.answers.nodes import HeardNode, HeardNodes, NodeClass, NodeClasses
+from ses_client.messages.element_groups import Exporters
+from ses_client.messages.elements import Readiness
+from ses_client.messages.nodes import HeardNode, HeardNodes, NodeClass, NodeClasses
 
 MAX_NODES = 200
 _WORDS = {
@@ -90,5 +90,7 @@ def fleet_of(nodes: HeardNodes, classes: NodeClasses) -> Fleet:
         silent=tuple(sorted(nodes.silent, key=lambda one: -one.heard_at)[:MAX_NODES]),
         versions=tuple(sorted(versions.items())),
         longest_unheard=tuple(sorted(nodes.nodes, key=lambda one: one.heard_at)[:MAX_NODES]),
-        unheard=tuple(node_class for node_class in classes.classes if node_class.heard < node_class.count),
+        unheard=tuple(
+            node_class for node_class in classes.node_classes if node_class.heard < node_class.count
+        ),
     )

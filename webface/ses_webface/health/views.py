@@ -7,8 +7,8 @@ from importlib.metadata import version
 from typing import TypeVar
 
 from flask import Blueprint, abort, render_template
-from ses_client.answers.elements import Readiness
 from ses_client.errors import SesError
+from ses_client.messages.elements import Readiness
 
 from ses_webface.health.services import MAX_NODES, configuration_of, fleet_of, parts_of
 from ses_webface.portal import away, note_away, person, service

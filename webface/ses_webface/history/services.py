@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from ses_client.answers.changes import Change, ChangeStates, State, set_named_by
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError
+from ses_client.messages.knowledge import Change, ChangeStates, State, set_named_by
 
 from ses_webface.accounts.people import Person
 from ses_webface.requirements.services import home_vo, may_edit
@@ -68,7 +68,7 @@ def listing(service: ServiceClient, person: Person, *, before: int | None, subje
         before = page.next
         if before is None or len(found) >= _ENOUGH:
             break
-    return Listing(tuple(found), before, {one.undid: one.number for one in found if one.undid is not None})
+    return Listing(tuple(found), before, {one.undone: one.number for one in found if one.undone is not None})
 
 
 def details(service: ServiceClient, person: Person, number: int, *, after: str = "") -> Details:
@@ -87,7 +87,7 @@ def details(service: ServiceClient, person: Person, number: int, *, after: str =
         hidden=len(did.states) - len(seen),
         next=did.next,
         later=later,
-        undone_by=next((one.number for one in later if one.undid == number), None),
+        undone_by=next((one.number for one in later if one.undone == number), None),
         may_undo=not after and _may_undo(person, did),
     )
 
@@ -105,7 +105,7 @@ def undo(service: ServiceClient, person: Person, number: int) -> int | None:
 def reversed_states(states: tuple[State, ...]) -> tuple[State, ...]:
     """Return what undoing would do to each subject."""
     return tuple(
-        replace(one, before=one.after, after=one.before, set_before=one.set_after, set_after=one.set_before)
+        one.but(before=one.after, after=one.before, set_before=one.set_after, set_after=one.set_before)
         for one in states
     )
 

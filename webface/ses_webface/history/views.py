@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import structlog
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
-from ses_client.answers.changes import set_named_by, subject_of_set
-from ses_client.answers.requirements import LEVELS
 from ses_client.errors import ConflictError, RefusedError, SesError
+from ses_client.messages.knowledge import set_named_by, subject_of_set
+from ses_client.messages.requirements import LEVELS
 from ses_client.names import is_set_name
 from werkzeug.wrappers import Response
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from ses_client.answers.changes import State, StatedSet
-from ses_client.answers.requirements import Requirement
+from ses_client.messages.knowledge import State, StatedSet
+from ses_client.messages.requirements import Requirement
 
 Status = Literal["added", "changed", "removed"]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ses_client.answers.files import Sum
-from ses_client.answers.requirements import LEVELS, RequirementSet
-from ses_client.answers.vocabulary import Profile
 from ses_client.client import ServiceClient
+from ses_client.messages.files import Cause, Sum
+from ses_client.messages.requirements import LEVELS, RequirementSet
+from ses_client.messages.vocabulary import Profile
 
 from ses_webface.accounts.people import Person
 
@@ -26,16 +26,16 @@ class Use:
     """
 
     stated: RequirementSet
-    applications: tuple[Sum, ...] = ()
-    jobs: tuple[Sum, ...] = ()
-    causes: tuple[tuple[str, int], ...] = ()
+    applications: Sequence[Sum] = ()
+    jobs: Sequence[Sum] = ()
+    causes: Sequence[Cause] = ()
 
 
 def by_owner(profiles: Iterable[Profile], person: Person) -> list[tuple[str, list[Profile]]]:
     """Return profiles by whose they are: of the site, the person's own, of VOs, of others."""
     found: dict[str, list[Profile]] = {"Of the site": [], "Yours": [], "Of VOs": [], OTHERS: []}
     for profile in profiles:
-        owner, colon, _name = profile.name.partition(":")
+        owner, colon, _name = profile.profile.partition(":")
         whose = "Of VOs" if owner.startswith("%") else "Yours" if owner == person.name else OTHERS
         found[whose if colon else "Of the site"].append(profile)
     return [(whose, those) for whose, those in found.items() if those]
@@ -54,7 +54,9 @@ def uses(service: ServiceClient, person: Person, profile: Profile) -> tuple[Use,
     """Return what takes a profile up, the first ``MAX_SETS``, each with what the person's files got."""
     found = takers(service, person)
     every = [one for several in found.values() for one in several]
-    return tuple(_use(service, person, one, profile, every) for one in found.get(profile.name, ())[:MAX_SETS])
+    return tuple(
+        _use(service, person, one, profile, every) for one in found.get(profile.profile, ())[:MAX_SETS]
+    )
 
 
 def _use(

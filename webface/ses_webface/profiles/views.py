@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flask import Blueprint, abort, render_template
-from ses_client.answers.files import cause_words
+from ses_client.messages.files import cause_words
 
 from ses_webface.portal import person, service, vocabulary, words
 from ses_webface.profiles.services import OTHERS, by_owner, takers, uses

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 from flask import request
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]
-from ses_client.answers.requirements import Requirement
-from ses_client.answers.vocabulary import Kind
 from ses_client.limits import MAX_WEIGHT
+from ses_client.messages.requirements import Requirement, required
+from ses_client.messages.vocabulary import Kind
 from wtforms import Field, Form, FormField, HiddenField, SelectChoice, SelectField, StringField  # type: ignore[import-untyped]
 
 from ses_webface.moments import UnreadableTimeError, from_field, read_moment, to_field, zone_named
@@ -28,13 +28,13 @@ def bound_of(kind: Kind) -> str:
 
 def field_of(kind: Kind) -> str:
     """Return the name of a kind's fields in a form; never one of the form's own."""
-    return "kind_" + kind.name.replace("-", "_")
+    return "kind_" + kind.kind.replace("-", "_")
 
 
 def _row_of(kind: Kind) -> type[Form]:
     class Row(Form):  # type: ignore[misc]
         bound = StringField(bound_of(kind))
-        unit = SelectField("Unit", choices=list(kind.units), default=kind.unit)
+        unit = SelectField("Unit", choices=list(kind.choices), default=kind.unit)
         strictness = SelectField(
             "If a place misses it", choices=[SelectChoice(*one) for one in STRICTNESS], default="soft"
         )
@@ -98,7 +98,7 @@ class RequirementsForm(FlaskForm):  # type: ignore[misc]
 
     def posted_kinds(self) -> frozenset[str]:
         """Return the kinds whose number was on the page that was sent; of others nothing was sent."""
-        return frozenset(kind.name for kind, row in self.rows() if row.bound.name in request.form)
+        return frozenset(kind.kind for kind, row in self.rows() if row.bound.name in request.form)
 
     def blame(self, problems: Iterable[tuple[str, str]], sent: Sequence[Requirement]) -> list[str]:
         """Put what the service says of ``sent`` beside the fields it concerns; return the rest."""
@@ -140,7 +140,7 @@ class RequirementsForm(FlaskForm):  # type: ignore[misc]
         if parts[0] == "requirements" and len(parts) > 1 and parts[1].isdigit() and int(parts[1]) < len(sent):
             name = sent[int(parts[1])].kind
             member = parts[2] if len(parts) > 2 else message.partition(" ")[0]
-        row = next((row for kind, row in self.rows() if kind.name == name), None)
+        row = next((row for kind, row in self.rows() if kind.kind == name), None)
         if row is None:
             return None
         member = _FIELD_OF.get(member, member)
@@ -158,7 +158,7 @@ def form_data(
     kinds: Iterable[Kind], requirements: Iterable[Requirement], zone: ZoneInfo
 ) -> dict[str, dict[str, str]]:
     """Return what the form shows for stored requirements (in the units of their kinds)."""
-    by_name = {kind.name: kind for kind in kinds}
+    by_name = {kind.kind: kind for kind in kinds}
     shown = {}
     for requirement in requirements:
         kind = by_name.get(requirement.kind)
@@ -190,8 +190,8 @@ def _read_row(kind: Kind, row: Form, zone: ZoneInfo) -> tuple[Requirement | None
         bound, row.bound.data, row.unit.data = read_quantity(row.bound.data, row.unit.data, kind)
     except UnreadableNumberError as error:
         row.bound.errors = [str(error)]
-    if row.unit.data not in dict(kind.sizes):
-        row.unit.errors = [f"Choose one of {', '.join(kind.units)}."]
+    if row.unit.data not in kind.sizes:
+        row.unit.errors = [f"Choose one of {', '.join(kind.choices)}."]
     if row.strictness.data not in ("soft", "hard"):
         row.strictness.errors = ["Choose what happens to a place that misses it."]
     try:
@@ -207,13 +207,13 @@ def _read_row(kind: Kind, row: Form, zone: ZoneInfo) -> tuple[Requirement | None
         row.valid_until.errors = ["This is not after the time it is valid from."]
     if any(field.errors for field in row):
         return None, False
-    requirement = Requirement(
-        kind.name,
+    requirement = required(
+        kind.kind,
         to_canonical(bound, row.unit.data, kind),
         kind.unit,
         weight,
         row.strictness.data,
-        kind.at_most,
+        at_most=kind.at_most,
         **times,
         stated_unit=None if row.unit.data == kind.unit else row.unit.data,
     )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ses_client.answers.requirements import LEVELS, Effective, Requirement
-from ses_client.answers.vocabulary import Kind, Vocabulary
+from ses_client.messages.requirements import LEVELS, Effective, ResolvedRequirement
+from ses_client.messages.vocabulary import Kind, Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One requirement somebody stated, and why it does not count; empty: it applies."""
 
-    requirement: Requirement
+    requirement: ResolvedRequirement
     reason: str = ""
 
 
@@ -25,7 +25,7 @@ class Explanation:
 
     name: str
     kind: Kind | None
-    applying: Requirement | None
+    applying: ResolvedRequirement | None
     statements: tuple[Statement, ...]
 
 
@@ -34,7 +34,7 @@ def explain(effective: Effective, vocabulary: Vocabulary) -> tuple[Explanation, 
     applying = {requirement.kind: requirement for requirement in effective.requirements}
     stated: dict[str, list[Statement]] = {kind: [Statement(one)] for kind, one in applying.items()}
     for one in effective.passed_over:
-        stated.setdefault(one.requirement.kind, []).append(Statement(one.requirement, one.reason))
+        stated.setdefault(one.kind, []).append(Statement(one, one.reason))
     names = sorted(stated, key=lambda name: (vocabulary.rank(name), name))
     return tuple(
         Explanation(name, vocabulary.kind(name), applying.get(name), tuple(sorted(stated[name], key=_place)))

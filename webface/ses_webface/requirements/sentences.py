@@ -7,13 +7,12 @@ four digits, rounded to the side that asks for no less.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
-from ses_client.answers.requirements import Requirement
-from ses_client.answers.vocabulary import Expansion
 from ses_client.client import ServiceClient
 from ses_client.errors import RefusedError
+from ses_client.messages.requirements import Requirement
+from ses_client.messages.vocabulary import Expansion
 
 from ses_webface.quantities import shortest_writing
 from ses_webface.requirements.forms import RequirementsForm
@@ -50,9 +49,9 @@ def expand_into(form: RequirementsForm, service: ServiceClient) -> Expansion | N
     except RefusedError as error:
         _blame(form, error)
         return None
-    derived = tuple(replace(one, requirement=_rounded(one.requirement)) for one in found.derived)
+    derived = tuple(one.but(requirement=_rounded(one.requirement)) for one in found.derived)
     _fill(form, {one.requirement.kind: one.requirement for one in derived})
-    return replace(found, derived=derived)
+    return found.but(derived=derived)
 
 
 def read_values(text: str) -> dict[str, str]:
@@ -76,12 +75,12 @@ def _blame(form: RequirementsForm, error: RefusedError) -> None:
 
 def _fill(form: RequirementsForm, wanted: dict[str, Requirement]) -> None:
     for kind, row in form.rows():
-        if kind.name in wanted:
-            row.bound.data, row.unit.data = shortest_writing(wanted[kind.name].bound, kind)
+        if kind.kind in wanted:
+            row.bound.data, row.unit.data = shortest_writing(wanted[kind.kind].bound, kind)
 
 
 def _rounded(requirement: Requirement) -> Requirement:
     exact = Decimal(format(requirement.bound, ".12g"))
     step = Decimal(1).scaleb(exact.adjusted() + 1 - _DIGITS)
     bound = exact.quantize(step, ROUND_FLOOR if requirement.at_most else ROUND_CEILING)
-    return replace(requirement, bound=float(bound))
+    return requirement.bounded(float(bound))

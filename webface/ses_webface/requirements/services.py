@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from ses_client.answers.requirements import Requirement, RequirementSet, Subject
-from ses_client.answers.selections import Candidate, Prediction, Selection
-from ses_client.answers.vocabulary import Vocabulary
 from ses_client.client import ServiceClient
 from ses_client.errors import ConflictError
+from ses_client.messages.requirements import Requirement, RequirementSet, Subject
+from ses_client.messages.selections import Candidate, Prediction, Selection
+from ses_client.messages.vocabulary import Vocabulary
 
 from ses_webface.accounts.people import Person
 from ses_webface.moments import applies, to_field
@@ -90,7 +90,7 @@ def overview(service: ServiceClient, person: Person, application: str | None) ->
     named = {stated.name.partition(":")[2] for stated in sets if stated.level == "application"}
     recent = service.placements(user=person.name, limit=100)
     seen = sorted({record.application for record in recent if record.application} - named)
-    effective = service.effective(Subject(person.name, application))
+    effective = service.effective(Subject(user=person.name, application=application))
     vo = effective.subject.vo
     stated_vo = next((stated for stated in sets if stated.level == "vo" and stated.name == vo), None)
     if vo and stated_vo is None:
@@ -106,7 +106,7 @@ def overview(service: ServiceClient, person: Person, application: str | None) ->
         site=_one(sets, "site", "default"),
         unset_applications=tuple(seen),
         application=application,
-        effective=effective.requirements,
+        effective=tuple(effective.requirements),
     )
 
 
@@ -118,7 +118,7 @@ def resolution(service: ServiceClient, subject: Subject, words: Vocabulary) -> R
 
 def inherited(service: ServiceClient, level: str, name: str) -> dict[str, Requirement]:
     """Return what each kind falls back to when the set being edited says nothing about it."""
-    found = _if_saved(service, RequirementSet(level, name), limit=1)
+    found = _if_saved(service, RequirementSet(level=level, name=name), limit=1)
     return {requirement.kind: requirement for requirement in found.requirements}
 
 
@@ -141,8 +141,10 @@ def _misses(candidate: Candidate, kind: str) -> bool:
 
 def _unmet(service: ServiceClient, requirement: Requirement) -> Unmet | None:
     """Ask which element comes nearest to one requirement alone; None where one meets it, or none is there."""
-    alone = replace(requirement, strictness="soft", valid_from=None, valid_until=None)
-    best = _if_saved(service, RequirementSet("site", "default", (alone,)), limit=1).candidates
+    alone = requirement.but(strictness="soft", valid_from=None, valid_until=None)
+    best = _if_saved(
+        service, RequirementSet(level="site", name="default", requirements=(alone,)), limit=1
+    ).candidates
     offered = next((one for it in best for one in it.predicted if one.kind == requirement.kind), None)
     return Unmet(requirement, best[0].element, offered) if offered and offered.shortfall > 0 else None
 
@@ -151,10 +153,10 @@ def _if_saved(service: ServiceClient, edited: RequirementSet, limit: int = 10) -
     """Rank the elements for a subject that the set applies to, as if it were saved."""
     user, _, application = edited.name.partition(":")
     subject = {
-        "application": Subject(user, application),
-        "user": Subject(edited.name),
-        "vo": Subject(_NOBODY, vo=edited.name),
-    }.get(edited.level, Subject(_NOBODY))
+        "application": Subject(user=user, application=application),
+        "user": Subject(user=edited.name),
+        "vo": Subject(user=_NOBODY, vo=edited.name),
+    }.get(edited.level, Subject(user=_NOBODY))
     draft = {
         "level": edited.level,
         "name": edited.name,
@@ -203,7 +205,7 @@ def _is_saved(current: RequirementSet, wanted: tuple[Requirement, ...], profile:
         and stored.keys() == {item.kind for item in wanted}
         and all(
             math.isclose(item.bound, stored[item.kind].bound, rel_tol=1e-6)
-            and replace(item, bound=0.0) == replace(stored[item.kind], bound=0.0)
+            and item.bounded(0.0).as_json() == stored[item.kind].bounded(0.0).as_json()
             for item in wanted
         )
     )
@@ -215,8 +217,7 @@ def _with_exact_times(stored: Requirement | None, typed: Requirement, zone: Zone
         return typed
     same_from = to_field(stored.valid_from, zone) == to_field(typed.valid_from, zone)
     same_until = to_field(stored.valid_until, zone) == to_field(typed.valid_until, zone)
-    return replace(
-        typed,
+    return typed.but(
         valid_from=stored.valid_from if same_from else typed.valid_from,
         valid_until=stored.valid_until if same_until else typed.valid_until,
     )
@@ -224,9 +225,9 @@ def _with_exact_times(stored: Requirement | None, typed: Requirement, zone: Zone
 
 def home_vo(service: ServiceClient, person: Person) -> str | None:
     """Return the VO whose defaults apply to a person."""
-    return service.effective(Subject(person.name)).subject.vo
+    return service.effective(Subject(user=person.name)).subject.vo
 
 
 def _one(sets: Iterable[RequirementSet], level: str, name: str) -> RequirementSet:
     found = (stated for stated in sets if stated.level == level and stated.name == name)
-    return next(found, RequirementSet(level, name))
+    return next(found, RequirementSet(level=level, name=name))

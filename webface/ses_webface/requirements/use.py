@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from ses_client.answers.requirements import Requirement
-from ses_client.answers.vocabulary import Vocabulary
+from ses_client.messages.requirements import Requirement
+from ses_client.messages.vocabulary import Vocabulary
 
 from ses_webface.quantities import as_stated
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import structlog
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
-from ses_client.answers.requirements import LEVELS, Requirement, RequirementSet, Subject
-from ses_client.answers.vocabulary import Expansion, Profile
 from ses_client.errors import ConflictError, RefusedError, SesError
 from ses_client.limits import MAX_APPLICATION
+from ses_client.messages.requirements import LEVELS, Requirement, RequirementSet, Subject
+from ses_client.messages.vocabulary import Expansion, Profile
 from ses_client.names import USER_FORM, VO_FORM, is_set_name
 from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response
@@ -50,7 +49,7 @@ def applied() -> Page:
     application = (request.args.get("application") or "").strip() or None
     if user != who.name and not who.is_admin:
         abort(403)
-    subject, fault = Subject(user, application), ""
+    subject, fault = Subject(user=user, application=application), ""
     if not is_set_name("user", user):
         fault = f"“{user[:100]}” is no name of a user ({USER_FORM})."
     elif application and not is_set_name("application", f"{user}:{application}"):
@@ -89,7 +88,7 @@ def edit(level: str, name: str) -> Page:
         form.read()
         flash("You signed in again meanwhile: nothing was saved yet. What you typed is below.", "error")
     elif copied := _to_copy(level, name):
-        form = _form_of(replace(copied, revision=stored.revision))
+        form = _form_of(copied.but(revision=stored.revision))
         flash(f"Filled in from {set_title(copied.level, copied.name)}. Nothing is saved yet.")
     else:
         form = _form_of(stored)
@@ -123,7 +122,13 @@ def submit(level: str, name: str) -> Page:
     try:
         saved = services.save(
             service(),
-            RequirementSet(level, name, typed, form.base_revision(), profile=form.chosen_profile()),
+            RequirementSet(
+                level=level,
+                name=name,
+                requirements=typed,
+                revision=form.base_revision(),
+                profile=form.chosen_profile(),
+            ),
             shown=form.posted_kinds(),
             zone=form.time_zone(),
         )
@@ -201,7 +206,7 @@ def _form_of(stored: RequirementSet) -> RequirementsForm:
 
 
 def _ranking(level: str, name: str, form: RequirementsForm, typed: tuple[Requirement, ...]) -> dict[str, Any]:
-    edited = RequirementSet(level, name, typed, profile=form.chosen_profile())
+    edited = RequirementSet(level=level, name=name, requirements=typed, profile=form.chosen_profile())
     if problem := away():
         return {"preview": None, "preview_problem": str(problem)}
     try:
@@ -215,7 +220,7 @@ def _profiles(chosen: str | None) -> list[tuple[str, list[Profile]]]:
     """Return the profiles to choose from, by whose they are, and the chosen one in any case."""
     known = list(words().profiles)
     if chosen and words().profile(chosen) is None:
-        known.append(Profile(chosen, chosen, "", ()))
+        known.append(Profile(profile=chosen, label=chosen, definition="", requirements=()))
     return by_owner(known, person())
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from ses_client.answers.files import Sum
-from ses_client.answers.requirements import RequirementSet
 from ses_client.client import ServiceClient
+from ses_client.messages.files import Sum
+from ses_client.messages.requirements import RequirementSet
 
 from ses_webface.accounts.people import Person
 from ses_webface.moments import to_field
@@ -22,7 +22,7 @@ class Worth:
 
     total: Sum
     filters: dict[str, str]
-    advice: tuple[str, ...] = ()
+    advice: Sequence[str] = ()
 
 
 def worth(service: ServiceClient, person: Person, stored: RequirementSet, zone: ZoneInfo) -> Worth | None:
@@ -56,4 +56,13 @@ def _together(sums: Sequence[Sum]) -> Sum:
     )
     judged = met + nearly + missed
     files = sum(one.files for one in sums)
-    return Sum("", files, met, nearly, missed, cannot_say, met / judged if judged else None, 0.0)
+    return Sum(
+        name="",
+        files=files,
+        met=met,
+        nearly=nearly,
+        missed=missed,
+        cannot_say=cannot_say,
+        met_ratio=met / judged if judged else None,
+        shortfall=0.0,
+    )

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import structlog
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
-from ses_client.answers.elements import Element
-from ses_client.answers.reading import JSON
 from ses_client.errors import NotFoundError, RefusedError, SesError
+from ses_client.messages.elements import Element
+from ses_client.messages.message import JSON
 from werkzeug.wrappers import Response
 
 from ses_webface.history.wording import edited_properties, subject_words

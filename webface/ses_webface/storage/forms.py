@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from zoneinfo import ZoneInfo
 
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]
-from ses_client.answers.elements import Element
-from ses_client.answers.reading import JSON
-from ses_client.answers.vocabulary import Kind, Vocabulary
+from ses_client.messages.elements import Element
+from ses_client.messages.message import JSON
+from ses_client.messages.vocabulary import Kind, Vocabulary
 from wtforms import IntegerField, SelectChoice, SelectField, StringField  # type: ignore[import-untyped]
 
 from ses_webface.moments import UnreadableTimeError, from_field
@@ -66,14 +66,14 @@ class FaultsError(ValueError):
 def stated(element: Element) -> dict[str, str]:
     """Return what is stated of an element, as the fields show it."""
     return {
-        "label": element.label,
+        "label": element.name,
         "server": element.server,
-        "tier": element.tier,
-        "pool": element.pool,
+        "tier": element.tier or "",
+        "pool": element.pool or "",
         "target": element.target,
         "state": element.state,
-        "read_rate": "" if element.nominal_read is None else f"{element.nominal_read:.15g} MB/s",
-        "write_rate": "" if element.nominal_write is None else f"{element.nominal_write:.15g} MB/s",
+        "read_rate": "" if element.nominal.read_mb_s is None else f"{element.nominal.read_mb_s:.15g} MB/s",
+        "write_rate": "" if element.nominal.write_mb_s is None else f"{element.nominal.write_mb_s:.15g} MB/s",
         "capacity_bytes": "",
     }
 

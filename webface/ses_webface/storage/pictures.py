@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ses_client.answers.elements import History, Step
+from ses_client.messages.elements import History, HistoryPoint
 
 WIDTH, HEIGHT = 600, 160
 _GAP = 1.5  # steps without a figure after which a line begins anew
@@ -26,14 +26,14 @@ class Load:
 
 def load_of(history: History) -> Load | None:
     """Return the picture of a history; ``None``: too little is known for one."""
-    read = [one.read for one in history.steps if one.read is not None]
-    write = [one.write for one in history.steps if one.write is not None]
+    read = [one.read_mb_s for one in history.points if one.read_mb_s is not None]
+    write = [one.write_mb_s for one in history.points if one.write_mb_s is not None]
     if len(read) < 2 and len(write) < 2:
         return None
     top = max([*read, *write, 1.0])
     return Load(
-        read=tuple(_pieces(history, lambda step: step.read, top)),
-        write=tuple(_pieces(history, lambda step: step.write, top)),
+        read=tuple(_pieces(history, lambda step: step.read_mb_s, top)),
+        write=tuple(_pieces(history, lambda step: step.write_mb_s, top)),
         top=top,
         mean_read=sum(read) / len(read) if read else None,
         mean_write=sum(write) / len(write) if write else None,
@@ -42,11 +42,11 @@ def load_of(history: History) -> Load | None:
     )
 
 
-def _pieces(history: History, value: Callable[[Step], float | None], top: float) -> Iterable[str]:
+def _pieces(history: History, value: Callable[[HistoryPoint], float | None], top: float) -> Iterable[str]:
     span = max(history.until - history.since, 1.0)
     piece: list[str] = []
     before: float | None = None
-    for step in history.steps:
+    for step in history.points:
         rate = value(step)
         if rate is None:
             continue

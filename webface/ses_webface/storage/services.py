@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ses_client.answers.element_groups import Chosen, ElementGroup, ElementGroups
-from ses_client.answers.elements import Element
+from ses_client.messages.element_groups import Chosen, ElementGroup, ElementGroups
+from ses_client.messages.elements import Element
 
 from ses_webface.quantities import show_bytes, show_number
 
@@ -130,14 +130,14 @@ def page_of(found: ElementGroups, asked: Question) -> tuple[int, int]:
 def map_of_groups(found: ElementGroups, asked: Question) -> Map:
     """Return the map with a tile for each group."""
     page, pages = page_of(found, asked)
-    bundles = [_bundle(group, found.by, asked.show) for group in found.groups]
+    bundles = [_bundle(group, found.by or "", asked.show) for group in found.groups]
     backends = {one.storage_system: one.backend for one in found.groups}
     groups = tuple(
         Group(system, "", backends[system], bundles=tuple(members))
         for system, members in groupby(bundles, key=lambda bundle: bundle.system)
     )
     shown = sum(bundle.total for bundle in bundles)
-    return Map(groups, tuple(found.choices), found.by, shown, found.elements, page, pages)
+    return Map(groups, tuple(found.choices), found.by or "", shown, found.elements, page, pages)
 
 
 def map_of_elements(found: ElementGroups, shown: Sequence[Element], asked: Question) -> Map:
@@ -177,7 +177,9 @@ def is_usable(element: Element, show: str) -> bool:
 def has_load(element: Element) -> bool:
     """Tell whether the monitor sees how an element is read or written."""
     seen = element.observation
-    return seen is not None and (seen.read_rate is not None or seen.write_rate is not None)
+    return seen is not None and (
+        seen.read_bytes_per_second.current is not None or seen.write_bytes_per_second.current is not None
+    )
 
 
 def state_words(element: Element) -> str:
@@ -202,16 +204,16 @@ def _bundle(one: ElementGroup, by: str, show: str) -> Bundle:
     now, whole = (None if value is None else value * size for value in (one.now, one.whole))
     return Bundle(
         one.storage_system, by, one.value or NONE, one.elements, one.usable, _words(now, show),
-        _words(whole, show), share, 0 if share is None else _step(share), one.fifths,
+        _words(whole, show), share, 0 if share is None else _step(share), tuple(one.fifths),
     )  # fmt: skip
 
 
 def _measure(element: Element, show: str) -> tuple[float | None, float | None]:
     if show == "free":
-        return element.free_bytes, element.capacity_bytes
+        return element.free_bytes, element.size_bytes
     if show == "read":
-        return element.read, element.nominal_read
-    return element.write, element.nominal_write
+        return element.available.read_mb_s, element.nominal.read_mb_s
+    return element.available.write_mb_s, element.nominal.write_mb_s
 
 
 def _words(value: float | None, show: str) -> str:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from flask import Blueprint, redirect, render_template, request, url_for
-from ses_client.answers.changes import Change
-from ses_client.answers.element_groups import ElementGroups
-from ses_client.answers.elements import Element, History, Inventory
-from ses_client.answers.quotas import QuotaPage
 from ses_client.errors import NotFoundError, RefusedError, SesError, UsageError
+from ses_client.messages.element_groups import ElementGroups
+from ses_client.messages.elements import Element, History, Inventory
+from ses_client.messages.knowledge import Change
+from ses_client.messages.quotas import QuotaPage
 from werkzeug.wrappers import Response
 
 from ses_webface.portal import person, service
@@ -144,7 +144,7 @@ def _past(element: Element, span: str) -> Past:
     return Past(span, history, load_of(history))
 
 
-def _changes(element: Element) -> tuple[Change, ...]:
+def _changes(element: Element) -> Sequence[Change]:
     if not element.iri:
         return ()
     try:

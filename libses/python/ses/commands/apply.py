@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from ses_client.answers.elements import Element
-from ses_client.answers.requirements import Subject
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError, SesError
+from ses_client.messages.elements import Element
+from ses_client.messages.requirements import Subject
 
 from ses.commands.examples import examples
 from ses.commands.options import Existing, service_command, subject_options
@@ -68,7 +68,7 @@ def apply(
     if undo:
         _report(directory, _undo(directory), as_json)
         return
-    subject = Subject(user, application, vo)
+    subject = Subject(user=user, application=application, vo=vo)
     _report(directory, _apply(client, directory, subject), as_json)
     if not watch:
         return
@@ -169,7 +169,7 @@ def _choose(client: ServiceClient, elements: Sequence[Element], system: str, sub
         raise SesError(f"The service chose {chosen} and does not list it; try again.")
     if not facts.target.isdigit():
         return _Place(chosen, facts.target, None)
-    return _Place(chosen, facts.pool, None if facts.pool else int(facts.target))
+    return _Place(chosen, facts.pool or "", None if facts.pool else int(facts.target))
 
 
 def _report(directory: Path, changed: dict[str, Any], as_json: bool) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from ses_client.answers.requirements import Requirement
-from ses_client.answers.selections import Candidate, Prediction, Refusal
+from ses_client.messages.requirements import ResolvedRequirement
+from ses_client.messages.selections import Candidate, Prediction, Refusal
 
 from ses.columns import Column
 from ses.output import line, number, seconds, table
 from ses.quantities import written
 
 
-def show_requirements(out: Console, requirements: Sequence[Requirement], title: str) -> None:
+def show_requirements(out: Console, requirements: Sequence[ResolvedRequirement], title: str) -> None:
     """Print requirements with the level each came from."""
     if not requirements:
         line(out, f"{title}: none. The fastest free element is chosen.")
@@ -23,7 +23,7 @@ def show_requirements(out: Console, requirements: Sequence[Requirement], title: 
         line(out, f"  {written(one)}  ({origin(one)})")
 
 
-def origin(one: Requirement) -> str:
+def origin(one: ResolvedRequirement) -> str:
     """Return the level a requirement came from, with its name."""
     if one.level in (None, "explicit"):
         return f"{one.level or '?'}{f', profile {one.profile}' if one.profile else ''}"
@@ -41,8 +41,8 @@ def show_candidates(out: Console, candidates: Sequence[Candidate]) -> None:
                 str(one.rank),
                 one.element,
                 f"{one.distance:.3f}",
-                number(one.read),
-                number(one.write),
+                number(one.available.read_mb_s),
+                number(one.available.write_mb_s),
                 number(one.free_gb, 2),
                 "; ".join(filter(None, (shortfalls(one.predicted), one.after))) or "nothing",
                 seconds(one.age_seconds),

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import localtime, sleep, strftime, time
 
 import click
 from rich.console import Console
-from ses_client.answers.files import Received
-from ses_client.answers.selections import Placement, Prediction
 from ses_client.client import ServiceClient
 from ses_client.errors import NotAllowedError, NotFoundError, RefusedError
+from ses_client.messages.files import Received
+from ses_client.messages.selections import PlacementRecord, Prediction
 from ses_client.visible import on_one_line
 
 from ses.basepath import basepath, same_directory
@@ -63,14 +64,14 @@ def explain(client: ServiceClient, as_json: bool, file: Path, wide: bool) -> Non
     if lies_in is not None and placement.target:
         verified = same_directory(lies_in, placement.target)
     elif exists and lies_in is None:
-        osts, lies_in, verified = on_lustre(path, placement.json)
+        osts, lies_in, verified = on_lustre(path, placement)
     if found.other:
         verified = None  # where the other file went says nothing of this one
     if as_json:
         print_json({"file": str(path), "exists": exists, "basepath": None if osts is not None else lies_in,
                     "osts": None if osts is None else list(osts), "verified": verified,
-                    "doubt": found.doubt or None, "placement": placement.json,
-                    "received": None if received is None else received.json})  # fmt: skip
+                    "doubt": found.doubt or None, "placement": placement,
+                    "received": None if received is None else received})  # fmt: skip
     else:
         _show(console(wide=wide), path, found, placement, lies_in, exists, verified, received)
     if verified is False:
@@ -180,7 +181,7 @@ def _amount(one: Prediction) -> str:
     return f"{number(one.value, 2 if one.kind == 'free-capacity' else 1)} {one.unit}"
 
 
-def _amounts(many: tuple[Prediction, ...]) -> str:
+def _amounts(many: Sequence[Prediction]) -> str:
     return ", ".join(f"{one.kind} {_amount(one)}" for one in many)
 
 
@@ -188,7 +189,7 @@ def _show(
     out: Console,
     path: Path,
     found: _Found,
-    placement: Placement,
+    placement: PlacementRecord,
     lies_in: str | None,
     exists: bool,
     verified: bool | None,

@@ -58,10 +58,10 @@ def files(
         explain_no_files(client, asked)
     pages = chain([first], pages)
     if as_csv:
-        write_csv(sys.stdout, (one for page in pages for one in page.json["files"]))
+        write_csv(sys.stdout, (one for page in pages for one in page["files"]))
         return
     if as_json:
-        print_json({"files": [one for page in pages for one in page.json["files"]]})
+        print_json({"files": [one for page in pages for one in page["files"]]})
         return
     found = [one for page in pages for one in page.files]
     out = console(wide=wide)

@@ -52,7 +52,7 @@ def job(client: ServiceClient, as_json: bool, job: str, wait: float, comment: bo
 
 def _summed(client: ServiceClient, job: str, record: JobRecord | None) -> Job:
     """Sum up all files that name the job, or those of its user, where Slurm said who that is."""
-    files = (one for page in listed(client, {"job": job}, None) for one in page.json["files"])
+    files = (one for page in listed(client, {"job": job}, None) for one in page["files"])
     return Job.of(job, (one for one in files if record is None or record.is_of(str(one["user"]))))
 
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
-from ses_client.answers.tokens import PersonalTokens
 from ses_client.client import ServiceClient
 from ses_client.errors import NotAllowedError, NotFoundError, SesError, UnavailableError, UsageError
+from ses_client.messages.access import PersonalTokens
 
 from ses.commands.examples import examples
 from ses.commands.options import Existing

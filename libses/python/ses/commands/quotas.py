@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import click
-from ses_client.answers.quotas import Quota
 from ses_client.client import ServiceClient
+from ses_client.messages.quotas import Quota
 
 from ses.commands.examples import examples
 from ses.commands.options import service_command
@@ -43,7 +43,7 @@ def quotas(
     if not found.total:
         _explain_none(client, system, user)
     if as_json:
-        print_json(found.json)
+        print_json(found)
         return
     out = console()
     if found.quotas:
@@ -53,8 +53,9 @@ def quotas(
         line(out, "No quota is known." if within is None else f"No quota is used up within {within:g} days.")
     if found.total > len(found.quotas):
         line(out, f"and {found.total - len(found.quotas)} more (--limit)")
-    for name, error in found.troubles:
-        line(out, f"Quotas of {name}: {error}", "yellow")
+    for one in found.sources:
+        if one.error:
+            line(out, f"Quotas of {one.system}: {one.error}", "yellow")
     if found.problem:
         line(out, f"These may be old: {found.problem}", "yellow")
 
@@ -72,10 +73,10 @@ def _row(one: Quota) -> list[str]:
     return [
         f"{one.kind} {one.name}" + (f" (VO {one.vo})" if one.vo else ""),
         one.system,
-        number(one.used / 1e9),
-        number(one.limit / 1e9),
+        number(one.used_bytes / 1e9),
+        number(one.limit_bytes / 1e9),
         number(100 * one.share, 0),
-        number(None if one.used_per_day is None else one.used_per_day / 1e9),
+        number(None if one.used_bytes_per_day is None else one.used_bytes_per_day / 1e9),
         _when(one.full_in_days),
     ]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 from rich.console import Console
-from ses_client.answers.requirements import Subject
-from ses_client.answers.selections import Selection
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_NOT_FOUND
+from ses_client.messages.requirements import Subject
+from ses_client.messages.selections import Selection
 
 from ses.amounts import Size
 from ses.commands.decision import show_candidates, show_refused, show_requirements
@@ -66,7 +66,7 @@ def rank(
         if amount is not None:
             explicit.append(make_requirement(name.replace("_", "-"), amount, strictness=strictness))
     selection = client.select(
-        Subject(user, application, vo),
+        Subject(user=user, application=application, vo=vo),
         explicit,
         storage_system=system,
         profile=profile,
@@ -75,7 +75,7 @@ def rank(
         limit=limit,
     )
     if as_json:
-        print_json(selection.json)
+        print_json(selection)
     else:
         _show(console(wide=wide), selection, f"{user}{f':{application}' if application else ''}")
     if not selection.candidates:

@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 
 import click
-from ses_client.answers.files import Sum, cause_words
 from ses_client.client import ServiceClient
 from ses_client.errors import SesError
+from ses_client.messages.files import Sum, cause_words
 
 from ses.commands.examples import examples
 from ses.commands.file_options import file_options
@@ -57,7 +57,7 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
         except OSError as error:
             raise SesError(f"{html} cannot be written: {error.strerror}.") from None
     if as_json:
-        print_json(summed.json)
+        print_json(summed)
         return
     out = console()
     table(out, ("", *_HEADERS), [_row(summed.total)])
@@ -78,7 +78,7 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
     table(out, ("hour", *_HEADERS), [_row(one, hour(one)) for one in worst])
     if summed.causes:
         line(out)
-        found = ", ".join(f"{cause_words(cause)} {count}" for cause, count in summed.causes)
+        found = ", ".join(f"{cause_words(one.cause)} {one.files}" for one in summed.causes)
         line(out, f"Likely causes: {found}.")
     for text in summed.advice:
         line(out, f"  {text}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
-from ses_client.answers.elements import Inventory, ReadyCheck
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_FAILED
+from ses_client.messages.elements import Check, Inventory
 
 from ses.commands.examples import examples
 from ses.commands.options import service_command
@@ -33,8 +35,8 @@ def status(client: ServiceClient, as_json: bool) -> None:
                 "checks": [{"name": one.name, "ok": one.ok, "detail": one.detail} for one in checks],
                 "elements": len(inventory.elements),
                 "open_placements": sum(one.open_placements for one in inventory.elements),
-                "monitor": inventory.json["monitor"],
-                "knowledge_base": inventory.json["knowledge_base"],
+                "monitor": inventory["monitor"],
+                "knowledge_base": inventory["knowledge_base"],
             }
         )
     else:
@@ -43,7 +45,7 @@ def status(client: ServiceClient, as_json: bool) -> None:
         raise SystemExit(EXIT_FAILED)
 
 
-def _show(url: str, ready: bool, checks: tuple[ReadyCheck, ...], inventory: Inventory) -> None:
+def _show(url: str, ready: bool, checks: Sequence[Check], inventory: Inventory) -> None:
     out = console()
     lacking = [one.name for one in checks if not one.ok]
     if not ready:
@@ -53,11 +55,11 @@ def _show(url: str, ready: bool, checks: tuple[ReadyCheck, ...], inventory: Inve
     else:
         line(out, f"{url}: ready", "green")
     rows = [[one.name, "ok" if one.ok else "NOT ok", one.detail] for one in checks]
-    for source in inventory.sources:
+    for name, source in inventory.sources:
         state = "reachable" if source.reachable else "NOT reachable"
-        revision = f", revision {source.revision}" if source.revision else ""
+        revision = f", revision {source['revision']}" if source.get("revision") else ""
         told = f"{source.url or '-'}, last read {seconds(source.age_seconds)} ago{revision}"
-        rows.append([f"reads {source.name}", state, told])
+        rows.append([f"reads {name}", state, told])
     table(out, ("check", "state", "detail"), rows)
     fresh = sum(1 for one in inventory.elements if one.observation and one.observation.state == "ok")
     placements = sum(one.open_placements for one in inventory.elements)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import click
-from ses_client.answers.tokens import PersonalToken
 from ses_client.client import ServiceClient
 from ses_client.errors import NotAllowedError, UsageError
+from ses_client.messages.access import PersonalToken
 
 from ses.commands.examples import examples
 from ses.commands.groups import WholeSentences
@@ -32,7 +32,7 @@ def list_command(client: ServiceClient, as_json: bool, user: str | None) -> None
     """List your tokens: what each may do, until when, and when it was last used."""
     found = _for(client, user).tokens()
     if as_json:
-        print_json(found.json)
+        print_json(found)
     elif found.tokens:
         table(console(), ("token", "scope", "made", "ends", "last used"), [_row(one) for one in found.tokens])
     elif user is not None:
@@ -54,10 +54,10 @@ def new(client: ServiceClient, as_json: bool, name: str, scope: str, days: int) 
     """
     made = client.make_token(name, scope, days)
     if as_json:
-        print_json(made.json)
+        print_json(made)
         return
-    say(made.secret)
-    say(f"Until {day(made.token.ends)}. Keep it now, such as by: ses login", err=True)
+    say(made.token)
+    say(f"Until {day(made.ends)}. Keep it now, such as by: ses login", err=True)
 
 
 @token.command("revoke", epilog=examples("ses token revoke laptop", "ses token revoke --all --user alice"))
@@ -74,7 +74,7 @@ def revoke(
     client = _for(client, user)
     left = client.revoke_tokens() if name is None else client.revoke_token(name)
     if as_json:
-        print_json(left.json)
+        print_json(left)
     else:
         say(f"{name} is revoked." if name else f"All tokens of {left.user} are revoked.")
 

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
-from ses_client.answers.element_groups import Chosen
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError
+from ses_client.messages.element_groups import Chosen
 
 from ses.output import console, line
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 
-from ses_client.answers.elements import Element
+from ses_client.messages.elements import Element
 
 from ses.demo.chain import Chain
 from ses.demo.interrupts import Interrupts
@@ -63,6 +63,6 @@ def _as_meant(elements: Iterable[Element]) -> bool:
 def utilisation(one: Element) -> float | None:
     """Return the part of its write rate an element gives now, ``None`` when nobody can tell."""
     seen = one.observation
-    if seen is None or seen.write_rate is None or not one.nominal_write:
+    if seen is None or seen.write_bytes_per_second.current is None or not one.nominal.write_mb_s:
         return None
-    return seen.write_rate / 1e6 / one.nominal_write
+    return seen.write_bytes_per_second.current / 1e6 / one.nominal.write_mb_s

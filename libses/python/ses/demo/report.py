@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
-from ses_client.answers.files import ReceivedKind
-from ses_client.answers.requirements import Requirement
-from ses_client.answers.selections import Placement, Prediction
+from ses_client.messages.files import ReceivedKind
+from ses_client.messages.requirements import Requirement
+from ses_client.messages.selections import PlacementRecord, Prediction
 
 from ses.commands.decision import origin
 from ses.demo.programs import Run
@@ -147,7 +147,7 @@ def make_row(placed: Run, verdict: Verdict, verified_on: str | None, plain: Run,
     )
 
 
-def passed_over(placement: Placement) -> str:
+def passed_over(placement: PlacementRecord) -> str:
     """Return the most telling element that was not chosen, and why.
 
     That is the first one refused; else the best one that falls short; else the next in rank.
@@ -160,7 +160,7 @@ def passed_over(placement: Placement) -> str:
         if missed and one.distance > placement.distance:
             return f"{_short(one.element)}: only {' and '.join(missed)}, distance {one.distance:.2f}"
     for one in others:
-        return f"{_short(one.element)}: rank {one.rank}, would write {one.write or 0:.0f} MB/s"
+        return f"{_short(one.element)}: rank {one.rank}, would write {one.available.write_mb_s or 0:.0f} MB/s"
     return ""
 
 

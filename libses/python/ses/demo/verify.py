@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ses_client.answers.files import ReceivedKind
-from ses_client.answers.selections import Placement
 from ses_client.client import ServiceClient
+from ses_client.messages.files import ReceivedKind
+from ses_client.messages.selections import PlacementRecord
 
 from ses.basepath import basepath, same_directory
 from ses.demo.interrupts import Interrupts
@@ -26,8 +27,8 @@ class Verdict:
     """
 
     branch: str | None
-    placement: Placement | None
-    got: tuple[ReceivedKind, ...] = ()
+    placement: PlacementRecord | None
+    got: Sequence[ReceivedKind] = ()
 
     @property
     def as_chosen(self) -> bool:
@@ -71,13 +72,13 @@ def verify(run: Run, client: ServiceClient, interrupts: Interrupts) -> Verdict:
     return Verdict(basepath(run.path), placement, got)
 
 
-def _got(placement_id: str, client: ServiceClient, interrupts: Interrupts) -> tuple[ReceivedKind, ...]:
+def _got(placement_id: str, client: ServiceClient, interrupts: Interrupts) -> Sequence[ReceivedKind]:
     """Return what a file received.  It is judged a moment after it was closed: waits."""
-    kinds: tuple[ReceivedKind, ...] = ()
+    kinds: Sequence[ReceivedKind] = ()
     for _ in range(int(_PATIENCE_SECONDS / _PAUSE_SECONDS)):
         found = client.file(placement_id)
         kinds = found.kinds
-        if found.file.state == "ended" and (kinds or not found.file.required):
+        if found.state == "ended" and (kinds or not found.required):
             break
         interrupts.pause(_PAUSE_SECONDS)
     return kinds

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
-from ses_client.answers.elements import Element
+from ses_client.messages.elements import Element
 
 from ses.doctor.agent_protocol import BadAnswerError, Status, ask, listener
 from ses.doctor.finding import Finding, fault, ok, skipped, warning

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
-from ses_client.answers.elements import Element
 from ses_client.errors import NotFoundError, SesError
+from ses_client.messages.elements import Element
 from ses_client.unions import OPTIONS, Union, UnionBranch, file_system_at, is_another, read_union
 
 from ses.doctor.choices import check_choices
@@ -96,7 +96,7 @@ def _described(union: Union, members: Sequence[Element]) -> list[Finding]:
     for one in members:
         branch = branches.get(one.target.rstrip("/"))
         if branch is not None:
-            findings.extend(_branch(one.file_system, branch, again))
+            findings.extend(_branch(one.file_system or "", branch, again))
     unsaid = sum(not one.file_system for one in members)
     if unsaid:
         findings.append(

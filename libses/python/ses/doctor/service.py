@@ -9,9 +9,9 @@ from shlex import quote
 
 import urllib3
 from ses_client.address import read_token
-from ses_client.answers.elements import Element, Inventory
 from ses_client.client import ServiceClient
 from ses_client.errors import NotAllowedError, SesError
+from ses_client.messages.elements import Element, Inventory
 
 from ses.doctor.finding import Finding, fault, ok, skipped, warning
 from ses.union.hidden import hidden
@@ -142,7 +142,7 @@ def check_data(found: Inventory) -> list[Finding]:
 
 def check_rates(elements: Sequence[Element]) -> list[Finding]:
     """Look whether it is known what each element gives at best."""
-    lacking = [one.id for one in elements if one.nominal_read is None or one.nominal_write is None]
+    lacking = [one.id for one in elements if one.nominal.read_mb_s is None or one.nominal.write_mb_s is None]
     if not lacking:
         return [ok(RATES, f"described for all {len(elements)} elements")] if elements else []
     named = ", ".join(lacking[:_SHOWN]) + (" and more" if len(lacking) > _SHOWN else "")
@@ -179,8 +179,8 @@ def _stale(one: Element) -> Finding:
         )
     age = "unknown" if seen.age_seconds is None else f"{seen.age_seconds:.0f} s"
     reason = f" ({seen.detail})" if seen.detail else ""
-    mend = f"See whether its exporter answers: {seen.exporter}"
-    if not seen.exporter.startswith(("http://", "https://")):
+    mend = f"See whether its exporter answers: {seen.target}"
+    if not seen.target.startswith(("http://", "https://")):
         mend = "Look on the machine of the monitor: smed-monitor check --config /etc/qstorman/smed.toml"
     return fault(DATA, f"{one.id}: last seen {age} ago{reason}.", mend)
 
@@ -225,7 +225,7 @@ def check_node_names(client: ServiceClient) -> list[Finding]:
 
 def check_exporters(elements: Sequence[Element]) -> list[Finding]:
     """Ask each exporter the monitor reads; from this machine, which may see less than the monitor."""
-    urls = sorted({one.observation.exporter for one in elements if one.observation})
+    urls = sorted({one.observation.target for one in elements if one.observation})
     return [_exporter(url) for url in urls if url.startswith(("http://", "https://"))]
 
 

@@ -8,9 +8,9 @@ import subprocess
 import time
 from pathlib import Path
 
-from ses_client.answers.selections import Placement
 from ses_client.client import ServiceClient
 from ses_client.errors import SesError
+from ses_client.messages.selections import Placement
 
 from ses.basepath import basepath, same_directory
 from ses.doctor.finding import Finding, fault, ok

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ses_client.answers.elements import Element
-from ses_client.answers.nodes import NodeClass
-from ses_client.answers.requirements import Subject
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError, SesError
+from ses_client.messages.elements import Element
+from ses_client.messages.nodes import NodeClass
+from ses_client.messages.requirements import Subject
 
 from ses.basepath import same_directory
 from ses.file_layout import layout_of
@@ -46,7 +46,7 @@ class Site:
         self._client = client
         self._user = user
         self._elements = client.elements().elements
-        self._classes = client.node_classes().classes
+        self._classes = client.node_classes().node_classes
         self._nodes: dict[str, str] = {}
 
     def place_of(self, file: Path) -> Place:
@@ -91,7 +91,7 @@ class Site:
         holder = Holder(
             bytes=size,
             disk_rate=sum(_rate(one) for one in elements),
-            link_rate=math.inf if best.link is None else best.link * MB,
+            link_rate=math.inf if best.link_mb_s is None else best.link_mb_s * MB,
             clients=1 + others,
         )
         return Place(self._node_of(best), holder, tuple(one.id for one in elements))
@@ -109,7 +109,7 @@ class Site:
                 f"No one node is known to hold {', '.join(one.id for one in elements)}, where {file} lies "
                 "(qsm:holds)."
             )
-        return max(able, key=lambda one: (one.link is None, one.link or 0.0))
+        return max(able, key=lambda one: (one.link_mb_s is None, one.link_mb_s or 0.0))
 
     def _node_of(self, one: NodeClass) -> str:
         if one.nodes not in self._nodes:
@@ -120,7 +120,7 @@ class Site:
         return self._nodes[one.nodes]
 
     def _best(self, nodes: str) -> tuple[str, str | None] | None:
-        ranked = self._client.select_nodes(Subject(self._user), count=1, nodes=nodes, limit=1).nodes
+        ranked = self._client.select_nodes(Subject(user=self._user), count=1, nodes=nodes, limit=1).candidates
         return (ranked[0].node, ranked[0].node_class) if ranked else None
 
 
@@ -148,7 +148,9 @@ def elements_of(file: Path, elements: Sequence[Element]) -> list[Element]:
 
 
 def _rate(element: Element) -> float:
-    known = element.read if element.read is not None else element.nominal_read
+    known = (
+        element.available.read_mb_s if element.available.read_mb_s is not None else element.nominal.read_mb_s
+    )
     if known is None or known <= 0:
         raise SesError(f"At which rate {element.id} is read is not known. Name one with --disk-rate.")
     return known * MB

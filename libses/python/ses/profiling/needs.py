@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ses_client.answers.requirements import Requirement
+from ses_client.messages.requirements import Requirement, required
 
 from ses.profiling.phases import BOTH, READS, WRITES
 from ses.profiling.result import ProgramProfile
@@ -47,7 +47,7 @@ def implied(profile: ProgramProfile, margin: float = MARGIN) -> tuple[Implied, .
             several = f" for each of {streams:.1f} files at a time" if streams >= 1.05 else ""
             found.append(
                 Implied(
-                    Requirement(kind, _rounded(rate * margin), "MB/s"),
+                    required(kind, _rounded(rate * margin), "MB/s"),
                     f"{moved / 1e6:.0f} MB {name} in {seconds:.1f} s of phases = {rate:.1f} MB/s{several}, "
                     f"x {margin:g}",
                 )
@@ -56,7 +56,7 @@ def implied(profile: ProgramProfile, margin: float = MARGIN) -> tuple[Implied, .
     if largest >= _MIN_GB:
         found.append(
             Implied(
-                Requirement("free-capacity", _rounded(largest * margin), "GB"),
+                required("free-capacity", _rounded(largest * margin), "GB"),
                 f"{largest:.3f} GB written into the largest file, x {margin:g}",
             )
         )

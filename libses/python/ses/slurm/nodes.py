@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ses_client.answers.reading import JSON
 from ses_client.errors import NotFoundError
+from ses_client.messages.message import JSON
 
 from ses.slurm.scontrol import scontrol
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from math import inf
 from pathlib import Path
 
-from ses_client.answers.elements import Element
-from ses_client.answers.nodes import NodeClass
 from ses_client.errors import SesError
+from ses_client.messages.elements import Element
+from ses_client.messages.nodes import NodeClass
 
 from ses.whole_file import write_whole
 
@@ -43,12 +43,16 @@ def publish(path: Path, text: str) -> None:
 
 def _told(elements: Iterable[Element], node: NodeClass) -> dict[_Told, str]:
     """Return what a stream of the node would get, to the element; of those that are alike the first."""
-    link = min((rate for rate in (node.link, node.uplink_rate) if rate is not None), default=inf)
+    link = min((rate for rate in (node.link_mb_s, node.uplink_mb_s) if rate is not None), default=inf)
     found: dict[_Told, str] = {}
     for one in elements:
-        if node.systems is None or one.storage_system in node.systems:
+        if node.storage_systems is None or one.storage_system in node.storage_systems:
             free = None if one.observation is None else one.observation.free_bytes
-            told = (_least(one.write, link), _least(one.read, link), None if free is None else free / _GB)
+            told = (
+                _least(one.available.write_mb_s, link),
+                _least(one.available.read_mb_s, link),
+                None if free is None else free / _GB,
+            )
             found.setdefault(told, one.id)
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from ses_client.answers.nodes import RankedNode
+from ses_client.messages.nodes import RankedNode
 
 from ses.slurm.nodes import fields_of, folded
 from ses.slurm.scontrol import scontrol
@@ -21,7 +21,7 @@ def weights(ranked: Iterable[RankedNode], base: int = LIGHTEST) -> dict[str, int
     Both are taken in steps, so that small changes move no job.
     """
     nodes = list(ranked)
-    rates = {one.node: min(one.read or 0.0, one.write or 0.0) for one in nodes}
+    rates = {one.node: min(one.available.read_mb_s or 0.0, one.available.write_mb_s or 0.0) for one in nodes}
     best = max(rates.values(), default=0.0)
     return {
         one.node: base

@@ -68,5 +68,5 @@ class Problem(Message):
     title: str
     status: int
     detail: str
-    errors: Absent[Sequence[Located]] = ()
-    refused: Absent[Sequence[Refusal]] = ()
+    errors: Absent[Sequence[Located]] = None
+    refused: Absent[Sequence[Refusal]] = None

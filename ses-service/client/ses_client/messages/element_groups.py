@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ses_client.messages.elements import KnowledgeBaseSource, MonitorSource
+from ses_client.messages.elements import Sources
 from ses_client.messages.message import Message
 
 ByName = Literal["tier", "server", "pool"]
@@ -50,7 +50,7 @@ class FullSoon(Message):
     full_in_days: float
 
 
-class ElementGroups(Message):
+class ElementGroups(Sources):
     """The groups of `elements` elements.
 
     `choices` says of each tier, server and pool how many groups it makes, where at least one element has one;
@@ -67,8 +67,6 @@ class ElementGroups(Message):
     groups: Sequence[ElementGroup]
     full_soon_total: int
     full_soon: Sequence[FullSoon]
-    monitor: MonitorSource
-    knowledge_base: KnowledgeBaseSource
 
 
 class Exporter(Message):
@@ -86,10 +84,8 @@ class Exporter(Message):
     details: Sequence[str]
 
 
-class Exporters(Message):
+class Exporters(Sources):
     """Where the figures come from, those with trouble first; `total` counts those beyond the limit, too."""
 
     total: int
     exporters: Sequence[Exporter]
-    monitor: MonitorSource
-    knowledge_base: KnowledgeBaseSource

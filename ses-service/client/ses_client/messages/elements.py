@@ -154,13 +154,23 @@ class KnowledgeBaseSource(MonitorSource):
     revision: str | None = None
 
 
-class Inventory(Message):
+class Sources(Message):
+    """What the service reads, as it sees it."""
+
+    monitor: MonitorSource
+    knowledge_base: KnowledgeBaseSource
+
+    @property
+    def sources(self) -> tuple[tuple[str, MonitorSource], ...]:
+        """Both by their names in words."""
+        return ("monitor", self.monitor), ("knowledge base", self.knowledge_base)
+
+
+class Inventory(Sources):
     """Every element that was asked for."""
 
     generated_at: float = 0.0
     elements: Sequence[Element]
-    monitor: MonitorSource
-    knowledge_base: KnowledgeBaseSource
 
 
 class StorageSystem(Message):

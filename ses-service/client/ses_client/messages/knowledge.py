@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Literal
 from urllib.parse import quote, unquote
 
@@ -117,6 +118,11 @@ class Change(Message):
     subjects: int
     subject: str
     undone: int | None = None
+
+    @property
+    def made_at(self) -> float:
+        """When, in seconds since the epoch."""
+        return datetime.fromisoformat(self.at).timestamp()
 
 
 class ChangePage(Message):

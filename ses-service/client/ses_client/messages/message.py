@@ -25,8 +25,8 @@ JSON = dict[str, Any]
 T = TypeVar("T")
 _Reader = Callable[[Any], Any]
 
-MAY_BE_ABSENT = "may be absent"
-Absent = Annotated[T, MAY_BE_ABSENT]
+MAY_BE_ABSENT, OR_NULL = "may be absent", "or null"
+Absent = Annotated[T | None, MAY_BE_ABSENT]
 """A member that the service leaves out where there is nothing to say; all others are in every answer."""
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, Self
 
-from ses_client.messages.message import JSON, Absent, Message
+from ses_client.messages.message import JSON, MAY_BE_ABSENT, OR_NULL, Absent, Message
 
 KindName = Annotated[str, "KindName"]
 ShownUnit = Annotated[str, "ShownUnit"]
@@ -51,14 +51,14 @@ class Requirement(Message):
     """
 
     kind: KindName
-    minimum: Absent[float] = 0.0
-    maximum: Absent[float] = 0.0
+    minimum: Absent[float] = None
+    maximum: Absent[float] = None
     unit: ShownUnit
-    stated_unit: Absent[str] = ""
+    stated_unit: Absent[str] = None
     weight: float = 1.0
     strictness: Annotated[str, StrictnessName] = "soft"
-    valid_from: Absent[Moment] = ""
-    valid_until: Absent[Moment] = ""
+    valid_from: Absent[Moment] = None
+    valid_until: Absent[Moment] = None
 
     @property
     def at_most(self) -> bool:
@@ -68,17 +68,32 @@ class Requirement(Message):
     @property
     def bound(self) -> float:
         """The minimum, or the maximum where less is better."""
-        return self.maximum if self.at_most else self.minimum
+        found: float = self["maximum" if self.at_most else "minimum"]
+        return found
+
+    def bounded(self, bound: float) -> Self:
+        """Return the same with another bound."""
+        return self.but(**{"maximum" if self.at_most else "minimum": bound})
 
     def as_json(self) -> JSON:
         """Return what the service accepts."""
-        return {name: self[name] for name in Requirement.__annotations__ if self.get(name) not in (None, "")}
+        return {name: self[name] for name in Requirement.__annotations__ if self.get(name) is not None}
 
 
-def required(kind: str, bound: float, unit: str, *, at_most: bool = False, **more: Any) -> Requirement:
-    """Return a requirement to be stated; ``None`` among ``more`` is left out."""
-    stated = {name: value for name, value in more.items() if value is not None}
-    return Requirement.of({"kind": kind, "maximum" if at_most else "minimum": bound, "unit": unit, **stated})
+def required(
+    kind: str,
+    bound: float,
+    unit: str,
+    weight: float | None = None,
+    strictness: str = "soft",
+    *,
+    at_most: bool = False,
+    **more: str | None,
+) -> Requirement:
+    """Return a requirement to be stated; ``None`` is not said: without a weight it has that of its kind."""
+    stated = {"kind": kind, "maximum" if at_most else "minimum": bound, "unit": unit, "weight": weight}
+    said = {**stated, "strictness": strictness, **more}
+    return Requirement.of({name: value for name, value in said.items() if value is not None})
 
 
 class ResolvedRequirement(Requirement):
@@ -86,7 +101,7 @@ class ResolvedRequirement(Requirement):
 
     level: Annotated[str, LevelName]
     level_name: str
-    profile: Absent[str] = ""
+    profile: Absent[str] = None
 
 
 class PassedOver(ResolvedRequirement):
@@ -118,8 +133,8 @@ class RequirementSet(Message):
     revision: int = 0
     modified_at: float | None = None
     modified_by: str | None = None
-    definition: Absent[str] = ""
-    measured: Absent[MeasuredRun | None] = None
+    definition: Absent[str] = None
+    measured: Annotated[MeasuredRun | None, MAY_BE_ABSENT, OR_NULL] = None
 
 
 class RequirementSets(Message):

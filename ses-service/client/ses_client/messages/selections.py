@@ -30,8 +30,8 @@ class Prediction(Message):
     kind: KindName
     value: float | None = None
     unit: ShownUnit
-    minimum: Absent[float] = 0.0
-    maximum: Absent[float] = 0.0
+    minimum: Absent[float] = None
+    maximum: Absent[float] = None
     shortfall: float = 0.0
 
     @property

@@ -38,6 +38,9 @@ class Kind(Message):
             raise ValueError(f"a unit of {made.kind} has no size")
         return made
 
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(self.kind)
+
     @property
     def at_most(self) -> bool:
         """Whether less is better."""

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from ses_client.answers.requirements import Subject
-from ses_client.answers.vocabulary import Profile
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_NOT_FOUND, NotFoundError, SesError, UsageError
+from ses_client.messages.requirements import Subject
+from ses_client.messages.vocabulary import Profile
 
 from ses.amounts import LinkRate
 from ses.api.library import LibraryError, library
@@ -98,11 +98,13 @@ def advise(
     moved = found.read_bytes + found.written_bytes
     if moved < MIN_BYTES:
         raise UsageError(f"The program moved {moved / 1e6:.1f} MB: too little for storage to matter to it.")
-    selection = client.select(Subject(user, application, vo), needs, storage_system=system, limit=0)
+    selection = client.select(
+        Subject(user=user, application=application, vo=vo), needs, storage_system=system, limit=0
+    )
     places = [
-        Place(one.element, one.read * 1e6, one.write * 1e6)
+        Place(one.element, one.available.read_mb_s * 1e6, one.available.write_mb_s * 1e6)
         for one in selection.candidates
-        if one.read is not None and one.write is not None
+        if one.available.read_mb_s is not None and one.available.write_mb_s is not None
     ]
     if not places:
         say("No element is left whose rates are known.", err=True)
@@ -156,7 +158,7 @@ def _as_run(stored: Profile) -> ProgramProfile:
     read, written, used = int(run.read_bytes), int(run.written_bytes), run.cores * run.seconds
     phase = Phase(BOTH, 0.0, run.seconds, read, written, used)
     return ProgramProfile(
-        (stored.name,), run.seconds, run.processor_seconds, read, written, 0, 0, (), (phase,)
+        (stored.profile,), run.seconds, run.processor_seconds, read, written, 0, 0, (), (phase,)
     )
 
 

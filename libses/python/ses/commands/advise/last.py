@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from ses_client.answers.files import File, cause_words
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError
+from ses_client.messages.files import File, cause_words
 
 from ses.files import listed
 from ses.last_forecast import Kept, last

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from ses_client.answers.elements import Element
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_FAILED, NotFoundError, SesError, UsageError
+from ses_client.messages.elements import Element
 
 from ses.calibration import Measured, NotMeasuredError, Place, measure, refuse_when_full
 from ses.commands.examples import examples

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
-from ses_client.answers.reading import JSON
 from ses_client.client import ServiceClient
 from ses_client.errors import UsageError
+from ses_client.messages.message import JSON
 
 from ses.amounts import Rate, Size
 from ses.commands.elements.effects import element_argument, show

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import click
-from ses_client.answers.reading import JSON
 from ses_client.client import ServiceClient
+from ses_client.messages.message import JSON
 
 from ses.commands.elements.changes import dry_run_option
 from ses.commands.elements.effects import element_argument, show

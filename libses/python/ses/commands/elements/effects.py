@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 from rich.console import Console
-from ses_client.answers.reading import JSON
 from ses_client.errors import UsageError
+from ses_client.messages.message import JSON
 
 from ses.commands.kb.changes import show_subjects
 from ses.output import console, line, print_json, table

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import click
-from ses_client.answers.elements import Element
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError
+from ses_client.messages.elements import Element
 
 from ses.columns import Column
 from ses.commands.examples import examples
@@ -29,8 +29,8 @@ def list_command(client: ServiceClient, as_json: bool, system: str | None, wide:
         raise NotFoundError("The site describes no elements.")
     if as_json:
         names = {one.id for one in shown}
-        found = [one for one in inventory.json["elements"] if one["id"] in names]
-        print_json({**inventory.json, "elements": found})
+        found = [one for one in inventory["elements"] if one["id"] in names]
+        print_json({**inventory, "elements": found})
         return
     table(console(wide=wide), _HEADERS, [_row(one) for one in shown])
 
@@ -56,10 +56,10 @@ def _row(one: Element) -> list[str]:
     return [
         one.id,
         ", ".join(dict.fromkeys([one.state, *(seen.flags if seen is not None else ()), *excluded])),
-        f"{number(one.read)} of {number(one.nominal_read, 0)}",
-        f"{number(one.write)} of {number(one.nominal_write, 0)}",
-        _scaled(None if seen is None else seen.read_rate, 1e6, 1),
-        _scaled(None if seen is None else seen.write_rate, 1e6, 1),
+        f"{number(one.available.read_mb_s)} of {number(one.nominal.read_mb_s, 0)}",
+        f"{number(one.available.write_mb_s)} of {number(one.nominal.write_mb_s, 0)}",
+        _scaled(None if seen is None else seen.read_bytes_per_second.current, 1e6, 1),
+        _scaled(None if seen is None else seen.write_bytes_per_second.current, 1e6, 1),
         _scaled(None if seen is None else seen.free_bytes, 1e9, 2),
         str(one.open_placements),
         "none" if seen is None or seen.state == "missing" else seconds(seen.age_seconds),

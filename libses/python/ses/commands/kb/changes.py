@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from rich.console import Console
-from ses_client.answers.reading import JSON
+from ses_client.messages.message import JSON
 
 from ses.output import line
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import click
-from ses_client.answers.reading import JSON
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_FAILED, SesError, UsageError
+from ses_client.messages.message import JSON
 
 from ses.commands.examples import examples
 from ses.commands.kb.changes import show_subjects, turned

@@ -8,9 +8,9 @@ from datetime import datetime
 
 import click
 from rich.console import Console
-from ses_client.answers.reading import JSON
 from ses_client.client import ServiceClient
 from ses_client.errors import UsageError
+from ses_client.messages.message import JSON
 
 from ses.columns import Column
 from ses.commands.examples import examples
@@ -45,7 +45,7 @@ def history(
     found: list[JSON] = []
     before = None
     while len(found) < limit:
-        page = client.changes(before=before, subject=subject).json
+        page = client.changes(before=before, subject=subject)
         found += page["changes"]
         before = page["next"]
         if before is None:
@@ -73,7 +73,7 @@ def undo(client: ServiceClient, as_json: bool, number: int, force: bool, dry_run
     Refused when a later change concerned the same subject and is still in place.  A person may undo
     changes of their own requirements, an administrator any.
     """
-    made = client.undo(number, force=force, dry_run=dry_run).json
+    made = client.undo(number, force=force, dry_run=dry_run)
     if as_json:
         print_json(made)
         return
@@ -99,7 +99,7 @@ _HEADERS = (
 def _states(client: ServiceClient, number: int) -> Iterator[JSON]:
     after = ""
     while True:
-        page = client.change(number, after=after).json
+        page = client.change(number, after=after)
         yield from page["states"]
         if page["next"] is None:
             return

@@ -6,9 +6,9 @@ import base64
 import gzip
 
 import click
-from ses_client.answers.reading import JSON
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_FAILED, RefusedError, UsageError
+from ses_client.messages.message import JSON
 
 from ses.commands.examples import examples
 from ses.commands.kb.changes import show_conflicts, show_subjects

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import click
-from ses_client.answers.nodes import NodeClass
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError
+from ses_client.messages.nodes import NodeClass
 
 from ses.commands.examples import examples
 from ses.commands.groups import WholeSentences
@@ -31,36 +31,36 @@ def list_command(client: ServiceClient, as_json: bool) -> None:
     """
     found = client.node_classes()
     if as_json:
-        print_json(found.json)
+        print_json(found)
         return
-    if not found.classes:
+    if not found.node_classes:
         raise NotFoundError(
             "No nodes are known: the site describes none (qsm:NodeClass), and no agent is heard of."
         )
     headers = ("class", "nodes", ">count", ">heard", ">open", "mounts", ">link", "uplink")
     out = console()
-    table(out, headers, [_row(one) for one in found.classes])
-    for one in (thread for of_class in found.classes for thread in of_class.stalled):
+    table(out, headers, [_row(one) for one in found.node_classes])
+    for one in (thread for of_class in found.node_classes for thread in of_class.stalled):
         line(
             out,
             f"{one.node}: thread {one.thread} of its agent has stalled since {second(one.since)}; run there: "
             "ses doctor",
             "yellow",
         )
-    for excluded in (one for of_class in found.classes for one in of_class.excluded):
+    for excluded in (one for of_class in found.node_classes for one in of_class.excluded):
         line(out, f"{excluded.element} is {excluded}", "yellow")
 
 
 def _row(one: NodeClass) -> list[str]:
-    rate = "" if one.uplink_rate is None else f" {number(one.uplink_rate, 0)}"
+    rate = "" if one.uplink_mb_s is None else f" {number(one.uplink_mb_s, 0)}"
     return [
-        one.name or "-",
+        one.node_class or "-",
         one.nodes,
         str(one.count),
         str(one.heard),
         str(one.open_files),
-        "all" if one.systems is None else ", ".join(one.systems) or "none",
-        number(one.link, 0),
+        "all" if one.storage_systems is None else ", ".join(one.storage_systems) or "none",
+        number(one.link_mb_s, 0),
         f"{one.uplink}{rate}" if one.uplink else "-",
     ]
 

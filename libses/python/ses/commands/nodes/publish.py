@@ -24,7 +24,7 @@ def publish(client: ServiceClient, as_json: bool, file: Path) -> None:
     The plugin reads it with check=FILE, and job_submit.lua.  Run it every minute where they run.
     While no service answers FILE stays, and after five minutes it refuses no job any more.
     """
-    text = offers(client.elements().elements, client.node_classes().classes, time.time())
+    text = offers(client.elements().elements, client.node_classes().node_classes, time.time())
     put(file, text)
     count = text.count("\n") - 1
     if as_json:

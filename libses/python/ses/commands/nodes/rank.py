@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 from rich.console import Console
-from ses_client.answers.nodes import NodeSelection, RankedNode
-from ses_client.answers.requirements import Subject
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_NOT_FOUND
+from ses_client.messages.nodes import NodeSelection, RankedNode
+from ses_client.messages.requirements import Subject
 
 from ses.amounts import Size
 from ses.columns import Column
@@ -65,7 +65,7 @@ def rank(
     is reserved.  Exits with 5 when no node is left.
     """
     selection = client.select_nodes(
-        Subject(user, application, vo),
+        Subject(user=user, application=application, vo=vo),
         requirements_in(requirement),
         count=count,
         nodes=among,
@@ -76,14 +76,14 @@ def rank(
         limit=limit,
     )
     if as_json:
-        print_json(selection.json)
+        print_json(selection)
     elif lines:
-        for one in selection.nodes:
-            rates = f"{number(one.read, 3)} {number(one.write, 3)}"
+        for one in selection.candidates:
+            rates = f"{number(one.available.read_mb_s, 3)} {number(one.available.write_mb_s, 3)}"
             say(f"{one.node} {one.distance:.6f} {rates} {one.element}")
     else:
         _show(console(wide=wide), selection, f"{user}{f':{application}' if application else ''}")
-    if not selection.nodes:
+    if not selection.candidates:
         raise SystemExit(EXIT_NOT_FOUND)
 
 
@@ -102,8 +102,8 @@ _HEADERS = (
 
 def _show(out: Console, selection: NodeSelection, who: str) -> None:
     show_requirements(out, selection.requirements, f"Requirements of {who}")
-    if selection.nodes:
-        table(out, _HEADERS, [_row(one) for one in selection.nodes])
+    if selection.candidates:
+        table(out, _HEADERS, [_row(one) for one in selection.candidates])
     else:
         line(out, "No node is left.", "red")
     for one in selection.refused:
@@ -117,8 +117,8 @@ def _row(one: RankedNode) -> list[str]:
         str(one.rank),
         one.node,
         f"{one.distance:.3f}",
-        number(one.write),
-        number(one.read),
+        number(one.available.write_mb_s),
+        number(one.available.read_mb_s),
         number(one.free_gb, 2),
         str(one.open_files),
         one.element,

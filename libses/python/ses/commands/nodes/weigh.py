@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import click
-from ses_client.answers.requirements import Subject
 from ses_client.client import ServiceClient
+from ses_client.messages.requirements import Subject
 
 from ses.commands.examples import examples
 from ses.commands.options import service_command, subject_options
@@ -39,7 +39,9 @@ def weigh(
     Run it every minute, as an operator of Slurm; while no service answers, the weights stay.
     """
     asked = requirements_in(requirement)
-    ranked = client.select_nodes(Subject(user, application, vo), asked, limit=0).nodes
+    ranked = client.select_nodes(
+        Subject(user=user, application=application, vo=vo), asked, limit=0
+    ).candidates
     changed = changes(weights(ranked, base), scontrol("show", "nodes", "--oneliner"))
     if not dry_run:
         apply(changed)

@@ -40,7 +40,7 @@ def derive(
         given[name.strip()] = value.strip()
     found = client.expand(" ".join(sentence), given)
     if as_json:
-        print_json(found.json)
+        print_json(found)
     else:
         out = console()
         line(out, f"{found.workload}: {found.definition}")

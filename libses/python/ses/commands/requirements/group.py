@@ -7,9 +7,9 @@ from datetime import datetime
 
 import click
 from rich.console import Console
-from ses_client.answers.requirements import RequirementSet, RequirementSets, Subject
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError, UsageError
+from ses_client.messages.requirements import RequirementSet, RequirementSets, Subject
 
 from ses.columns import Column
 from ses.commands.decision import origin
@@ -45,7 +45,7 @@ def get(client: ServiceClient, as_json: bool, level: str | None, name: str | Non
     else:
         found = client.requirement_sets(user)
     if as_json:
-        print_json(found.json)
+        print_json(found)
     else:
         _show_sets(console(), found.sets if isinstance(found, RequirementSets) else [found])
 
@@ -61,9 +61,9 @@ def effective(
     Says, too, by what the user belongs to a VO (docs/members.md), and what is stated besides and does not
     count: a more particular level says something else, or it is not its time.
     """
-    found = client.effective(Subject(user, application, vo))
+    found = client.effective(Subject(user=user, application=application, vo=vo))
     if as_json:
-        print_json(found.json)
+        print_json(found)
         return
     out = console()
     if found.subject.vo and found.vo_from:
@@ -74,7 +74,7 @@ def effective(
         line(out, "No requirement applies.")
     if found.passed_over:
         line(out, "Stated, too, and not counting:")
-        rows = [[written(one.requirement), origin(one.requirement), one.reason] for one in found.passed_over]
+        rows = [[written(one), origin(one), one.reason] for one in found.passed_over]
         table(out, ("requirement", "from", "because"), rows)
     for note in found.notes:
         line(out, f"Note: {note}", "yellow")
@@ -128,7 +128,7 @@ def set_command(
     old = client.requirement_set(level, name)
     new = client.replace_requirements(level, name, wanted, revision=old.revision, profile=profile)
     if as_json:
-        print_json({"old": old.json, "new": new.json})
+        print_json({"old": old, "new": new})
     else:
         _show_change(console(), old, new)
 
@@ -139,16 +139,16 @@ def kinds(client: ServiceClient, as_json: bool) -> None:
     """Show what can be required, in which units, and the profiles there are."""
     known = client.vocabulary()
     if as_json:
-        print_json(known.json)
+        print_json(known)
         return
     out = console()
     rows = [
-        [one.name, "at most" if one.at_most else "at least", " ".join(dict(one.sizes)), one.definition]
+        [one.kind, "at most" if one.at_most else "at least", " ".join(one.units), one.definition]
         for one in known.kinds
     ]
     table(out, ("kind", "bound", "units", "meaning"), rows)
     rows = [
-        [one.name, one.definition, "\n".join(written(item) for item in one.requirements)]
+        [one.profile, one.definition, "\n".join(written(item) for item in one.requirements)]
         for one in known.profiles
     ]
     table(out, ("profile", "meaning", "requires"), rows)
@@ -162,7 +162,7 @@ def profile(client: ServiceClient, as_json: bool, name: str) -> None:
     vocabulary = client.vocabulary()
     found = vocabulary.profile(name)
     if found is None:
-        known = ", ".join(one.name for one in vocabulary.profiles)
+        known = ", ".join(one.profile for one in vocabulary.profiles)
         raise NotFoundError(f"There is no profile {name!r}. Profiles are: {known}.")
     if as_json:
         print_json({"profile": name, "requirements": [one.as_json() for one in found.requirements]})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import click
-from ses_client.answers.reading import JSON
-from ses_client.answers.requirements import Requirement
 from ses_client.client import ServiceClient
+from ses_client.messages.message import JSON
+from ses_client.messages.requirements import Requirement
 
 from ses.output import say
 

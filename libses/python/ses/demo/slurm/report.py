@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from rich.console import Console
-from ses_client.answers.reading import JSON
+from ses_client.messages.message import JSON
 
 from ses.job import Job, middle
 from ses.output import line, table

@@ -121,7 +121,7 @@ def _job(
     job, client = done.stdout.strip(), services.client()
 
     def found() -> Job:
-        return Job.of(job, client.files({"job": job}, limit=100).json["files"])
+        return Job.of(job, client.files({"job": job}, limit=100)["files"])
 
     def has_ended() -> bool:
         services.processes.check()
