@@ -33,6 +33,12 @@ hypothesis.settings.load_profile("repeating")
 _own_directory = pytest.StashKey[Path]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--record-times", action="store_true", help="write into tests/times.txt how long each file took"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Each run keeps its files in a directory of its own: below the one that pytest shares between runs, the
     next run to start would close the way to other users, whom some tests need.
@@ -43,6 +49,12 @@ def pytest_configure(config: pytest.Config) -> None:
     for one in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(one) == signal.SIG_IGN:
             signal.signal(one, signal.default_int_handler if one == signal.SIGINT else signal.SIG_DFL)
+    if config.option.record_times:
+        from distribution import Meter, Recorder
+
+        config.pluginmanager.register(Meter())
+        if not hasattr(config, "workerinput"):
+            config.pluginmanager.register(Recorder())
     if config.option.basetemp is None:  # workers are told theirs
         config.option.basetemp = tempfile.mkdtemp(prefix="qstorman-tests-")
         config.stash[_own_directory] = Path(config.option.basetemp)

@@ -1,53 +1,47 @@
-"""Which worker runs which file of tests, and when."""
+"""Which worker runs which file of tests, and when, by how long each took."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 TESTS = Path(__file__).parent
+#: Seconds, whether it is busy or mostly waits, and name of each file that takes long (`--record-times`).
+TIMES = TESTS / "times.txt"
+LEAST = 5.0  # seconds; what takes less is not written down
+WAITS = 0.4  # of the processor time that it could have had: who uses less mostly waits
 
-#: Files that take longest, longest first: begun last, one would keep a single worker busy at the end.
-LONG = (
-    *("demo/test_demo.py", "portal/test_in_a_browser.py"),
-    *("knowledge/test_exchange.py", "security/test_what_is_known_of_the_site_is_not_lost_silently.py"),
-    *("story/test_site_page.py", "portal/test_knowledge_story.py"),
-    *("portal/test_newcomers_and_developers.py", "knowledge/test_kill.py", "experiment/test_collision.py"),
-    *("security/test_servers_under_attack.py", "service/test_contract.py", "portal/test_story.py"),
-    *("story/test_portal_moves_files.py", "service/test_command.py", "portal/test_requirements_pages.py"),
-    *("story/test_storm.py", "story/test_readme_page.py", "story/test_a_service_dies.py"),
-    *("story/test_second_service.py", "knowledge/test_runaway.py", "simulate/test_results.py"),
-    *("programs/test_every_create_is_seen.py", "extras/sampler/test_mirror.py", "knowledge/test_embedded.py"),
-    *("benchmarks/test_knowledge.py", "security/test_no_request_costs_much.py"),
-    *("knowledge/test_store_traps.py", "security/test_one_user_holds_up_nobody.py"),
-    *("security/test_listeners_speak_tls.py", "service/test_writer_process.py"),
-    *("simulate/test_interrupted.py", "near/test_map_near.py", "extras/share/test_regions.py"),
-    *("portal/test_sent_again.py", "service/test_edge.py", "service/test_members.py", "run/test_check.py"),
-)
 
-#: Files, and folders, that mostly wait: less than two fifths of their time is processor time.  What takes
-#: longest comes first.
-WAITING = (
-    *("service/test_durable.py", "security/test_a_description_can_be_no_worse_than_refused.py", "slurm"),
-    *("extras/share/test_other_nodes.py", "service/test_several_services.py"),
-    *("security/test_munge_says_who_a_node_is.py", "agent/test_service_faults.py"),
-    *("agent/test_short_lives.py", "libses/test_place_faults.py", "knowledge/test_lost_answers.py"),
-    *("run/test_supervise.py", "libses/api/test_install.py", "service/test_damaged_ledger.py"),
-    *("monitor/test_serve.py", "demo/test_demo_slurm.py", "libses/test_coverage.py"),
-    *("libses/api/test_requirements_example.py", "agent/test_rates.py", "monitor/test_real_prometheus.py"),
-    *("near/test_dead_nodes.py", "libses/test_place_identity.py", "agent/test_claims.py"),
-    *("agent/test_open_files.py", "copy/test_swapped.py", "agent/test_frozen_processes.py"),
-    *("security/test_no_token_goes_to_a_stranger.py", "libses/test_preload_life.py"),
-    *("extras/share/test_coherence.py", "agent/test_claims_hostile.py", "agent/test_offline.py"),
-    *("security/test_a_knowledge_base_proves_itself.py", "agent/test_same_number.py"),
-    *("command/test_wrong_input.py", "service/test_journal.py", "portal/test_windows.py"),
-    *("agent/test_unsent.py", "lustre/test_agent_table.py", "agent/test_unions.py"),
-    *("agent/test_no_segments.py", "monitor/test_asking.py", "agent/test_restarts.py"),
-    *("agent/test_idle_files.py", "extras/share/test_dead_processes.py", "copy/test_unlucky.py"),
-)
+class Took(NamedTuple):
+    """How long a file took, and whether it mostly waited."""
+
+    seconds: float
+    waits: bool
+
+
+def recorded() -> dict[str, Took]:
+    """What is known of files, by their names below `tests`."""
+    rows = (line.split() for line in TIMES.read_text("utf-8").splitlines())
+    return {name: Took(float(seconds), kind == "waits") for seconds, kind, name in rows}
+
+
+KNOWN = recorded()
+#: A file of which nothing is known begins after those that take long, and has a worker that is busy.
+UNKNOWN = Took(LEAST, waits=False)
+
+
+def took(file: str) -> Took:
+    return KNOWN.get(file, UNKNOWN)
+
+
+def in_order(items: list[pytest.Item]) -> list[pytest.Item]:
+    """What takes longest first: begun last, it would keep a single worker busy at the end."""
+    return sorted(items, key=lambda item: -took(os.path.relpath(item.path, TESTS)).seconds)
 
 
 class Distribution(LoadFileScheduling):
@@ -58,7 +52,7 @@ class Distribution(LoadFileScheduling):
     """
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        waiting = [file for file in self.workqueue if mostly_waits(file.removeprefix("tests/"))]
+        waiting = [file for file in self.workqueue if took(file.removeprefix("tests/")).waits]
         busy = [file for file in self.workqueue if file not in waiting]
         wanted = waiting if self._is_last(node) else busy or waiting
         if wanted:
@@ -71,11 +65,47 @@ class Distribution(LoadFileScheduling):
         return self.numnodes > 2 and node.gateway.id == f"gw{self.numnodes - 1}"
 
 
-def mostly_waits(file: str) -> bool:
-    return file in WAITING or file.partition("/")[0] in WAITING
+class Meter:
+    """Notes with each step of a test the processor time since the one before, of all that has ended, and the
+    share of a processor that the machine had for it."""
+
+    def __init__(self) -> None:
+        self._before = 0.0
+
+    def pytest_collection_finish(self) -> None:
+        self._before = sum(os.times()[:4])
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> object:
+        report = yield
+        now = sum(os.times()[:4])
+        report.busy, self._before = now - self._before, now
+        report.share = min(1.0, (os.cpu_count() or 1) / max(os.getloadavg()[0], 0.01))
+        return report
 
 
-def in_order(items: list[pytest.Item]) -> list[pytest.Item]:
-    """What takes longest first."""
-    place = {TESTS / name: number for number, name in enumerate((*LONG, *WAITING))}
-    return sorted(items, key=lambda item: place.get(item.path, place.get(item.path.parent, len(place))))
+class Recorder:
+    """Writes down how long the files took that were run, beside what is known of others that there are."""
+
+    def __init__(self) -> None:
+        self._steps: dict[str, list[tuple[float, float, float]]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        file = report.nodeid.partition("::")[0].removeprefix("tests/")
+        step = (report.duration, report.busy, report.share * report.duration)
+        self._steps.setdefault(file, []).append(step)
+
+    def pytest_sessionfinish(self) -> None:
+        known = recorded()
+        for file, steps in self._steps.items():
+            seconds, busy, possible = map(sum, zip(*steps, strict=True))
+            has_a_processor = possible >= seconds / 2  # otherwise all seem to wait
+            waits = busy < WAITS * possible if has_a_processor else known.get(file, UNKNOWN).waits
+            known[file] = Took(seconds, waits)
+        TIMES.write_text(
+            "".join(
+                f"{one.seconds:6.1f} {'waits' if one.waits else 'busy ':5} {file}\n"
+                for file, one in sorted(known.items())
+                if one.seconds >= LEAST and (TESTS / file).exists()
+            )
+        )
