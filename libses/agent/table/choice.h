@@ -40,7 +40,7 @@ struct Choice {
   Held held;                                       // of each row then; null: as in the epoch
   uint64_t excluded = 0;                           // rows the user's files cannot go to
   std::vector<uint8_t> rows;                       // chosen, in the order of stripes
-  uint32_t first = 0, candidate_limit = 0; // see struct ses_core_query
+  uint32_t first = 0, candidate_limit = 0;         // see struct ses_core_query
   ses_rank rank{};                                 // of the program in its job
   Candidates::Time decided{};                      // what ages are counted from
   double decided_at = 0;                           // seconds since the epoch, to be told
