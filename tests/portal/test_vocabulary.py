@@ -95,7 +95,7 @@ def test_without_any_kind_known_nothing_is_saved(alice, site) -> None:
 def test_a_vocabulary_without_sizes_is_not_read() -> None:
     data = {"kind": "k", "label": "k", "definition": "", "unit": "s", "units": ["s"], "bound": "minimum",
             "default_weight": 1}  # fmt: skip
-    assert Kind.of({**data, "sizes": {"s": 1}}).units == ["s"]
+    assert Kind.of({**data, "sizes": {"s": 1}}).units == ("s",)
     with pytest.raises(KeyError):
         Kind.of({**data, "sizes": {}})
     with pytest.raises(ValueError, match="no size"):

@@ -86,7 +86,7 @@ def _reader(hint: Any) -> _Reader:
         return _reader(next(one for one in of if one is not type(None)))
     if origin is Sequence:
         each = _nullable(of[0])
-        return lambda values: [each(value) for value in _of_type(values, list)]
+        return lambda values: tuple(each(value) for value in _of_type(values, list))
     if origin is Mapping:
         each = _nullable(of[1])
         return lambda values: {name: each(value) for name, value in _of_type(values, dict).items()}
