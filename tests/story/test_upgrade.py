@@ -21,7 +21,7 @@ from storm_site import created, held, hold, running_site
 pytestmark = [pytest.mark.root, pytest.mark.long, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).resolve().parents[2]
-EARLIER = "d19471a90bd118049aaedff5e5d40c01098bcd67"
+EARLIER = "5c4282fddb166aab7ca4f92f004359c94784cdc5"
 FILES = 100  # of each program between two upgrades
 # Slower than a storm: what an agent cannot tell yet is bounded, and beyond that bound files are not placed.
 STEADY = """
@@ -81,7 +81,7 @@ def build_earlier(folder: Path) -> None:
 def write_service(service: Path) -> None:
     """Write two programs: the earlier service, and a Python that imports what it imports."""
     folder, programs = service.parent, Path(sys.executable).parent
-    names = ("core", "ses-service", "libses/listen", "libses/client", "libses/python")
+    names = ("core", "ses-service", "ses-service/listen", "ses-service/client", "libses/python")
     folders = os.pathsep.join(str(folder / one) for one in names)
     for own, program in ((service.with_name("python"), "python"), (service, "ses-service")):
         own.write_text(SERVICE.format(folders=folders, program=programs / program))
