@@ -24,8 +24,8 @@ def error_of(status: int, data: bytes, had_token: bool) -> SesError:
     """Return the error that an answer with this status stands for."""
     problem = _problem(data)
     slug = str(problem.get("type") or "").rpartition(":")[2]
-    said = str(problem.get("detail") or problem.get("title") or f"HTTP status {status}").rstrip(".")
-    detail = said if said.endswith("?") else f"{said}."
+    sentence = str(problem.get("detail") or problem.get("title") or f"HTTP status {status}").rstrip(".")
+    detail = sentence if sentence.endswith("?") else f"{sentence}."
     if status == 401:
         return NotAllowedError(detail, _OTHER_TOKEN if had_token else _TOKEN)
     if status == 403:

@@ -114,7 +114,7 @@ def read_union(path: Path | str) -> Union:
             "without xattr=nosys and xattr=noattr."
         ) from error
     branches = parse_branches(options["branches"], options["minfreespace"])
-    return Union(resolved, branches, {name.replace("_", "-"): said for name, said in options.items()})
+    return Union(resolved, branches, {name.replace("_", "-"): value for name, value in options.items()})
 
 
 def file_system_at(path: Path | str) -> str:
@@ -149,7 +149,7 @@ def name_file_system(mount: str, fsid: int, uuid: str, mountinfo: bytes) -> str:
 def is_another(described: str, seen: str) -> bool:
     """Return whether it is not the file system that was described.
 
-    Not where that cannot be said: one is not known, or a node mounts over the network a disk of another.
+    Not where that is uncertain: one is not known, or a node mounts over the network a disk of another.
     """
     return bool(described and seen and described != seen and _is_remote(described) == _is_remote(seen))
 

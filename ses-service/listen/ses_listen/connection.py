@@ -47,7 +47,7 @@ class _UntilClosed:
 
 
 class _Flow(FlowControl):
-    """uvicorn's, which is told to read on whenever a request begins to be answered, or they hung up."""
+    """uvicorn's, which reads on whenever a request begins to be answered, or the client hung up."""
 
     stopped = False  # there is something to look at first
 

@@ -29,7 +29,7 @@ def listen_option(default: str, help_: str) -> Callable[[Command], Command]:
         show_default=True,
         callback=_host_and_port,
         metavar="HOST:PORT",
-        help=f"Where to serve; port 0: a free one, which the log tells.  {help_}",
+        help=f"Where to serve; port 0: a free one, which the log names.  {help_}",
     )
 
 

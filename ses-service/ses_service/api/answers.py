@@ -54,11 +54,11 @@ def _messages() -> dict[str, type[Message]]:
 def _model(kind: type[Message]) -> type[BaseModel]:
     members: dict[str, Any] = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
-        said = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+        marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
         shown = _type(hint)
-        if MAY_BE_ABSENT in said and OR_NULL not in said:
+        if MAY_BE_ABSENT in marks and OR_NULL not in marks:
             shown = Union[tuple(one for one in get_args(shown) if one is not type(None))]  # noqa: UP007
-        members[name] = (shown, None if MAY_BE_ABSENT in said else ...)
+        members[name] = (shown, None if MAY_BE_ABSENT in marks else ...)
     config = ConfigDict(extra="ignore" if kind is Problem else "forbid", json_schema_extra=without_defaults)
     return create_model(kind.__name__, __config__=config, __doc__=kind.__doc__, **members)
 

@@ -42,7 +42,7 @@ _PROBLEMS = {
 _PLAIN = re.compile(r"^[A-Za-z/$][A-Za-z0-9_./$-]*$")
 _NOT_TEXT = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _BODY = (400, 413, 415, 422)
-_DESCRIPTION = """Ranks storage elements by their distance from what an application needs, tells nodes what
+_DESCRIPTION = """Ranks storage elements by their distance from what an application needs, sends nodes what
 their programs choose from, and explains every decision.
 
 Rates are MB/s and capacities GB (decimal) unless a name says bytes; times are seconds since the epoch;

@@ -59,7 +59,7 @@ GB = Kind.FREE_CAPACITY.size
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer as it goes over the wire, whoever sends it."""
+    """An answer as it goes over the wire, for Flask and for ASGI."""
 
     status: int
     body: bytes
@@ -103,7 +103,7 @@ def _rounded(value: float) -> float:
 
 @lru_cache(16384)
 def in_units(value: float | None, size: float) -> float | None:
-    """Return a value in units of so many bytes; most are asked for again, as long as nothing changes."""
+    """Return a value in units of ``size``; most are asked for again, as long as nothing changes."""
     return None if value is None else round(value / size, PLACES)
 
 
@@ -342,7 +342,7 @@ def sizes(key: SizeKey, one: Sizes) -> files.Sizes:
 
 
 def node(one: Node, open_placements: int, reader: Principal) -> nodes.HeardNode:
-    """Return a node that is heard of."""
+    """Return a node whose agent reports, or did."""
     return nodes.HeardNode(
         node=one.name,
         incarnation=one.incarnation,
@@ -418,9 +418,9 @@ def observation(one: Observation, now: float, *, seen: bool = True) -> elements.
 
 
 def element(one: Element, system: StorageSystem | None, now: float) -> JSON:
-    """Return the static facts of an element; a state that is over is told no more."""
+    """Return the static facts of an element; a state that is over is left out."""
     state = one.state_at(now)
-    said = state is one.state
+    in_effect = state is one.state
     return {
         "id": one.id,
         "iri": one.iri,
@@ -434,8 +434,8 @@ def element(one: Element, system: StorageSystem | None, now: float) -> JSON:
         "tier": one.tier,
         "pool": one.pool,
         "state": state.value,
-        "state_reason": one.state_reason if said else None,
-        "state_until": written(one.state_until) if said else None,
+        "state_reason": one.state_reason if in_effect else None,
+        "state_until": written(one.state_until) if in_effect else None,
         "capacity_bytes": one.capacity_bytes,
         "nominal": rates(one.nominal_read_rate, one.nominal_write_rate),
         "server_link_mb_s": in_units(one.server_rate, MB),

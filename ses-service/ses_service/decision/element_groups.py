@@ -166,7 +166,7 @@ def active(moment: Moment) -> Bools:
 def full_soon(
     moment: Moment, rows: Codes, changes: Mapping[str, float], within_days: float
 ) -> list[tuple[str, float]]:
-    """Return the elements that are full within so many days and when, the first one first."""
+    """Return the elements that are full ``within_days``, with the days until then, the soonest first."""
     wanted = {moment.table.elements[row].id: row for row in rows.tolist()} if changes else {}
     found = []
     for name, change in changes.items():

@@ -201,7 +201,7 @@ def _sentence(question: Question, view: View, row: int, reason: Reason) -> str:
         case Reason.DEGRADED:
             return "It is degraded, and elements in good order are left."
     if seen is not None and seen.no_create:
-        return "The monitor sees that it takes no files: an administrator said so."
+        return "The monitor sees that an administrator stopped creates there."
     if seen is not None and seen.read_only:
         return "The monitor sees it mounted read-only."
     return f"The site describes it as read-only{because(element)}."

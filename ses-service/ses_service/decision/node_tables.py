@@ -308,6 +308,6 @@ def _numbers(table: ElementTable | None) -> Codes:
 
 
 def _still_good(rows: Codes, acceptable: _Acceptable, parts: int) -> bool:
-    """Whether a need, one of so many, still accepts enough of these rows."""
+    """Return whether a need, one of ``parts``, still accepts enough of these rows."""
     part = min(MAX_ELEMENTS // parts, len(acceptable.rows))
     return bool(np.count_nonzero(acceptable.among[rows]) >= _STILL_GOOD * part)

@@ -14,8 +14,8 @@ MAX_ROWS = 100
 _ADVICE = {
     Cause.PROGRAM: "the program itself waited: require a current rate in place of an average one, which "
     "counts the seconds in which data move only, or let it write while it computes.",
-    Cause.SLOW_ELEMENT: "elements were slower than described: tell the administrator, who can measure them "
-    "(ses calibrate) and correct the description.",
+    Cause.SLOW_ELEMENT: "elements were slower than described: ask the administrator to measure them "
+    "(ses calibrate) and to correct the description.",
     Cause.OTHERS: "others came to the same elements: begin at other times, or spread a file over several "
     "elements (stripes).",
     Cause.FORESEEN: "no element offered so much when the files were created: spread a file over several "

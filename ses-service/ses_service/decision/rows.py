@@ -36,7 +36,7 @@ LOADS = (
     "reserved",
 )
 PROMISES = ("promises", "promised", "promised_hard")
-_TICKS = 1000.0  # of a second: placements are told apart by the millisecond
+_TICKS = 1000.0  # of a second: placements are distinguished by the millisecond
 _BITS = {
     ElementState.INACTIVE: State.INACTIVE,
     ElementState.READ_ONLY: State.READ_ONLY,

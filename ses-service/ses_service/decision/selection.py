@@ -145,7 +145,7 @@ def _notes(
                 ),
                 "",
             )
-            yield f"{len(young)} {judged.format('a sample that tells neither a rate nor a queue' + why)}"
+            yield f"{len(young)} {judged.format('a sample with neither a rate nor a queue' + why)}"
     if len(order) and int(view.rows.elements["state"][order[0]]) & _DEGRADED:
         yield "Only degraded elements are left."
     if question.subject.node is None:

@@ -31,7 +31,7 @@ class Outlook:
 
 
 def outlook(change: float | None, free: float | None) -> Outlook | None:
-    """Return the outlook of an element with so many free bytes; ``None``: how it changes is not known."""
+    """Return the outlook of an element with ``free`` bytes; ``None``: how it changes is not known."""
     if change is None:
         return None
     days = None if free is None or change >= 0 else free / -change

@@ -24,7 +24,7 @@ _ITSELF, _MORE_STREAMS = 1.0, 0.5  # the first sample is from before the file wa
 _SENTENCES = {
     Doubt.TOO_SMALL: "Too few bytes moved to measure a rate.",
     Doubt.TOO_SHORT: "It was open for too short a time to measure a rate.",
-    Doubt.SHARED: "Several files of the program moved at the same time and cannot be told apart.",
+    Doubt.SHARED: "Several files of the program moved at the same time and cannot be distinguished.",
     Doubt.GAPS: "The agent did not look for a while.",
     Doubt.MAPPED: "It was used as memory (mmap), which shows no rate.",
 }

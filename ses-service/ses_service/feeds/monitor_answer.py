@@ -24,7 +24,7 @@ class MonitorAnswer(NamedTuple):
 def answer_of(
     pool: urllib3.PoolManager, url: str, most: int, patience: float, wait: float = 0.0
 ) -> MonitorAnswer | None:
-    """Return what the monitor answers, of at most so many bytes; ``None``: it has no such thing.
+    """Return what the monitor answers, of at most ``most`` bytes; ``None``: it has no such thing.
 
     Takes at most the ``wait`` the monitor is asked for and the ``patience`` on top, in seconds.  Raises
     MonitorError.

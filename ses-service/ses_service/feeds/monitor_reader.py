@@ -83,7 +83,7 @@ def _nothing() -> None:
 
 
 class Seen(NamedTuple):
-    """What the monitor sees: of all elements, with rates over windows of so many seconds, if it says so."""
+    """What the monitor sees of all elements; ``window`` in seconds, if the monitor states it."""
 
     sequence: int
     observations: tuple[Observation, ...]

@@ -90,7 +90,7 @@ def replace_requirement_set(
     """Store what a set says in place of the one before and return it.
 
     The change is one request the store applies as a whole, on condition of the revision; reading back
-    whose change it holds tells whether this one won. Raises ``RevisionConflictError`` when the stored
+    whose change it holds shows whether this one won. Raises ``RevisionConflictError`` when the stored
     revision is not ``expected_revision``; without one, the last writer wins. Raises
     ``InvalidDescriptionError`` for numbers no store should hold and for a kind stated twice.
     """

@@ -98,7 +98,7 @@ def silence_for(pace: float) -> float:
 
 
 def parts_of(announcement: Announcement, files: int) -> Iterator[Announcement]:
-    """Yield the announcement in parts of so many files, for :func:`take` one after the other.
+    """Yield the announcement in parts of ``files`` files, for :func:`take` one after the other.
 
     None is complete: the caller ends what is not among all that is open when the last is taken.
     """

@@ -24,7 +24,7 @@ from ses_service.model.policies import Policies
 Stream: TypeAlias = Placement | PeerPlacement
 _Rates: TypeAlias = tuple[float, float]  # of writing, and the largest that is hard
 
-_WINDOWS = 5  # what ended so many windows before a sample is less than a hundredth of a stream in it
+_WINDOWS = 5  # before a sample: what ended that early is less than a hundredth of a stream in it
 
 
 @dataclass(frozen=True, eq=False)

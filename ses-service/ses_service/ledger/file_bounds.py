@@ -117,5 +117,5 @@ class FileBounds:
 
 
 def _share(bound: float, users: int, excess: int) -> float:
-    """Return what each of so many users may have of a bound that is exceeded so many times already."""
+    """Return what each of ``users`` may have of a bound that is exceeded ``excess`` times already."""
     return bound / float(users) ** excess

@@ -292,7 +292,7 @@ class Ledger:
     def expire(self, now: float, limit: int | None = None) -> int:
         """End every placement whose lease ran out or whose node fell silent; return how many did.
 
-        With ``limit``, stop after about so many; the next call goes on.
+        With ``limit``, stop after about that number; the next call goes on.
         """
         count = 0
         while self._leases and self._leases[0][0] <= now and (limit is None or count < limit):

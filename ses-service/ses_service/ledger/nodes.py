@@ -77,7 +77,7 @@ class Nodes:
         return self._nodes.keys()
 
     def get(self, name: str) -> Node | None:
-        """Return a node that is heard of or waited for."""
+        """Return a node that reports or is waited for."""
         return self._nodes.get(name)
 
     def has_announced(self, name: str) -> bool:

@@ -79,7 +79,7 @@ class SizeKey:
 
     @property
     def digest(self) -> str:
-        """32 hex digits that tell one key from another."""
+        """32 hex digits, other ones for each key."""
         joined = "\x00".join((self.user, self.application, self.pattern))
         return blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -139,7 +139,7 @@ class Sizes:
 
 
 class SizeHistory:
-    """Sizes by key.  The patterns learned last are kept: so many of a user, and so many in all.
+    """Sizes by key.  The patterns learned last are kept, up to a number of each user and of all.
 
     ``learned``, if set, collects the sizes that ``learn`` takes; the reader empties it.
     """

@@ -99,7 +99,7 @@ class Issuer:
 
 @dataclass(frozen=True, slots=True)
 class MembersFile:
-    """A members file.  ``digest`` tells one content from another."""
+    """A members file.  ``digest`` is another one for each content."""
 
     path: Path
     digest: str

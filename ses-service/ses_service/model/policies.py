@@ -126,7 +126,7 @@ class Policies:
     node_files_per_second: float = _setting(
         2000.0,
         "Files a second that one node may begin, averaged over ten minutes; more are refused, since only an "
-        "agent that lies reports so many.",
+        "agent that lies reports more than that.",
         0.1,
     )
     max_records: int = _setting(10_000, "Files that ended whose explanation is kept in memory.", least=1)

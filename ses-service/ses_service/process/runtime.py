@@ -87,7 +87,7 @@ class ServiceConfig:
 
 
 class Runtime:
-    """The parts of a running service.  ``instance`` tells one start of the service from another."""
+    """The parts of a running service.  ``instance`` distinguishes one start of the service from another."""
 
     def __init__(self, config: ServiceConfig) -> None:
         self.instance = secrets.token_hex(8)

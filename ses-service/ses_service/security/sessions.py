@@ -83,8 +83,8 @@ class Sessions:
                 f"Only root may speak for node {host}, not uid {found.uid}; run the agent as root."
             )
         name = host if role == Role.NODE else _user(found.uid)
-        said_here = json.dumps([role, name, remote, int(self._clock())]).encode()
-        return Session(self._signed(said_here), _principal(role, name))
+        claims = json.dumps([role, name, remote, int(self._clock())]).encode()
+        return Session(self._signed(claims), _principal(role, name))
 
     def find(self, token: str, remote: str | None) -> Principal | None:
         """Return whose token this is, if it is ours, still valid, and comes from where it was given."""

@@ -49,9 +49,9 @@ class LocalListener:
 
 
 def _mark(path: Path) -> tuple[int, int, int]:
-    """Return what tells a file from one made later, which may have the number of the one before."""
-    found = path.lstat()
-    return found.st_dev, found.st_ino, found.st_ctime_ns
+    """Return what distinguishes a file from one made later, which may have the same inode number."""
+    status = path.lstat()
+    return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
 def _make_room(path: Path) -> None:

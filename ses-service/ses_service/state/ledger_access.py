@@ -37,7 +37,7 @@ _WRITTEN = frozenset({EndReason.CLOSED, EndReason.EXITED})
 class LedgerTotals:
     """How much the ledger holds.
 
-    ``of_peers`` are placements of other services; ``nodes`` are heard of or waited for, ``silenced`` is how
+    ``of_peers`` are placements of other services; ``nodes`` report or are waited for, ``silenced`` is how
     many fell silent since the start.
     """
 
@@ -201,7 +201,7 @@ class LedgerAccess:
             changed.update(found)
 
     def drain_placements(self, changed: set[str], limit: int) -> list[tuple[str, Placement | None]]:
-        """Take up to so many ids out of a set of changes; return how these placements stand.
+        """Take up to ``limit`` ids out of a set of changes; return how these placements stand.
 
         ``None``: not known any more.
         """
@@ -229,7 +229,7 @@ class LedgerAccess:
     def restore(self, placements: Iterable[Placement]) -> None:
         """Take up placements of before a restart, and wait for the nodes where they are open.
 
-        Nodes that are heard already are asked about theirs.
+        Nodes that report already are asked about theirs.
         """
         with self._lock:
             now = self._clock()

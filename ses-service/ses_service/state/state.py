@@ -291,7 +291,7 @@ class ServiceState:
         return sorted(listed, key=lambda one: one[0].name)
 
     def silent_nodes(self) -> list[Node]:
-        """Return the nodes that were heard of since the start and are silent now, by name."""
+        """Return the nodes that reported since the start and are silent now, by name."""
         with self._lock:
             self._now()
             silent = [replace(one) for one in self._ledger.nodes.silent.values()]

@@ -73,7 +73,7 @@ class JournalStatus:
 class Journal:
     """Keeps a database up to date with the ledger.
 
-    Files that ended more than ``keep_files`` seconds ago are removed; ``now`` tells the time.
+    Files that ended more than ``keep_files`` seconds ago are removed; ``now`` is the clock.
 
     ``mark``, ``stored``, ``status``, ``notes`` and ``explained`` may be called from any thread.
     """
@@ -350,7 +350,7 @@ class Journal:
         )
 
     def _between(self, changes: int) -> Callable[[], None]:
-        """Return what is to be called between the pieces of so many changes."""
+        """Return what is to be called between the pieces of ``changes`` changes."""
         urgency = min(_MAX_URGENT, changes / _URGENT)
         return lambda: self._foreground.wait_for_idle(urgency)
 

@@ -36,7 +36,7 @@ _log = structlog.get_logger("ses_service")
 class Peers:
     """The other services on our database.
 
-    ``running`` is how many of them run, ``fault`` why none is heard of; any thread may read both.
+    ``running`` is how many of them run, ``fault`` why nothing is received of them; any thread may read both.
     """
 
     def __init__(

@@ -74,7 +74,7 @@ def _parts(rows: Sequence[Values]) -> Iterator[Sequence[Values]]:
 
 @cache
 def _text_of_rows(table: sa.Table, dialect: Dialect, count: int, keep: tuple[str, ...]) -> str:
-    """Return the statement for so many rows."""
+    """Return the statement for ``count`` rows."""
     row = f"({', '.join('?' * len(table.c))})"
     return _text(table, dialect, f"values {', '.join([row] * count)}", keep)
 

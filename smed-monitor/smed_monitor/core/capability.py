@@ -36,7 +36,7 @@ class Best(NamedTuple):
 
 
 def streak_after(streak: Streak, depth: float | None, seconds: float, read: float, written: float) -> Streak:
-    """``streak`` after an interval with mean queue ``depth`` in which so many bytes moved."""
+    """Return ``streak`` after an interval with mean queue ``depth`` in which these bytes moved."""
     if depth is None or depth < FULL_QUEUE:
         return Streak()
     begun = Streak() if streak.sustained else streak

@@ -37,5 +37,5 @@ class Stillness(NamedTuple):
 
 
 def unwatched(elements: int) -> Stillness:
-    """Nothing is known of so many elements."""
+    """Return the state of ``elements`` of which nothing is known yet."""
     return Stillness(np.full(elements, np.nan), np.full(elements, np.nan))

@@ -217,7 +217,7 @@ def windows_of(settings: Settings) -> Windows:
     return Windows(
         current=settings.current_window_seconds,
         average=settings.average_window_seconds,
-        longest_gap=settings.stale_after_seconds,
+        max_gap=settings.stale_after_seconds,
     )
 
 

@@ -17,7 +17,7 @@ from ses_webface.accounts.guessing import name_key
 _COOKIE = "ses_webface_browser"
 _KEPT_SECONDS = 365 * 86400
 _MAX_NAMES = 8
-_DIGITS = 32  # of a name's digest: enough to tell names apart, and the cookie stays small
+_DIGITS = 32  # of a name's digest: enough to distinguish names, and the cookie stays small
 
 
 def known_browser(name: str) -> str | None:

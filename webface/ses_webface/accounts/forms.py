@@ -35,7 +35,7 @@ SCOPES = (("all", "do everything you may do"), ("read", "read only"))
 
 
 class _Within(NumberRange):  # type: ignore[misc]
-    """A whole number from a smallest to a largest, also where it has more digits than a float can hold."""
+    """A whole number between two bounds, also where it has more digits than a float can hold."""
 
     def __call__(self, form: Form, field: IntegerField) -> None:
         if field.data is not None and not self.min <= field.data <= self.max:

@@ -49,7 +49,7 @@ class Sight:
         self._vo = None if person.is_admin else home_vo(service, person)
 
     def covers(self, subject: str) -> bool:
-        """Tell whether the person may see what happened to a subject."""
+        """Return whether the person may see what happened to a subject."""
         named = set_named_by(subject)
         if named is None or self._person.is_admin:
             return True
@@ -111,7 +111,7 @@ def reversed_states(states: tuple[State, ...]) -> tuple[State, ...]:
 
 
 def _may_undo(person: Person, did: ChangeStates) -> bool:
-    """Tell whether a person may undo: every set is theirs to change; the site is administrators'."""
+    """Return whether a person may undo: every set is theirs to change; the site is administrators'."""
     named = [set_named_by(state.subject) for state in did.states]
     return did.next is None and all(
         person.is_admin if one is None else may_edit(person, *one) for one in named

@@ -69,7 +69,7 @@ class Resolution:
 
 
 def may_edit(person: Person, level: str, name: str) -> bool:
-    """Tell whether a person may change a set: their own, that of a VO they manage, all as administrator."""
+    """Return whether a person may change a set: their own, that of a VO they manage, all as administrator."""
     if level == "user":
         return name == person.name
     if level == "application":
@@ -78,7 +78,7 @@ def may_edit(person: Person, level: str, name: str) -> bool:
 
 
 def may_read(service: ServiceClient, person: Person, level: str, name: str) -> bool:
-    """Tell whether a person may see a set: what they may edit, and what applies to them."""
+    """Return whether a person may see a set: what they may edit, and what applies to them."""
     if may_edit(person, level, name) or level == "site":
         return True
     return level == "vo" and name == home_vo(service, person)
@@ -198,7 +198,7 @@ def save(
 
 
 def _is_saved(current: RequirementSet, wanted: tuple[Requirement, ...], profile: str | None) -> bool:
-    """Tell whether a set states just this; bounds may come back with a few digits less."""
+    """Return whether a set states just this; bounds may come back with a few digits less."""
     stored = {item.kind: item for item in current.requirements}
     return (
         current.profile == profile

@@ -127,7 +127,7 @@ def _shown_or_made(what: str, name: str, how: JSON, fields: Mapping[str, str]) -
     try:
         made = service().add_element(sent) if what == "add" else calls[what](name, sent)
     except (RefusedError, NotFoundError) as error:
-        return _refused(what, name, fields, getattr(error, "told", str(error))), 422
+        return _refused(what, name, fields, getattr(error, "full_message", str(error))), 422
     except SesError as error:
         log.warning("element not changed", element=name, what=what, problem=str(error))
         return _preview(what, name, fields, problem=str(error)), 503

@@ -117,7 +117,7 @@ class Map:
 
 
 def wants_bundles(found: ElementGroups) -> bool:
-    """Return whether there are too many elements for a tile each, and something tells them apart."""
+    """Return whether there are too many elements for a tile each, and more than one group of them."""
     return found.elements > MAX_TILES and found.groups_total > 1
 
 
@@ -170,12 +170,12 @@ def tile(element: Element, show: str) -> Tile:
 
 
 def is_usable(element: Element, show: str) -> bool:
-    """Tell whether files may go to an element of which the monitor knows what is shown."""
+    """Return whether files may go to an element of which the monitor knows what is shown."""
     return element.state == "active" and element.observed == "ok" and (show == "free" or has_load(element))
 
 
 def has_load(element: Element) -> bool:
-    """Tell whether the monitor sees how an element is read or written."""
+    """Return whether the monitor sees how an element is read or written."""
     seen = element.observation
     return seen is not None and (
         seen.read_bytes_per_second.current is not None or seen.write_bytes_per_second.current is not None

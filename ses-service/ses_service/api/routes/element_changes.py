@@ -75,7 +75,7 @@ def add(json_data: AddIn) -> Response:
     """
     where = ElementName(json_data.system, json_data.name)
     return _made(
-        where, element_edits.added(where, json_data.said()), f"add element {where}", json_data.dry_run
+        where, element_edits.added(where, json_data.facts()), f"add element {where}", json_data.dry_run
     )
 
 
@@ -85,10 +85,10 @@ def add(json_data: AddIn) -> Response:
 @blueprint.doc(responses=answers(ElementChangeMade, 404, 409, 503, body=True))
 def change_element(system: str, name: str, json_data: FactsIn) -> Response:
     """Change what is stated of an element; what is not given stays"""
-    where, said = ElementName(system, name), json_data.said()
+    where, facts = ElementName(system, name), json_data.facts()
     loses = json_data.state not in _TAKES_FILES
-    reason = f"set {', '.join(said) or 'nothing'} of {where}"
-    return _made(where, element_edits.changed(where, said), reason, json_data.dry_run, asks_effect=loses)
+    reason = f"set {', '.join(facts) or 'nothing'} of {where}"
+    return _made(where, element_edits.changed(where, facts), reason, json_data.dry_run, asks_effect=loses)
 
 
 @blueprint.post("/v1/elements/<system>/<name>/remove")

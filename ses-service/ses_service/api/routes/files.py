@@ -32,7 +32,7 @@ blueprint = APIBlueprint("files", __name__, tag="files")
 def files(query_data: FilesQuery) -> Response:
     """List files with what each received
 
-    A person sees their own.  Whether a requirement was met is said when a file ended: `met`, `nearly` (at
+    A person sees their own.  Whether a requirement was met is known when a file ended: `met`, `nearly` (at
     least 80 % of it), `missed`, or `cannot-say`.
     """
     asked = query_data

@@ -1,4 +1,4 @@
-"""Health, readiness and metrics; open to everyone, and telling nobody's business."""
+"""Health, readiness and metrics; open to everyone, and without anything about persons."""
 
 from __future__ import annotations
 

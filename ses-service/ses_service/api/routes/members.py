@@ -26,7 +26,7 @@ blueprint = APIBlueprint("members", __name__, tag="members")
 def accounts(json_data: AccountsIn) -> Response:
     """Take the VO of each account of a portal
 
-    All of them at once: they replace what this portal told before.  They count where neither the site nor a
+    All of them at once: they replace what this portal sent before.  They count where neither the site nor a
     group or token says which VO a user is of.  One that is refused keeps no other from being taken.
     """
     homes = {one.user: one.vo for one in json_data.accounts}

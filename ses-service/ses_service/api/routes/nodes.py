@@ -26,7 +26,7 @@ blueprint = APIBlueprint("nodes", __name__, tag="nodes")
 def announce(node: str, json_data: AnnouncementIn) -> Response:
     """Announce files and a sign of life
 
-    What is open on a node stays open as long as its agent is heard of.  The same announcement again changes
+    What is open on a node stays open as long as its agent announces.  The same announcement again changes
     nothing.
     """
     return operations.announce(runtime(), caller(), json_data, node).response()
@@ -36,7 +36,7 @@ def announce(node: str, json_data: AnnouncementIn) -> Response:
 @allow(Role.PORTAL, Role.ADMIN)
 @blueprint.doc(responses=answers(HeardNodes))
 def nodes() -> Response:
-    """List the nodes whose agents are heard of"""
+    """List the nodes whose agents report"""
     state = runtime().state
     heard = [render.node(one, count, caller()) for one, count in state.nodes()]
     silent = [render.node(one, 0, caller()) for one in state.silent_nodes()]
@@ -63,7 +63,7 @@ def select_nodes(json_data: NodeSelectionRequest) -> Response:
 def node_classes() -> Response:
     """List the classes of nodes
 
-    Nodes that are alike, what they mount, their links, and how many of them are heard of.
+    Nodes that are alike, what they mount, their links, and how many of their agents report.
     """
     found = runtime().state.node_classes()
     return render.answer(NodeClasses(node_classes=[render_nodes.node_class(one, caller()) for one in found]))

@@ -1,4 +1,4 @@
-"""What the agent of a node says, and what it is told."""
+"""What the agent of a node announces."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from ses_service.api.schemas.followed import AchievedIn, Number, ReadingSaid, Said, StalledSaid
+from ses_service.api.schemas.followed import AchievedIn, AnnouncedPart, Number, ReadingIn, StalledIn
 from ses_service.api.schemas.items import PLACEMENT_ID, Itemised
 from ses_service.api.schemas.requests import Bound, Bytes, Device, ElementId, Inode, SetName, Text, Weight
 from ses_service.decision.node_tables import TableAsked
@@ -34,7 +34,7 @@ def _listed(most: int, kind: type = list) -> Any:
     return Field(max_length=most, default_factory=kind)
 
 
-class Restore(Said):
+class Restore(AnnouncedPart):
     """How a placement came about.  Either `element`, or `elements` in the order of stripes."""
 
     element: ElementId | None = None
@@ -59,7 +59,7 @@ class Restore(Said):
         )
 
 
-class Offered(Said):
+class Offered(AnnouncedPart):
     """What an element offers, bytes per second and bytes; null is unknown."""
 
     read: Number | None = None
@@ -90,7 +90,7 @@ class Considered(Offered):
     order: Annotated[int, Field(ge=0, lt=2**31)] = 0
 
 
-class RefusedHere(Said):
+class RefusedHere(AnnouncedPart):
     """An element that could not, and which of the requirements it misses if that is why."""
 
     element: ElementId
@@ -107,8 +107,8 @@ class RefusedHere(Said):
     requirement: Annotated[int, Field(ge=0, lt=64)] | None = None
 
 
-class NeedRequirement(Said):
-    """A requirement as needs tell it; `bound` is in base units, of which a `unit` has `size`."""
+class NeedRequirement(AnnouncedPart):
+    """A requirement as it is among needs; `bound` is in base units, of which a `unit` has `size`."""
 
     kind: Annotated[str, Field(min_length=1, max_length=limits.MAX_KIND)]
     code: int = 0
@@ -132,8 +132,8 @@ class NeedRequirement(Said):
         return ResolvedRequirement(stated, Level(self.level), self.level_name, self.profile)
 
 
-class JobRankSaid(Said):
-    """The program's rank in its job, `of` so many where that is known, and the element that it began at."""
+class JobRankIn(AnnouncedPart):
+    """The program's rank in its job, `of` all ranks where their number is known, and its first element."""
 
     number: Annotated[int, Field(ge=0, lt=2**32)]
     of: Annotated[int, Field(ge=1, lt=2**32)] | None = None
@@ -144,12 +144,12 @@ class JobRankSaid(Said):
         return node_decisions.JobRank(self.number, self.of, self.begins_at)
 
 
-class DecisionMade(Said):
+class DecisionMade(AnnouncedPart):
     """What files were chosen by that one user and application chose from one state of the node's table.
 
     `age_seconds` is that of the service's last answer then, `offline` that none came.  `job_rank` is null
-    where the program has none.  Of the nearest candidates only so many were `compared`, the first in the
-    order of the node; null: all were.
+    where the program has none.  `compared` is how many of the nearest candidates were compared, the first in
+    the order of the node; null: all were.
     """
 
     id: Annotated[int, Field(ge=0, lt=2**31)]
@@ -158,7 +158,7 @@ class DecisionMade(Said):
     version: Annotated[int, Field(ge=0, lt=2**53)] = 0
     age_seconds: Number | None = None
     offline: bool = False
-    job_rank: JobRankSaid | None = None
+    job_rank: JobRankIn | None = None
     compared: Annotated[int, Field(ge=1, lt=2**31)] | None = None
     user_needs: Annotated[str, Field(max_length=64)] = ""
     requirements: Annotated[list[NeedRequirement], _listed(limits.MAX_REQUIREMENTS)]
@@ -197,7 +197,7 @@ class DecisionMade(Said):
         )
 
 
-class InBatchMade(Said):
+class InBatchMade(AnnouncedPart):
     """Which of the decisions a file is of, the how manieth of it, and what was predicted for it then."""
 
     id: Annotated[int, Field(ge=0, lt=2**31)]
@@ -210,7 +210,7 @@ class InBatchMade(Said):
         return node_decisions.InBatch(self.id, self.batch_number, self.batch_size, self.predicted.to_model())
 
 
-class ExcludedHere(Said):
+class ExcludedHere(AnnouncedPart):
     """An element to which no file of the node, or of one user there, can go, and why."""
 
     element: ElementId
@@ -218,11 +218,11 @@ class ExcludedHere(Said):
     user: Text | None = None
 
 
-class TableWanted(Said):
+class TableWanted(AnnouncedPart):
     """A storage system that is mounted on the node, and what it has of its table: nothing, by default.
 
     `excluded` are all its elements to which no file of the node, or of some users, can go; without it they
-    are as said before.
+    are as announced before.
     """
 
     system: Text
@@ -235,12 +235,12 @@ class TableWanted(Said):
         return TableAsked(self.system, self.revision, self.version)
 
 
-class FileOpened(Said):
+class FileOpened(AnnouncedPart):
     """A file that was created for a placement.  ``inode`` is decimal text: JSON numbers end at 2^53.
 
     ``idle``: nothing was written or read for seconds; it is reported again when that changes.
-    ``bytes``: so many it has or were allocated to it, absent while few; reported again when many more, and
-    when it is ``closed``, though it may still be read or written out of a cache.
+    ``bytes``: its size, or how many were allocated to it, absent while few; reported again when many more,
+    and when it is ``closed``, though it may still be read or written out of a cache.
     """
 
     placement_id: Id
@@ -278,7 +278,7 @@ class FileOpened(Said):
         )
 
 
-class FileEnded(Said):
+class FileEnded(AnnouncedPart):
     """A placement that is over."""
 
     placement_id: Id
@@ -293,7 +293,7 @@ class FileEnded(Said):
         return Ended(self.placement_id, EndReason(self.reason), self.bytes_written, self.path, achieved)
 
 
-class AnnouncementIn(Itemised, Said):
+class AnnouncementIn(Itemised, AnnouncedPart):
     """Files that were created, placements that are over, and a sign of life.
 
     At most 2,000 of both.  `complete`: `opened` is all that is open on the node.  `decisions`: what files
@@ -301,7 +301,7 @@ class AnnouncementIn(Itemised, Said):
     `tables` the storage systems whose elements it wants to know.  `busy`: programs run that can choose from
     them; `in_use`: some began, or files were created, within ten minutes.
     `number`: each announcement of an incarnation has a higher one than those before.
-    `reading`: all existing files that are read there now; absent: as said before.
+    `reading`: all existing files that are read there now; absent: as announced before.
     `stalled`: the agent's threads that have stalled, and no others have.
 
     An item that is refused is named in the answer, and all others are taken.  Files of a refused decision are
@@ -323,8 +323,8 @@ class AnnouncementIn(Itemised, Said):
     tables: Annotated[list[TableWanted], _listed(MAX_TABLES)]
     busy: bool = False
     in_use: bool = False
-    reading: Annotated[list[ReadingSaid], Field(max_length=limits.MAX_ANNOUNCED_READERS)] | None = None
-    stalled: Annotated[list[StalledSaid], _listed(64)]
+    reading: Annotated[list[ReadingIn], Field(max_length=limits.MAX_ANNOUNCED_READERS)] | None = None
+    stalled: Annotated[list[StalledIn], _listed(64)]
 
     @model_validator(mode="after")
     def _not_too_many(self) -> AnnouncementIn:

@@ -26,7 +26,7 @@ _IN_REQUEST = 2000
 
 @dataclass(frozen=True, slots=True)
 class Stamps:
-    """What tells one state of site and requirements from another."""
+    """What distinguishes one state of site and requirements from another."""
 
     digest: str
     site: int

@@ -240,9 +240,9 @@ def _named(graph: Graph, stated: _Stated, inside: set[Node], odd: set[BNode]) ->
 
 
 def _colours(stated: _Stated, inside: set[Node], odd: set[BNode]) -> dict[Node, str]:
-    """Return what tells blank nodes apart, whatever their order: what is stated of them and where they stand.
+    """Return what distinguishes blank nodes in any order: what is stated of them and where they stand.
 
-    Of those in ``odd`` and what they stand in; by colour refinement, until it tells no more of them apart.
+    Of those in ``odd`` and what they stand in; by colour refinement, until it distinguishes no more of them.
     """
     around: dict[Node, list[tuple[Node, Node]]] = {}
     for subject, facts in stated.items():

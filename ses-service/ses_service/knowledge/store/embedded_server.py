@@ -59,7 +59,7 @@ class Costs:
         self._open: dict[int, tuple[int, float, float]] = {}
 
     def begin(self, limit: float) -> None:
-        """Note that this thread works on a request that may take so many seconds of a processor."""
+        """Note that this thread works on a request that may take ``limit`` seconds of a processor."""
         own = threading.get_ident()
         with self._guard:
             self._open[own] = time.pthread_getcpuclockid(own), time.thread_time(), limit

@@ -40,7 +40,7 @@ class SparqlReader(Protocol):
         ...
 
     def select_terms(self, query: str, *, patience: float = 1.0) -> list[TermRow]:
-        """Return the rows a SELECT query gives, with IRIs, literals and blank nodes told apart."""
+        """Return the rows a SELECT query gives, with IRIs, literals and blank nodes distinguished."""
         ...
 
 
@@ -122,7 +122,7 @@ class HttpStore:
         return self._rows(query, patience, lambda cell: str(cell["value"]))
 
     def select_terms(self, query: str, *, patience: float = 1.0) -> list[TermRow]:
-        """Return the rows a SELECT query gives, with IRIs, literals and blank nodes told apart."""
+        """Return the rows a SELECT query gives, with IRIs, literals and blank nodes distinguished."""
         return self._rows(query, patience, _term)
 
     def update(self, update: str, *, patience: float = 1.0) -> None:
