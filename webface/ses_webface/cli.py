@@ -63,9 +63,9 @@ def _url(state_dir: Path, database_url: str | None) -> str:
 
 
 def _database(state_dir: Path, database_url: str | None) -> Database:
-    found = _as_served(state_dir, database_url)
-    found.upgrade()
-    return found
+    opened = _as_served(state_dir, database_url)
+    opened.upgrade()
+    return opened
 
 
 def _as_served(state_dir: Path, database_url: str | None) -> Database:
@@ -329,11 +329,11 @@ def list_sessions(as_json: bool, state_dir: Path, database_url: str | None) -> N
 
     With since when, last seen when (to a minute), and from which address.
     """
-    found = _sessions(state_dir, database_url).everybody()
+    sessions = _sessions(state_dir, database_url).everybody()
     if as_json:
-        click.echo(json.dumps([asdict(one) for one in found]))
+        click.echo(json.dumps([asdict(one) for one in sessions]))
         return
-    for one in found:
+    for one in sessions:
         click.echo(f"{one.name:24} {_moment(one.started_at)}  {_moment(one.seen_at)}  {one.address}")
 
 

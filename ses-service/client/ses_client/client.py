@@ -66,9 +66,9 @@ class ServiceClient:
 
     def acting(self, person: str) -> ServiceClient:
         """Return the same service, asked on behalf of a person."""
-        made = copy.copy(self)
-        made._acting = {"X-Acting-User": person}
-        return made
+        acting = copy.copy(self)
+        acting._acting = {"X-Acting-User": person}
+        return acting
 
     @property
     def address(self) -> ServiceAddress:

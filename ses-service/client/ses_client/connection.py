@@ -113,9 +113,9 @@ class Connection:
             if status not in accept:
                 raise error_of(status, data, self.address.secret)
             outcome = "unreadable"
-            made = self._read(data, reader)
+            answer = self._read(data, reader)
             outcome = str(status)
-            return made
+            return answer
         finally:
             if self._observe:
                 self._observe(method, outcome, time.monotonic() - began)
@@ -147,13 +147,13 @@ class Connection:
 
     def _read(self, data: bytes, reader: Callable[[Any], T]) -> T:
         try:
-            found = json.loads(data)
+            decoded = json.loads(data)
         except ValueError:
-            found = None
+            decoded = None
         why = "it is no JSON object"
-        if isinstance(found, dict):
+        if isinstance(decoded, dict):
             try:
-                return reader(found)
+                return reader(decoded)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 why = f"{type(error).__name__}: {error}"
         raise BadAnswerError(

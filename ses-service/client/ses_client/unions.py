@@ -58,20 +58,20 @@ class Union:
 
 def parse_mounts(text: bytes) -> list[Mount]:
     """Return the mounts in the text of ``/proc/self/mountinfo``, in its order."""
-    found = []
+    mounts = []
     for line in text.split(b"\n"):
         before, dash, after = line.partition(b" - ")
         head, tail = before.split(b" "), after.split(b" ")
         if dash and len(head) > 4 and len(tail) > 1:
             words = (head[0], *head[2:5], tail[0], tail[1])
-            found.append(Mount(*(os.fsdecode(_unescaped(one)) for one in words)))
-    return found
+            mounts.append(Mount(*(os.fsdecode(_unescaped(one)) for one in words)))
+    return mounts
 
 
 def parse_branches(text: str, min_free: str = "") -> tuple[UnionBranch, ...]:
     """``/a=RW:/b=NC,10G`` as branches; ``min_free`` is the union's own."""
     reserve = parse_size(min_free or _DEFAULT_MIN_FREE)
-    found: dict[str, UnionBranch] = {}
+    branches: dict[str, UnionBranch] = {}
     for word in text.split(":"):
         path, has_mode, options = word.rpartition("=")
         mode, own, amount = options.partition(",")
@@ -79,14 +79,14 @@ def parse_branches(text: str, min_free: str = "") -> tuple[UnionBranch, ...]:
             path, mode, own = word, "RW", ""
         if path.startswith("/"):
             path = path.rstrip("/") or "/"
-            found[path] = UnionBranch(path, mode, parse_size(amount) if own else reserve)
-    return tuple(found.values())
+            branches[path] = UnionBranch(path, mode, parse_size(amount) if own else reserve)
+    return tuple(branches.values())
 
 
 def parse_size(text: str) -> int:
     """Return bytes: ``4294967296``, ``4G``, ``50M`` (powers of 1024); 0 for anything else."""
-    found = re.match(r"(\d+)([KMGT]?)", text.upper(), re.ASCII)
-    return int(found[1]) << 10 * " KMGT".index(found[2] or " ") if found else 0
+    size = re.match(r"(\d+)([KMGT]?)", text.upper(), re.ASCII)
+    return int(size[1]) << 10 * " KMGT".index(size[2] or " ") if size else 0
 
 
 def read_union(path: Path | str) -> Union:

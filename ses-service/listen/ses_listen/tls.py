@@ -58,8 +58,8 @@ class TlsFiles:
 
     def stamp(self) -> Stamp:
         """Return what differs when a file was changed.  Raises OSError."""
-        found = (one.stat() for one in (self.certificate, self.key, self.ca) if one is not None)
-        return tuple((one.st_mtime_ns, one.st_size, one.st_ino) for one in found)
+        statuses = (one.stat() for one in (self.certificate, self.key, self.ca) if one is not None)
+        return tuple((one.st_mtime_ns, one.st_size, one.st_ino) for one in statuses)
 
 
 class FollowedTls:
@@ -105,7 +105,7 @@ def is_local(listen: str) -> bool:
     """Whether ``HOST:PORT`` can be reached from this machine only.  Raises TlsError for no address."""
     host = listen.rpartition(":")[0].strip("[]")
     try:
-        found = socket.getaddrinfo(host or "0.0.0.0", None, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host or "0.0.0.0", None, type=socket.SOCK_STREAM)
     except OSError as error:
         raise TlsError(f"cannot listen on {listen}: {error.strerror}") from None
-    return all(ipaddress.ip_address(str(one[4][0]).partition("%")[0]).is_loopback for one in found)
+    return all(ipaddress.ip_address(str(one[4][0]).partition("%")[0]).is_loopback for one in addresses)

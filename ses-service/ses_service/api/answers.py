@@ -38,16 +38,16 @@ def add_messages(schemas: Json, named: Iterator[str]) -> None:
     """Add the schemas of messages that the document names and does not have."""
     known = _messages()
     for name in set(named) - schemas.keys():
-        made = _model(known[name]).model_json_schema(ref_template="#/components/schemas/{model}")
-        for nested, definition in made.pop("$defs", {}).items():
+        schema = _model(known[name]).model_json_schema(ref_template="#/components/schemas/{model}")
+        for nested, definition in schema.pop("$defs", {}).items():
             schemas.setdefault(nested, definition)
-        schemas[name] = made
+        schemas[name] = schema
 
 
 def _messages() -> dict[str, type[Message]]:
     modules = [import_module(f"{messages.__name__}.{one.name}") for one in iter_modules(messages.__path__)]
-    found = [one for module in modules for one in vars(module).values()]
-    return {one.__name__: one for one in found if isinstance(one, type) and issubclass(one, Message)}
+    members = [one for module in modules for one in vars(module).values()]
+    return {one.__name__: one for one in members if isinstance(one, type) and issubclass(one, Message)}
 
 
 @cache

@@ -120,7 +120,7 @@ def requirement(one: Requirement) -> requirements.Requirement:
 
 def _stated(one: Requirement) -> JSON:
     kind = one.kind
-    made: JSON = {
+    members: JSON = {
         "kind": kind,
         _bound_name(kind): float(format(one.bound / kind.size, ".15g")),  # 1.5 GiB is that again for a client
         "unit": kind.unit,
@@ -128,12 +128,12 @@ def _stated(one: Requirement) -> JSON:
         "strictness": str(one.strictness),
     }
     if one.unit and one.unit != kind.unit:
-        made["stated_unit"] = one.unit
+        members["stated_unit"] = one.unit
     if one.valid_from is not None:
-        made["valid_from"] = written(one.valid_from)
+        members["valid_from"] = written(one.valid_from)
     if one.valid_until is not None:
-        made["valid_until"] = written(one.valid_until)
-    return made
+        members["valid_until"] = written(one.valid_until)
+    return members
 
 
 def resolved(many: Iterable[ResolvedRequirement]) -> list[requirements.ResolvedRequirement]:
@@ -151,7 +151,7 @@ def resolved(many: Iterable[ResolvedRequirement]) -> list[requirements.ResolvedR
 
 def passed_over(many: Iterable[PassedOver], now: float) -> list[requirements.PassedOver]:
     """Return requirements that do not count, with the reason."""
-    found = []
+    passed = []
     for one, body in zip(many, resolved(one.stated for one in many), strict=True):
         by = one.hidden_by
         if by is not None:
@@ -164,8 +164,8 @@ def passed_over(many: Iterable[PassedOver], now: float) -> list[requirements.Pas
             reason = "not valid yet"
         else:
             reason = "not valid any more"
-        found.append(requirements.PassedOver(**body, reason=reason))
-    return found
+        passed.append(requirements.PassedOver(**body, reason=reason))
+    return passed
 
 
 def kind(one: KindDescription) -> vocabulary.Kind:

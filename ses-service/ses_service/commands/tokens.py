@@ -84,8 +84,8 @@ def new_tokens(tokens: Path, directory: Path, nodes: tuple[str, ...]) -> None:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for node in nodes:
-            made = add_token(tokens, Role.NODE, _free_name(tokens, node), node=node)
-            write_whole(directory / f"{node}.token", f"{made}\n".encode())
+            secret = add_token(tokens, Role.NODE, _free_name(tokens, node), node=node)
+            write_whole(directory / f"{node}.token", f"{secret}\n".encode())
     except OSError as error:
         raise click.ClickException(f"{directory}: {error.strerror}") from None
     click.echo(f"{len(nodes)} written to {directory}")

@@ -50,9 +50,9 @@ class RequirementDigests:
 
     def _digest(self, user: str, vo: str | None, now: float) -> str:
         general = [(Level.USER, user), (Level.SITE, SITE_NAME), *([] if vo is None else [(Level.VO, vo)])]
-        found = [self._sets[key] for key in general if key in self._sets] + self._applications.get(user, [])
+        sets = [self._sets[key] for key in general if key in self._sets] + self._applications.get(user, [])
         digest = blake2b(repr(vo).encode(), digest_size=8)
-        for line in sorted(_lines(found, now)):
+        for line in sorted(_lines(sets, now)):
             digest.update(line.encode("utf-8", "surrogatepass") + b"\x00")
         return digest.hexdigest()
 

@@ -34,12 +34,12 @@ def exporters(seen: Iterable[tuple[Observation | None, bool]], now: float) -> li
 
     ``seen`` has the last observation of each element, and whether it counts.
     """
-    found: dict[str, Exporter] = {}
+    by_target: dict[str, Exporter] = {}
     for one, counts in seen:
         target = "" if one is None else one.target
-        exporter = found.get(target)
+        exporter = by_target.get(target)
         if exporter is None:
-            exporter = found[target] = Exporter(target)
+            exporter = by_target[target] = Exporter(target)
         exporter.elements += 1
         if one is None or one.sampled_at is None or one.state == "missing":
             exporter.missing += 1
@@ -50,4 +50,4 @@ def exporters(seen: Iterable[tuple[Observation | None, bool]], now: float) -> li
                 exporter.oldest = age
         if one is not None and one.detail:
             exporter.details.add(one.detail)
-    return sorted(found.values(), key=lambda one: (one.ok == one.elements, one.target))
+    return sorted(by_target.values(), key=lambda one: (one.ok == one.elements, one.target))

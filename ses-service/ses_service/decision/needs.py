@@ -122,13 +122,13 @@ class Needs:
             return known[2]
         rooms = {name: rounded_up(room) for name, room in self._rooms(user).items()}
         generation = blake2b(repr((digest, self._stated, sorted(rooms.items()))).encode(), digest_size=8)
-        found = None if known is None else known[2]
-        if found is None or found.generation != generation.hexdigest():
-            found = self._made(user, generation.hexdigest(), rooms, now)
+        needs = None if known is None else known[2]
+        if needs is None or needs.generation != generation.hexdigest():
+            needs = self._made(user, generation.hexdigest(), rooms, now)
         if known is None and len(self._known) >= MAX_USERS:
             self._known.clear()
-        self._known[user] = (now, digest, found)
-        return found
+        self._known[user] = (now, digest, needs)
+        return needs
 
     def _made(self, user: str, generation: str, rooms: Mapping[str, float], now: float) -> UserNeeds:
         named = sorted(self._applications.get(user, ()))

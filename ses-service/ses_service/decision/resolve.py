@@ -67,19 +67,19 @@ def resolve(
     ``profile`` is one the request itself names.  ``subject.vo`` must have been filled by
     :func:`ses_service.model.entities.with_home_vo`.
     """
-    found: dict[Kind, ResolvedRequirement] = {}
-    _take(found, explicit, now, Level.EXPLICIT, EXPLICIT_NAME)
+    by_kind: dict[Kind, ResolvedRequirement] = {}
+    _take(by_kind, explicit, now, Level.EXPLICIT, EXPLICIT_NAME)
     if profile is not None:
-        _take(found, profile.requirements, now, Level.EXPLICIT, EXPLICIT_NAME, profile.name)
+        _take(by_kind, profile.requirements, now, Level.EXPLICIT, EXPLICIT_NAME, profile.name)
     for one in filter(None, map(sets.get, levels_of(subject))):
-        _take(found, one.requirements, now, one.level, one.name)
+        _take(by_kind, one.requirements, now, one.level, one.name)
         if one.profile is not None:
-            _take(found, one.profile.requirements, now, one.level, one.name, one.profile.name)
-    kinds = in_order(found)
+            _take(by_kind, one.profile.requirements, now, one.level, one.name, one.profile.name)
+    kinds = in_order(by_kind)
     if len(kinds) > MAX_REQUIREMENTS:
-        kinds.sort(key=lambda kind: found[kind].requirement.strictness is not Strictness.HARD)
-        kinds = in_order({kind: found[kind] for kind in kinds[:MAX_REQUIREMENTS]})
-    return tuple([found[kind] for kind in kinds])
+        kinds.sort(key=lambda kind: by_kind[kind].requirement.strictness is not Strictness.HARD)
+        kinds = in_order({kind: by_kind[kind] for kind in kinds[:MAX_REQUIREMENTS]})
+    return tuple([by_kind[kind] for kind in kinds])
 
 
 def _take(
@@ -110,14 +110,14 @@ def passed_over(subject: Subject, sets: SetIndex, now: float) -> tuple[PassedOve
     ``subject.vo`` must have been filled by :func:`ses_service.model.entities.with_home_vo`.
     """
     counting = {resolved.requirement.kind: resolved for resolved in resolve(subject, (), sets, now)}
-    found = []
+    passed = []
     for stated in _stated(subject, sets):
         kind = stated.requirement.kind
         if not stated.requirement.applies(now):
-            found.append(PassedOver(stated))
+            passed.append(PassedOver(stated))
         elif stated != counting.get(kind):
-            found.append(PassedOver(stated, counting.get(kind)))
-    return tuple(found)
+            passed.append(PassedOver(stated, counting.get(kind)))
+    return tuple(passed)
 
 
 def _stated(subject: Subject, sets: SetIndex) -> Iterator[ResolvedRequirement]:

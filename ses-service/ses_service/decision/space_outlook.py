@@ -55,9 +55,9 @@ class SpaceTrend:
         self._age(now)
         new = [name for name in names if name not in self._rows]
         self._rows.update({name: len(self._rows) + at for at, name in enumerate(new)})
-        made = np.zeros((_FIELDS, len(new)))
-        made[_FIRST] = made[_LAST] = now
-        self._sums = np.concatenate([self._sums, made], axis=1)
+        fields = np.zeros((_FIELDS, len(new)))
+        fields[_FIRST] = fields[_LAST] = now
+        self._sums = np.concatenate([self._sums, fields], axis=1)
         rows = np.fromiter((self._rows[name] for name in names), dtype=np.intp, count=len(names))
         self._sums[_LAST, rows] = now
         self._sums[_N, rows] += 1

@@ -127,12 +127,12 @@ class MonitorClient:
         if after is not None:
             wait = self._wait
             url += "?" + urlencode({"wait": f"{wait:g}", "after": after, "changes": "true"})
-        found = answer_of(self._pool, url, MAX_ANSWER, self._patience, wait)
+        raw = answer_of(self._pool, url, MAX_ANSWER, self._patience, wait)
         received = clock()
-        if found is None:
+        if raw is None:
             raise MonitorError("the monitor answered with status 404")
-        self.version = found.version
-        answer, observations = _read(found.body, received, self._between)
+        self.version = raw.version
+        answer, observations = _read(raw.body, received, self._between)
         if (odd := answer.get("odd", "")) != self._odd:
             self._odd = odd
             _log.warning("the monitor says odd things of an element", detail=odd or "no more")
@@ -155,12 +155,12 @@ def _read(
         answer, parts = _in_pieces(body, between)
     except ValueError:
         answer, parts = _as_a_whole(body, between)
-    found: list[Observation] = []
+    observations: list[Observation] = []
     parts.reverse()
     while parts:  # a part is freed before the next is taken, so that they are not freed all at once
         between()
-        found.extend([_observation(one, received) for one in parts.pop()])
-    return answer, tuple(found)
+        observations.extend([_observation(one, received) for one in parts.pop()])
+    return answer, tuple(observations)
 
 
 def _in_pieces(body: bytes, between: Callable[[], None]) -> tuple[_Answer, list[list[_Observation]]]:
@@ -200,12 +200,12 @@ def _as_a_whole(body: bytes, between: Callable[[], None]) -> tuple[_Answer, list
     unreadable: MonitorError | None = None
     for start in range(0, len(listed), _SLICE):
         between()
-        some = listed[start : start + _SLICE]
+        piece = listed[start : start + _SLICE]
         try:
-            parts.append(_OBSERVATIONS.validate_python(some))
+            parts.append(_OBSERVATIONS.validate_python(piece))
         except ValidationError as error:
             wrong = {one["loc"][0] for one in error.errors(include_url=False, include_input=False)}
-            right = [one for number, one in enumerate(some) if number not in wrong]
+            right = [one for number, one in enumerate(piece) if number not in wrong]
             parts.append(_OBSERVATIONS.validate_python(right))
             unreadable = unreadable or _unreadable(error, start)
     if unreadable and not any(parts):

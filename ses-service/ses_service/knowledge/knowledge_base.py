@@ -123,10 +123,10 @@ class KnowledgeBase:
         recorder = Recorder(self._store)
         with _readable("site"):
             environment = read_environment(recorder, stamp)
-        known, found = self._size(), len(environment.elements)
-        if stamps.site <= known.changes or not found:
-            self._check("the knowledge base", "elements", found, known.elements, str(stamps))
-        self._found = replace(self._found, elements=found, changes=stamps.site)
+        known, count = self._size(), len(environment.elements)
+        if stamps.site <= known.changes or not count:
+            self._check("the knowledge base", "elements", count, known.elements, str(stamps))
+        self._found = replace(self._found, elements=count, changes=stamps.site)
         if self._last_known is not None:
             self._last_known.note("site", recorder)
         self._site = (stamp, environment)
@@ -212,9 +212,9 @@ class KnowledgeBase:
                 )
             except RevisionConflictError:
                 this_one = replace(wanted, revision=(expected_revision or 0) + 1, modified_by=author)
-                for found in self.requirement_sets():
-                    if expected_revision is not None and _same(found, this_one):
-                        return found
+                for stored in self.requirement_sets():
+                    if expected_revision is not None and _same(stored, this_one):
+                        return stored
                 raise
 
 

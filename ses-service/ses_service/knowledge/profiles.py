@@ -34,8 +34,8 @@ def profiles_by_name(sets: Iterable[RequirementSet]) -> dict[str, Profile]:
         for requirement_set in sets
         if requirement_set.level is Level.PROFILE and requirement_set.requirements
     )
-    found = {one.name: stored_profile(one) for one in sorted(stored, key=lambda one: one.name)}
-    return {**vocabulary().profiles, **{k: v for k, v in found.items() if k not in vocabulary().profiles}}
+    by_name = {one.name: stored_profile(one) for one in sorted(stored, key=lambda one: one.name)}
+    return {**vocabulary().profiles, **{k: v for k, v in by_name.items() if k not in vocabulary().profiles}}
 
 
 def owner_of(level: Level, name: str) -> str:

@@ -104,10 +104,10 @@ def lines(given: Iterable[URIRef | Statement]) -> str:
     written: dict[Term, str] = {}  # a large site says the same few names and numbers over and over
 
     def write(term: Term) -> str:
-        found = written.get(term)
-        if found is None:
-            found = written[term] = serialise(term)
-        return found
+        text = written.get(term)
+        if text is None:
+            text = written[term] = serialise(term)
+        return text
 
     return "\n".join(
         write(one) if isinstance(one, URIRef) else f"{write(one[0])} {write(one[1])} {write(one[2])} ."

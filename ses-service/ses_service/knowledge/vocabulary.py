@@ -54,8 +54,8 @@ class Metric:
 
     def symbol(self, unit: str) -> str:
         """Return the symbol of a unit by its IRI; empty for the unit that stands for none, and others."""
-        found = (symbol for symbol, iri in self.units.items() if str(iri) == unit)
-        return "" if unit == str(self.base) else next(found, "")
+        symbols = (symbol for symbol, iri in self.units.items() if str(iri) == unit)
+        return "" if unit == str(self.base) else next(symbols, "")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -78,9 +78,9 @@ class Vocabulary:
 
     def metric(self, name: str) -> Metric:
         """Return the kind of this name, however it is spelled. Raises UnknownKindError."""
-        found = self.metrics.get(name)
-        if found is not None:
-            return found
+        metric = self.metrics.get(name)
+        if metric is not None:
+            return metric
         spelled = _spelled(name)
         named = self.names.get(spelled)
         if named is None:
@@ -301,7 +301,7 @@ def _requirement(
 
 def _backends(graph: Graph) -> dict[str, str]:
     """Return the back end of each class that states one, and of its subclasses that state none."""
-    found: dict[str, str] = {}
+    by_class: dict[str, str] = {}
     seen = set[tuple[Node, Node | None]]()
     ahead: list[tuple[Node, Node | None]] = [(QSM.StorageSystem, None)]
     while ahead:
@@ -311,8 +311,8 @@ def _backends(graph: Graph) -> dict[str, str]:
             seen.add((class_, backend))
             ahead += [(below, backend) for below in graph.subjects(RDFS.subClassOf, class_)]
             if backend is not None:
-                found.setdefault(str(class_), str(backend))
-    return found
+                by_class.setdefault(str(class_), str(backend))
+    return by_class
 
 
 def _text(graph: Graph, subject: Node, property_: URIRef, default: str) -> str:

@@ -54,8 +54,8 @@ class SystemArrivals:
         moments: dict[tuple[str, str], list[float]] = {}
         for system, node, at in placed:
             moments.setdefault((system, node), []).append(at)
-        for (system, node), some in moments.items():
-            self._add(system, node, *_together(some))
+        for (system, node), times in moments.items():
+            self._add(system, node, *_together(times))
 
     def _add(self, system: str, node: str | None, weight: float, at: float) -> None:
         self._of_system.setdefault(system, Recent()).add(weight, at)

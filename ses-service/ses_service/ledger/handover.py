@@ -37,7 +37,7 @@ def take(notification: Notification, ledger: Ledger, now: float) -> None:
     nodes, of_peers = notification.nodes, ledger.of_peers
     of_peers.take_up([placement for one in nodes for placement in one.opened])
     gone = [
-        placement_id for one in nodes for some in (one.idle, one.ended, one.lapsed) for placement_id in some
+        placement_id for one in nodes for ids in (one.idle, one.ended, one.lapsed) for placement_id in ids
     ]
     of_peers.drop(gone, notification.origin, now)
     opened = [placement.placement_id for one in nodes for placement in one.opened]

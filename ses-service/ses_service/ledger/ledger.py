@@ -95,9 +95,9 @@ class Ledger:
 
         One that is not found any more was dropped.  The caller empties the set.
         """
-        made: set[str] = set()
-        self._followers.append(made)
-        return made
+        changed: set[str] = set()
+        self._followers.append(changed)
+        return changed
 
     def bind(self, table: ElementTable, sampled_at: Floats, now: float) -> None:
         """Count along the rows of ``table`` from now on, against ``sampled_at`` (see ``observe``)."""

@@ -121,10 +121,10 @@ class NodeDecisions:
         self, number: int, node: str, table: ElementTable, excluded: Mapping[str, str]
     ) -> Explanation:
         """Return the explanation of a decision that is reported; see :func:`explanation`."""
-        found = self._explained.get(number)
-        if found is None:
-            found = self._explained[number] = explanation(self._decisions[number], node, table, excluded)
-        return found
+        explained = self._explained.get(number)
+        if explained is None:
+            explained = self._explained[number] = explanation(self._decisions[number], node, table, excluded)
+        return explained
 
 
 NO_DECISIONS = NodeDecisions({})
@@ -189,13 +189,13 @@ def predictions(
     requirements: Sequence[ResolvedRequirement], offered: Offered, element: Element
 ) -> tuple[Prediction, ...]:
     """Return what each kind asked for would get."""
-    found = []
+    predicted = []
     for requirement in requirements:
         kind, bound = requirement.requirement.kind, requirement.requirement.bound
         name = _PREDICTED_AS.get(kind)
         value = dict(element.stated).get(kind) if name is None else getattr(offered, name)
-        found.append(Prediction(kind, value, bound, shortfall(value, bound, kind.at_most)))
-    return tuple(found)
+        predicted.append(Prediction(kind, value, bound, shortfall(value, bound, kind.at_most)))
+    return tuple(predicted)
 
 
 def shortfall(value: float | None, bound: float, at_most: bool) -> float:

@@ -43,8 +43,8 @@ class Node:
 
     def excluded_for(self, user: str | None) -> dict[str, str]:
         """Return the elements to which no file of a user can go, each with the reason."""
-        found = {exclusion.element: exclusion.why for exclusion in self.exclusions if exclusion.user == user}
-        return found | {one.element: one.why for one in self.exclusions if one.user is None}
+        own = {exclusion.element: exclusion.why for exclusion in self.exclusions if exclusion.user == user}
+        return own | {one.element: one.why for one in self.exclusions if one.user is None}
 
 
 class Nodes:

@@ -155,9 +155,9 @@ class SizeHistory:
 
     def follow(self) -> set[SizeKey]:
         """Return a set to which every key is added that changes from now on; the caller empties it."""
-        made: set[SizeKey] = set()
-        self._followers.append(made)
-        return made
+        changed: set[SizeKey] = set()
+        self._followers.append(changed)
+        return changed
 
     def learn(self, keys: Iterable[SizeKey], size: float, now: float) -> None:
         """Note the size a file with these keys had in the end."""
@@ -227,8 +227,8 @@ class SizeHistory:
     def entries(self, user: str | None = None) -> list[tuple[SizeKey, Sizes]]:
         """Return what is known, of one user or of all, what was learned last first."""
         users = self._of_user.values() if user is None else [self._of_user.get(user, OrderedDict())]
-        found = [entry for mine in users for entry in mine.items()]
-        return sorted(found, key=lambda entry: (-entry[1].last_at, entry[0].pattern, entry[0].application))
+        entries = [entry for mine in users for entry in mine.items()]
+        return sorted(entries, key=lambda entry: (-entry[1].last_at, entry[0].pattern, entry[0].application))
 
     def _drop(self, user: str) -> None:
         mine = self._of_user[user]

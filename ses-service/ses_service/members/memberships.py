@@ -145,11 +145,11 @@ class Memberships:
         self._index()
 
     def _index(self) -> None:
-        found: dict[str, int] = {}
+        places: dict[str, int] = {}
         for place, users in self._known_groups():
             for user in users:
-                found.setdefault(user, place)
-        self._by_user = found
+                places.setdefault(user, place)
+        self._by_user = places
 
     def _known_groups(self) -> Iterable[tuple[int, frozenset[str]]]:
         if self._mapping.ldap is None:

@@ -88,10 +88,10 @@ class Tokens:
 
 def values_of(claims: Mapping[str, Any], name: str) -> list[str] | None:
     """Return the texts of a claim, which may be one or a list; ``None`` when it is not there."""
-    found = _at(claims, name)
-    if found is None:
+    claim = _at(claims, name)
+    if claim is None:
         return None
-    listed = found if isinstance(found, list) else [found]
+    listed = claim if isinstance(claim, list) else [claim]
     return [one for one in listed[:_VALUES] if isinstance(one, str)]
 
 
@@ -99,10 +99,10 @@ def _at(claims: Mapping[str, Any], name: str) -> Any:
     """Return a claim by its name or, within others, by names with dots between."""
     if name in claims:
         return claims[name]
-    found: Any = claims
+    claim: Any = claims
     for part in name.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
+        claim = claim.get(part) if isinstance(claim, dict) else None
+    return claim
 
 
 def _fits(rule: ClaimRule, values: list[str]) -> bool:

@@ -52,8 +52,8 @@ class Setting:
 
 
 def _setting(default: Value, says: str, least: float = 0.0, most: float = math.inf) -> Value:
-    found: Value = field(default=default, metadata={"says": says, "least": least, "most": most})
-    return found
+    setting: Value = field(default=default, metadata={"says": says, "least": least, "most": most})
+    return setting
 
 
 @dataclass(frozen=True, slots=True)

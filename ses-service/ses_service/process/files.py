@@ -59,21 +59,21 @@ class Files:
         self, wanted: Wanted, state: str | None, after: Cursor | None, limit: int
     ) -> tuple[list[File], Cursor | None]:
         """Return some of the files asked for, and where the list goes on."""
-        found: list[File] = []
+        files: list[File] = []
         if state != _ENDED and wanted.verdict is None and (after is None or after.state == _OPEN):
-            found = self._open(wanted, after)
-            if len(found) > limit:
-                last = found[limit - 1]
-                return found[:limit], Cursor(_OPEN, last.opened_at, last.placement_id)
+            files = self._open(wanted, after)
+            if len(files) > limit:
+                last = files[limit - 1]
+                return files[:limit], Cursor(_OPEN, last.opened_at, last.placement_id)
         if state == _OPEN:
-            return found, None
+            return files, None
         if after is not None and after.state == _ENDED:
             wanted = replace(wanted, after=(after.moment, after.placement_id))
-        room = limit - len(found)
+        room = limit - len(files)
         if room == 0:
-            return found, Cursor(_ENDED, 1e11, "")
+            return files, Cursor(_ENDED, 1e11, "")
         page = self._ended(wanted, room)
-        return [*found, *page.files], None if page.next is None else Cursor(_ENDED, *page.next)
+        return [*files, *page.files], None if page.next is None else Cursor(_ENDED, *page.next)
 
     def one(self, placement_id: str) -> tuple[File, Detail]:
         """Return a file with all that is known of it.  Raises UnknownPlacementError."""
@@ -112,9 +112,9 @@ class Files:
         key = None if after is None else (after.moment, after.placement_id)
         exact = {"state": PlacementState.OPEN.value, **({} if wanted.user is None else {"user": wanted.user})}
         kept = self._placements.listed(lambda one: one.state is PlacementState.OPEN, _EVERYTHING, exact)
-        found = [one for one in map(file_of, kept) if accept(one)]
-        found.sort(key=lambda one: (one.opened_at, one.placement_id), reverse=True)
-        return [one for one in found if key is None or (one.opened_at, one.placement_id) < key]
+        files = [one for one in map(file_of, kept) if accept(one)]
+        files.sort(key=lambda one: (one.opened_at, one.placement_id), reverse=True)
+        return [one for one in files if key is None or (one.opened_at, one.placement_id) < key]
 
     def _ended(self, wanted: Wanted, limit: int) -> Page:
         if self._history is not None:
@@ -125,9 +125,9 @@ class Files:
             return one.file_verdict is not None and accept(file_of(one))
 
         kept = map(file_of, self._state.placements(judged, _EVERYTHING))
-        found = sorted(kept, key=lambda one: (one.ended_at or 0.0, one.placement_id), reverse=True)
-        last = found[limit - 1] if len(found) > limit else None
-        return Page(tuple(found[:limit]), None if last is None else (last.ended_at or 0.0, last.placement_id))
+        files = sorted(kept, key=lambda one: (one.ended_at or 0.0, one.placement_id), reverse=True)
+        last = files[limit - 1] if len(files) > limit else None
+        return Page(tuple(files[:limit]), None if last is None else (last.ended_at or 0.0, last.placement_id))
 
 
 def _groups(one: File) -> list[Group]:

@@ -98,10 +98,10 @@ class Munge:
 def addresses_of(host: str) -> frozenset[str]:
     """Return the addresses a name stands for, by this machine's resolver; none for one it does not know."""
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return frozenset()
-    return frozenset(str(one[4][0]) for one in found)
+    return frozenset(str(one[4][0]) for one in addresses)
 
 
 def is_own(address: str) -> bool:

@@ -96,7 +96,7 @@ class PersonalTokens:
         uid = _uid_of(user) if is_of_machine else None
         if is_of_machine and uid is None:
             raise PersonalTokenError(f"This machine knows no user {user} any more.")
-        made = PersonalToken(user, name, scope, now, now + days * _DAY, _digest(token), uid=uid)
+        kept = PersonalToken(user, name, scope, now, now + days * _DAY, _digest(token), uid=uid)
         with self._lock:
             mine = [one for one in self._tokens.values() if one.user == user]
             if any(one.name == name and one.ends > now for one in mine):
@@ -110,9 +110,9 @@ class PersonalTokens:
                 )
             gone = {one.sha256 for one in mine if one.name == name or one.ends <= now}
             self._keep(
-                {key: one for key, one in self._tokens.items() if key not in gone} | {made.sha256: made}
+                {key: one for key, one in self._tokens.items() if key not in gone} | {kept.sha256: kept}
             )
-        return token, made
+        return token, kept
 
     def revoke(self, user: str, name: str) -> bool:
         """Withdraw a person's token of that name; false: there is none.  Raises OSError."""
@@ -139,10 +139,10 @@ class PersonalTokens:
         kept = self._tokens.get(digest)
         if kept is None or kept.ends <= now or digest in self._without_owner:
             return None
-        found = self._with_use(kept)
-        if found.used is None or now - found.used >= _USE_KEPT:
+        used = self._with_use(kept)
+        if used.used is None or now - used.used >= _USE_KEPT:
             self._used[digest] = now
-        return found
+        return used
 
     def _look_for_owners(self) -> None:
         """Ask this machine's name service, which may take its time, for the owners that it named."""
@@ -168,8 +168,8 @@ class PersonalTokens:
 
     def ended(self, token: str) -> PersonalToken | None:
         """Return what is kept of a token that was valid once; never waits."""
-        found = self._tokens.get(_digest(token))
-        return None if found is None or found.ends > self._clock() else found
+        kept = self._tokens.get(_digest(token))
+        return None if kept is None or kept.ends > self._clock() else kept
 
     def _keep(self, tokens: dict[str, PersonalToken]) -> None:
         written = dict(self._used)

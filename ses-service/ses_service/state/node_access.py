@@ -86,11 +86,11 @@ class NodeAccess:
 
     def exclusions(self) -> defaultdict[str, list[tuple[str, Exclusion]]]:
         """Return what nodes exclude, by element, each with the node."""
-        found: defaultdict[str, list[tuple[str, Exclusion]]] = defaultdict(list)
+        by_element: defaultdict[str, list[tuple[str, Exclusion]]] = defaultdict(list)
         for name in sorted(self.excluding):
             for one in node.exclusions if (node := self._ledger.nodes.get(name)) else ():
-                found[one.element].append((name, one))
-        return found
+                by_element[one.element].append((name, one))
+        return by_element
 
     def excluded(self, table: ElementTable, user: str | None) -> dict[str, ExcludedOn]:
         """Return the elements of the site that some nodes exclude for a user; quick where none do."""

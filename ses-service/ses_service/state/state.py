@@ -311,8 +311,8 @@ class ServiceState:
             now = self._now()
             self._follow()
             needs = self._needs_now()
-            found = {user: needs.of(user, now) for user in users}
-            in_use = {need.tobytes(): need for one in found.values() for need in one.needs}
+            needed = {user: needs.of(user, now) for user in users}
+            in_use = {need.tobytes(): need for one in needed.values() for need in one.needs}
             of_site = needs.of_site(now)
             in_use.setdefault(of_site.tobytes(), of_site)
             tables = [
@@ -320,7 +320,7 @@ class ServiceState:
                 for one in asked
                 if (text := self._tables.update_for(node, one, list(in_use.values()), now)) is not None
             ]
-            return [one.body for user, one in found.items() if one.generation != users[user]], tables
+            return [one.body for user, one in needed.items() if one.generation != users[user]], tables
 
     def lease_of(self, placement: Placement) -> float | None:
         """Return until when a placement counts without another announcement, ``None`` when it has ended."""
@@ -346,8 +346,8 @@ class ServiceState:
         with self._lock:
             self._now()
             kept = list(self._ledger.records(user))
-        found = sorted(filter(accept, kept), key=lambda one: (one.placed_at, one.placement_id), reverse=True)
-        return found[:limit]
+        latest = sorted(filter(accept, kept), key=lambda one: (one.placed_at, one.placement_id), reverse=True)
+        return latest[:limit]
 
     def expire(self) -> bool:
         """End some placements whose lease ran out or whose node is silent; return whether more wait.

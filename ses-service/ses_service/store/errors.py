@@ -31,11 +31,11 @@ def whose(file: Path) -> str:
     """Return what to say of a file, or of its folder when there is none, that may not be opened."""
     for one in (file, file.parent):
         try:
-            found = one.stat()
+            status = one.stat()
         except OSError:
             continue
         return (
-            f": {one} belongs to user {found.st_uid}, mode {found.st_mode & 0o7777:04o}, and the service "
+            f": {one} belongs to user {status.st_uid}, mode {status.st_mode & 0o7777:04o}, and the service "
             f"runs as user {os.geteuid()}"
         )
     return ""

@@ -190,16 +190,16 @@ class Journal:
         if placement.candidates or placement.refused or self._failed is not None:
             return placement
         try:
-            found = self._store.explanation(placement.placement_id)
+            explanation = self._store.explanation(placement.placement_id)
         except DatabaseError as error:
             if isinstance(error, DatabaseDamagedError):
                 self._damage = error
             return placement
         return replace(
             placement,
-            requirements=found.requirements,
-            candidates=found.candidates,
-            refused=found.refused,
+            requirements=explanation.requirements,
+            candidates=explanation.candidates,
+            refused=explanation.refused,
         )
 
     def _step(self) -> float:

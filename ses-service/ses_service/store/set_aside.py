@@ -39,8 +39,8 @@ def set_aside(file: Path) -> Path:
 
 def set_aside_files(file: Path) -> list[Path]:
     """Return the files that were set aside in place of this one and not repaired, the earliest first."""
-    found = file.parent.glob(f"{file.name}{_DAMAGED}*")
-    return sorted(one for one in found if not one.name.endswith(_WITH_IT))
+    paths = file.parent.glob(f"{file.name}{_DAMAGED}*")
+    return sorted(one for one in paths if not one.name.endswith(_WITH_IT))
 
 
 def repair_command(file: Path) -> str:

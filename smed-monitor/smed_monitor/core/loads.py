@@ -151,12 +151,12 @@ class Loads:
         done, time = current[:, OPERATIONS], current[:, BUSY]
         service = np.full_like(done, np.nan)
         np.divide(time, done, out=service, where=done > 0)
-        found = Figures(
+        figures = Figures(
             current[:, READ], average[:, READ], current[:, WRITTEN], average[:, WRITTEN], depth, service
         )
         if not np.count_nonzero(self.blind):
-            return found
-        return Figures(*(np.where(self.blind, np.nan, each) for each in found))
+            return figures
+        return Figures(*(np.where(self.blind, np.nan, each) for each in figures))
 
 
 def unknown(best: tuple[Best, ...]) -> Loads:

@@ -32,8 +32,8 @@ class Stillness(NamedTuple):
 
     def blind(self, at: float) -> Rows:
         """The elements whose counters say nothing of what is written there."""
-        found: Rows = at - self.since >= PATIENCE
-        return found
+        still: Rows = at - self.since >= PATIENCE
+        return still
 
 
 def unwatched(elements: int) -> Stillness:

@@ -89,15 +89,15 @@ class _Reader:
         """Return what is seen now; after a failure what was seen before, and why."""
         settings = self._settings
         try:
-            found = self._read()
+            quotas = self._read()
         except CollectorError as error:
             return self._failed(before, str(error))
         except OSError as error:  # the MDT is unmounted while its folders are listed
             return self._failed(before, f"cannot be read: {error.strerror}")
         if settings.filesystem is not None:
-            found = [one for one in found if one.filesystem == settings.filesystem]
-        why = "" if found else "shows no quota of it"
-        return SystemQuotas(settings.system, settings.address, tuple(found), why)
+            quotas = [one for one in quotas if one.filesystem == settings.filesystem]
+        why = "" if quotas else "shows no quota of it"
+        return SystemQuotas(settings.system, settings.address, tuple(quotas), why)
 
     def _failed(self, before: SystemQuotas, error: str) -> SystemQuotas:
         if error != before.error:

@@ -167,10 +167,10 @@ def _administrators_only() -> None:
 
 
 def _find(name: str) -> Person:
-    found = portal().accounts.named(name)
-    if found is None:
+    account = portal().accounts.named(name)
+    if account is None:
         abort(404)
-    return found
+    return account
 
 
 def _rights(form: PersonForm) -> dict[str, bool]:
@@ -187,7 +187,7 @@ def _list_page(form: PersonForm, made: tuple[str, str] | None = None) -> str:
         abort(403)
     seen = [one for one in portal().accounts.everybody() if who.is_admin or one.vo == who.managed_vo]
     part = (request.args.get("part") or "").strip()
-    found = [one for one in seen if part.lower() in f"{one.name} {one.vo or ''}".lower()]
+    listed = [one for one in seen if part.lower() in f"{one.name} {one.vo or ''}".lower()]
     names = sorted({one.vo for one in seen if one.vo})
     organisations = [
         Organisation(
@@ -198,7 +198,7 @@ def _list_page(form: PersonForm, made: tuple[str, str] | None = None) -> str:
         for name in names
     ]
     return render_template(
-        "accounts/people.html", form=form, people=found[:MAX_LISTED], found=len(found), total=len(seen),
+        "accounts/people.html", form=form, people=listed[:MAX_LISTED], found=len(listed), total=len(seen),
         part=part, organisations=organisations, made=made,
     )  # fmt: skip
 

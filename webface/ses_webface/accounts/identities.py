@@ -33,13 +33,13 @@ class IdentityService:
         role and link.
         """
         with self._database.session() as session:
-            found = session.execute(
+            row = session.execute(
                 select(Identity, Account)
                 .join(Account, Account.id == Identity.account_id)
                 .where(Identity.issuer == issuer, Identity.subject == subject)
             ).one_or_none()
-            if found is not None:
-                identity, account = found
+            if row is not None:
+                identity, account = row
                 identity.seen_at = self._clock()
                 return person_of(account), False
         if self._accounts.named(name) is None:

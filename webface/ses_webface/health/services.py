@@ -53,7 +53,7 @@ class Fleet:
 
 def parts_of(readiness: Readiness, shown: Exporters | None, portal_version: str) -> list[Part]:
     """Return the parts of the site, as its own checks name them."""
-    found = [
+    parts = [
         Part("Portal", ok=True, detail="answers you", version=portal_version),
         Part(
             "Selection service",
@@ -70,11 +70,11 @@ def parts_of(readiness: Readiness, shown: Exporters | None, portal_version: str)
             continue
         version = check.detail.removeprefix("version ") if check.detail.startswith("version ") else ""
         detail = "" if version else check.detail
-        found.append(
+        parts.append(
             Part(_WORDS.get(check.name, check.name.replace("-", " ").capitalize()), check.ok, detail,
                  ages.get(check.name), version)
         )  # fmt: skip
-    return found
+    return parts
 
 
 def configuration_of(readiness: Readiness) -> str:

@@ -59,16 +59,18 @@ class Sight:
 
 def listing(service: ServiceClient, person: Person, *, before: int | None, subject: str | None) -> Listing:
     """List changes below a number, of one subject or of all a person sees."""
-    sight, found = Sight(service, person), list[Change]()
+    sight, listed = Sight(service, person), list[Change]()
     for _ in range(_MAX_CALLS):
         page = service.changes(before=before, subject=subject)
-        found += [
+        listed += [
             change for change in page.changes if change.author == person.name or sight.covers(change.subject)
         ]
         before = page.next
-        if before is None or len(found) >= _ENOUGH:
+        if before is None or len(listed) >= _ENOUGH:
             break
-    return Listing(tuple(found), before, {one.undone: one.number for one in found if one.undone is not None})
+    return Listing(
+        tuple(listed), before, {one.undone: one.number for one in listed if one.undone is not None}
+    )
 
 
 def details(service: ServiceClient, person: Person, number: int, *, after: str = "") -> Details:

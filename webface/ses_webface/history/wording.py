@@ -94,13 +94,13 @@ def _status(before: object, after: object) -> Status:
 
 def _properties(text: str | None) -> dict[str, str]:
     """Return the values of each property in one block of the history, as they are written."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     _head, _, block = (text or "").partition("\n\n")
     for line in re.split(r" ;\n    (?! )", block.strip().removesuffix(" .")):
-        words = line.split(" ", 1) if found else line.split(" ", 2)[1:]
+        words = line.split(" ", 1) if values else line.split(" ", 2)[1:]
         if len(words) == 2:
-            found[words[0]] = words[1]
-    return found
+            values[words[0]] = words[1]
+    return values
 
 
 def _property_words(name: str) -> str:

@@ -118,8 +118,8 @@ def resolution(service: ServiceClient, subject: Subject, words: Vocabulary) -> R
 
 def inherited(service: ServiceClient, level: str, name: str) -> dict[str, Requirement]:
     """Return what each kind falls back to when the set being edited says nothing about it."""
-    found = _if_saved(service, RequirementSet(level=level, name=name), limit=1)
-    return {requirement.kind: requirement for requirement in found.requirements}
+    fallback = _if_saved(service, RequirementSet(level=level, name=name), limit=1)
+    return {requirement.kind: requirement for requirement in fallback.requirements}
 
 
 def preview(service: ServiceClient, edited: RequirementSet, now: float) -> Preview:
@@ -229,5 +229,5 @@ def home_vo(service: ServiceClient, person: Person) -> str | None:
 
 
 def _one(sets: Iterable[RequirementSet], level: str, name: str) -> RequirementSet:
-    found = (stated for stated in sets if stated.level == level and stated.name == name)
-    return next(found, RequirementSet(level=level, name=name))
+    matching = (stated for stated in sets if stated.level == level and stated.name == name)
+    return next(matching, RequirementSet(level=level, name=name))

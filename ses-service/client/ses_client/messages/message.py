@@ -49,16 +49,16 @@ class Message(dict[str, Any]):
         """Make one of decoded JSON; raises KeyError, TypeError or ValueError for JSON that does not fit."""
         if not isinstance(data, dict):
             raise TypeError(f"an object was expected, not {data!r}")
-        made = cls(data)
+        message = cls(data)
         for name, (convert, needed, nullable) in _readers(cls).items():
             value = data.get(name)
             if value is not None:
-                made[name] = convert(value)
+                message[name] = convert(value)
             elif needed:
                 raise KeyError(name)
             elif not nullable:
-                made.pop(name, None)
-        return made
+                message.pop(name, None)
+        return message
 
     def but(self, **members: Any) -> Self:
         """Return a copy with other values of these members."""

@@ -68,8 +68,8 @@ class Requirement(Message):
     @property
     def bound(self) -> float:
         """The minimum, or the maximum where less is better."""
-        found: float = self["maximum" if self.at_most else "minimum"]
-        return found
+        stated: float = self["maximum" if self.at_most else "minimum"]
+        return stated
 
     def bounded(self, bound: float) -> Self:
         """Return the same with another bound."""

@@ -37,8 +37,8 @@ class Prediction(Message):
     @property
     def bound(self) -> float | None:
         """What was required; None: nothing."""
-        found: float | None = self.get("maximum", self.get("minimum"))
-        return found
+        stated: float | None = self.get("maximum", self.get("minimum"))
+        return stated
 
 
 class Rates(Message):

@@ -118,17 +118,17 @@ def _made(
         raise invalid_description(error, "element") from None
     effect = _effect(where) if asks_effect else None
     number = None if dry_run else running.site_manager.apply(plan)
-    made = render_changes.made(plan, number, dry_run, _SUBJECTS)
-    return render.answer(ElementChangeMade(**made, element=str(where), effect=effect))
+    change = render_changes.made(plan, number, dry_run, _SUBJECTS)
+    return render.answer(ElementChangeMade(**change, element=str(where), effect=effect))
 
 
 def _effect(where: ElementName) -> Effect | None:
     """Return what depends on an element; ``None`` for one the service has not read yet."""
     try:
-        found = runtime().state.without(str(where))
+        dependents = runtime().state.without(str(where))
     except KeyError:
         return None
-    return _rendered(found)
+    return _rendered(dependents)
 
 
 def _rendered(found: Without) -> Effect:

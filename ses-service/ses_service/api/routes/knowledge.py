@@ -116,9 +116,9 @@ def changes(query_data: ChangesQuery) -> Response:
     subject = None if query_data.subject is None else _subject(query_data.subject)
     if subject is not None and not _may_read(subject):
         raise ForbiddenProblem("These requirements cannot apply to you.")
-    found = runtime().site_manager.exchange().changes(before=query_data.before, subject=subject)
-    more = found[-1].number if len(found) == PAGE else None
-    listed = [render_changes.summary(one) for one in found if _may_read(one.subject)]
+    page = runtime().site_manager.exchange().changes(before=query_data.before, subject=subject)
+    more = page[-1].number if len(page) == PAGE else None
+    listed = [render_changes.summary(one) for one in page if _may_read(one.subject)]
     return render.answer(ChangePage(changes=listed, next=more))
 
 

@@ -65,8 +65,10 @@ def node_classes() -> Response:
 
     Nodes that are alike, what they mount, their links, and how many of their agents report.
     """
-    found = runtime().state.node_classes()
-    return render.answer(NodeClasses(node_classes=[render_nodes.node_class(one, caller()) for one in found]))
+    classes = runtime().state.node_classes()
+    return render.answer(
+        NodeClasses(node_classes=[render_nodes.node_class(one, caller()) for one in classes])
+    )
 
 
 @blueprint.get("/v1/nodes/<node>/calibration")
@@ -77,7 +79,7 @@ def calibration(node: str) -> Response:
 
     The latest calibration that the knowledge base has of it.
     """
-    found = runtime().state.environment.calibrations.get(node)
-    if found is None:
+    measured = runtime().state.environment.calibrations.get(node)
+    if measured is None:
         raise NotFoundProblem(f"Node {node} was not calibrated.")
-    return render.answer(render_nodes.calibration(found))
+    return render.answer(render_nodes.calibration(measured))

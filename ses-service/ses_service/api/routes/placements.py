@@ -52,8 +52,8 @@ def placements(query_data: PlacementQuery) -> Response:
         "state": wanted.state,
     }
     exact = {name: value for name, value in asked.items() if value is not None}
-    found = runtime().placements.listed(accept, wanted.limit, exact, wanted.element)
-    return render.answer(PlacementList(placements=[render.placement_summary(one) for one in found]))
+    listed = runtime().placements.listed(accept, wanted.limit, exact, wanted.element)
+    return render.answer(PlacementList(placements=[render.placement_summary(one) for one in listed]))
 
 
 @blueprint.get("/v1/placements/<placement_id>")
@@ -64,13 +64,13 @@ def placement(placement_id: str) -> Response:
 
     With the first ranks and the refused elements at the moment of the decision.
     """
-    found = runtime().placements.one(placement_id)
+    record = runtime().placements.one(placement_id)
     who = caller()
-    if who.role is Role.USER and found.subject.user != who.user:
+    if who.role is Role.USER and record.subject.user != who.user:
         raise ForbiddenProblem("This placement belongs to somebody else.")
-    if not who.speaks_for(found.subject.node):
+    if not who.speaks_for(record.subject.node):
         raise ForbiddenProblem("This placement is on another node.")
-    explained = runtime().placements.explained(found)
+    explained = runtime().placements.explained(record)
     try:
         now = runtime().state.predicted_now(explained)
     except NoEnvironmentError:

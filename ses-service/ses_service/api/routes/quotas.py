@@ -30,7 +30,7 @@ def quotas(query_data: QuotasQuery) -> Response:
     asked, now = query_data, runtime()
     user = whose(caller(), asked.user, "quotas")
     environment = now.state.environment
-    found = [
+    listed = [
         one
         for one in foreseen(now.quotas.seen, now.quotas.changes(), environment.member_groups)
         if asked.system in (None, one.quota.system)
@@ -44,8 +44,8 @@ def quotas(query_data: QuotasQuery) -> Response:
     shows_sources = caller().role is not Role.USER
     return render.answer(
         QuotaPage(
-            total=len(found),
-            quotas=[_quota(one) for one in found[asked.offset : asked.offset + asked.limit]],
+            total=len(listed),
+            quotas=[_quota(one) for one in listed[asked.offset : asked.offset + asked.limit]],
             sources=[
                 QuotaSource(system=one.system, target=one.target, error=one.error)
                 for one in now.quotas.sources

@@ -184,10 +184,10 @@ def _expected_revision(level: Level, name: str) -> int | None:
     if header is None:
         return None
     if header.strip() == "*":
-        found = runtime().state.sets.get((level, name))
-        if found is None or found.revision == 0:
+        stored = runtime().state.sets.get((level, name))
+        if stored is None or stored.revision == 0:
             raise RevisionProblem(f"{level}/{name} was never set.")
-        return found.revision
+        return stored.revision
     match = _ETAG.fullmatch(header.strip())
     if match is None:
         raise RevisionProblem(f"If-Match {header!r} is not a revision such as '\"3\"'.")

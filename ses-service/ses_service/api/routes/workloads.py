@@ -29,19 +29,19 @@ def expansion(json_data: WorkloadIn) -> Response:
     """
     known = vocabulary()
     try:
-        found = expand(known.workloads.values(), json_data.sentence, json_data.values)
+        expanded = expand(known.workloads.values(), json_data.sentence, json_data.values)
     except WorkloadError as error:
         of_value = error.parameter in json_data.values
         location = f"json.values.{error.parameter}" if of_value else "json.sentence"
         raise InvalidProblem([{"location": location, "message": str(error)}]) from None
     return render.answer(
         Expansion(
-            workload=found.workload.name,
-            phrase=found.workload.phrase,
-            definition=found.workload.definition,
+            workload=expanded.workload.name,
+            phrase=expanded.workload.phrase,
+            definition=expanded.workload.definition,
             parameters=[
-                Parameter(name=one.name, definition=one.definition, value=found.values[one.name])
-                for one in found.workload.parameters.values()
+                Parameter(name=one.name, definition=one.definition, value=expanded.values[one.name])
+                for one in expanded.workload.parameters.values()
             ],
             derived=[
                 Derived(
@@ -51,7 +51,7 @@ def expansion(json_data: WorkloadIn) -> Response:
                     formula=one.formula,
                     arithmetic=one.arithmetic,
                 )
-                for one in found.derived
+                for one in expanded.derived
             ],
         )
     )

@@ -92,8 +92,8 @@ class Exchange:
         subjects = [subject for subject in (row["s"] for row in rows) if isinstance(subject, URIRef)]
         if not subjects:
             return []
-        found = describe(graph_of(self._rows(graph, subjects)))
-        return [(subject, found.get(subject, {})) for subject in subjects]
+        described = describe(graph_of(self._rows(graph, subjects)))
+        return [(subject, described.get(subject, {})) for subject in subjects]
 
     def changes(self, *, before: int | None = None, subject: URIRef | None = None) -> list[Change]:
         """Return the last changes below a number, of one subject or of all, newest first; 50 at most."""
@@ -173,9 +173,9 @@ class Exchange:
         edits = [*differences(SITE_GRAPH, present, merged.description), *self._set_edits(sets, signature)]
         plan = Plan(stamps, signature, tuple(edits), merged.conflicts)
         if snapshot is not None and before != (
-            found := aligned(incoming.site, {**(before or {}), **present})
+            discovered := aligned(incoming.site, {**(before or {}), **present})
         ):
-            plan = replace(plan, snapshot=(snapshot, found))
+            plan = replace(plan, snapshot=(snapshot, discovered))
         return rewritten(plan, present, merged.description)
 
     def plan_site(self, description: Graph, name: str, digest: str, *, author: str, now: float) -> Plan:
@@ -293,8 +293,8 @@ class Exchange:
         return edits
 
     def _later(self, number: int, subject: URIRef) -> list[int]:
-        found = history.changes(self._store, before=None, subject=subject)
-        return sorted(change.number for change in found if change.number > number)
+        changes = history.changes(self._store, before=None, subject=subject)
+        return sorted(change.number for change in changes if change.number > number)
 
     def _described(self, graph: URIRef) -> Description:
         rows = self._store.select_terms(bind("statements.rq", graph=graph), patience=PATIENCE)

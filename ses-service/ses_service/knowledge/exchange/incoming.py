@@ -112,8 +112,8 @@ def site_after(
     """Return the site after an import."""
     if mode is Mode.DISCOVERED:
         before = discovered_before or {}
-        found = aligned(incoming.site, {**before, **present})
-        return merge(before, present, found, single=_single(), prefer_discovered=prefer_discovered)
+        discovered = aligned(incoming.site, {**before, **present})
+        return merge(before, present, discovered, single=_single(), prefer_discovered=prefer_discovered)
     if not incoming.site:
         return Merged(present, ())
     if mode is Mode.REPLACE:
@@ -161,11 +161,11 @@ def check(site: Description, incoming: Incoming | None, name: str, *, as_given: 
         if incoming is not None:
             for one in as_graph(incoming.sets):
                 graph.add(one)
-    found = [finding.in_words() for finding in findings(graph, lines) if finding.severity == "error"]
-    if found:
-        more = len(found) - _MAX_FAULTS
+    faults = [finding.in_words() for finding in findings(graph, lines) if finding.severity == "error"]
+    if faults:
+        more = len(faults) - _MAX_FAULTS
         raise InvalidDescriptionError(
-            name, [*found[:_MAX_FAULTS], *([f"and {more} more faults"] if more > 0 else [])]
+            name, [*faults[:_MAX_FAULTS], *([f"and {more} more faults"] if more > 0 else [])]
         )
 
 

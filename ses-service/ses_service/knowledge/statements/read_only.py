@@ -42,8 +42,8 @@ class _Triples(Store):
         given = [place for place in _INDEXED if pattern[place] is not None]
         if not given:
             return self._all
-        found = self._index(given[0]).get(pattern[given[0]], ())
-        return [triple for triple in found if all(triple[place] == pattern[place] for place in given[1:])]
+        triples = self._index(given[0]).get(pattern[given[0]], ())
+        return [triple for triple in triples if all(triple[place] == pattern[place] for place in given[1:])]
 
     def _index(self, place: int) -> dict[Node | None, list[Triple]]:
         index = self._indexes.get(place)

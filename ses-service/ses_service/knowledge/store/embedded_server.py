@@ -114,10 +114,10 @@ class Handler(BaseHTTPRequestHandler):
         )
 
     def _query(self, text: str) -> bytes:
-        found = self.server.store.query(text, use_default_graph_as_union=True)
-        if isinstance(found, QuerySolutions | QueryBoolean):
-            return found.serialize(format=QueryResultsFormat.JSON) or b""
-        return found.serialize(format=RdfFormat.N_TRIPLES) or b""
+        results = self.server.store.query(text, use_default_graph_as_union=True)
+        if isinstance(results, QuerySolutions | QueryBoolean):
+            return results.serialize(format=QueryResultsFormat.JSON) or b""
+        return results.serialize(format=RdfFormat.N_TRIPLES) or b""
 
     def _replace_graph(self, name: str, turtle: bytes) -> bytes:
         store, graph = self.server.store, NamedNode(name)

@@ -96,9 +96,9 @@ class HttpStore:
     @classmethod
     def on_socket(cls, pool: SocketPool, timeout: float = 5.0) -> Self:
         """Return the client of a server on a UNIX socket, which has the three addresses of oxigraph."""
-        made = cls.for_oxigraph(pool.address, timeout)
-        made._pool = pool
-        return made
+        client = cls.for_oxigraph(pool.address, timeout)
+        client._pool = pool
+        return client
 
     @classmethod
     def for_fuseki(
