@@ -112,7 +112,8 @@ def test_a_node_leaves_staging_directories_to_others_that_use_them(
         made.append(min((one / f".ses/{ALICE}").stat().st_ino for one in branches.values()))
     assert [placed(log) for log in logs] == [2, 30]
     assert made[0] == made[1], "the first node has removed none"
-    wait_until(lambda: not any((one / ".ses").exists() for one in branches.values()), "all go", 30.0)
+    own = [branch / f".ses/{ALICE}" for branch in branches.values()]
+    wait_until(lambda: not any(one.exists() for one in own), "all of the user's go", 30.0)
 
 
 def announced(service: FakeService) -> list[dict[str, str]]:

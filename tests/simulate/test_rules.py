@@ -20,7 +20,7 @@ from ses_simulate.policies.interface import File, World
 from ses_simulate.policies.last_placed import LastPlaced
 from ses_simulate.policies.lustre import FreeSpace, RoundRobin, interleaved
 from ses_simulate.policies.ours import LeastOpen, Ours, Tickets
-from ses_simulate.policies.told import Told
+from ses_simulate.policies.reports import Reports
 from ses_simulate.policies.variants import VARIANTS
 
 Make = Callable[..., World]
@@ -177,20 +177,20 @@ def test_tickets_pile_up_where_choosing_at_the_create_does_not(world: Make) -> N
 
 
 def test_what_a_node_does_another_hears_of_when_agents_have_spoken(world: Make) -> None:
-    told = Told(replace(world(4), nodes=2, pace=1.0))
+    reports = Reports(replace(world(4), nodes=2, pace=1.0))
 
     def heard(node: int, user: str, now: float) -> float:
-        told.advance(now)
+        reports.advance(now)
         change = sum(
-            sign * one.streams for one, sign in told.heard_differently(node, user, now) if one.row == 3
+            sign * one.streams for one, sign in reports.known_differently(node, user, now) if one.row == 3
         )
-        return told.ledger.own[3] + change
+        return reports.ledger.own[3] + change
 
-    told.opened(10.0, File(1, 1.0, node=1), 3)
+    reports.opened(10.0, File(1, 1.0, node=1), 3)
     assert heard(1, "user", 10.0) == 1, "a program sees what its own user did at once"
     assert heard(1, "another", 10.002) == 0, "others on the node within milliseconds"
     assert heard(1, "another", 10.006) == 1
-    told.opened(10.5, File(2, 1.0, node=1), 3)
+    reports.opened(10.5, File(2, 1.0, node=1), 3)
     knows = [heard(0, "user", 10.5 + step / 100) for step in range(500)]
     assert knows == sorted(knows), "nothing is forgotten"
     assert knows[-1] == 2
@@ -199,15 +199,14 @@ def test_what_a_node_does_another_hears_of_when_agents_have_spoken(world: Make) 
 
 
 def test_a_node_hears_often_while_it_creates_files_and_seldom_long_after(world: Make) -> None:
-    told = Told(replace(world(4), nodes=2))
+    reports = Reports(replace(world(4), nodes=2))
 
     def pauses(begin: float, end: float) -> set[float]:
-        spoke = sorted(
-            {round(told.spoke(0, begin + step / 1000), 6) for step in range(int((end - begin) * 1000))}
-        )
-        return {round(later - before, 3) for before, later in itertools.pairwise(spoke[1:])}
+        steps = range(int((end - begin) * 1000))
+        last = sorted({round(reports.last_report(0, begin + step / 1000), 6) for step in steps})
+        return {round(later - before, 3) for before, later in itertools.pairwise(last[1:])}
 
-    told.opened(5.0, File(1, 1.0, node=0), 3)
+    reports.opened(5.0, File(1, 1.0, node=0), 3)
     assert pauses(5.0, 5.9) == {0.05}
     assert pauses(10.0, 11.0) == {0.1}
     assert pauses(1000.0, 1005.0) == {1.0}
@@ -246,8 +245,8 @@ def test_of_busy_elements_the_one_anybody_used_longest_ago_comes_first(world: Ma
 
 
 def test_a_close_is_seen_late_where_agents_poll(world: Make) -> None:
-    told = Told(replace(world(4), close_poll=0.5))
-    seen = [told.closes_at(10.0) for _ in range(200)]
+    reports = Reports(replace(world(4), close_poll=0.5))
+    seen = [reports.closes_at(10.0) for _ in range(200)]
     assert min(seen) >= 10.0
     assert 10.4 < max(seen) <= 10.5
 

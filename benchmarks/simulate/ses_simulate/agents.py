@@ -94,7 +94,7 @@ class _Agent:
     failures: int = 0
     looks_on: int = 0  # the run of the service to which a connection stands; -1: none
     speaks_on: int = 0
-    told_since: bool = False
+    reported_since: bool = False
     epoch: int = 0  # what was planned in an earlier one is not done
 
 
@@ -114,7 +114,7 @@ class _Site:
     def __init__(self, loss: Loss, costs: Costs, chance: random.Random) -> None:
         self.loss, self.costs, self.chance = loss, costs, chance
         self.back_at = _BEFORE + loss.away
-        self.heard = loss.agents
+        self.known = loss.agents
         self.run = 0  # one more with each start of the service
         self.free_at = 0.0
         self.failed = 0
@@ -133,7 +133,7 @@ class _Site:
         while len(self.back) < self.loss.agents:
             now, number, epoch, what = heapq.heappop(self.planned)
             if now >= self.back_at and not self.loss.cut and self.run == 0:
-                self.run, self.heard = 1, 0
+                self.run, self.known = 1, 0
             one = self.agents[number]
             if epoch == one.epoch:
                 self.do(one, now, what)
@@ -198,26 +198,26 @@ class _Site:
                 one.available = True
                 self.plan(one, done, _Next.WORD)
             return
-        if asked >= self.back_at and not one.told_since:
+        if asked >= self.back_at and not one.reported_since:
             self.first_word_since(one, done, what)
             return
         one.failures = 0
-        self.hear(one)
+        self.give_paces(one)
         self.plan(one, done + one.pace * self.chance.uniform(SOONER, 1), _Next.WORD)
 
-    def hear(self, one: _Agent) -> None:
+    def give_paces(self, one: _Agent) -> None:
         """Take the paces that the service gives where it has heard of so many."""
-        one.pace = pace_for(self.loss.use, self.heard)
-        one.within = return_within(self.heard)
+        one.pace = pace_for(self.loss.use, self.known)
+        one.within = return_within(self.known)
 
     def first_word_since(self, one: _Agent, done: float, what: _Next) -> None:
         """A service that has started anew is told all that is open, in the next word."""
         if what is _Next.WORD and not self.loss.cut:
-            self.heard += 1
-            self.hear(one)
-            self.plan(one, done + report_within(self.heard), _Next.COMPLETE)
+            self.known += 1
+            self.give_paces(one)
+            self.plan(one, done + report_within(self.known), _Next.COMPLETE)
             return
-        one.told_since = True
+        one.reported_since = True
         one.failures = 0
         self.back.append(done - self.back_at)
         self.plan(one, done + one.pace * self.chance.uniform(SOONER, 1), _Next.WORD)

@@ -28,7 +28,7 @@ from ses_simulate.scenarios import SCENARIOS
 from ses_simulate.table1 import BACKGROUNDS, USERS
 from ses_simulate.table1 import SAYS as BACKGROUNDS_SAY
 
-_TOLD_EVERY = 2.0
+_PROGRESS_EVERY = 2.0
 
 
 class _Listing(click.Command):
@@ -191,13 +191,13 @@ class RunProgress:
     """Tells on standard error how far it is, every two seconds."""
 
     def __init__(self) -> None:
-        self._begun = self._told = time.monotonic()
+        self._begun = self._shown = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
         """Note that so many of all runs are done."""
         now = time.monotonic()
-        if now - self._told >= _TOLD_EVERY or done == total:
-            self._told = now
+        if now - self._shown >= _PROGRESS_EVERY or done == total:
+            self._shown = now
             sys.stderr.write(f"{done} of {total} runs, {now - self._begun:.0f} s\n")
 
 

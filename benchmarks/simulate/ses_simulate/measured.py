@@ -152,7 +152,7 @@ def page(found: dict[Simulated, Found], seeds: int) -> str:
         if not _asks(family):
             return ""
         lost = [one - other for one, other in zip(met(family, OURS), met(family, rule), strict=True)]
-        return f", {_told(interval(lost))} points fewer met"
+        return f", {_text(interval(lost))} points fewer met"
 
     def more(family: str, rule: str, than: str) -> Interval:
         return interval([
@@ -166,7 +166,7 @@ def page(found: dict[Simulated, Found], seeds: int) -> str:
     lines += ["| family | the rule | round robin | least-open | at random |", "|---|---|---|---|---|"]
     for name in filter(_asks, FAMILIES):
         parts = (interval(met(name, rule)) for rule in (OURS, *BASELINES))
-        lines.append(f"| `{name}` | " + " | ".join(_told(one, sign="") for one in parts) + " |")
+        lines.append(f"| `{name}` | " + " | ".join(_text(one, sign="") for one in parts) + " |")
     lines += ["", "## Half supported", ""]
     lines += ["Table 1: how much less time supported users take than the others of the same run.", ""]
     lines += ["| background, users | others at random, % | others in turn, % |", "|---|---|---|"]
@@ -174,20 +174,20 @@ def page(found: dict[Simulated, Found], seeds: int) -> str:
         saved = (
             interval([100 * (1 - part) for part in values(name, other)]) for other in ("random", "roundrobin")
         )
-        lines.append(f"| `{name}` | " + " | ".join(map(_told, saved)) + " |")
+        lines.append(f"| `{name}` | " + " | ".join(map(_text, saved)) + " |")
     lines += ["", "## What each term is worth", ""]
     lines += [
         "Time that is lost (less: gained) without it; what takes the place of a part was tried and left out."
     ]
     lines += ["", "| part of the rule, or what takes its place | family: more time, % |", "|---|---|"]
     for variant, families in TERMS.items():
-        told = (
+        texts = (
             f"{_mean(values(family, variant)):.1f} of 1,000 files"
             if _judged(FAMILIES[family]) == "room"
-            else _told(more(family, variant, OURS)) + fewer(family, variant)
+            else _text(more(family, variant, OURS)) + fewer(family, variant)
             for family in families
         )
-        named = "; ".join(f"`{family}` {one}" for family, one in zip(families, told, strict=True))
+        named = "; ".join(f"`{family}` {one}" for family, one in zip(families, texts, strict=True))
         part = "without" if variant.startswith("no-") else "instead"
         lines.append(f"| {part}: {WORDS[variant]} (`{variant}`) | {named} |")
     return "\n".join(lines) + "\n"
@@ -208,7 +208,7 @@ def _families(values: object, more: object) -> Iterator[str]:
             against = " | ".join(f"{_mean(values(name, rule)):.1f}" for rule in BASELINES)
             yield f"| `{name}` (of 1,000 files) | {ours:.1f} | {against} | {best:.1f} |"
         else:
-            against = " | ".join(_told(more(name, OURS, rule)) for rule in BASELINES)
+            against = " | ".join(_text(more(name, OURS, rule)) for rule in BASELINES)
             yield f"| `{name}` | {ours:.3f} | {against} | {best:.3f} |"
 
 
@@ -216,7 +216,7 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _told(one: Interval, sign: str = "+") -> str:
+def _text(one: Interval, sign: str = "+") -> str:
     return f"{one.mean:{sign}.1f} ({one.low:{sign}.1f} to {one.high:{sign}.1f})"
 
 

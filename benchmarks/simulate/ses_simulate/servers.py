@@ -10,7 +10,7 @@ flow ends when that reaches its mark (the usual construction for processor shari
 fair queueing: Parekh and Gallager, IEEE/ACM ToN 1993).
 
 Files take their space while they grow.  When an element is full, the file that was begun last finds no
-room: its writer is told, and what it wrote is removed.  Does not model caches, networks beyond the link
+room: its writer is notified, and what it wrote is removed.  Does not model caches, networks beyond the link
 of a machine, metadata, limits of clients, or files striped over several elements.
 """
 

@@ -1,19 +1,20 @@
 """Getting the bytes of one target over HTTP, within a time and a size, whatever the target does.
 
 Does not follow redirects, use proxies or accept compression: an exporter needs none of them, and
-each is a way to be sent somewhere else or more than was asked for.  Speaks the little of HTTP/1.1 an
-exporter needs itself: with a library, 500 targets a second cost more than understanding their pages.
+each is a way to be sent somewhere else or more than was asked for.  llhttp (by httptools) reads the
+answers; the connections are our own: with those of a library, 500 targets a second cost more than
+understanding their pages.
 """
 
 from __future__ import annotations
 
-import re
 import socket
 import ssl
 import struct
 import time
-from typing import NamedTuple
 from urllib.parse import urlsplit
+
+from httptools import HttpParserError, HttpResponseParser
 
 from smed_monitor.collectors.base import Arrival, Reply, Source
 from smed_monitor.config.settings import Target
@@ -23,18 +24,82 @@ from smed_monitor.core.model import Moment, now
 CHUNK_BYTES = 64 * 1024
 MAX_HEAD = 64 * 1024
 SLACK = 0.05
-LAST_CHUNK = b"\r\n0\r\n\r\n"
-LENGTH = re.compile(rb"\r\ncontent-length: *(\d{1,18})", re.IGNORECASE)
 TIMEVAL = struct.Struct("@ll")
 
 
-class Head(NamedTuple):
-    """The start of an answer; ``length`` ``None``: the body lasts as long as the connection."""
+class Answer:
+    """An answer as far as it has come, at most ``limit`` bytes of it."""
 
-    status: int
-    length: int | None
-    chunked: bool
-    keeps: bool
+    def __init__(self, limit: int) -> None:
+        self.is_whole = False
+        self.keeps = False  # the connection may be used again
+        self._limit = limit
+        self._parser = HttpResponseParser(self)
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._head = 0  # bytes that came before the end of the head, in whole pieces
+        self._has_head = False
+        self._lasts_as_connection = True
+        self._fault: ReplyError | None = None
+
+    @property
+    def body(self) -> bytes:
+        """What has come of the body."""
+        return b"".join(self._parts)
+
+    def feed(self, received: bytes) -> None:
+        """Take in what was received; raises ReplyError, and ValueError for what is no answer by HTTP."""
+        if not received:
+            if not self._has_head or not self._lasts_as_connection:
+                raise ValueError("the connection was closed in the middle")
+            self.is_whole = True
+            return
+        try:
+            self._parser.feed_data(received)
+        except HttpParserError as error:
+            self.keeps = False
+            if not self.is_whole:
+                raise ValueError(f"does not answer by HTTP: {error}") from error
+        if self._fault is not None:
+            raise self._fault
+        if not self._has_head:
+            self._head += len(received)
+            if self._head > MAX_HEAD:
+                raise ValueError("does not answer by HTTP: its head is too long")
+
+    def on_message_begin(self) -> None:
+        """Called by the parser: a second answer, to no question, ends the connection."""
+        self.keeps = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Called by the parser."""
+        name = name.lower()
+        if name in (b"content-length", b"transfer-encoding"):
+            self._lasts_as_connection = False
+        if name == b"content-length" and int(value) > self._limit:
+            self._fault = self._too_large()
+
+    def on_headers_complete(self) -> None:
+        """Called by the parser."""
+        self._has_head = True
+        if (status := self._parser.get_status_code()) != 200:
+            self._fault = ReplyError(f"answered with HTTP status {status} instead of 200")
+
+    def on_body(self, part: bytes) -> None:
+        """Called by the parser."""
+        self._size += len(part)
+        if self._size > self._limit:
+            self._fault = self._fault or self._too_large()
+        elif self._fault is None:
+            self._parts.append(part)
+
+    def on_message_complete(self) -> None:
+        """Called by the parser."""
+        self.is_whole = True
+        self.keeps = self._parser.should_keep_alive()
+
+    def _too_large(self) -> ReplyError:
+        return ReplyError(f"sent more than {self._limit} bytes (max_reply_bytes)")
 
 
 class HttpSource(Source):
@@ -59,7 +124,8 @@ class HttpSource(Source):
         self._socket: socket.socket | None = None
         self._deadline = 0.0
         self._bound = 0.0
-        self._buffer = bytearray()
+        self._reply = Answer(self._limit)
+        self._fault: Exception | None = None
         self._asked = False
         self._begun: Moment | None = None
 
@@ -86,14 +152,13 @@ class HttpSource(Source):
             return Arrival.PARTLY
         except OSError:
             return Arrival.NEVER
-        if not received:
-            return Arrival.NEVER
         self._begun = self._begun or now()
-        self._buffer += received
-        end = self._buffer.find(b"\r\n\r\n", 0, MAX_HEAD)
-        if len(self._buffer) > (self._limit if end >= 0 else MAX_HEAD):
+        try:
+            self._reply.feed(received)
+        except (ReplyError, ValueError) as error:
+            self._fault = error
             return Arrival.NEVER
-        return Arrival.WHOLE if end >= 0 and _is_whole(self._buffer, end) else Arrival.PARTLY
+        return Arrival.WHOLE if self._reply.is_whole else Arrival.PARTLY
 
     def read(self, deadline: float | None = None) -> Reply:
         """The answer; asks again on another connection only when a kept-alive one turns out to be closed.
@@ -113,24 +178,29 @@ class HttpSource(Source):
     def close(self) -> None:
         """Close the connection, if there is one."""
         connection, self._socket = self._socket, None
-        self._buffer = bytearray()
-        self._asked, self._begun = False, None
+        self._reply = Answer(self._limit)
+        self._asked, self._begun, self._fault = False, None, None
         if connection is not None:
             connection.close()
 
     def _answer(self) -> Reply:
         keep = False
         try:
+            if self._fault is not None:
+                raise self._fault
             if self._socket is None:
                 self._socket = self._connected()
             if not self._asked:
                 self._limit_next_wait(self._socket)
                 self._socket.sendall(self._request)
-            head, at = self._head()
-            body = self._body(head)
-            self._asked, self._begun = False, None
-            keep = head.keeps and not self._buffer
-            return Reply(body=body, at=at)
+            while not self._reply.is_whole:
+                self._limit_next_wait(self._socket)
+                received = self._socket.recv(CHUNK_BYTES)
+                self._begun = self._begun or now()
+                self._reply.feed(received)
+            keep, reply = self._reply.keeps, Reply(body=self._reply.body, at=self._begun or now())
+            self._reply, self._asked, self._begun = Answer(self._limit), False, None
+            return reply
         except (TimeoutError, BlockingIOError) as error:
             raise self._too_late() from error
         except CollectorError:
@@ -151,70 +221,6 @@ class HttpSource(Source):
         plain.settimeout(self._left())
         return self._tls.wrap_socket(plain, server_hostname=self._host)
 
-    def _head(self) -> tuple[Head, Moment]:
-        while (end := self._buffer.find(b"\r\n\r\n")) < 0:
-            if len(self._buffer) > MAX_HEAD or not b"HTTP/1.".startswith(self._buffer[:7]):
-                raise ValueError("does not answer by HTTP")
-            self._more()
-        at = self._begun or now()
-        head = _head(bytes(self._buffer[:end]))
-        del self._buffer[: end + 4]
-        if head.status != 200:
-            raise ReplyError(f"answered with HTTP status {head.status} instead of 200")
-        return head, at
-
-    def _body(self, head: Head) -> bytes:
-        if head.chunked:
-            return self._chunks()
-        if head.length is not None:
-            return self._exactly(head.length, 0)
-        while True:
-            self._within(len(self._buffer))
-            if not self._more(may_end=True):
-                return self._exactly(len(self._buffer), 0)
-
-    def _chunks(self) -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            length = int(self._line().split(b";")[0], 16)
-            if length == 0:
-                while self._line():
-                    pass
-                return b"".join(parts)
-            parts.append(self._exactly(length, size))
-            size += length
-            if self._line():
-                raise ValueError("sent a chunk longer than announced")
-
-    def _line(self) -> bytes:
-        while (end := self._buffer.find(b"\r\n")) < 0:
-            if len(self._buffer) > MAX_HEAD:
-                raise ValueError("sent an endless line")
-            self._more()
-        line = bytes(self._buffer[:end])
-        del self._buffer[: end + 2]
-        return line
-
-    def _exactly(self, length: int, before: int) -> bytes:
-        if length < 0:
-            raise ValueError("gave a length below zero")
-        self._within(before + length)
-        while len(self._buffer) < length:
-            self._more()
-        part = bytes(self._buffer[:length])
-        del self._buffer[:length]
-        return part
-
-    def _more(self, *, may_end: bool = False) -> bool:
-        assert self._socket is not None
-        self._limit_next_wait(self._socket)
-        received = self._socket.recv(CHUNK_BYTES)
-        if not received and not may_end:
-            raise ValueError("the connection was closed in the middle")
-        self._buffer += received
-        return bool(received)
-
     def _limit_next_wait(self, connection: socket.socket) -> None:
         """Let the next wait last no longer than what is left, within a twentieth of the time-out.
 
@@ -230,10 +236,6 @@ class HttpSource(Source):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
             self._bound = left
 
-    def _within(self, size: int) -> None:
-        if size > self._limit:
-            raise ReplyError(f"sent more than {self._limit} bytes (max_reply_bytes)")
-
     def _left(self) -> float:
         seconds = self._deadline - time.monotonic()
         if seconds <= 0:
@@ -242,33 +244,6 @@ class HttpSource(Source):
 
     def _too_late(self) -> DeadlineError:
         return DeadlineError(f"gave no whole answer within {self._timeout:g} s (timeout_seconds)")
-
-
-def _head(text: bytes) -> Head:
-    lines = text.split(b"\r\n")
-    words = lines[0].split(maxsplit=2)
-    if len(words) < 2 or not words[1].isdigit():
-        raise ValueError("does not answer by HTTP")
-    length, chunked = None, False
-    keeps = words[0] == b"HTTP/1.1"
-    for line in lines[1:]:
-        name, _, value = line.partition(b":")
-        name, value = name.strip().lower(), value.strip().lower()
-        if name == b"content-length":
-            length = int(value)
-        elif name == b"transfer-encoding":
-            chunked = value == b"chunked"
-        elif name == b"connection" and value == b"close":
-            keeps = False
-    return Head(int(words[1]), length, chunked, keeps and (chunked or length is not None))
-
-
-def _is_whole(answer: bytearray, end: int) -> bool:
-    """Whether ``answer`` (head up to ``end``) seems complete; one that lasts as the connection never does."""
-    if answer.endswith(LAST_CHUNK):
-        return True
-    length = LENGTH.search(answer, 0, end)
-    return length is not None and len(answer) >= end + 4 + int(length[1])
 
 
 def _cause(error: Exception) -> str:

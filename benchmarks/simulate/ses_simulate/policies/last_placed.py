@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ses_simulate.policies.interface import File
-from ses_simulate.policies.told import HANDOVER
+from ses_simulate.policies.reports import HANDOVER
 
 SECOND = 1_000_000  # in the unit of `last_placed`
 LOOKS = 4.0  # seconds between looks of an agent, which forgets what it saw at the one before

@@ -14,8 +14,8 @@ from ses_service.ledger.size_history import SizeHistory, keys_of
 
 from ses_simulate.monitor import Sample
 from ses_simulate.policies.interface import File, Policy, World
+from ses_simulate.policies.reports import Change, Reports
 from ses_simulate.policies.table import PRODUCT, Tables, Terms
-from ses_simulate.policies.told import Change, Told
 
 SURELY = 0.9  # of the time that its bytes take: a file that was open for less is still written out
 WORTH_FOLLOWING = 1.0  # seconds of reading
@@ -28,7 +28,7 @@ class _Followed(Policy):
 
     def __init__(self, world: World, idle_seconds: float) -> None:
         self._engine = world.engine
-        self._told = Told(world)
+        self._reports = Reports(world)
         self._open: dict[int, Change] = {}
         self._idle_seconds = idle_seconds
 
@@ -39,15 +39,15 @@ class _Followed(Policy):
 
     def closed(self, now: float, file: File, element: int) -> None:
         """See it as soon as the agent does."""
-        self._engine.at(self._told.closes_at(now), partial(self._ended, file.number))
+        self._engine.at(self._reports.closes_at(now), partial(self._ended, file.number))
 
     def _ended(self, number: int, now: float) -> None:
         opened = self._open.pop(number, None)
         if opened is not None:
-            self._told.ended(now, opened)
+            self._reports.ended(now, opened)
 
     def _placed(self, now: float, file: File, element: int) -> None:
-        self._open[file.number] = self._told.opened(now, file, element)
+        self._open[file.number] = self._reports.opened(now, file, element)
 
 
 class Ours(_Followed):
@@ -59,7 +59,7 @@ class Ours(_Followed):
         self._read: set[int] = set()
         self._rates = [device.write_rate for device in world.devices]
         self._read_rates = [device.read_rate for device in world.devices]
-        self._tables = Tables(world, self._told, terms)
+        self._tables = Tables(world, self._reports, terms)
         self._max_age = 6 * world.sampling.interval + world.sampling.delay
         self._taken = 0.0
         self._servers = world.servers
@@ -83,12 +83,12 @@ class Ours(_Followed):
         if self._terms.reading and file.size >= WORTH_FOLLOWING * self._read_rates[element]:
             self._read.add(file.number)
             if file.number not in self._open:
-                self._open[file.number] = self._told.read(now, file, element)
+                self._open[file.number] = self._reports.read(now, file, element)
 
     def read(self, now: float, file: File, element: int) -> None:
         """See that it is closed again."""
         self._read.discard(file.number)
-        self._engine.at(self._told.closes_at(now), partial(self._ended, file.number))
+        self._engine.at(self._reports.closes_at(now), partial(self._ended, file.number))
 
     def _ended(self, number: int, now: float) -> None:
         if number not in self._read:
@@ -99,7 +99,7 @@ class Ours(_Followed):
         alone = file.size / self._rates[opened.row]
         if now - opened.began >= SURELY * alone:
             return 0.0
-        streams = max(1.0, self._told.streams(file, opened.row, now))
+        streams = max(1.0, self._reports.streams(file, opened.row, now))
         return min(LONGEST_WRITING_OUT, opened.began + streams * alone - now)
 
     def choose(self, now: float, file: File) -> int:
@@ -127,7 +127,7 @@ class Ours(_Followed):
     def observe(self, now: float, sample: Sample) -> None:
         """Take the sample; nodes hear of it when their agents next speak with the service."""
         if self._terms.monitor:
-            self._engine.at(now + self._told.pace, partial(self._observe, sample))
+            self._engine.at(now + self._reports.pace, partial(self._observe, sample))
 
     def _observe(self, sample: Sample, now: float) -> None:
         self._tables.observe(now, sample)
@@ -175,10 +175,10 @@ class LeastOpen(_Followed):
 
     def choose(self, now: float, file: File) -> int:
         """Return the element with the fewest open files, as the node knows them."""
-        told = self._told
-        told.advance(now)
-        own = np.array(told.ledger.own)
-        for change, sign in told.heard_differently(file.node, file.user, now):
+        reports = self._reports
+        reports.advance(now)
+        own = np.array(reports.ledger.own)
+        for change, sign in reports.known_differently(file.node, file.user, now):
             own[change.row] += sign * change.streams
         element = int(self._random.choice(np.flatnonzero(own == own.min())))
         self._placed(now, file, element)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ses_simulate.policies.interface import World
-from ses_simulate.policies.told import Told
+from ses_simulate.policies.reports import Reports
 
 EVERY = 1.0  # seconds
 
@@ -22,21 +22,21 @@ class SeenWrites:
     """Looks from the start on, and says each time how many streams of others it saw on each element."""
 
     def __init__(
-        self, world: World, told: Told, saw: Callable[[float, npt.NDArray[np.float64]], object]
+        self, world: World, reports: Reports, saw: Callable[[float, npt.NDArray[np.float64]], object]
     ) -> None:
         self._engine = world.engine
         self._servers = world.servers
-        self._told = told
+        self._reports = reports
         self._saw = saw
         self._written = np.zeros(len(world.servers))
         self._engine.at(EVERY, self._look)
 
     def _look(self, now: float) -> None:
-        self._told.advance(now)
+        self._reports.advance(now)
         for server in self._servers:
             server.advance(now)
         written = np.array([server.write_seconds for server in self._servers])
         busy = np.minimum(1.0, (written - self._written) / EVERY)
         self._written = written
-        self._saw(now, np.maximum(0.0, busy - self._told.most_own()))
+        self._saw(now, np.maximum(0.0, busy - self._reports.most_own()))
         self._engine.at(now + EVERY, self._look)

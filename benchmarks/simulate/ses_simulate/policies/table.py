@@ -16,14 +16,14 @@ from ses_service.decision.node_tables import CHOSEN_AGAIN, CREATES, CROWDED
 from ses_simulate.monitor import Sample
 from ses_simulate.policies.interface import File, World
 from ses_simulate.policies.last_placed import SECOND, LastPlaced, stamp
+from ses_simulate.policies.reports import Reports
 from ses_simulate.policies.seen_writes import SeenWrites
-from ses_simulate.policies.told import Told
 
 Moments: TypeAlias = npt.NDArray[np.uint64]
 
 MAX_CANDIDATES = 64
-FEWEST_COMPARED = 3
-WORTH_MINDING = 0.5  # files that were not heard of, from which fewer candidates are compared
+MIN_COMPARED = 3
+WORTH_MINDING = 0.5  # files that were not reported, from which fewer candidates are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Terms:
     health: bool = True  # elements that deliver less than described are learned from queues
     reading: bool = True  # a file that was closed is a stream again while its node reads it
     writing_out: bool = True  # a file that was closed before its bytes can have been written counts on
-    spread: bool = True  # fewer candidates are compared the more is unheard
+    spread: bool = True  # fewer candidates are compared the more is unreported
     own_streams: bool = True  # as many more as the node has streams of its own
     two_drawn: bool = False  # two drawn at random instead, wherever not all are compared
     share_drawn: bool = False  # there the choice is drawn in proportion to what is predicted
@@ -82,12 +82,12 @@ def policy_of(terms: Terms) -> Records:
 class Tables:
     """The service's table of all elements, and what each node has of it."""
 
-    def __init__(self, world: World, told: Told, terms: Terms) -> None:
+    def __init__(self, world: World, reports: Reports, terms: Terms) -> None:
         size = len(world.devices)
         self.policy = policy_of(terms)
         self._world = world
         self._terms = terms
-        self._told = told
+        self._reports = reports
         self._site = table(size)
         self._count = min(size, MAX_CANDIDATES)
         self._node = table(self._count)
@@ -105,17 +105,17 @@ class Tables:
         self._random = world.random("drawn")
         self._last_placed = LastPlaced(world.nodes, self._count)
         self._describe()
-        told.changed = self._mirror
+        reports.changed = self._mirror
         if terms.others and terms.seen_writes:
-            SeenWrites(world, told, self._saw)
+            SeenWrites(world, reports, self._saw)
 
     def choose(self, now: float, file: File, room: float = -1.0) -> int:
         """Return the element that a program chooses on its node; -1: none.
 
         ``room`` are bytes that a file like it may need, negative where none is known.
         """
-        told, records, node = self._told, self._node, file.node
-        told.advance(now)
+        reports, records, node = self._reports, self._node, file.node
+        reports.advance(now)
         if self._count < len(self._site) and now - self._chosen_at[node] >= CHOSEN_AGAIN:
             self._choose_candidates(now, node)
         np.take(self._site, self._orders[node], out=records)
@@ -123,7 +123,7 @@ class Tables:
         own, last, promised, hard, promises = (
             records[name] for name in ("own", "last_placed", "promised", "promised_hard", "promises")
         )
-        for change, sign in told.heard_differently(node, file.user, now):
+        for change, sign in reports.known_differently(node, file.user, now):
             place = places.get(change.row)
             if place is None:
                 continue
@@ -159,7 +159,7 @@ class Tables:
         self._chosen_at[node] = now
         streams = self._site["own"] + self._site["foreign"]
         crowded = streams[self._orders[node]].mean() > CROWDED * streams.mean()
-        if crowded and self._terms.orders and self._told.rate_of(node, now) >= CREATES:
+        if crowded and self._terms.orders and self._reports.rate_of(node, now) >= CREATES:
             rates = self._site["write_rate"]
             self._orders[node] = first_of_own(rates, streams, _lot(node), self._count)
             self._places[node] = _places_in(self._orders[node])
@@ -192,7 +192,7 @@ class Tables:
             return
         site, server = self._site, self._site["server"]
         streams = site["own"].astype(np.float64)
-        for change, sign in self._told.heard_differently(file.node, file.user, now):
+        for change, sign in self._reports.known_differently(file.node, file.user, now):
             streams[change.row] += sign * change.streams
         streams = np.maximum(0.0, streams) + site["foreign"]
         self._node["server_streams"] = np.bincount(server, streams)[server][self._orders[file.node]]
@@ -206,7 +206,7 @@ class Tables:
             return busy
         if not self._terms.idle_recency:
             return np.where(own > 0, busy, np.zeros_like(busy))
-        others = self._told.rate_of_others(file.node, now)
+        others = self._reports.rate_of_others(file.node, now)
         return np.where(own > 0, busy, self._last_placed.seen(now, file, others))
 
     def _first(self, file: File) -> int:
@@ -223,9 +223,9 @@ class Tables:
 
     def observe(self, now: float, sample: Sample) -> None:
         """Let the service take a sample."""
-        self._told.advance(now)
+        self._reports.advance(now)
         samples = self._samples
-        samples["own"] = self._told.sampled(
+        samples["own"] = self._reports.sampled(
             self._world.sampling, sample.taken, averaged=self._terms.own_averaged
         )
         samples["queue"] = sample.depth or math.nan
@@ -247,9 +247,9 @@ class Tables:
         )
         health = top_speed.health(self._top)
         for name, described in self._described.items():
-            told, found = self._site[name], described * health
-            moved = np.abs(found - told) > top_speed.ALIKE * told
-            told[moved] = found[moved]
+            rates, learned = self._site[name], described * health
+            moved = np.abs(learned - rates) > top_speed.ALIKE * rates
+            rates[moved] = learned[moved]
         return busy / health
 
     def _averaged_busy(self, sample: Sample) -> npt.NDArray[np.float64]:
@@ -288,11 +288,11 @@ class Tables:
         if not self._terms.spread:
             return 0
         total, few = len(self._site), 0
-        unheard = self._told.unheard(file.node, now)
-        if unheard >= WORTH_MINDING:
-            few = min(self._count, max(FEWEST_COMPARED, round(total / unheard)))
+        unreported = self._reports.unreported(file.node, now)
+        if unreported >= WORTH_MINDING:
+            few = min(self._count, max(MIN_COMPARED, round(total / unreported)))
         if not self._terms.ranks or file.rank is None or not file.elsewhere:
-            return few and few + self._told.streams_of(file.node) * self._terms.own_streams
+            return few and few + self._reports.streams_of(file.node) * self._terms.own_streams
         apart = min(self._count, max(1, round(total / file.elsewhere)))
         return min(few or apart, apart)
 
@@ -321,7 +321,7 @@ class Tables:
         self.unseen()
 
     def _mirror(self, row: int) -> None:
-        ledger, site = self._told.ledger, self._site
+        ledger, site = self._reports.ledger, self._site
         site["own"][row] = ledger.own[row]
         site["promised"][row], site["promised_hard"][row] = ledger.largest(row)
         site["promises"][row] = ledger.promised[row].total()

@@ -1,13 +1,13 @@
-"""What nodes and the service tell each other: the ledger as the service has it, and as a node hears it.
+"""What nodes report to the service, and it sends them: the ledger as it is, and as a node knows it.
 
-A node's agent tells the service of files that were created and closed there at once, or ``within`` seconds
-after its last word, and hears in the answer what all others told by then.  It hears also when it has nothing
-to tell, at the service's pace: twice as often while files are created on its node, and seldom where none was
-for long (``ses_service.ledger.pace``).  What happened on a node itself is known there at once; another
-user's claim after ``HANDOVER``.  A close is seen by the agent up to ``close_poll`` seconds late.
+A node's agent reports files that were created and closed there at once, or ``within`` seconds after its last
+report, and the answer has what all others reported by then.  It asks also when it has nothing to report, at
+the service's pace: twice as often while files are created on its node, and seldom where none was for long
+(``ses_service.ledger.pace``).  What happened on a node itself is known there at once; another user's claim
+after ``HANDOVER``.  A close is seen by the agent up to ``close_poll`` seconds late.
 
-The service has one state, that of now.  What a node has not heard of yet is taken back from a copy of it,
-which is exact and costs no event of its own for each time an agent speaks.
+The service has one state, that of now.  What a node does not know yet is taken back from a copy of it, which
+is exact and costs no event of its own for each report.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ses_simulate.policies.interface import File, World
 
 HANDOVER = 0.005  # seconds until other users of the node see a claim
 RATE_SECONDS = 10.0  # over which the rate of placements is taken
-LONGEST_WINDOWS = 10.0  # after which what ended is forgotten
+MAX_WINDOWS = 10.0  # after which what ended is forgotten
 LONG_AGO = 1e6
 GOLDEN = 0.6180339887498949
 WRITING = Kind.CURRENT_WRITE, Kind.AVERAGE_WRITE
@@ -35,7 +35,7 @@ WRITING = Kind.CURRENT_WRITE, Kind.AVERAGE_WRITE
 
 @dataclass(slots=True, eq=False)
 class Change:
-    """A stream more or less on an element, as a node tells it.
+    """A stream more or less on an element, as a node reports it.
 
     ``began`` is when the file was created, ``happened`` when it was created or seen to be closed.
     ``last_before`` and ``promised_before`` are set when the service takes it;
@@ -78,15 +78,15 @@ class Ledger:
 
 @dataclass(slots=True, eq=False)
 class _Speaking:
-    """When a node's agent spoke, will tell what it has to tell, and when a file was last created there."""
+    """When a node's agent reported, will report next, and when a file was last created there."""
 
-    spoke_at: float
-    tells_at: float = math.inf
+    reported_at: float
+    reports_at: float = math.inf
     created_at: float = -LONG_AGO
 
 
-class Told:
-    """The ledger, and who has heard what of it."""
+class Reports:
+    """The ledger, and which node knows what of it."""
 
     def __init__(self, world: World) -> None:
         size = len(world.devices)
@@ -102,8 +102,8 @@ class Told:
         self._nodes = [_Speaking(self.pace * (node * GOLDEN % 1.0 - 1.0)) for node in range(world.nodes)]
         self._coming: list[tuple[float, int, Change]] = []
         self._number = 0
-        self._heard: deque[tuple[float, Change]] = deque()
-        self._untold: list[list[Change]] = [[] for _ in range(world.nodes)]
+        self._reported: deque[tuple[float, Change]] = deque()
+        self._unreported: list[list[Change]] = [[] for _ in range(world.nodes)]
         self._spans: deque[tuple[float, float, int]] = deque()  # streams that ended recently
         self._streams = [0] * world.nodes  # of the ledger, those of each node
         self._most_own = [0.0] * size
@@ -112,18 +112,18 @@ class Told:
         self._rate_at = 0.0
         self._rates_at = [0.0] * world.nodes
 
-    def spoke(self, node: int, now: float) -> float:
-        """Return when a node's agent last spoke with the service."""
+    def last_report(self, node: int, now: float) -> float:
+        """Return when a node's agent last reported."""
         one = self._nodes[node]
-        if one.tells_at <= now:
-            one.spoke_at, one.tells_at = one.tells_at, math.inf
+        if one.reports_at <= now:
+            one.reported_at, one.reports_at = one.reports_at, math.inf
         for pause, until in (
             (self.within, one.created_at + CREATING_FOR * self.within),
             (self.pace, one.created_at + USED_FOR),
             (self._seldom, math.inf),
         ):
-            one.spoke_at += max(0, math.floor((min(now, until) - one.spoke_at) / pause)) * pause
-        return one.spoke_at
+            one.reported_at += max(0, math.floor((min(now, until) - one.reported_at) / pause)) * pause
+        return one.reported_at
 
     def opened(self, now: float, file: File, row: int) -> Change:
         """A file was created on a node."""
@@ -135,13 +135,13 @@ class Told:
         promised *= file.kind in WRITING
         change = Change(file.number, node, file.user, row, 1, now, now, promised=promised)
         change.hard = file.hard
-        self._tell(change)
+        self._report(change)
         return change
 
     def read(self, now: float, file: File, row: int) -> Change:
         """A file that was closed is read on its node: a stream again, and no placement."""
         change = Change(file.number, file.node, file.user, row, 1, now, now, placed=False)
-        self._tell(change)
+        self._report(change)
         return change
 
     def closes_at(self, now: float) -> float:
@@ -152,11 +152,11 @@ class Told:
         """An agent saw that a stream of its node ended."""
         ended = Change(opened.file, opened.node, opened.user, opened.row, -1, opened.began, now)
         ended.promised, ended.hard = opened.promised, opened.hard
-        self._tell(ended)
+        self._report(ended)
 
-    def unheard(self, node: int, now: float) -> float:
-        """Return how many files others created that a node may not have heard of."""
-        return self.rate_of_others(node, now) * (now - self.spoke(node, now) + self.within / 2)
+    def unreported(self, node: int, now: float) -> float:
+        """Return how many files others created that a node may not know of."""
+        return self.rate_of_others(node, now) * (now - self.last_report(node, now) + self.within / 2)
 
     def rate_of(self, node: int, now: float) -> float:
         """Return how many files a second are created on a node."""
@@ -171,41 +171,41 @@ class Told:
         return self._faded(self._rate, self._rate_at, now)
 
     def advance(self, now: float) -> None:
-        """Take what was told by now."""
+        """Take what was reported by now."""
         coming = self._coming
         while coming and coming[0][0] <= now:
-            told_at, _, change = heapq.heappop(coming)
-            self._take(told_at, change)
-        heard = self._heard
-        while heard and heard[0][0] <= now - self._seldom:
-            heard.popleft()
+            reported_at, _, change = heapq.heappop(coming)
+            self._take(reported_at, change)
+        reported = self._reported
+        while reported and reported[0][0] <= now - self._seldom:
+            reported.popleft()
 
-    def heard_differently(self, node: int, user: str, now: float) -> Iterator[tuple[Change, int]]:
+    def known_differently(self, node: int, user: str, now: float) -> Iterator[tuple[Change, int]]:
         """Yield what a node knows otherwise than the service: changes to take back (-1) and to add (1).
 
         Those to take back come latest first.
         """
-        spoke = self.spoke(node, now)
-        for told_at, change in reversed(self._heard):
-            if told_at <= spoke:
+        last = self.last_report(node, now)
+        for reported_at, change in reversed(self._reported):
+            if reported_at <= last:
                 break
             if change.node != node:
                 yield change, -1
-        untold = self._untold[node]
-        if untold:
-            for change in untold:
+        unreported = self._unreported[node]
+        if unreported:
+            for change in unreported:
                 if change.user == user or now - change.happened >= HANDOVER:
                     yield change, 1
 
     def streams(self, file: File, row: int, now: float) -> float:
         """Return how many streams of ours a file's program knows of on an element."""
         self.advance(now)
-        changes = self.heard_differently(file.node, file.user, now)
+        changes = self.known_differently(file.node, file.user, now)
         return self.ledger.own[row] + sum(sign * one.streams for one, sign in changes if one.row == row)
 
     def streams_of(self, node: int) -> int:
         """Return how many streams on all elements are of files of a node, as it knows them."""
-        return max(0, self._streams[node] + sum(change.streams for change in self._untold[node]))
+        return max(0, self._streams[node] + sum(change.streams for change in self._unreported[node]))
 
     def most_own(self) -> list[float]:
         """Return the most streams of ours that each element had at a time since the last call."""
@@ -222,7 +222,7 @@ class Told:
         reference, size = ledger.reference, len(ledger.own)
         then = [0.0] * size
         spans = self._spans
-        while spans and spans[0][1] <= taken - LONGEST_WINDOWS * sampling.span:
+        while spans and spans[0][1] <= taken - MAX_WINDOWS * sampling.span:
             spans.popleft()
         weigh = partial(_part, sampling, taken) if averaged else partial(_there, reference)
         for began, row in ledger.open_files.values():
@@ -231,20 +231,20 @@ class Told:
             then[row] += weigh(began, ended)
         return then
 
-    def _tell(self, change: Change) -> None:
+    def _report(self, change: Change) -> None:
         one, now = self._nodes[change.node], change.happened
-        spoke = self.spoke(change.node, now)
-        if one.tells_at == math.inf:
-            one.tells_at = max(now, spoke + self.within)
+        last = self.last_report(change.node, now)
+        if one.reports_at == math.inf:
+            one.reports_at = max(now, last + self.within)
         if change.streams > 0 and change.placed:
             one.created_at = now
         self._number += 1
-        heapq.heappush(self._coming, (one.tells_at, self._number, change))
-        self._untold[change.node].append(change)
+        heapq.heappush(self._coming, (one.reports_at, self._number, change))
+        self._unreported[change.node].append(change)
 
-    def _take(self, told_at: float, change: Change) -> None:
+    def _take(self, reported_at: float, change: Change) -> None:
         ledger, row = self.ledger, change.row
-        self._untold[change.node].remove(change)
+        self._unreported[change.node].remove(change)
         ledger.own[row] += change.streams
         self._most_own[row] = max(self._most_own[row], ledger.own[row])
         self._streams[change.node] += change.streams
@@ -262,7 +262,7 @@ class Told:
         else:
             del ledger.open_files[change.file]
             self._spans.append((change.began, change.happened, row))
-        self._heard.append((told_at, change))
+        self._reported.append((reported_at, change))
         self.changed(row)
 
     @staticmethod
