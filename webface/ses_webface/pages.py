@@ -142,7 +142,7 @@ def breakable(path: str) -> Markup:
     """
     parts = visible(path).split("/")
     return Markup("/<wbr>").join(
-        one if one.isascii() else Markup("<bdi>{}</bdi>").format(one) for one in parts
+        part if part.isascii() else Markup("<bdi>{}</bdi>").format(part) for part in parts
     )
 
 

@@ -218,7 +218,10 @@ class ServiceClient:
         ``about``: of a set at profile level, its definition and what was measured.  Raises ConflictError,
         with nothing written, when the set has another revision by now.
         """
-        stated: JSON = {"requirements": [one.as_json() for one in requirements], **(about or {})}
+        stated: JSON = {
+            "requirements": [requirement.as_json() for requirement in requirements],
+            **(about or {}),
+        }
         return self._ask(
             "PUT",
             _set_path(level, name),
@@ -306,7 +309,11 @@ class ServiceClient:
 
 
 def _question(subject: Subject, requirements: Iterable[Requirement], **more: Any) -> JSON:
-    return {"subject": subject.as_json(), "requirements": [one.as_json() for one in requirements], **more}
+    return {
+        "subject": subject.as_json(),
+        "requirements": [requirement.as_json() for requirement in requirements],
+        **more,
+    }
 
 
 def _segment(name: str) -> str:

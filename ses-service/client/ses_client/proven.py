@@ -143,7 +143,7 @@ def _fault(made: socket.socket, before: Sequence[_Listening], after: Sequence[_L
     if not peer.is_loopback:
         return f"{peer} is not this machine, where http is not safe; use https"
     then, now = _takers(before, peer), _takers(after, peer)
-    strangers = [one.uid for one in now if one.uid not in trusted_users()]
+    strangers = [taker.uid for taker in now if taker.uid not in trusted_users()]
     if strangers:
         return _stranger(strangers[0])
     if not now or set(now) != set(then):
@@ -160,7 +160,7 @@ def _takers(
         addresses += [ipaddress.ip_address(f"::ffff:{peer}"), ipaddress.ip_address("0.0.0.0")]
     addresses.append(ipaddress.ip_address("::"))
     for address in addresses:
-        sockets = [one for one in listening if one.address == address]
+        sockets = [candidate for candidate in listening if candidate.address == address]
         if sockets:
             return sockets
     return []
@@ -179,6 +179,6 @@ def _listening_on(port: int) -> list[_Listening]:
             if state == _LISTENING and int(at, 16) == port:
                 words = bytes.fromhex(address)  # each four bytes in the machine's order
                 order = [words[i : i + 4] for i in range(0, len(words), 4)]
-                raw = b"".join(struct.pack("=I", int.from_bytes(one, "big")) for one in order)
+                raw = b"".join(struct.pack("=I", int.from_bytes(word, "big")) for word in order)
                 sockets.append(_Listening(ipaddress.ip_address(raw), int(uid), int(inode)))
     return sockets

@@ -64,7 +64,7 @@ def parse_mounts(text: bytes) -> list[Mount]:
         head, tail = before.split(b" "), after.split(b" ")
         if dash and len(head) > 4 and len(tail) > 1:
             words = (head[0], *head[2:5], tail[0], tail[1])
-            mounts.append(Mount(*(os.fsdecode(_unescaped(one)) for one in words)))
+            mounts.append(Mount(*(os.fsdecode(_unescaped(word)) for word in words)))
     return mounts
 
 
@@ -96,12 +96,12 @@ def read_union(path: Path | str) -> Union:
     """
     resolved = os.path.realpath(path)
     mounts = parse_mounts(_MOUNTINFO.read_bytes())
-    here = next((one for one in reversed(mounts) if one.point == resolved), None)
+    here = next((mount for mount in reversed(mounts) if mount.point == resolved), None)
     if here is None or here.type != "fuse.mergerfs":
         what = f"{here.type} is" if here else "nothing is"
         raise NotFoundError(f"{path} is not the mount point of a mergerfs union: {what} mounted there.")
     if here.within != "/":
-        of = [one.point for one in mounts if one.device == here.device and one.within == "/"]
+        of = [mount.point for mount in mounts if mount.device == here.device and mount.within == "/"]
         where = f" at {of[0]}" if of else ""
         raise NotFoundError(f"{path} is a directory of a mergerfs union: name where that is mounted{where}.")
     control = Path(resolved) / ".mergerfs"

@@ -147,7 +147,7 @@ class Connection(HttpToolsProtocol):
         self._arrived()
         self._discount()
         headers = [*self.server_state.default_headers, *answer.headers, (b"connection", b"close")]
-        lines = b"".join(b"%b: %b\r\n" % one for one in headers)
+        lines = b"".join(b"%b: %b\r\n" % header for header in headers)
         self.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[answer.status], lines, answer.body))
         self._idle_since = None
         self._arrival = self.loop.call_later(_LINGER, self.timeout_keep_alive_handler)

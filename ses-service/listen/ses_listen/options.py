@@ -44,7 +44,7 @@ def address(*begins: str) -> Callable[[click.Context, click.Parameter, str | Non
     """Return the callback of an option whose value is an address that begins with one of these."""
 
     def checked(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-        if value is not None and not any(value.startswith(one) and value != one for one in begins):
+        if value is not None and not any(value.startswith(prefix) and value != prefix for prefix in begins):
             raise click.BadParameter(f"{value!r} is no address: it begins with {' or '.join(begins)}")
         if value is not None and "@" in value.partition("://")[2].partition("/")[0]:
             raise click.BadParameter("a password in an address can be seen by others, as by ps")

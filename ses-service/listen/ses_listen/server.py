@@ -157,13 +157,13 @@ class _Server(Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """End on a signal, once, and let the caller finish; there is nothing to read again on SIGHUP."""
-        kept = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGTERM, signal.SIGINT)}
+        kept = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
         kept[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
         try:
             yield
         finally:
-            for one, handler in kept.items():
-                signal.signal(one, handler)
+            for number, handler in kept.items():
+                signal.signal(number, handler)
 
     def _connection(self) -> asyncio.Protocol:
         protocol: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]

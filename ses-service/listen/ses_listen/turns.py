@@ -99,7 +99,7 @@ class Turns:
 
     def _serve(self) -> None:
         while self._free:
-            waiting = (one for one in self._queues if self._has[one] < self._each)
+            waiting = (caller for caller in self._queues if self._has[caller] < self._each)
             who = min(waiting, key=lambda one: self._used.get(one, 0.0), default=None)
             if who is None:
                 return

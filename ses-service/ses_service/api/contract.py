@@ -133,8 +133,8 @@ def _shorten(node: Any) -> None:
 
 def _named(node: Any) -> Iterator[str]:
     """Yield the names of the schemas that are referred to."""
-    for one in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        yield from _named(one)
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _named(child)
     if isinstance(node, dict) and isinstance(node.get("$ref"), str):
         yield node["$ref"].rpartition("/")[2]
 

@@ -28,10 +28,10 @@ class RequirementDigests:
         self._sets = sets
         self._home_vo = home_vo
         self._applications: defaultdict[str, list[RequirementSet]] = defaultdict(list)
-        for (level, name), one in sets.items():
+        for (level, name), requirement_set in sets.items():
             user, colon, _ = name.partition(":")
             if level is Level.APPLICATION and colon:
-                self._applications[user].append(one)
+                self._applications[user].append(requirement_set)
         self._known: dict[tuple[str, str | None], str] = {}
         self._until = -math.inf
 

@@ -133,7 +133,7 @@ def after_each_other(
     )
     by, keys = query.ordered_by(order.astype(np.uint32))
     in_order = in_words(by.tolist(), [Compared(*column) for column in columns])
-    return ((name, words, tuple(one)) for (name, words), one in zip(in_order, keys.tolist(), strict=True))
+    return ((name, words, tuple(key)) for (name, words), key in zip(in_order, keys.tolist(), strict=True))
 
 
 def refusals(
@@ -146,8 +146,8 @@ def refusals(
     unmet = (ses_core.VERDICT.names or ()).index("unmet")
     refusal = (ses_core.VERDICT.names or ()).index("refusal")
     return tuple(
-        _refusal(question, view, row, offered, Refusal(one[refusal]), one[unmet], policies)
-        for row, offered, one in columns
+        _refusal(question, view, row, offered, Refusal(column[refusal]), column[unmet], policies)
+        for row, offered, column in columns
     )
 
 

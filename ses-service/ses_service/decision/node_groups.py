@@ -179,16 +179,16 @@ class NodeGroups:
         places = np.full((count, width), -1, dtype=np.int64)
         table = ses_core.table(count * width)
         table["state"] = State.INACTIVE
-        for code, one in self.reach.items():
-            if not len(one.rows):
+        for code, reach in self.reach.items():
+            if not len(reach.rows):
                 continue
-            best = np.arange(min(width, len(one.rows)))
+            best = np.arange(min(width, len(reach.rows)))
             if self.asked.count > 1:
-                best = np.array([max(0, one.query.choose())])
-            elements = one.query.elements[best].copy()
-            elements["own"] += one.claims[best]
-            elements["server_streams"] += one.on_server[best]
-            elements["reserved"] += one.claims[best] * max(0.0, float(self.need["bytes"][0]))
+                best = np.array([max(0, reach.query.choose())])
+            elements = reach.query.elements[best].copy()
+            elements["own"] += reach.claims[best]
+            elements["server_streams"] += reach.on_server[best]
+            elements["reserved"] += reach.claims[best] * max(0.0, float(self.need["bytes"][0]))
             mine = np.flatnonzero(self.access == code)
             places[mine, : len(best)] = best
             table[(mine[:, None] * width + np.arange(len(best))).ravel()] = np.tile(elements, len(mine))

@@ -65,9 +65,9 @@ def _listed(groups: NodeGroups, judged: Judged) -> Iterator[NodeCandidate]:
 
 def _spread(groups: NodeGroups) -> Iterator[NodeCandidate]:
     """Yield the nodes of one job, each chosen after the one before it was given its element."""
-    for rank, one in enumerate(NodeSpread(groups).nodes(), 1):
-        offered = Offered(*map(known, one.offer))
-        yield _candidate(rank, one.member, one.row, one.distance, offered, one.limit, groups)
+    for rank, given in enumerate(NodeSpread(groups).nodes(), 1):
+        offered = Offered(*map(known, given.offer))
+        yield _candidate(rank, given.member, given.row, given.distance, offered, given.limit, groups)
 
 
 def _candidate(

@@ -115,7 +115,7 @@ class NodeSpread:
             limit = self._tighter[place][3] if self._by_link(place) else 0
             chosen.append((*self._give(place), distance, limit))
         before, after = (
-            Query(one, self._groups.need, self._groups.policy).predict() for one in (plain, limited)
+            Query(elements, self._groups.need, self._groups.policy).predict() for elements in (plain, limited)
         )
         slower = ((after["write"] < before["write"]) | (after["read"] < before["read"])).tolist()
         return [

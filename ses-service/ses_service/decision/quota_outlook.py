@@ -32,12 +32,12 @@ def foreseen(
     """
     vo_of = dict(member_groups)
     outlooks = []
-    for one in quotas:
-        change = changes.get(one.key)
-        ahead = outlook(change, one.left)
-        full_in = 0.0 if one.left <= 0 else None if ahead is None else ahead.full_in
-        vo = vo_of.get(one.name, "") if one.kind == "group" else ""
-        outlooks.append(Foreseen(one, vo, None if change is None else -change, full_in))
+    for quota in quotas:
+        change = changes.get(quota.key)
+        ahead = outlook(change, quota.left)
+        full_in = 0.0 if quota.left <= 0 else None if ahead is None else ahead.full_in
+        vo = vo_of.get(quota.name, "") if quota.kind == "group" else ""
+        outlooks.append(Foreseen(quota, vo, None if change is None else -change, full_in))
     return sorted(
         outlooks,
         key=lambda one: (

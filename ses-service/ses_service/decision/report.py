@@ -81,12 +81,12 @@ def report(groups: Iterable[Group]) -> Report:
     total = Sum("all")
     sums: dict[By, dict[str, Sum]] = {by: {} for by in By}
     causes: Counter[Cause] = Counter()
-    for one in groups:
-        _add(sums[one.by].setdefault(one.name, Sum(one.name)), one)
-        if one.by is By.ELEMENT:  # each file is there once
-            _add(total, one)
-            if one.cause is not None:
-                causes[one.cause] += one.files
+    for group in groups:
+        _add(sums[group.by].setdefault(group.name, Sum(group.name)), group)
+        if group.by is By.ELEMENT:  # each file is there once
+            _add(total, group)
+            if group.cause is not None:
+                causes[group.cause] += group.files
     return Report(
         total,
         _worst(sums[By.ELEMENT].values()),

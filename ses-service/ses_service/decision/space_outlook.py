@@ -95,7 +95,7 @@ class SpaceTrend:
         first, last, n, t, tt, y, ty = self._sums
         moved = (n, t - passed * n, tt - 2 * passed * t + passed**2 * n, y, ty - passed * y)
         weight = np.exp(-passed / _WEEK)
-        self._sums = np.stack([first, last, *(weight * one for one in moved)])
+        self._sums = np.stack([first, last, *(weight * terms for terms in moved)])
 
     def _forget(self) -> None:
         """Forget elements whose samples count almost nothing any more."""

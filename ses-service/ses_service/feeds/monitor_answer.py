@@ -58,7 +58,7 @@ def answer_of(
 
 def _words(error: urllib3.exceptions.HTTPError) -> str:
     causes = (error.__cause__, *error.args)
-    cause = next((one for one in causes if isinstance(one, OSError) and one.strerror), None)
+    cause = next((cause for cause in causes if isinstance(cause, OSError) and cause.strerror), None)
     if isinstance(error, urllib3.exceptions.NewConnectionError) and cause is not None:
         return str(cause.strerror).lower()
     if isinstance(error, urllib3.exceptions.TimeoutError):

@@ -77,11 +77,11 @@ def _read(body: bytes) -> Past:
         raise MonitorError(f"the monitor's answer cannot be read: {error.errors()[0]['msg']}") from None
     points = tuple(
         Point(
-            one["at"],
-            one.get("read_bytes_per_second"),
-            one.get("write_bytes_per_second"),
-            one.get("queue_depth"),
+            point["at"],
+            point.get("read_bytes_per_second"),
+            point.get("write_bytes_per_second"),
+            point.get("queue_depth"),
         )
-        for one in decoded["points"]
+        for point in decoded["points"]
     )
     return Past(decoded["step_seconds"], decoded.get("source", ""), decoded.get("detail", ""), points)

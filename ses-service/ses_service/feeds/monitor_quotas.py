@@ -64,11 +64,16 @@ def _read(body: bytes) -> tuple[list[Quota], list[QuotaSource]]:
         raise MonitorError(f"the monitor's answer cannot be read: {error.errors()[0]['msg']}") from None
     quotas = [
         Quota(
-            each["system"], one["kind"], one["name"], one["used_bytes"], one["limit_bytes"], one["sampled_at"]
+            each["system"],
+            quota["kind"],
+            quota["name"],
+            quota["used_bytes"],
+            quota["limit_bytes"],
+            quota["sampled_at"],
         )
         for each in decoded["systems"]
-        for one in map(_quota, each["quotas"])
-        if one is not None and one["limit_bytes"] > 0
+        for quota in map(_quota, each["quotas"])
+        if quota is not None and quota["limit_bytes"] > 0
     ]
     sources = [
         QuotaSource(each["system"], each.get("target", ""), each.get("error", ""))

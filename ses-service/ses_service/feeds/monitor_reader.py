@@ -159,7 +159,7 @@ def _read(
     parts.reverse()
     while parts:  # a part is freed before the next is taken, so that they are not freed all at once
         between()
-        observations.extend([_observation(one, received) for one in parts.pop()])
+        observations.extend([_observation(observation, received) for observation in parts.pop()])
     return answer, tuple(observations)
 
 
@@ -204,8 +204,8 @@ def _as_a_whole(body: bytes, between: Callable[[], None]) -> tuple[_Answer, list
         try:
             parts.append(_OBSERVATIONS.validate_python(piece))
         except ValidationError as error:
-            wrong = {one["loc"][0] for one in error.errors(include_url=False, include_input=False)}
-            right = [one for number, one in enumerate(piece) if number not in wrong]
+            wrong = {fault["loc"][0] for fault in error.errors(include_url=False, include_input=False)}
+            right = [observation for number, observation in enumerate(piece) if number not in wrong]
             parts.append(_OBSERVATIONS.validate_python(right))
             unreadable = unreadable or _unreadable(error, start)
     if unreadable and not any(parts):
@@ -223,32 +223,32 @@ def _unreadable(error: ValidationError, start: int | None = None) -> MonitorErro
     return MonitorError(f"the monitor's answer cannot be read: {where}: {first['msg']}")
 
 
-def _observation(one: _Observation, received: float) -> Observation:
-    sampled_at, age = one.get("sampled_at"), one.get("age_seconds")
+def _observation(observation: _Observation, received: float) -> Observation:
+    sampled_at, age = observation.get("sampled_at"), observation.get("age_seconds")
     if sampled_at is not None and age is not None:
         sampled_at = received - max(0.0, age)
-    read = one.get("read_bytes_per_second", _NOTHING)
-    write = one.get("write_bytes_per_second", _NOTHING)
+    read = observation.get("read_bytes_per_second", _NOTHING)
+    write = observation.get("write_bytes_per_second", _NOTHING)
     return Observation(
-        element=one["element"],
+        element=observation["element"],
         sampled_at=sampled_at,
         current_read_rate=read.get("current"),
         current_write_rate=write.get("current"),
         average_read_rate=read.get("average"),
         average_write_rate=write.get("average"),
-        queue_depth=one.get("queue_depth"),
-        free_bytes=one.get("free_bytes"),
-        size_bytes=one.get("size_bytes"),
-        read_only=one.get("read_only", False),
-        degraded=one.get("degraded", False),
-        no_create=one.get("no_create", False),
-        read_capability=one.get("read_capability_bytes_per_second"),
-        write_capability=one.get("write_capability_bytes_per_second"),
-        interval=one.get("interval_seconds"),
-        source=one.get("source", ""),
-        target=one.get("target", ""),
-        state=one.get("state", "ok"),
-        detail=one.get("detail", ""),
+        queue_depth=observation.get("queue_depth"),
+        free_bytes=observation.get("free_bytes"),
+        size_bytes=observation.get("size_bytes"),
+        read_only=observation.get("read_only", False),
+        degraded=observation.get("degraded", False),
+        no_create=observation.get("no_create", False),
+        read_capability=observation.get("read_capability_bytes_per_second"),
+        write_capability=observation.get("write_capability_bytes_per_second"),
+        interval=observation.get("interval_seconds"),
+        source=observation.get("source", ""),
+        target=observation.get("target", ""),
+        state=observation.get("state", "ok"),
+        detail=observation.get("detail", ""),
     )
 
 

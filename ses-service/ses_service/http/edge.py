@@ -69,12 +69,19 @@ class Edge:
         self._long_ones = {operation.route: _LongOnes() for operation in OPERATIONS}
         self.refusal = problems.reply(OverloadedProblem())
         self._exact: dict[tuple[str, str], Asked] = {
-            (one.method, one.route): (one, ()) for one in OPERATIONS if "<" not in one.route
+            (operation.method, operation.route): (operation, ())
+            for operation in OPERATIONS
+            if "<" not in operation.route
         }
         self._patterned = [
-            (one.method, one.route.partition("<")[0], one.route.partition(">")[2], one)
-            for one in OPERATIONS
-            if "<" in one.route
+            (
+                operation.method,
+                operation.route.partition("<")[0],
+                operation.route.partition(">")[2],
+                operation,
+            )
+            for operation in OPERATIONS
+            if "<" in operation.route
         ]
         self._unfinished: set[asyncio.Task[None]] = set()
 

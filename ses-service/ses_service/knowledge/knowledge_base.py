@@ -218,10 +218,11 @@ class KnowledgeBase:
                 raise
 
 
-def _same(one: RequirementSet, other: RequirementSet) -> bool:
+def _same(requirement_set: RequirementSet, other: RequirementSet) -> bool:
     """Return whether two sets are one but for the time they were stored."""
     return (
-        replace(one, requirements=(), modified_at=None) == replace(other, requirements=(), modified_at=None)
-        and len(one.requirements) == len(other.requirements)
-        and all(requirement in other.requirements for requirement in one.requirements)
+        replace(requirement_set, requirements=(), modified_at=None)
+        == replace(other, requirements=(), modified_at=None)
+        and len(requirement_set.requirements) == len(other.requirements)
+        and all(requirement in other.requirements for requirement in requirement_set.requirements)
     )

@@ -110,8 +110,8 @@ def lines(given: Iterable[URIRef | Statement]) -> str:
         return text
 
     return "\n".join(
-        write(one) if isinstance(one, URIRef) else f"{write(one[0])} {write(one[1])} {write(one[2])} ."
-        for one in given
+        write(term) if isinstance(term, URIRef) else f"{write(term[0])} {write(term[1])} {write(term[2])} ."
+        for term in given
     )
 
 

@@ -114,11 +114,11 @@ def expand(workloads: Iterable[Workload], sentence: str, given: Mapping[str, str
     Raises WorkloadError.
     """
     known = sorted(workloads, key=lambda one: one.name)
-    for one in known:
-        stated = one.fits(sentence)
+    for workload in known:
+        stated = workload.fits(sentence)
         if stated is not None:
-            return _expanded(one, {**stated, **given})
-    examples = "; ".join(one.example for one in known)
+            return _expanded(workload, {**stated, **given})
+    examples = "; ".join(workload.example for workload in known)
     raise WorkloadError(f"no workload has a phrase like {sentence!r}. Say it like one of: {examples}")
 
 

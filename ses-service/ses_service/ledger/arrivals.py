@@ -76,7 +76,9 @@ class SystemArrivals:
 
     def forget(self, now: float) -> None:
         """Forget the nodes that placed nothing for long."""
-        self._of_node = {key: one for key, one in self._of_node.items() if one.rate(now) > 1e-6}
+        self._of_node = {
+            key: arrivals for key, arrivals in self._of_node.items() if arrivals.rate(now) > 1e-6
+        }
 
 
 def _together(moments: Collection[float]) -> tuple[float, float]:

@@ -39,12 +39,14 @@ class Node:
     @property
     def exclusions(self) -> list[Exclusion]:
         """What is excluded of all systems."""
-        return [one for system in self.excluded.values() for one in system]
+        return [exclusion for system in self.excluded.values() for exclusion in system]
 
     def excluded_for(self, user: str | None) -> dict[str, str]:
         """Return the elements to which no file of a user can go, each with the reason."""
         own = {exclusion.element: exclusion.why for exclusion in self.exclusions if exclusion.user == user}
-        return own | {one.element: one.why for one in self.exclusions if one.user is None}
+        return own | {
+            exclusion.element: exclusion.why for exclusion in self.exclusions if exclusion.user is None
+        }
 
 
 class Nodes:

@@ -172,7 +172,7 @@ class Placement:
         return Placement(*_VALUES(self))
 
 
-_VALUES = attrgetter(*(one.name for one in fields(Placement)))
+_VALUES = attrgetter(*(field.name for field in fields(Placement)))
 
 
 @dataclass(slots=True)

@@ -202,7 +202,7 @@ class SizeHistory:
     def high(self, user: str) -> dict[str, float]:
         """Return a size that few files of each of a user's applications exceed; ``""``: none is named."""
         mine = self._of_user.get(user, OrderedDict[SizeKey, Sizes]())
-        return {key.application: one.high for key, one in mine.items() if not key.pattern}
+        return {key.application: sizes.high for key, sizes in mine.items() if not key.pattern}
 
     def put(self, key: SizeKey, sizes: Sizes, *, note: bool = True) -> None:
         """Set what is known of a key, and forget what was learned longest ago if that is too much."""

@@ -116,7 +116,7 @@ class _Reading:
         seen: set[str] = set()
         waiting = self._take(self._group(rule), users)
         while waiting:
-            batch = [one for one in dict.fromkeys(waiting[:_TOGETHER]) if _key(one) not in seen]
+            batch = [name for name in dict.fromkeys(waiting[:_TOGETHER]) if _key(name) not in seen]
             waiting = waiting[_TOGETHER:]
             seen.update(map(_key, batch))
             for _dn, attributes in self._entries(batch):
@@ -170,9 +170,9 @@ class _Reading:
             sent.append(
                 self._link.search_ext(name, ldap.SCOPE_BASE, _ANYTHING, wanted, timeout=settings.timeout)
             )
-        for one in sent:
+        for request in sent:
             try:
-                yield from self._answer(one)
+                yield from self._answer(request)
             except (ldap.NO_SUCH_OBJECT, ldap.INVALID_DN_SYNTAX, ldap.INSUFFICIENT_ACCESS):
                 continue
 

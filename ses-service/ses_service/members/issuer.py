@@ -52,8 +52,8 @@ def fetch_keys(settings: Issuer) -> dict[str, jwt.PyJWK]:
             if not isinstance(url, str) or not is_safe(url):
                 raise IssuerError(f"{about} names no jwks_uri that is https://")
         listed = _json(pool, url, settings.timeout).get("keys")
-        keys = [_key(one) for one in listed] if isinstance(listed, list) else []
-        usable = {one.key_id or "": one for one in keys if one is not None}
+        keys = [_key(key) for key in listed] if isinstance(listed, list) else []
+        usable = {key.key_id or "": key for key in keys if key is not None}
         if not usable:
             raise IssuerError(f"{url} has no key for signatures")
         return usable

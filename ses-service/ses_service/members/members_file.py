@@ -141,7 +141,7 @@ def read_members_file(path: Path) -> MembersFile:
 
 
 def _directory(table: Table) -> Directory:
-    groups = tuple(_group(one) for one in table.tables("group"))
+    groups = tuple(_group(group) for group in table.tables("group"))
     certificate, key = table.path("cert_file"), table.path("key_file")
     if (certificate is None) != (key is None):
         table.fail("cert_file and key_file belong together")
@@ -168,7 +168,7 @@ def _directory(table: Table) -> Directory:
     _check_connection(table, directory)
     if not groups:
         table.fail("no group is mapped: write a [[ldap.group]] with dn or cn, and vo")
-    if directory.base is None and any(one.cn is not None for one in groups):
+    if directory.base is None and any(group.cn is not None for group in groups):
         table.fail("a group is named by cn: say below which base it is looked for")
     return directory
 
@@ -196,7 +196,7 @@ def _group(table: Table) -> GroupRule:
 
 
 def _issuer(table: Table) -> Issuer:
-    rules = tuple(_claim(one) for one in table.tables("claim"))
+    rules = tuple(_claim(claim) for claim in table.tables("claim"))
     issuer = Issuer(
         issuer=table.text("issuer", required=True) or "",
         audience=table.text("audience", required=True) or "",

@@ -92,7 +92,7 @@ def values_of(claims: Mapping[str, Any], name: str) -> list[str] | None:
     if claim is None:
         return None
     listed = claim if isinstance(claim, list) else [claim]
-    return [one for one in listed[:_VALUES] if isinstance(one, str)]
+    return [value for value in listed[:_VALUES] if isinstance(value, str)]
 
 
 def _at(claims: Mapping[str, Any], name: str) -> Any:

@@ -59,7 +59,7 @@ class Table:
         value = self._left.pop(name, [])
         if not isinstance(value, list):
             self.fail(f"write each as a [[{full}]]")
-        return [self._within(full, one, f"[[{full}]]", place) for place, one in enumerate(value)]
+        return [self._within(full, table, f"[[{full}]]", place) for place, table in enumerate(value)]
 
     def text(self, name: str, *, required: bool = False) -> str | None:
         """Return a text that is not empty and has no control characters."""
@@ -75,7 +75,7 @@ class Table:
     def texts(self, name: str, default: Sequence[str]) -> tuple[str, ...]:
         """Return a list of texts."""
         value = self._left.pop(name, list(default))
-        if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+        if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
             self.fail(f"{name} must be a list of texts")
         return tuple(value)
 

@@ -31,7 +31,7 @@ class Setting:
     def value(self, given: object) -> Any:
         """Return a value as the setting takes it; raises PoliciesError."""
         if isinstance(self.default, frozenset):
-            if isinstance(given, list) and all(isinstance(one, str) for one in given):
+            if isinstance(given, list) and all(isinstance(value, str) for value in given):
                 return frozenset(given)
             raise PoliciesError(f'{self.name} is a list of texts, such as ["nvme"]')
         if isinstance(self.default, bool):
@@ -135,12 +135,12 @@ class Policies:
 
 def settings() -> tuple[Setting, ...]:
     """Return every setting in the order of the documents."""
-    return tuple(Setting(one.name, one.default, **one.metadata) for one in fields(Policies))
+    return tuple(Setting(field.name, field.default, **field.metadata) for field in fields(Policies))
 
 
 def policies_of(table: Mapping[str, object]) -> Policies:
     """Return the policies of a file's table, the defaults for what it does not name; raises PoliciesError."""
-    known = {one.name: one for one in settings()}
+    known = {setting.name: setting for setting in settings()}
     for name in table:
         if name not in known:
             near = get_close_matches(name, known, 1)
@@ -151,9 +151,9 @@ def policies_of(table: Mapping[str, object]) -> Policies:
 def described(policies: Policies) -> str:
     """Return in one line what differs from the defaults."""
     changed = [
-        f"{one.name} {_written(getattr(policies, one.name))} (default {_written(one.default)})"
-        for one in settings()
-        if getattr(policies, one.name) != one.default
+        f"{setting.name} {_written(getattr(policies, setting.name))} (default {_written(setting.default)})"
+        for setting in settings()
+        if getattr(policies, setting.name) != setting.default
     ]
     return ", ".join(changed) or f"all {len(settings())} settings have their defaults"
 

@@ -99,7 +99,7 @@ class Files:
     def misses(self, wanted: Wanted) -> list[Miss]:
         """Return the latest files asked for that missed, with what was known when they were created."""
         latest = self._ended(replace(wanted, verdict=Verdict.MISSED), _MISSES).files
-        return [Miss(one, self._candidates(one.placement_id)) for one in latest]
+        return [Miss(file, self._candidates(file.placement_id)) for file in latest]
 
     def _candidates(self, placement_id: str) -> tuple[Candidate, ...]:
         try:
@@ -112,17 +112,17 @@ class Files:
         key = None if after is None else (after.moment, after.placement_id)
         exact = {"state": PlacementState.OPEN.value, **({} if wanted.user is None else {"user": wanted.user})}
         kept = self._placements.listed(lambda one: one.state is PlacementState.OPEN, _EVERYTHING, exact)
-        files = [one for one in map(file_of, kept) if accept(one)]
+        files = [file for file in map(file_of, kept) if accept(file)]
         files.sort(key=lambda one: (one.opened_at, one.placement_id), reverse=True)
-        return [one for one in files if key is None or (one.opened_at, one.placement_id) < key]
+        return [file for file in files if key is None or (file.opened_at, file.placement_id) < key]
 
     def _ended(self, wanted: Wanted, limit: int) -> Page:
         if self._history is not None:
             return self._history.page(wanted, limit)
         accept = accepts(wanted)
 
-        def judged(one: Placement) -> bool:
-            return one.file_verdict is not None and accept(file_of(one))
+        def judged(placement: Placement) -> bool:
+            return placement.file_verdict is not None and accept(file_of(placement))
 
         kept = map(file_of, self._state.placements(judged, _EVERYTHING))
         files = sorted(kept, key=lambda one: (one.ended_at or 0.0, one.placement_id), reverse=True)
@@ -130,19 +130,19 @@ class Files:
         return Page(tuple(files[:limit]), None if last is None else (last.ended_at or 0.0, last.placement_id))
 
 
-def _groups(one: File) -> list[Group]:
+def _groups(file: File) -> list[Group]:
     short = 0.0
-    if one.bound and one.achieved is not None:
-        short = max(0.0, 1.0 - one.achieved / one.bound)
+    if file.bound and file.achieved is not None:
+        short = max(0.0, 1.0 - file.achieved / file.bound)
     names = {
-        By.ELEMENT: one.element,
-        By.HOUR: f"{(one.ended_at or 0.0) // _HOUR * _HOUR:.0f}",
-        By.APPLICATION: one.application or "",
-        By.JOB: one.job or "",
-        By.USER: one.user,
-        By.VO: one.vo or "",
-        By.KIND: one.kind or "",
+        By.ELEMENT: file.element,
+        By.HOUR: f"{(file.ended_at or 0.0) // _HOUR * _HOUR:.0f}",
+        By.APPLICATION: file.application or "",
+        By.JOB: file.job or "",
+        By.USER: file.user,
+        By.VO: file.vo or "",
+        By.KIND: file.kind or "",
     }
-    ratio = of_forecast(one)
+    ratio = of_forecast(file)
     forecast = (0, 0.0) if ratio is None else (1, ratio)
-    return [Group(by, name, one.verdict, one.cause, 1, short, *forecast) for by, name in names.items()]
+    return [Group(by, name, file.verdict, file.cause, 1, short, *forecast) for by, name in names.items()]

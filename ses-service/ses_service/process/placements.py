@@ -47,7 +47,7 @@ class Placements:
         theirs = self._stored(lambda store: store.of_peers(exact, element, limit))
         if not theirs:
             return own
-        by_id = {one.placement_id: one for one in (*filter(accept, theirs), *own)}
+        by_id = {placement.placement_id: placement for placement in (*filter(accept, theirs), *own)}
         return sorted(by_id.values(), key=lambda one: (one.placed_at, one.placement_id), reverse=True)[:limit]
 
     def explained(self, placement: Placement) -> Placement:

@@ -58,7 +58,7 @@ def _this_machine() -> list[str]:
     names = [socket.gethostname(), socket.getfqdn(), "localhost", "127.0.0.1", "::1"]
     with contextlib.suppress(OSError):
         addresses = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
-        names += [str(one[4][0]).partition("%")[0] for one in addresses]
+        names += [str(address[4][0]).partition("%")[0] for address in addresses]
     return list(dict.fromkeys(names))
 
 

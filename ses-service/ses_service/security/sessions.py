@@ -103,7 +103,7 @@ class Sessions:
 
     def _signed(self, payload: bytes) -> str:
         mac = hmac.digest(self._key, payload, hashlib.sha256)
-        return _PREFIX + ".".join(urlsafe_b64encode(one).decode() for one in (payload, mac))
+        return _PREFIX + ".".join(urlsafe_b64encode(part).decode() for part in (payload, mac))
 
 
 def session_key(path: Path) -> bytes:

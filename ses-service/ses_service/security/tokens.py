@@ -195,7 +195,7 @@ def _token(path: Path, place: int, table: object) -> _Token:
 
 def tokens_of(path: Path) -> tuple[Principal, ...]:
     """Return whose tokens a file holds.  Raises TokenFileError."""
-    return tuple(one.principal for one in _read(path))
+    return tuple(token.principal for token in _read(path))
 
 
 def add_token(path: Path, role: Role, name: str, user: str | None = None, node: str | None = None) -> str:

@@ -101,7 +101,7 @@ class LedgerAccess:
         """Return what is known of the sizes of files, of one user or of all, the last learned first."""
         self.learn()
         with self._sizes_lock:
-            return [(key, one.copy()) for key, one in self._sizes.entries(user)[:limit]]
+            return [(key, sizes.copy()) for key, sizes in self._sizes.entries(user)[:limit]]
 
     def count_sizes(self) -> int:
         """Return how many entries the history of sizes has."""
@@ -152,8 +152,8 @@ class LedgerAccess:
     def inherit(self, stored: Iterable[Placement]) -> None:
         """Take from these records what other services knew of decisions for placements of ours."""
         with self._lock:
-            for one in stored:
-                self._ledger.inherit(one)
+            for placement in stored:
+                self._ledger.inherit(placement)
 
     def share(self) -> tuple[set[str], set[str], set[str]]:
         """Collect what :meth:`take_learned` returns; give ``inherited``, ``arrived``, ``left``."""

@@ -88,8 +88,8 @@ class NodeAccess:
         """Return what nodes exclude, by element, each with the node."""
         by_element: defaultdict[str, list[tuple[str, Exclusion]]] = defaultdict(list)
         for name in sorted(self.excluding):
-            for one in node.exclusions if (node := self._ledger.nodes.get(name)) else ():
-                by_element[one.element].append((name, one))
+            for exclusion in node.exclusions if (node := self._ledger.nodes.get(name)) else ():
+                by_element[exclusion.element].append((name, exclusion))
         return by_element
 
     def excluded(self, table: ElementTable, user: str | None) -> dict[str, ExcludedOn]:
@@ -128,8 +128,8 @@ class NodeAccess:
         """Return every class of nodes, in the order of the site; nodes not described come last."""
         named = self._of_site(environment).named
         reporting = {named(node.name) for node in self._ledger.nodes if node.incarnation}
-        stalled = {named(one.name): replace(one) for one in self._ledger.nodes if one.stalled}
-        excluding = {named(one.name): replace(one) for one in self._ledger.nodes if one.exclusions}
+        stalled = {named(node.name): replace(node) for node in self._ledger.nodes if node.stalled}
+        excluding = {named(node.name): replace(node) for node in self._ledger.nodes if node.exclusions}
         streams: Counter[str] = Counter()
         for name, count in self.streams().items():
             streams[named(name)] += count

@@ -78,7 +78,7 @@ class FileHistory:
         if not rest:
             return _page(self._rows(looked.limit(limit + 1)), limit, None)
         inner = looked.limit(MAX_EXAMINED).subquery()
-        asked = sa.select(inner).where(*(one(inner.c) for one in rest))
+        asked = sa.select(inner).where(*(condition(inner.c) for condition in rest))
         asked = asked.order_by(inner.c.ended_at.desc(), inner.c.placement_id.desc()).limit(limit + 1)
         rows = self._rows(asked)
         last = None
@@ -164,7 +164,7 @@ def _summed(
     files = sa.select(
         *columns, looked.verdict, looked.cause, short.label("short"), forecast.label("forecast")
     )
-    selected = files.where(*(one(looked) for one in rest)).cte("found").c
+    selected = files.where(*(condition(looked) for condition in rest)).cte("found").c
     missed = sa.func.sum(selected.short)
     worst = (
         sa.select(selected.job).group_by(selected.job).order_by(missed.desc(), selected.job).limit(_MAX_JOBS)

@@ -324,7 +324,7 @@ class Journal:
         self._ledger.drain(self._changed)
         self._ledger.drain(self._changed_sizes)
         ids, keys = self._ledger.everything()
-        changes = [one for part in _parts(ids, _AT_ONCE) for one in self._ledger.found(part)]
+        changes = [change for part in _parts(ids, _AT_ONCE) for change in self._ledger.found(part)]
         self._store.write(
             [change for change in changes if change[1] is not None],
             self._ledger.sizes_of(keys),
@@ -343,7 +343,7 @@ class Journal:
         for key, sizes in self._ledger.take_learned().items():
             self._learned.setdefault(key, deque(maxlen=KEPT)).extend(sizes)
         arrived = self._ledger.drain(self._arrived)
-        nodes = {one.subject.node or "" for _, one in changes if one is not None}
+        nodes = {placement.subject.node or "" for _, placement in changes if placement is not None}
         now, last_announcements = self._ledger.last_announcements(nodes.union(arrived))
         return notifications.texts(
             self._store.database.owner, changes, self._learned, now, last_announcements
@@ -356,9 +356,9 @@ class Journal:
 
     def _keep_for_later(self, changes: list[tuple[str, Placement | None]], keys: list[SizeKey]) -> None:
         self._unstored.update(
-            (placement_id, one)
-            for placement_id, one in changes
-            if one is not None and one.state is PlacementState.ENDED
+            (placement_id, placement)
+            for placement_id, placement in changes
+            if placement is not None and placement.state is PlacementState.ENDED
         )
         self._ledger.put_back(self._changed, [placement_id for placement_id, _ in changes])
         self._ledger.put_back(self._changed_sizes, keys)

@@ -212,15 +212,17 @@ class RecordStore:
         whenever another thread may well go first.  Raises DatabaseError.
         """
         gone = [placement_id for placement_id, placement in changes if placement is None]
-        forgotten = [key.digest for key, one in sizes if one is None]
+        forgotten = [key.digest for key, learned in sizes if learned is None]
         if whole:
             more_gone, more_forgotten = self._rest(changes, sizes)
             gone += more_gone
             forgotten += more_forgotten
         placement_rows = self._rows_of(changes, between)
-        known_sizes = [_SIZE_VALUES(rows.size_row(key, one)) for key, one in sizes if one is not None]
+        known_sizes = [
+            _SIZE_VALUES(rows.size_row(key, learned)) for key, learned in sizes if learned is not None
+        ]
         freed = Counter(filter(None, (self._explanation_of.get(placement_id) for placement_id in gone)))
-        unused = [one for one, count in freed.items() if self._uses[one] <= count]
+        unused = [explanation for explanation, count in freed.items() if self._uses[explanation] <= count]
         self._writer.write(
             [
                 Part(SAVE, placement_rows.explanations, EXPLANATION.name),
@@ -239,10 +241,10 @@ class RecordStore:
         self._uses.update(filter(None, placement_rows.explanation_of.values()))
         for placement_id in gone:
             self._explanation_of.pop(placement_id, None)
-        for one, count in freed.items():
-            self._uses[one] -= count
-            if self._uses[one] <= 0:
-                del self._uses[one]
+        for explanation, count in freed.items():
+            self._uses[explanation] -= count
+            if self._uses[explanation] <= 0:
+                del self._uses[explanation]
 
     def _rows_of(
         self, changes: Sequence[tuple[str, Placement | None]], between: Callable[[], None]
@@ -290,8 +292,8 @@ class RecordStore:
             self._explanation_of = {row.placement_id: row.explanation_id for row in ours}
             digests = list(connection.execute(sa.select(SIZE_HISTORY.c.digest)).scalars())
         self._uses = Counter(filter(None, self._explanation_of.values()))
-        given, kept = {one for one, _ in changes}, {key.digest for key, _ in sizes}
+        given, kept = {placement_id for placement_id, _ in changes}, {key.digest for key, _ in sizes}
         return (
-            [one for one in self._explanation_of if one not in given],
-            [] if self.database.shared else [one for one in digests if one not in kept],
+            [placement_id for placement_id in self._explanation_of if placement_id not in given],
+            [] if self.database.shared else [digest for digest in digests if digest not in kept],
         )

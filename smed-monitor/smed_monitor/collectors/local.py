@@ -91,8 +91,8 @@ def counters_of(sys: Path, device: str) -> dict[str, str]:
     except OSError:
         return {"name": "", "stat": ""}
     with suppress(OSError, ValueError):
-        if paths := paths_of(name, (one.name for one in (sys / "block").glob("nvme*c*n*"))):
-            each = [(sys / "block" / one / "stat").read_text("ascii").split() for one in paths]
+        if paths := paths_of(name, (path.name for path in (sys / "block").glob("nvme*c*n*"))):
+            each = [(sys / "block" / path / "stat").read_text("ascii").split() for path in paths]
             if not any(map(int, text.split()[:7])):
                 text = " ".join(str(sum(map(int, column))) for column in zip(*each, strict=False))
     return {"name": name, "stat": text}

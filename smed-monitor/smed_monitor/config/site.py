@@ -62,9 +62,11 @@ def described(
         patterns = site.observed_at(element)
         if not patterns:
             continue
-        shown = [one for one in targets if any(fnmatchcase(one.name, pattern) for pattern in patterns)]
+        shown = [
+            target for target in targets if any(fnmatchcase(target.name, pattern) for pattern in patterns)
+        ]
         if not shown:
-            known = ", ".join(one.name for one in targets)
+            known = ", ".join(target.name for target in targets)
             faults.append(f"{name}: no [[target]] is called {' or '.join(patterns)}; known: {known}")
             continue
         try:
@@ -136,6 +138,6 @@ def _settings(
             "target": first.name,
             kind: called,
             "file_system": site.text(element, QSM.fileSystem),
-            "failover": tuple(one.name for one in others),
+            "failover": tuple(other.name for other in others),
         }
     )

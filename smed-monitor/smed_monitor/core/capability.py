@@ -55,9 +55,9 @@ def best_after(best: Best, streak: Streak) -> Best:
     return best
 
 
-def better(one: Best, other: Best) -> Best:
+def better(best: Best, other: Best) -> Best:
     """The better of two, each direction by itself."""
     return Best(
-        max((rate for rate in (one.read, other.read) if rate is not None), default=None),
-        max((rate for rate in (one.write, other.write) if rate is not None), default=None),
+        max((rate for rate in (best.read, other.read) if rate is not None), default=None),
+        max((rate for rate in (best.write, other.write) if rate is not None), default=None),
     )

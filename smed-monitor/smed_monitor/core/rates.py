@@ -120,14 +120,14 @@ def _folded(total: Table, weight: Table, speeds: Table, kept: Table) -> tuple[Ta
     return total * kept + speeds * gain, weight * kept + gain
 
 
-def chosen(rows: Rows, one: Rates, other: Rates) -> Rates:
+def chosen(rows: Rows, rates: Rates, other: Rates) -> Rates:
     """``one`` in ``rows``, ``other`` elsewhere."""
     if not np.count_nonzero(rows):
         return other
     return Rates(
         *(
             np.where(rows[:, None] if mine.ndim > 1 else rows, mine, theirs)
-            for mine, theirs in zip(one, other, strict=True)
+            for mine, theirs in zip(rates, other, strict=True)
         )
     )
 

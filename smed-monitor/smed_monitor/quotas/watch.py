@@ -38,8 +38,8 @@ class Quotas:
     """Keeps the last quotas of every ``[[quota]]`` of the settings."""
 
     def __init__(self, settings: Sequence[QuotaSettings]) -> None:
-        self._readers = [_Reader(one) for one in settings]
-        self._latest = tuple(SystemQuotas(one.system, one.address) for one in settings)
+        self._readers = [_Reader(setting) for setting in settings]
+        self._latest = tuple(SystemQuotas(setting.system, setting.address) for setting in settings)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="quotas", daemon=True)
 
@@ -95,7 +95,7 @@ class _Reader:
         except OSError as error:  # the MDT is unmounted while its folders are listed
             return self._failed(before, f"cannot be read: {error.strerror}")
         if settings.filesystem is not None:
-            quotas = [one for one in quotas if one.filesystem == settings.filesystem]
+            quotas = [quota for quota in quotas if quota.filesystem == settings.filesystem]
         why = "" if quotas else "shows no quota of it"
         return SystemQuotas(settings.system, settings.address, tuple(quotas), why)
 

@@ -52,7 +52,7 @@ class AccountSync:
         try:
             self._revocations.end_unseen()
             self._revocations.settle()
-            homes = {one.name: one.vo for one in self._accounts.everybody() if one.vo}
+            homes = {account.name: account.vo for account in self._accounts.everybody() if account.vo}
             reported = {name: vo for name, vo in homes.items() if VO.fullmatch(vo)}
             if reported == self._reported and self._ticks() - self._reported_at < _AGAIN:
                 return

@@ -185,15 +185,15 @@ def _list_page(form: PersonForm, made: tuple[str, str] | None = None) -> str:
     who = person()
     if not who.is_admin and not who.managed_vo:
         abort(403)
-    seen = [one for one in portal().accounts.everybody() if who.is_admin or one.vo == who.managed_vo]
+    seen = [person for person in portal().accounts.everybody() if who.is_admin or person.vo == who.managed_vo]
     part = (request.args.get("part") or "").strip()
-    listed = [one for one in seen if part.lower() in f"{one.name} {one.vo or ''}".lower()]
-    names = sorted({one.vo for one in seen if one.vo})
+    listed = [person for person in seen if part.lower() in f"{person.name} {person.vo or ''}".lower()]
+    names = sorted({person.vo for person in seen if person.vo})
     organisations = [
         Organisation(
             name,
-            tuple(one.name for one in seen if one.vo == name),
-            tuple(one.name for one in seen if one.vo == name and one.is_manager),
+            tuple(person.name for person in seen if person.vo == name),
+            tuple(person.name for person in seen if person.vo == name and person.is_manager),
         )
         for name in names
     ]
@@ -204,7 +204,7 @@ def _list_page(form: PersonForm, made: tuple[str, str] | None = None) -> str:
 
 
 def _person_page(who: Person, form: PersonForm, made: str = "") -> str:
-    sessions = [one for one in portal().sessions.everybody() if one.name == who.name]
+    sessions = [session for session in portal().sessions.everybody() if session.name == who.name]
     parts = portal()
     try:
         counts_as = service().effective(Subject(user=who.name)).subject.vo

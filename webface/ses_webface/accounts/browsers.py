@@ -30,7 +30,7 @@ def remember_browser(response: Response, name: str) -> None:
     """Put into ``response`` that this browser is known under ``name``."""
     browser, names = _read()
     mine = name_key(name)[:_DIGITS]
-    kept = [mine, *(one for one in names if one != mine)][:_MAX_NAMES]
+    kept = [mine, *(name for name in names if name != mine)][:_MAX_NAMES]
     response.set_cookie(
         _COOKIE,
         _serializer().dumps([browser or secrets.token_hex(16), kept]),

@@ -92,7 +92,7 @@ class PersonForm(FlaskForm):  # type: ignore[misc]
             Regexp(rf"{VO.pattern}\Z", message=f"Use {VO_FORM}."),
         ],
     )
-    role = SelectField("Role", choices=[SelectChoice(*one) for one in ROLES], default="")
+    role = SelectField("Role", choices=[SelectChoice(*role) for role in ROLES], default="")
 
 
 class TokenForm(FlaskForm):  # type: ignore[misc]
@@ -105,5 +105,5 @@ class TokenForm(FlaskForm):  # type: ignore[misc]
             Regexp(r"[A-Za-z0-9._-]{1,63}\Z", message="Use up to 63 letters, digits, dots and dashes."),
         ],
     )
-    scope = SelectField("It may", choices=[SelectChoice(*one) for one in SCOPES], default="all")
+    scope = SelectField("It may", choices=[SelectChoice(*scope) for scope in SCOPES], default="all")
     days = IntegerField("Days until it ends", [_Within(1, 3660, "Choose 1 to 3660 days.")], default=90)

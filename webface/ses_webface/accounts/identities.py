@@ -88,4 +88,4 @@ def _is_unclaimed(session: Session, account: Account) -> bool:
     others = (
         select(table.id).where(table.account_id == account.id).limit(1) for table in (Identity, OneTimeLink)
     )
-    return all(session.scalar(one) is None for one in others)
+    return all(session.scalar(other) is None for other in others)

@@ -107,7 +107,9 @@ class SessionService:
                 )
                 .order_by(Account.name, BrowserSession.started_at, BrowserSession.id)
             )
-            return tuple(SignedIn(name, one.started_at, one.seen_at, one.address) for name, one in rows)
+            return tuple(
+                SignedIn(name, session.started_at, session.seen_at, session.address) for name, session in rows
+            )
 
 
 def _digest(key: str) -> str:

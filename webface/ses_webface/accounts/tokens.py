@@ -78,7 +78,7 @@ def revoke() -> Page:
 def shown(listed: Iterable[PersonalToken]) -> list[Shown]:
     """Return tokens as pages show them."""
     now = portal().clock()
-    return [Shown(one.name, one.scope, one.ends, one.used, one.ends <= now) for one in listed]
+    return [Shown(token.name, token.scope, token.ends, token.used, token.ends <= now) for token in listed]
 
 
 def _page(form: TokenForm, made: MadeToken | None = None) -> str:

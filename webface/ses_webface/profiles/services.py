@@ -53,9 +53,10 @@ def takers(service: ServiceClient, person: Person) -> dict[str, list[Requirement
 def uses(service: ServiceClient, person: Person, profile: Profile) -> tuple[Use, ...]:
     """Return what takes a profile up, the first ``MAX_SETS``, each with what the person's files got."""
     by_profile = takers(service, person)
-    every = [one for several in by_profile.values() for one in several]
+    every = [requirement_set for several in by_profile.values() for requirement_set in several]
     return tuple(
-        _use(service, person, one, profile, every) for one in by_profile.get(profile.profile, ())[:MAX_SETS]
+        _use(service, person, requirement_set, profile, every)
+        for requirement_set in by_profile.get(profile.profile, ())[:MAX_SETS]
     )
 
 
@@ -76,7 +77,9 @@ def _use(
         return Use(stated)  # a nearer default takes up a profile, too
     others = {_application(other) for other in every}
     report = service.report(wanted)
-    return Use(stated, tuple(one for one in report.applications if one.name not in others))
+    return Use(
+        stated, tuple(application for application in report.applications if application.name not in others)
+    )
 
 
 def _application(stated: RequirementSet) -> str | None:

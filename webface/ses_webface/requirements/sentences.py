@@ -49,18 +49,18 @@ def expand_into(form: RequirementsForm, service: ServiceClient) -> Expansion | N
     except RefusedError as error:
         _blame(form, error)
         return None
-    derived = tuple(one.but(requirement=_rounded(one.requirement)) for one in expansion.derived)
-    _fill(form, {one.requirement.kind: one.requirement for one in derived})
+    derived = tuple(item.but(requirement=_rounded(item.requirement)) for item in expansion.derived)
+    _fill(form, {item.requirement.kind: item.requirement for item in derived})
     return expansion.but(derived=derived)
 
 
 def read_values(text: str) -> dict[str, str]:
     """Read ``share = 10 %; kept = 3``: texts of values by name.  Raises UnreadableValuesError."""
     values: dict[str, str] = {}
-    for one in filter(str.strip, re.split(r"[;\n]", text)):
-        matched = _VALUE.fullmatch(one)
+    for assignment in filter(str.strip, re.split(r"[;\n]", text)):
+        matched = _VALUE.fullmatch(assignment)
         if matched is None or not matched[2].isprintable():
-            raise UnreadableValuesError(f"“{one.strip()}” is not written like share = 10 %.")
+            raise UnreadableValuesError(f"“{assignment.strip()}” is not written like share = 10 %.")
         values[matched[1].lower()] = matched[2]
     return values
 

@@ -136,7 +136,7 @@ def preview(service: ServiceClient, edited: RequirementSet, now: float) -> Previ
 
 
 def _misses(candidate: Candidate, kind: str) -> bool:
-    return any(one.kind == kind and one.shortfall > 0 for one in candidate.predicted)
+    return any(prediction.kind == kind and prediction.shortfall > 0 for prediction in candidate.predicted)
 
 
 def _unmet(service: ServiceClient, requirement: Requirement) -> Unmet | None:
@@ -145,7 +145,10 @@ def _unmet(service: ServiceClient, requirement: Requirement) -> Unmet | None:
     best = _if_saved(
         service, RequirementSet(level="site", name="default", requirements=(alone,)), limit=1
     ).candidates
-    offered = next((one for it in best for one in it.predicted if one.kind == requirement.kind), None)
+    offered = next(
+        (prediction for it in best for prediction in it.predicted if prediction.kind == requirement.kind),
+        None,
+    )
     return Unmet(requirement, best[0].element, offered) if offered and offered.shortfall > 0 else None
 
 

@@ -289,7 +289,10 @@ def _asked(stored: RequirementSet | None) -> tuple[Requirement, ...]:
         for requirement in stored.requirements
         if applies(requirement, portal().clock())
     }
-    by_kind = {**{one.kind: one for one in words().required_by(stored.profile)}, **own}
+    by_kind = {
+        **{requirement.kind: requirement for requirement in words().required_by(stored.profile)},
+        **own,
+    }
     return tuple(sorted(by_kind.values(), key=lambda one: words().rank(one.kind)))
 
 

@@ -47,15 +47,18 @@ def worth(service: ServiceClient, person: Person, stored: RequirementSet, zone: 
         for requirement_set in sets
         if requirement_set.level == "application"
     }
-    return Worth(_together([one for one in report.applications if one.name not in named]), filters)
+    return Worth(
+        _together([application for application in report.applications if application.name not in named]),
+        filters,
+    )
 
 
 def _together(sums: Sequence[Sum]) -> Sum:
     met, nearly, missed, cannot_say = (
-        sum(getattr(one, name) for one in sums) for name in ("met", "nearly", "missed", "cannot_say")
+        sum(getattr(total, name) for total in sums) for name in ("met", "nearly", "missed", "cannot_say")
     )
     judged = met + nearly + missed
-    files = sum(one.files for one in sums)
+    files = sum(total.files for total in sums)
     return Sum(
         name="",
         files=files,

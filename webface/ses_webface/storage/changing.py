@@ -167,7 +167,7 @@ def _preview(
         fields=fields,
         made=made,
         problem=problem,
-        diffs=[(subject_words(one["subject"]), edited_properties(one)) for one in subjects],
+        diffs=[(subject_words(subject["subject"]), edited_properties(subject)) for subject in subjects],
         back=url_for("storage.overview") if what == "add" else _address("storage.element", name),
         action=url_for("element_changes.add_submit")
         if what == "add"

@@ -83,7 +83,7 @@ def _reader(hint: Any) -> _Reader:
     """Return what checks a value of a type, and makes messages of the objects in it."""
     origin, of = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return _reader(next(one for one in of if one is not type(None)))
+        return _reader(next(member for member in of if member is not type(None)))
     if origin is Sequence:
         each = _nullable(of[0])
         return lambda values: tuple(each(value) for value in _of_type(values, list))

@@ -97,7 +97,7 @@ class Vocabulary(Message):
 
     def kind(self, name: str) -> Kind | None:
         """Return a kind, None for one that is not described."""
-        return next((one for one in self.kinds if one.kind == name), None)
+        return next((kind for kind in self.kinds if kind.kind == name), None)
 
     def label(self, name: str) -> str:
         """Return the words for a kind."""
@@ -106,11 +106,11 @@ class Vocabulary(Message):
 
     def rank(self, name: str) -> int:
         """Return where a kind comes in lists; those that are not described come last."""
-        return next((place for place, one in enumerate(self.kinds) if one.kind == name), len(self.kinds))
+        return next((place for place, kind in enumerate(self.kinds) if kind.kind == name), len(self.kinds))
 
     def profile(self, name: str | None) -> Profile | None:
         """Return a profile, None for one that is not described."""
-        return next((one for one in self.profiles if one.profile == name), None)
+        return next((profile for profile in self.profiles if profile.profile == name), None)
 
     def required_by(self, profile: str | None) -> Sequence[Requirement]:
         """Return what a profile requires; nothing for none and for one that is not described."""

@@ -140,14 +140,14 @@ def _rendered(found: Without) -> Effect:
         requirement_sets_asked=found.sets_asked,
         moved=[
             MovedSet(
-                level=one.level.value,
-                name=one.name,
-                distance=round(one.distance, render.PLACES),
-                instead=one.instead,
+                level=moved.level.value,
+                name=moved.name,
+                distance=round(moved.distance, render.PLACES),
+                instead=moved.instead,
                 distance_instead=None
-                if one.distance_instead is None
-                else round(one.distance_instead, render.PLACES),
+                if moved.distance_instead is None
+                else round(moved.distance_instead, render.PLACES),
             )
-            for one in found.moved
+            for moved in found.moved
         ],
     )

@@ -20,7 +20,7 @@ from ses_client.messages.elements import (
 )
 from ses_client.messages.message import JSON
 
-from ses_service.api import operations, render
+from ses_service.api import operations, render, render_elements, render_nodes
 from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import answers
 from ses_service.api.problems import MonitorProblem, NotFoundProblem
@@ -102,8 +102,8 @@ def element_groups(query_data: GroupsQuery) -> Response:
             unit="GB" if measure is Measure.FREE else "MB/s",
             groups_total=len(summed),
             groups=[
-                render.element_group(one, moment.table.environment.systems, measure)
-                for one in summed[asked.offset : asked.offset + asked.limit]
+                render_elements.element_group(group, moment.table.environment.systems, measure)
+                for group in summed[asked.offset : asked.offset + asked.limit]
             ],
             full_soon_total=len(soon),
             full_soon=[
@@ -127,15 +127,15 @@ def exporter_list(query_data: ExportersQuery) -> Response:
     sources = exporters(zip(moment.observations.by_row, moment.seen.tolist(), strict=True), moment.at)
     listed = [
         Exporter(
-            target=one.target,
-            elements=one.elements,
-            ok=one.ok,
-            stale=one.stale,
-            missing=one.missing,
-            oldest_seconds=None if one.oldest is None else round(one.oldest, 3),
-            details=sorted(one.details)[:_MAX_DETAILS],
+            target=exporter.target,
+            elements=exporter.elements,
+            ok=exporter.ok,
+            stale=exporter.stale,
+            missing=exporter.missing,
+            oldest_seconds=None if exporter.oldest is None else round(exporter.oldest, 3),
+            details=sorted(exporter.details)[:_MAX_DETAILS],
         )
-        for one in sources[: query_data.limit]
+        for exporter in sources[: query_data.limit]
     ]
     return render.answer(Exporters(total=len(sources), exporters=listed, **_sources(moment.at)))
 
@@ -150,12 +150,12 @@ def _listed(chosen: Callable[[ElementTable], Codes]) -> Response:
     systems, changes = table.environment.systems, now.space.changes(time)
     listed = [
         Element(
-            **render.element(described, systems.get(described.storage_system), time),
+            **render_elements.element(described, systems.get(described.storage_system), time),
             observation=_observation(row, time),
             available=render.rates(row.available_read, row.available_write),
             open_placements=row.open_placements,
             reserved_bytes=row.reserved_bytes,
-            excluded=render.excluded(row.excluded, caller()),
+            excluded=render_nodes.excluded(row.excluded, caller()),
             **_outlook(changes.get(described.id), row.observation),
         )
         for row in rows
@@ -166,7 +166,7 @@ def _listed(chosen: Callable[[ElementTable], Codes]) -> Response:
 
 def _observation(row: ElementNow, time: float) -> messages.Observation | None:
     seen = row.observation
-    return None if seen is None else render.observation(seen, time, seen=row.seen)
+    return None if seen is None else render_elements.observation(seen, time, seen=row.seen)
 
 
 def _sources(time: float) -> JSON:
@@ -203,7 +203,7 @@ def history(system: str, name: str, query_data: HistoryQuery) -> Response:
     As the monitor remembers it, or the Prometheus server behind it: this service keeps none.
     """
     element, until = f"{system}/{name}", runtime().state.now()
-    known = {one.id for one in runtime().state.environment.elements}
+    known = {element.id for element in runtime().state.environment.elements}
     since = until - query_data.seconds
     if element not in known:
         raise NotFoundProblem(f"There is no element {element}.")
@@ -222,8 +222,10 @@ def history(system: str, name: str, query_data: HistoryQuery) -> Response:
             source=past.source,
             detail=past.detail,
             points=[
-                HistoryPoint(at=one.at, **render.rates(one.read, one.write), queue_depth=one.queue_depth)
-                for one in past.points
+                HistoryPoint(
+                    at=point.at, **render.rates(point.read, point.write), queue_depth=point.queue_depth
+                )
+                for point in past.points
             ],
         )
     )

@@ -51,7 +51,7 @@ def files(query_data: FilesQuery) -> Response:
     after = None if asked.after is None else Cursor.of(asked.after)
     listed, further = runtime().files.page(wanted, asked.state, after, asked.limit)
     body = FilePage(
-        files=[render_files.file(one) for one in listed],
+        files=[render_files.file(file) for file in listed],
         next=None if further is None else str(further),
     )
     return render.answer(body)

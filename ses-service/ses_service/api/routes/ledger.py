@@ -29,4 +29,4 @@ def sizes(query_data: SizesQuery) -> Response:
     """
     user = whose(caller(), query_data.user, "sizes")
     entries = runtime().state.ledger.sizes(user, query_data.limit)
-    return render.answer(SizeList(sizes=[render.sizes(key, one) for key, one in entries]))
+    return render.answer(SizeList(sizes=[render.sizes(key, sizes) for key, sizes in entries]))

@@ -1,4 +1,4 @@
-"""Nodes: which suit a task, what their agents announce, and which of them are heard of."""
+"""Nodes: which suit a task, what their agents announce, and which of them report."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def announce(node: str, json_data: AnnouncementIn) -> Response:
 def nodes() -> Response:
     """List the nodes whose agents report"""
     state = runtime().state
-    heard = [render.node(one, count, caller()) for one, count in state.nodes()]
-    silent = [render.node(one, 0, caller()) for one in state.silent_nodes()]
+    heard = [render_nodes.node(node, count, caller()) for node, count in state.nodes()]
+    silent = [render_nodes.node(node, 0, caller()) for node in state.silent_nodes()]
     return render.answer(HeardNodes(nodes=heard, silent=silent))
 
 
@@ -67,7 +67,7 @@ def node_classes() -> Response:
     """
     classes = runtime().state.node_classes()
     return render.answer(
-        NodeClasses(node_classes=[render_nodes.node_class(one, caller()) for one in classes])
+        NodeClasses(node_classes=[render_nodes.node_class(node_class, caller()) for node_class in classes])
     )
 
 

@@ -96,7 +96,7 @@ def revoke_tokens(json_data: RevokeIn) -> Response:  # noqa: ARG001
 
 def _list() -> Response:
     user = _person()
-    listed = [_shown(one) for one in runtime().personal_tokens.of(user)]
+    listed = [_shown(token) for token in runtime().personal_tokens.of(user)]
     return render.answer(PersonalTokens(user=user, shown=caller().token, tokens=listed))
 
 

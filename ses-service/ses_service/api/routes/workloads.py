@@ -40,18 +40,24 @@ def expansion(json_data: WorkloadIn) -> Response:
             phrase=expanded.workload.phrase,
             definition=expanded.workload.definition,
             parameters=[
-                Parameter(name=one.name, definition=one.definition, value=expanded.values[one.name])
-                for one in expanded.workload.parameters.values()
+                Parameter(
+                    name=parameter.name,
+                    definition=parameter.definition,
+                    value=expanded.values[parameter.name],
+                )
+                for parameter in expanded.workload.parameters.values()
             ],
             derived=[
                 Derived(
                     requirement=render.requirement(
-                        Requirement(one.kind, one.bound, known.metrics[one.kind.value].described.weight)
+                        Requirement(
+                            derived.kind, derived.bound, known.metrics[derived.kind.value].described.weight
+                        )
                     ),
-                    formula=one.formula,
-                    arithmetic=one.arithmetic,
+                    formula=derived.formula,
+                    arithmetic=derived.arithmetic,
                 )
-                for one in expanded.derived
+                for derived in expanded.derived
             ],
         )
     )

@@ -55,7 +55,7 @@ class AchievedIn(AnnouncedPart):
             self.reading_seconds,
             self.open_seconds,
             self.bytes_on_device,
-            tuple(dict.fromkeys(_DOUBTS[one] for one in self.doubts if one in _DOUBTS)),
+            tuple(dict.fromkeys(_DOUBTS[doubt] for doubt in self.doubts if doubt in _DOUBTS)),
             tuple((moment, written, read) for moment, written, read in self.samples),
         )
 

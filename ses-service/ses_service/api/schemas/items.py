@@ -71,12 +71,12 @@ class Itemised(BaseModel):
         if error.error_count() > MAX_ERRORS:
             raise error
         wrong: dict[str, dict[Any, str]] = {}
-        for one in error.errors(include_url=False, include_context=False, include_input=False):
-            where = one["loc"]
+        for fault in error.errors(include_url=False, include_context=False, include_input=False):
+            where = fault["loc"]
             if len(where) < 2 or where[0] not in cls.ITEMS:
                 raise error
             path = ".".join(map(str, where[2:]))
-            detail = f"{path}: {one['msg']}" if path else one["msg"]
+            detail = f"{path}: {fault['msg']}" if path else fault["msg"]
             wrong.setdefault(str(where[0]), {}).setdefault(where[1], detail[:_MAX_DETAIL])
         message, refused = dict(obj), []
         for name, details in wrong.items():

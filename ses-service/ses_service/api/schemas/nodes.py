@@ -127,7 +127,10 @@ class NeedRequirement(AnnouncedPart):
         kind = Kind(self.kind, self.unit, self.size, at_most=self.at_most)
         strictness = Strictness.HARD if self.hard else Strictness.SOFT
         stated = Requirement(
-            next((one for one in PREDICTED if one == kind), kind), self.bound, self.weight, strictness
+            next((predicted for predicted in PREDICTED if predicted == kind), kind),
+            self.bound,
+            self.weight,
+            strictness,
         )
         return ResolvedRequirement(stated, Level(self.level), self.level_name, self.profile)
 
@@ -174,23 +177,26 @@ class DecisionMade(AnnouncedPart):
             self.decided_at,
             self.age_seconds,
             self.offline,
-            tuple(one.to_model() for one in self.requirements),
+            tuple(requirement.to_model() for requirement in self.requirements),
             self.expected_bytes,
             self.expected_from,
             tuple(
                 node_decisions.Considered(
-                    one.element,
-                    one.distance,
-                    one.to_model(),
-                    one.streams,
-                    one.age,
-                    one.server_limit,
-                    one.own,
-                    one.order,
+                    candidate.element,
+                    candidate.distance,
+                    candidate.to_model(),
+                    candidate.streams,
+                    candidate.age,
+                    candidate.server_limit,
+                    candidate.own,
+                    candidate.order,
                 )
-                for one in self.candidates
+                for candidate in self.candidates
             ),
-            tuple(node_decisions.Refused(one.element, one.reason, one.requirement) for one in self.refused),
+            tuple(
+                node_decisions.Refused(refused.element, refused.reason, refused.requirement)
+                for refused in self.refused
+            ),
             self.refused_total,
             None if self.job_rank is None else self.job_rank.to_model(),
             self.compared,
@@ -337,17 +343,19 @@ class AnnouncementIn(Itemised, AnnouncedPart):
         return Announcement(
             node,
             self.incarnation,
-            tuple(one.to_model() for one in self.opened),
-            tuple(one.to_model() for one in self.ended),
+            tuple(file.to_model() for file in self.opened),
+            tuple(file.to_model() for file in self.ended),
             self.complete,
             Use.NOW if self.in_use else Use.PERHAPS if self.busy else Use.NONE,
-            NodeDecisions({one.id: one.to_model() for one in self.decisions}),
-            None if self.reading is None else tuple(one.to_model() for one in self.reading),
+            NodeDecisions({decision.id: decision.to_model() for decision in self.decisions}),
+            None if self.reading is None else tuple(reading.to_model() for reading in self.reading),
             number=self.number,
-            refused=tuple((one.placement_id, one.detail) for one in self.refused if one.placement_id),
-            stalled={one.thread: one.seconds for one in self.stalled},
+            refused=tuple((item.placement_id, item.detail) for item in self.refused if item.placement_id),
+            stalled={stalled.thread: stalled.seconds for stalled in self.stalled},
             excluded={
-                table.system: tuple(Exclusion(one.element, one.why, one.user) for one in table.excluded)
+                table.system: tuple(
+                    Exclusion(excluded.element, excluded.why, excluded.user) for excluded in table.excluded
+                )
                 for table in self.tables
                 if table.excluded is not None
             },

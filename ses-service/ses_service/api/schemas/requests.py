@@ -78,7 +78,7 @@ Bound = Annotated[float, Field(ge=0, le=MAX_BOUND, examples=[20.0])]
 
 # A list that is not stated; pydantic takes longer to copy a default than to make a list.
 _NONE: Any = Field(default_factory=list, json_schema_extra={"default": []})
-_STRICTNESS = {one.value: one for one in Strictness}
+_STRICTNESS = {strictness.value: strictness for strictness in Strictness}
 
 
 class Body(BaseModel):

@@ -79,8 +79,12 @@ def check(description: Graph, lines: Lines) -> list[Finding]:
     """Return the same of triples that are read already; the graph is used, and left as it was."""
     checked = [
         *(
-            Finding(lines.of(one.node, one.property, one.value), named(one.node, description), one.message)
-            for one in faults(description)
+            Finding(
+                lines.of(fault.node, fault.property, fault.value),
+                named(fault.node, description),
+                fault.message,
+            )
+            for fault in faults(description)
         ),
         *_broken_shapes(description, lines),
     ]

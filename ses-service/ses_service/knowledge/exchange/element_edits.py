@@ -111,7 +111,7 @@ def added(where: ElementName, stated: Mapping[str, object]) -> SiteEdit:
             QSM.name: frozenset({Literal(where.name)}),
             QSM.elementOf: frozenset({system}),
         }
-        subject = URIRef(BASE + "/".join(quote(one, safe="") for one in (where.system, where.name)))
+        subject = URIRef(BASE + "/".join(quote(part, safe="") for part in (where.system, where.name)))
         return _stated(site, subject, facts, where, stated)
 
     return edit

@@ -313,11 +313,17 @@ def _wanted(incoming: Incoming, stored: Iterable[RequirementSet], mode: Mode) ->
     }
     known = {(requirement_set.level, requirement_set.name): requirement_set for requirement_set in stored}
     wanted = [
-        one for key, one in sorted(given.items()) if key not in known or _content(one) != _content(known[key])
+        requirement_set
+        for key, requirement_set in sorted(given.items())
+        if key not in known or _content(requirement_set) != _content(known[key])
     ]
     if mode is Mode.REPLACE and given:
         gone = [requirement_set for key, requirement_set in sorted(known.items()) if key not in given]
-        wanted += [RequirementSet(one.level, one.name) for one in gone if one.requirements or one.profile]
+        wanted += [
+            RequirementSet(requirement_set.level, requirement_set.name)
+            for requirement_set in gone
+            if requirement_set.requirements or requirement_set.profile
+        ]
     return wanted
 
 
@@ -348,8 +354,13 @@ def _check_applications(stored: Iterable[RequirementSet], wanted: list[Requireme
         raise InvalidDescriptionError(name, faults)
 
 
-def _content(one: RequirementSet) -> tuple[object, ...]:
-    return frozenset(one.requirements), one.profile and one.profile.iri, one.definition, one.measured
+def _content(requirement_set: RequirementSet) -> tuple[object, ...]:
+    return (
+        frozenset(requirement_set.requirements),
+        requirement_set.profile and requirement_set.profile.iri,
+        requirement_set.definition,
+        requirement_set.measured,
+    )
 
 
 def _emptied(facts: Facts) -> Facts:

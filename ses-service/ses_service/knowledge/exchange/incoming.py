@@ -143,7 +143,7 @@ def discovered_graph(incoming: Incoming) -> URIRef:
         raise InvalidDescriptionError(
             incoming.name, [f"a discovery is of one storage system; this text has {len(systems)}"]
         )
-    names = sorted(str(one) for one in incoming.site[systems[0]].get(QSM.name, ()))
+    names = sorted(str(name) for name in incoming.site[systems[0]].get(QSM.name, ()))
     return URIRef(_DISCOVERED + quote(" ".join(names), safe=""))
 
 
@@ -159,8 +159,8 @@ def check(site: Description, incoming: Incoming | None, name: str, *, as_given: 
     else:
         graph = as_graph(site)
         if incoming is not None:
-            for one in as_graph(incoming.sets):
-                graph.add(one)
+            for statement in as_graph(incoming.sets):
+                graph.add(statement)
     faults = [finding.in_words() for finding in findings(graph, lines) if finding.severity == "error"]
     if faults:
         more = len(faults) - _MAX_FAULTS

@@ -142,7 +142,9 @@ def whole(description: Description) -> str:
     """Return all statements, as Turtle."""
     labels = count(1)
     return lines(
-        one for subject in sorted(description) for one in statements(subject, description[subject], labels)
+        statement
+        for subject in sorted(description)
+        for statement in statements(subject, description[subject], labels)
     )
 
 

@@ -31,8 +31,8 @@ class _Triples(Store):
 
     def triples(self, triple_pattern: Any, context: Any = None) -> Iterator[tuple[Triple, Iterator[Graph]]]:  # noqa: ARG002
         """Yield what matches a pattern, in which ``None`` stands for anything."""
-        for one in self._matching(triple_pattern):
-            yield one, iter(())
+        for triple in self._matching(triple_pattern):
+            yield triple, iter(())
 
     def __len__(self, context: Any = None) -> int:
         """Return how many there are."""
@@ -49,6 +49,6 @@ class _Triples(Store):
         index = self._indexes.get(place)
         if index is None:
             index = self._indexes[place] = {}
-            for one in self._all:
-                index.setdefault(one[place], []).append(one)
+            for triple in self._all:
+                index.setdefault(triple[place], []).append(triple)
         return index

@@ -85,8 +85,8 @@ def as_graph(description: Description) -> Graph:
     """Return the triples of a description."""
     graph, labels = Graph(), count(1)
     for subject, facts in description.items():
-        for one in statements(subject, facts, labels):
-            graph.add(one)
+        for statement in statements(subject, facts, labels):
+            graph.add(statement)
     return graph
 
 
@@ -262,8 +262,8 @@ def _colours(stated: _Stated, inside: set[Node], odd: set[BNode]) -> dict[Node, 
 
     def seen(node: Node) -> str:
         deadline.check()
-        of_it = [f">{one} {colour(it)}" for one, it in stated.get(node, ())]
-        of_others = [f"<{one} {colours.get(it, it)}" for one, it in around.get(node, ())]
+        of_it = [f">{property_} {colour(it)}" for property_, it in stated.get(node, ())]
+        of_others = [f"<{property_} {colours.get(it, it)}" for property_, it in around.get(node, ())]
         return sha256("\n".join(sorted(of_it + of_others)).encode()).hexdigest()[:32]
 
     apart = 1

@@ -143,9 +143,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def _replace_all(self, quads: bytes) -> bytes:
         graphs: dict[str, list[str]] = {}
-        for one in parse(quads, format=RdfFormat.N_QUADS, rename_blank_nodes=True):
-            name = "" if isinstance(one.graph_name, DefaultGraph) else f"GRAPH {one.graph_name} "
-            graphs.setdefault(name, []).append(f"{one.triple} .\n")
+        for quad in parse(quads, format=RdfFormat.N_QUADS, rename_blank_nodes=True):
+            name = "" if isinstance(quad.graph_name, DefaultGraph) else f"GRAPH {quad.graph_name} "
+            graphs.setdefault(name, []).append(f"{quad.triple} .\n")
         statements = "\n".join(
             f"{name}{{\n{''.join(lines)}}}" if name else "".join(lines) for name, lines in graphs.items()
         )

@@ -36,6 +36,6 @@ class GraphInMemory:
             assert isinstance(row, ResultRow)
             terms = row.asdict()
             rows.append(
-                {name: one for name, one in terms.items() if isinstance(one, URIRef | BNode | Literal)}
+                {name: term for name, term in terms.items() if isinstance(term, URIRef | BNode | Literal)}
             )
         return rows
