@@ -43,6 +43,15 @@ class _Within(NumberRange):  # type: ignore[misc]
         super().__call__(form, field)
 
 
+def _chosen_password(label: str, missing: str) -> PasswordField:
+    length = Length(MIN_PASSWORD, MAX_PASSWORD, f"Use at least {MIN_PASSWORD} characters.")
+    return PasswordField(label, [InputRequired(missing), length], description=_PASSWORD_RULE)
+
+
+def _repeated_password(label: str) -> PasswordField:
+    return PasswordField(label, [EqualTo("password", "The two do not match.")])
+
+
 class SignInForm(FlaskForm):  # type: ignore[misc]
     """Name and password; ``next`` is where the person wanted to go."""
 
@@ -55,30 +64,16 @@ class PasswordForm(FlaskForm):  # type: ignore[misc]
     """A change of one's own password."""
 
     current = PasswordField("Current password", [InputRequired("Enter your current password.")])
-    password = PasswordField(
-        "New password",
-        [
-            InputRequired("Enter a new password."),
-            Length(MIN_PASSWORD, MAX_PASSWORD, f"Use at least {MIN_PASSWORD} characters."),
-        ],
-        description=_PASSWORD_RULE,
-    )
-    again = PasswordField("New password, again", [EqualTo("password", "The two do not match.")])
+    password = _chosen_password("New password", "Enter a new password.")
+    again = _repeated_password("New password, again")
 
 
 class WelcomeForm(FlaskForm):  # type: ignore[misc]
     """The password, and of the first administrator the name, of who came by a link."""
 
     name = StringField("User name", [InputRequired("Enter your user name on the nodes.")])
-    password = PasswordField(
-        "Password",
-        [
-            InputRequired("Enter a password."),
-            Length(MIN_PASSWORD, MAX_PASSWORD, f"Use at least {MIN_PASSWORD} characters."),
-        ],
-        description=_PASSWORD_RULE,
-    )
-    again = PasswordField("Password, again", [EqualTo("password", "The two do not match.")])
+    password = _chosen_password("Password", "Enter a password.")
+    again = _repeated_password("Password, again")
 
 
 class PersonForm(FlaskForm):  # type: ignore[misc]
