@@ -28,6 +28,7 @@ AROUND = {
     "share.hpp": "#include <mutex>\n" + USE + IN_MAIN,
     "offload.h": "static long words_of(const char *path) { return path[0]; }\nEXAMPLE",
     "offload.hpp": "#include <iostream>\n" + USE + "EXAMPLE",
+    "orca.h": "static long words_of(const char *path) { return path[0]; }\nEXAMPLE",
     "offload_types.h": "EXAMPLE\nint main(void) { return query_type.size == 0; }\n",
 }
 

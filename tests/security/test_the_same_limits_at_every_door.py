@@ -295,8 +295,14 @@ def _typed(kind: str, amount: str, unit: str, weight: str) -> bool:
     """Return whether the portal takes it, and the service what the portal sends."""
     described = vocabulary().metrics[kind].described
     size = described.to_base(1.0, described.kind.unit)
-    sizes = tuple((one, described.to_base(1.0, one) / size) for one in described.units)
-    shown = ClientKind(kind, described.label, described.definition, described.kind.unit, sizes)
+    shown = ClientKind(
+        kind=kind,
+        label=described.label,
+        definition=described.definition,
+        unit=described.kind.unit,
+        units=described.units,
+        sizes={unit: described.to_base(1.0, unit) / size for unit in described.units},
+    )
     application = Flask(__name__)
     application.config.update(WTF_CSRF_ENABLED=False, SECRET_KEY="for this test")
     field = field_of(shown)

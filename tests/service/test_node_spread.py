@@ -61,7 +61,7 @@ def all_anew(groups: NodeGroups) -> list[tuple[int, int, float, LimitedBy]]:
         best = min(
             usable,
             key=lambda group: (
-                judged.verdicts["tight"][group],
+                judged.verdicts["low_space"][group],
                 np.floor((distance[group] - nearest) / step + 1e-6),
                 -share[group],
                 groups.groups.streams[group],

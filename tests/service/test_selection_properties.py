@@ -78,11 +78,11 @@ def test_what_is_said_of_each_alone_gives_the_order(
         assert differ == ("distance" if one["ordered_by"] == "harm" else one["ordered_by"])
 
 
-def test_a_tight_room_is_said_of_an_idle_element_that_comes_last(site: Site) -> None:
+def test_low_space_is_said_of_an_idle_element_that_comes_last(site: Site) -> None:
     whole = site.equal(2).see("b0", free=40).see("b1")
     last = whole.decide().candidates[-1]
     assert (last.element.id, last.ordered_by) == ("union/b0", "room")
-    assert last.after == "room is tight: 40 GB free, before it 500 GB free"
+    assert last.after == "low on space: 40 GB free, before it 500 GB free"
 
 
 def test_names_of_what_decides_are_those_of_the_core() -> None:

@@ -55,7 +55,7 @@ def test_files_avoid_the_disk_that_others_write_to(tmp_path: Path) -> None:
 
         def is_seen() -> bool:
             seen = {one.label: one.observation for one in client.elements().elements}
-            return bool(seen[BUSY] and (seen[BUSY].write_rate or 0.0) > 10e6)
+            return bool(seen[BUSY] and (seen[BUSY].write_bytes_per_second.current or 0.0) > 10e6)
 
         wait_until(is_seen, "the monitor sees the writer")
         for number in range(FILES):
