@@ -99,7 +99,7 @@ def _policies() -> str:
         "Weights and limits of the decision, for services with other needs than most: the file (TOML) that "
         "`ses-service serve --policies` names. What it does not name keeps its default. The file is read "
         "once, at the start; a service does not start with a setting that does not exist or is out of range. "
-        "The service tells its nodes. `ses doctor` shows what differs from the defaults. "
+        "The service sends them to its nodes. `ses doctor` shows what differs from the defaults. "
         "[The rule](../decision.md) says where each number is used."
     )
     rows = [
@@ -125,7 +125,7 @@ def _default_text(value: Any) -> str:
 
 def _settings() -> str:
     text = "# Settings of the monitor\n\n" + wrapped(
-        "The file (TOML) that `smed-monitor serve --config` names. A fault is told "
+        "The file (TOML) that `smed-monitor serve --config` names. A fault is shown "
         "with the file and the key. The file is read once, at the start. "
         "[`smed-monitor/smed.example.toml`](../../smed-monitor/smed.example.toml) shows the settings in use."
     )

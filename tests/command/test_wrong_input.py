@@ -62,7 +62,7 @@ def test_a_name_that_is_no_utf8_is_asked_for_as_the_agent_tells_it(ses, service)
 
 def test_a_fault_is_told_with_the_name_of_what_is_wrong_even_where_that_is_path():
     refused = RefusedError("The request is wrong.", 422, (("query.path", "too short"),), "invalid-request")
-    assert refused.told == "path: too short."
+    assert refused.full_message == "path: too short."
 
 
 def test_a_profile_that_cannot_be_written_is_told_before_the_program_runs(ses, tmp_path):

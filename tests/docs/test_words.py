@@ -13,6 +13,14 @@ BANNED = {
     r"\w*_?(?:wish|Wish)(?:es|ed)?": "requirement, request",
     r"give_way": "evict, wait_for_idle",
     r"(?:ses_)?spot": "candidates",
+    r"booked_at": "placed_at",
+    r"ended_weight": "nothing: files that ended are no part of a load",
+    r"tell_within\w*|told_at": "report_within, reported_at",
+    r"tell_accounts|tell_systemd": "send_accounts, notify_systemd",
+    r"\w+Said": "a name ending in In",
+    r"longest_gap": "max_gap",
+    r"judgement\w*": "verdict",
+    r"\w+Keeper": "a name ending in Manager",
 }
 
 

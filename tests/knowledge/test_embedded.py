@@ -202,7 +202,7 @@ def test_one_that_does_not_start_says_why_and_comes_up_when_it_can(tmp_path: Pat
     store = EmbeddedStore(tmp_path)
     try:
         client = store.start(must_answer=False)
-        with pytest.raises(StoreUnavailableError, match="ended with status 3; it said: "):
+        with pytest.raises(StoreUnavailableError, match="ended with status 3; its log ends: "):
             client.select("SELECT * WHERE {} LIMIT 1")
         (tmp_path / "data").unlink()
 

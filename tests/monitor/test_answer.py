@@ -12,7 +12,7 @@ from smed_monitor.http.answer import observations_json
 from smed_monitor.http.schemas import ObservationsOut
 from smed_monitor.state.table import Snapshot
 
-WINDOWS = Windows(current=2.0, average=60.0, longest_gap=3.0)
+WINDOWS = Windows(current=2.0, average=60.0, max_gap=3.0)
 SEEN = Record(
     element="fs/OST0000",
     source="lustre_hpe",

@@ -14,7 +14,7 @@ from smed_monitor.http.schemas import ObservationsOut
 from smed_monitor.state.table import MANY_TARGETS, Table
 
 PROMISED_SECONDS = 0.05
-WINDOWS = Windows(current=2.0, average=60.0, longest_gap=3.0)
+WINDOWS = Windows(current=2.0, average=60.0, max_gap=3.0)
 
 
 class Clock:

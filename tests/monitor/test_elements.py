@@ -11,7 +11,7 @@ from smed_monitor.core.model import Moment, Outcome, Reading, Record
 from smed_monitor.core.rates import Windows
 from smed_monitor.state.table import Table
 
-WINDOWS = Windows(current=2.0, average=60.0, longest_gap=3.0)
+WINDOWS = Windows(current=2.0, average=60.0, max_gap=3.0)
 
 
 def record(target: str, at: float, *, missing: bool = False) -> Record:

@@ -170,7 +170,7 @@ def untimed(first: int, second: int, *, waited: int, served: int) -> bytes:
 
 
 def test_the_queue_of_a_server_is_shared_out_by_the_operations_of_its_osts(alone: Any) -> None:
-    collector, windows = LustreFiles(), Windows(current=2.0, average=60.0, longest_gap=10.0)
+    collector, windows = LustreFiles(), Windows(current=2.0, average=60.0, max_gap=10.0)
     before = collector.parse(untimed(1000, 1000, waited=0, served=0))
     after = collector.parse(untimed(1300, 1100, waited=6_000_000, served=2_000_000))
     depths = []
@@ -183,7 +183,7 @@ def test_the_queue_of_a_server_is_shared_out_by_the_operations_of_its_osts(alone
 def test_an_ost_that_does_nothing_has_no_part_of_its_servers_queue_and_learns_nothing_from_it(
     alone: Any,
 ) -> None:
-    collector, windows = LustreFiles(), Windows(current=2.0, average=60.0, longest_gap=10.0)
+    collector, windows = LustreFiles(), Windows(current=2.0, average=60.0, max_gap=10.0)
     loads = alone
     for turn in range(8):
         sample = collector.parse(untimed(1000, 1000 + 50 * turn, waited=9_000_000 * turn, served=0))
@@ -193,7 +193,7 @@ def test_an_ost_that_does_nothing_has_no_part_of_its_servers_queue_and_learns_no
 
 
 def test_a_server_whose_counters_began_again_gives_no_queue_below_zero(alone: Any) -> None:
-    collector, windows = LustreFiles(), Windows(current=2.0, average=60.0, longest_gap=10.0)
+    collector, windows = LustreFiles(), Windows(current=2.0, average=60.0, max_gap=10.0)
     loads = alone
     for turn, waited in enumerate((9_000_000, 10_000_000, 1_000_000)):
         sample = collector.parse(untimed(1000 + 10 * turn, 1000, waited=waited, served=0))

@@ -14,7 +14,7 @@ from smed_monitor.core.model import Reading
 from smed_monitor.core.rates import Rates, Table, Windows, observe, restarted, unseen
 from smed_monitor.core.readings import numbers_of
 
-WINDOWS = Windows(current=2.0, average=60.0, longest_gap=3.0)
+WINDOWS = Windows(current=2.0, average=60.0, max_gap=3.0)
 
 
 def mean(value: float) -> float | None:
@@ -89,8 +89,8 @@ def test_after_a_gap_the_current_rate_is_unknown_until_the_next_interval() -> No
     before_gap = [(0.0, 0.0), (1.0, 9000.0)]
     assert after(*before_gap, (31, 9000)).current is None
     assert after(*before_gap, (31, 9000), (32, 9100)).current == pytest.approx(100)
-    assert after(*before_gap, (1 + WINDOWS.longest_gap, 9000)).current is not None
-    assert after(*before_gap, (1.1 + WINDOWS.longest_gap, 9000)).current is None
+    assert after(*before_gap, (1 + WINDOWS.max_gap, 9000)).current is not None
+    assert after(*before_gap, (1.1 + WINDOWS.max_gap, 9000)).current is None
 
 
 def test_a_gap_enters_the_average_with_its_full_length() -> None:

@@ -15,7 +15,7 @@ from smed_monitor.core.rates import Windows
 from smed_monitor.scraping.scrape import Scraper
 
 Page = Callable[[str], bytes]
-WINDOWS = Windows(current=2.0, average=60.0, longest_gap=3.0)
+WINDOWS = Windows(current=2.0, average=60.0, max_gap=3.0)
 
 
 @dataclass

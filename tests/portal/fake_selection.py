@@ -294,7 +294,7 @@ class InMemorySelectionService(
         self.check()
         self.acted_for.append(self.person)
 
-    def tell_accounts(self, homes: Mapping[str, str]) -> None:
+    def send_accounts(self, homes: Mapping[str, str]) -> None:
         """See ServiceClient."""
         self.check()
         self.told.append(dict(homes))

@@ -134,9 +134,7 @@ def test_the_map_stays_while_the_portal_does_not_answer(served, open_window) -> 
         with page.expect_event("requestfailed"):
             page.clock.run_for(5_500)
     expect(page.get_by_role("alert")).to_have_count(1)
-    expect(page.get_by_role("alert")).to_contain_text(
-        "The portal does not answer. What it said last is shown"
-    )
+    expect(page.get_by_role("alert")).to_contain_text("The portal does not answer. Its last answer is shown")
     expect(page.locator(".tile")).to_have_count(3)
     page.unroute("**/storage*")
     with page.expect_response("**/storage*"):

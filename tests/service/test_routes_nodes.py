@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ses_service.api.render import excluded
+from ses_service.api.render_nodes import excluded
 from ses_service.ledger.exclusions import Exclusion
 from ses_service.model.entities import Level
 from ses_service.model.nodes import ByHost, NodeCalibration, NodeClass

@@ -58,7 +58,7 @@ def test_an_element_seen_read_only_is_refused(site: Site) -> None:
 def test_an_element_seen_to_take_no_files_is_never_chosen(site: Site) -> None:
     decision = site.equal(2).see_all().see("b1", no_create=True).decide()
     assert site.reasons(decision) == {"b1": "read-only"}
-    assert decision.refused[0].detail == "The monitor sees that it takes no files: an administrator said so."
+    assert decision.refused[0].detail == "The monitor sees that an administrator stopped creates there."
     alone = site(site.element("b1")).see("b1", no_create=True).decide()
     assert site.order(alone) == []
 
@@ -282,7 +282,7 @@ def test_a_sample_that_tells_no_load_is_not_said_to_be_old(site: Site) -> None:
         f"1 of 3 candidates have {what}: judged by static facts and the ledger."
         for what in (
             "no sample that is young enough",
-            "a sample that tells neither a rate nor a queue (union/b1: blind)",
+            "a sample with neither a rate nor a queue (union/b1: blind)",
         )
     )
 

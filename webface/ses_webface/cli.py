@@ -63,9 +63,9 @@ def _url(state_dir: Path, database_url: str | None) -> str:
 
 
 def _database(state_dir: Path, database_url: str | None) -> Database:
-    found = _as_served(state_dir, database_url)
-    found.upgrade()
-    return found
+    opened = _as_served(state_dir, database_url)
+    opened.upgrade()
+    return opened
 
 
 def _as_served(state_dir: Path, database_url: str | None) -> Database:
@@ -285,13 +285,13 @@ def list_accounts(as_json: bool, state_dir: Path, database_url: str | None) -> N
     people = _accounts(state_dir, database_url).everybody()
     if as_json:
         rows = [
-            {"name": one.name, "vo": one.vo, "admin": one.is_admin, "manager": one.is_manager}
-            for one in people
+            {"name": person.name, "vo": person.vo, "admin": person.is_admin, "manager": person.is_manager}
+            for person in people
         ]
         click.echo(json.dumps(rows))
         return
-    for one in people:
-        click.echo(f"{one.name:24} {one.vo or '-':16} {one.role}".rstrip())
+    for person in people:
+        click.echo(f"{person.name:24} {person.vo or '-':16} {person.role}".rstrip())
 
 
 @account.command("password", epilog="\b\nExample:\n  ses-webface account password alice")
@@ -329,12 +329,14 @@ def list_sessions(as_json: bool, state_dir: Path, database_url: str | None) -> N
 
     With since when, last seen when (to a minute), and from which address.
     """
-    found = _sessions(state_dir, database_url).everybody()
+    sessions = _sessions(state_dir, database_url).everybody()
     if as_json:
-        click.echo(json.dumps([asdict(one) for one in found]))
+        click.echo(json.dumps([asdict(session) for session in sessions]))
         return
-    for one in found:
-        click.echo(f"{one.name:24} {_moment(one.started_at)}  {_moment(one.seen_at)}  {one.address}")
+    for session in sessions:
+        click.echo(
+            f"{session.name:24} {_moment(session.started_at)}  {_moment(session.seen_at)}  {session.address}"
+        )
 
 
 @session.command("end", epilog="\b\nExample:\n  ses-webface session end alice")

@@ -13,12 +13,12 @@ WORDS = (
         "The least that is needed of storage, such as a write rate of 50 MB/s. Soft: a place that misses it "
         "is ranked lower. Hard: such a place is refused.",
     ),
-    ("weight", "How much a soft requirement counts beside the others; 1 if nothing is said."),
+    ("weight", "How much a soft requirement counts beside the others; 1 if none is given."),
     ("profile", "Requirements under the name of what a program does, such as checkpoint."),
     (
         "application",
         "A program, by the last part of the name it was started by: dd for /usr/bin/dd, python3 for a script "
-        "of Python. To tell scripts apart, name each: ses-run --application NAME.",
+        "of Python. To distinguish scripts, name each: ses-run --application NAME.",
     ),
     ("VO", "Virtual organisation: a group of users with requirements that hold for all of them."),
     ("current rate", "What a stream that starts now would get. For files that are written or read at once."),

@@ -80,5 +80,5 @@ def phase(requirement: Requirement, now: float) -> Phase:
 
 
 def applies(requirement: Requirement, now: float) -> bool:
-    """Tell whether a requirement applies at ``now``."""
+    """Return whether a requirement applies at ``now``."""
     return phase(requirement, now) == "now"

@@ -142,7 +142,7 @@ def breakable(path: str) -> Markup:
     """
     parts = visible(path).split("/")
     return Markup("/<wbr>").join(
-        one if one.isascii() else Markup("<bdi>{}</bdi>").format(one) for one in parts
+        part if part.isascii() else Markup("<bdi>{}</bdi>").format(part) for part in parts
     )
 
 
@@ -215,7 +215,7 @@ def _selection_error(error: SesError) -> tuple[str, int]:
         is_there = type(error) is UnavailableError
         title = "This cannot be done now" if is_there else "The selection service is not available"
     if isinstance(error, UsageError) or (isinstance(error, RefusedError) and error.status == 422):
-        return _page(400, title, error.told)
+        return _page(400, title, error.full_message)
     return _page(503 if isinstance(error, UnavailableError) else 502, title, str(error))
 
 

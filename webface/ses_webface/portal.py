@@ -114,11 +114,11 @@ def words() -> Vocabulary:
 
 def vocabulary() -> Vocabulary:
     """Return the vocabulary for a form; raises SesError when none is known."""
-    found = words()
-    if not found.kinds:
+    known = words()
+    if not known.kinds:
         problem = g.get("vocabulary_problem")
         raise problem or UnavailableError("The selection service describes no kind of requirement.")
-    return found
+    return known
 
 
 def zone() -> ZoneInfo:

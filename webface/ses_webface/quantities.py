@@ -45,7 +45,7 @@ def as_stated(requirement: Requirement, kind: Kind | None) -> tuple[str, str]:
     unit = requirement.stated_unit or requirement.unit
     if kind is None or unit not in kind.sizes:
         return format(requirement.bound, ".15g"), requirement.unit
-    shown = next(one for one in kind.choices if kind.size(one) == kind.size(unit))
+    shown = next(choice for choice in kind.choices if kind.size(choice) == kind.size(unit))
     return format(in_unit(requirement.bound * kind.size(requirement.unit), shown, kind), ".15g"), shown
 
 
@@ -72,7 +72,7 @@ def _unit_meant(typed: str, kind: Kind) -> str | None:
     units = list(kind.units)
     if typed in units:
         return typed
-    alike = [one for one in units if one.casefold() == typed.casefold()]
+    alike = [unit for unit in units if unit.casefold() == typed.casefold()]
     return alike[0] if len(alike) == 1 and not counts_bits(typed) else None
 
 

@@ -28,31 +28,37 @@ def expectation(element: str, predicted: Sequence[Prediction], words: Vocabulary
     if not missed:
         return f"{element} was expected to give everything asked for."
     rest = ", and to meet the rest" if len(missed) < len(predicted) else ""
-    return f"{element} was expected to give {_joined([_given(one, words) for one in missed])}{rest}."
+    given = _joined([_given(prediction, words) for prediction in missed])
+    return f"{element} was expected to give {given}{rest}."
 
 
 def missed_of(predicted: Sequence[Prediction], words: Vocabulary) -> list[Prediction]:
     """Return what is missed, in the order of the form."""
-    return sorted((one for one in predicted if one.shortfall > 0), key=lambda one: words.rank(one.kind))
+    return sorted(
+        (prediction for prediction in predicted if prediction.shortfall > 0),
+        key=lambda one: words.rank(one.kind),
+    )
 
 
-def _how_far(one: Prediction, words: Vocabulary) -> str:
-    if one.value is None or not one.bound:
-        return "unknown" if one.value is None else "missed"
-    part = abs(one.value / one.bound - 1)
+def _how_far(prediction: Prediction, words: Vocabulary) -> str:
+    if prediction.value is None or not prediction.bound:
+        return "unknown" if prediction.value is None else "missed"
+    part = abs(prediction.value / prediction.bound - 1)
     share = f"{part:.0%}" if part >= _MIN_SHOWN else f"under {_MIN_SHOWN:.0%}"
-    return f"{share} {'over' if _at_most(one, words) else 'short'}"
+    return f"{share} {'over' if _at_most(prediction, words) else 'short'}"
 
 
-def _given(one: Prediction, words: Vocabulary) -> str:
-    value = "an unknown part" if one.value is None else show_quantity(one.value, one.unit)
-    bound = show_quantity(one.bound, one.unit)
-    asked = f"where at most {bound} was" if _at_most(one, words) else f"of the {bound}"
-    return f"{value} {asked} asked for ({words.label(one.kind).lower()})"
+def _given(prediction: Prediction, words: Vocabulary) -> str:
+    value = (
+        "an unknown part" if prediction.value is None else show_quantity(prediction.value, prediction.unit)
+    )
+    bound = show_quantity(prediction.bound, prediction.unit)
+    asked = f"where at most {bound} was" if _at_most(prediction, words) else f"of the {bound}"
+    return f"{value} {asked} asked for ({words.label(prediction.kind).lower()})"
 
 
-def _at_most(one: Prediction, words: Vocabulary) -> bool:
-    kind = words.kind(one.kind)
+def _at_most(prediction: Prediction, words: Vocabulary) -> bool:
+    kind = words.kind(prediction.kind)
     return kind is not None and kind.at_most
 
 

@@ -156,7 +156,7 @@ class _Group(LoadedWhenCalled):
         except SesError as error:
             from ses_client.visible import visible
 
-            told = click.ClickException(visible(error.told))
+            told = click.ClickException(visible(error.full_message))
             told.exit_code = error.exit_code  # type: ignore[misc]  # click reads it from the instance
             raise told from error
 

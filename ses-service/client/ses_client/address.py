@@ -19,7 +19,7 @@ class ServiceAddress:
 
     ``unix:`` and a path is a socket of this machine.  ``ca`` is the authority (PEM) of an https service, if
     not the system's; ``certificate`` and ``key`` are shown to one that asks for them.  Without a token,
-    ``munge`` says who asks.
+    ``munge`` names the caller.
     """
 
     url: str = DEFAULT_URL

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class ServiceClient:
-    """The service at an address, asked as whoever the token is of, or for a person (:meth:`acting`).
+    """The service at an address, asked for the owner of the token, or for a person (:meth:`acting`).
 
     ``long_seconds`` bound what changes the knowledge base: checking a site of 10,000 elements takes minutes
     on a busy machine.  ``shows_address`` and ``observe`` are those of :class:`Connection`.  Raises
@@ -66,9 +66,9 @@ class ServiceClient:
 
     def acting(self, person: str) -> ServiceClient:
         """Return the same service, asked on behalf of a person."""
-        made = copy.copy(self)
-        made._acting = {"X-Acting-User": person}
-        return made
+        acting = copy.copy(self)
+        acting._acting = {"X-Acting-User": person}
+        return acting
 
     @property
     def address(self) -> ServiceAddress:
@@ -86,7 +86,7 @@ class ServiceClient:
     def elements(
         self, chosen: Chosen | None = None, *, offset: int | None = None, limit: int | None = None
     ) -> Inventory:
-        """Return elements with what a stream that starts now would get from each: all, if nothing is said."""
+        """Return elements with what a stream that starts now would get from each; without ``chosen`` all."""
         fields = {**(chosen or Chosen()).fields(), "offset": offset, "limit": limit}
         return self._ask("GET", "/v1/elements", Inventory.of, fields=fields)
 
@@ -110,7 +110,7 @@ class ServiceClient:
         return self._ask("GET", _element_path(element), Inventory.of)
 
     def element_history(self, element: str, seconds: int, points: int) -> History:
-        """Return how an element was read and written over so many seconds, in about so many steps."""
+        """Return how an element was read and written over the last ``seconds``, in about ``points`` steps."""
         fields = {"seconds": seconds, "points": points}
         return self._ask("GET", f"{_element_path(element)}/history", History.of, fields=fields)
 
@@ -160,11 +160,11 @@ class ServiceClient:
         return self._ask("POST", "/v1/nodes/selections", NodeSelection.of, body=body)
 
     def nodes(self) -> HeardNodes:
-        """Return the nodes whose agents are heard of, and those that fell silent."""
+        """Return the nodes whose agents report, and those that fell silent."""
         return self._ask("GET", "/v1/nodes", HeardNodes.of)
 
     def node_classes(self) -> NodeClasses:
-        """Return the classes of nodes, with how many of them are heard of."""
+        """Return the classes of nodes, with how many of their agents report."""
         return self._ask("GET", "/v1/node-classes", NodeClasses.of)
 
     def node_calibration(self, node: str) -> NodeCalibration:
@@ -218,7 +218,10 @@ class ServiceClient:
         ``about``: of a set at profile level, its definition and what was measured.  Raises ConflictError,
         with nothing written, when the set has another revision by now.
         """
-        stated: JSON = {"requirements": [one.as_json() for one in requirements], **(about or {})}
+        stated: JSON = {
+            "requirements": [requirement.as_json() for requirement in requirements],
+            **(about or {}),
+        }
         return self._ask(
             "PUT",
             _set_path(level, name),
@@ -284,8 +287,8 @@ class ServiceClient:
         """Revoke all personal tokens of the caller."""
         return self._ask("POST", "/v1/tokens/revoke", PersonalTokens.of, body={}, writes=True)
 
-    def tell_accounts(self, homes: Mapping[str, str]) -> None:
-        """Tell the VO of each account that has one, by user, in place of what was told before."""
+    def send_accounts(self, homes: Mapping[str, str]) -> None:
+        """Send the VO of each account that has one, by user; this replaces what was sent before."""
         accounts = [{"user": user, "vo": vo} for user, vo in sorted(homes.items())]
         self._ask("PUT", "/v1/members/accounts", _nothing, body={"accounts": accounts})
 
@@ -306,7 +309,11 @@ class ServiceClient:
 
 
 def _question(subject: Subject, requirements: Iterable[Requirement], **more: Any) -> JSON:
-    return {"subject": subject.as_json(), "requirements": [one.as_json() for one in requirements], **more}
+    return {
+        "subject": subject.as_json(),
+        "requirements": [requirement.as_json() for requirement in requirements],
+        **more,
+    }
 
 
 def _segment(name: str) -> str:

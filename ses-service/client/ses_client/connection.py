@@ -40,8 +40,8 @@ Observer = Callable[[str, str, float], None]
 class Connection:
     """The service at an address.
 
-    ``shows_address``: errors name it, for whoever chose it.  ``observe`` is told (method, outcome, seconds)
-    of every question.  Raises NotAllowedError where a token would travel in clear text.
+    ``shows_address``: errors name it, for a person who chose it.  ``observe`` is called with (method,
+    outcome, seconds) of every question.  Raises NotAllowedError where a token would travel in clear text.
     """
 
     def __init__(
@@ -113,9 +113,9 @@ class Connection:
             if status not in accept:
                 raise error_of(status, data, self.address.secret)
             outcome = "unreadable"
-            made = self._read(data, reader)
+            answer = self._read(data, reader)
             outcome = str(status)
-            return made
+            return answer
         finally:
             if self._observe:
                 self._observe(method, outcome, time.monotonic() - began)
@@ -147,13 +147,13 @@ class Connection:
 
     def _read(self, data: bytes, reader: Callable[[Any], T]) -> T:
         try:
-            found = json.loads(data)
+            decoded = json.loads(data)
         except ValueError:
-            found = None
+            decoded = None
         why = "it is no JSON object"
-        if isinstance(found, dict):
+        if isinstance(decoded, dict):
             try:
-                return reader(found)
+                return reader(decoded)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 why = f"{type(error).__name__}: {error}"
         raise BadAnswerError(
@@ -196,7 +196,7 @@ class Connection:
         return response.status, b"".join(parts)
 
     def _fail(self, error: urllib3.exceptions.HTTPError, began: float) -> NoReturn:
-        """Raise what is to be told of a question that began then and got no answer."""
+        """Raise the error of a question that began then and got no answer."""
         if isinstance(error, UnprovenError):
             why = str(error).partition(": ")[2]
             raise NotAllowedError(f"{self._called} is not what answers: {why}.") from error
@@ -229,10 +229,10 @@ class Connection:
         url = self.address.url
         other = other_scheme(url)
         if other is not None:
-            spoken, named = other.partition(":")[0], url.partition(":")[0]
-            more = " (tokens are sent by http on this machine only)" if spoken == "http" else ""
+            actual, named = other.partition(":")[0], url.partition(":")[0]
+            more = " (tokens are sent by http on this machine only)" if actual == "http" else ""
             raise UnreachableError(
-                f"What answers at {url} speaks {spoken}, not {named}.",
+                f"What answers at {url} speaks {actual}, not {named}.",
                 f"Name it {other} with --url or SES_SERVICE_URL{more}.",
             ) from error
 

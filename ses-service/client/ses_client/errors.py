@@ -24,11 +24,11 @@ EXIT_CANNOT_RUN = 126
 EXIT_NO_PROGRAM = 127
 
 _UNKNOWN_NAME = "unknown-name"
-_FAULTS_SAY_IT = ("invalid-request", _UNKNOWN_NAME)
+_FAULTS_SUFFICE = ("invalid-request", _UNKNOWN_NAME)
 
 
 class SesError(Exception):
-    """A fault told in one sentence; ``step`` is what whoever runs the program can do about it."""
+    """A fault in one sentence; ``step`` is what the person who runs the program can do about it."""
 
     exit_code = EXIT_FAILED
 
@@ -37,7 +37,7 @@ class SesError(Exception):
         self.step = step
 
     @property
-    def told(self) -> str:
+    def full_message(self) -> str:
         """The sentence with the next step."""
         return f"{self} {self.step}".rstrip()
 
@@ -87,7 +87,7 @@ class BadAnswerError(UnavailableError):
 
 
 class RefusedError(SesError):
-    """The service read the question and said no; ``problems`` are (location, message), one for each fault.
+    """The service read the question and refused it; ``problems`` are (location, message), one for each fault.
 
     ``slug`` is the last part of the problem's type.
     """
@@ -107,14 +107,14 @@ class RefusedError(SesError):
     @property
     def faults(self) -> tuple[str, ...]:
         """The faults as sentences without a full stop, each once."""
-        told = (f"{where}: {said}" if (where := _place(at)) else said for at, said in self.problems)
-        return tuple(dict.fromkeys(told))
+        faults = (f"{where}: {fault}" if (where := _place(at)) else fault for at, fault in self.problems)
+        return tuple(dict.fromkeys(faults))
 
     @property
-    def told(self) -> str:
-        """The sentence with its faults; of a question that is malformed the faults say it all."""
-        parts = self.faults if self.faults and self.slug in _FAULTS_SAY_IT else (str(self), *self.faults)
-        sentence = "; ".join(one.rstrip(".") for one in parts)
+    def full_message(self) -> str:
+        """The sentence with its faults; of a question that is malformed the faults alone."""
+        parts = self.faults if self.faults and self.slug in _FAULTS_SUFFICE else (str(self), *self.faults)
+        sentence = "; ".join(part.rstrip(".") for part in parts)
         return sentence if sentence.endswith("?") else f"{sentence}."
 
 
@@ -122,13 +122,13 @@ class ConflictError(RefusedError):
     """What was to be changed was changed by somebody else meanwhile; nothing was written."""
 
     @property
-    def told(self) -> str:
+    def full_message(self) -> str:
         """The sentence with the next step."""
         return f"{self} Look at what is there now and try again."
 
 
 def _place(location: str) -> str:
-    """Return where a request is wrong as whoever typed it would say: ``requirement 1, unit``."""
+    """Return where a request is wrong, in the words of a person who typed it: ``requirement 1, unit``."""
     named: list[str] = []
     where, _, inside = location.partition(".")
     if where not in ("json", "query", "path"):

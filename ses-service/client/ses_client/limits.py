@@ -1,4 +1,4 @@
-"""The largest values that every part takes: ``libses/include/ses/limits.h`` says why, and a test compares."""
+"""Maximum values, the same in every part; reasons: ``libses/include/ses/limits.h``.  A test compares."""
 
 MAX_BOUND = 1e18  # base units
 MAX_WEIGHT = 1e6

@@ -41,8 +41,8 @@ class Munge:
                 f"munged gave no credential within {_SECONDS:.0f} s: see its log."
             ) from None
         if done.returncode != 0:
-            said = (done.stderr.strip() or "no reason given").removeprefix("munge: Error: ")
-            raise NotAllowedError(f"munged gave no credential: {said}. Start it: systemctl start munge")
+            reason = (done.stderr.strip() or "no reason given").removeprefix("munge: Error: ")
+            raise NotAllowedError(f"munged gave no credential: {reason}. Start it: systemctl start munge")
         return done.stdout.strip()
 
 

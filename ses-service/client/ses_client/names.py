@@ -27,7 +27,7 @@ SET_FORMS = {
 
 
 def is_set_name(level: str, name: str) -> bool:
-    """Tell whether a level (a key of SET_FORMS) can have a set of this name."""
+    """Return whether a level (a key of SET_FORMS) can have a set of this name."""
     match level:
         case "application":
             user, _, own = name.partition(":")
@@ -45,7 +45,7 @@ def is_set_name(level: str, name: str) -> bool:
 
 
 def is_application(name: str) -> bool:
-    """Tell whether a node can keep the name of an application: by its bytes, not its characters."""
+    """Return whether a node can keep the name of an application: by its bytes, not its characters."""
     return len(name.encode("utf-8", "surrogatepass")) <= MAX_APPLICATION
 
 

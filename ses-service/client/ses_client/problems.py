@@ -24,8 +24,8 @@ def error_of(status: int, data: bytes, had_token: bool) -> SesError:
     """Return the error that an answer with this status stands for."""
     problem = _problem(data)
     slug = str(problem.get("type") or "").rpartition(":")[2]
-    said = str(problem.get("detail") or problem.get("title") or f"HTTP status {status}").rstrip(".")
-    detail = said if said.endswith("?") else f"{said}."
+    sentence = str(problem.get("detail") or problem.get("title") or f"HTTP status {status}").rstrip(".")
+    detail = sentence if sentence.endswith("?") else f"{sentence}."
     if status == 401:
         return NotAllowedError(detail, _OTHER_TOKEN if had_token else _TOKEN)
     if status == 403:
@@ -40,8 +40,8 @@ def error_of(status: int, data: bytes, had_token: bool) -> SesError:
         return BadAnswerError(f"The selection service failed: {detail}", "Its log says more.")
     if not 400 <= status < 500:
         return BadAnswerError(f"The selection service answered with HTTP status {status}.")
-    faults = [one for one in problem.get("errors") or () if isinstance(one, dict)]
-    problems = tuple((str(one.get("location") or ""), str(one.get("message") or "")) for one in faults)
+    faults = [fault for fault in problem.get("errors") or () if isinstance(fault, dict)]
+    problems = tuple((str(fault.get("location") or ""), str(fault.get("message") or "")) for fault in faults)
     return RefusedError(detail, status, problems, slug)
 
 

@@ -76,17 +76,17 @@ def pool(url: str, *, secret: bool, ca: Path | None = None, **options: Any) -> u
     parts = urlsplit(url)
     if ca is not None:
         options["ca_certs"] = str(ca)
-    made = urllib3.PoolManager(**options)
+    connections = urllib3.PoolManager(**options)
     if url.startswith(SOCKET_SCHEME):
-        made.pool_classes_by_scheme = {"http": _pool_class(url[len(SOCKET_SCHEME) :])}
+        connections.pool_classes_by_scheme = {"http": _pool_class(url[len(SOCKET_SCHEME) :])}
     elif secret and parts.scheme == "http":
         if not _is_loopback(parts.hostname or ""):
             raise ClearTextError(
                 f"Your token would travel to {url} in clear text. Use https://, with --service-ca FILE "
                 "for an authority of the site's own (ses-service tls init)."
             )
-        made.pool_classes_by_scheme = {"http": _pool_class(None)}
-    return made
+        connections.pool_classes_by_scheme = {"http": _pool_class(None)}
+    return connections
 
 
 def _is_loopback(host: str) -> bool:
@@ -102,12 +102,12 @@ def _pool_class(path: str | None) -> type[HTTPConnectionPool]:
             if path is not None:
                 return _connect(self, path)
             before = _listening_on(self.port or 80)
-            made = super()._new_conn()
-            why = _fault(made, before, _listening_on(self.port or 80))
+            connection = super()._new_conn()
+            why = _fault(connection, before, _listening_on(self.port or 80))
             if why:
-                made.close()
+                connection.close()
                 raise UnprovenError(self, why)
-            return made
+            return connection
 
     class Pool(HTTPConnectionPool):
         ConnectionCls = Connection
@@ -116,21 +116,21 @@ def _pool_class(path: str | None) -> type[HTTPConnectionPool]:
 
 
 def _connect(connection: HTTPConnection, path: str) -> socket.socket:
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         timeout = connection.timeout
-        made.settimeout(timeout if isinstance(timeout, (int, float)) else None)
-        made.connect(path)
-        uid = peer_uid(made)
+        connected.settimeout(timeout if isinstance(timeout, (int, float)) else None)
+        connected.connect(path)
+        uid = peer_uid(connected)
         if uid not in trusted_users():
             raise UnprovenError(connection, _stranger(uid))
     except OSError as error:
-        made.close()
+        connected.close()
         raise NewConnectionError(connection, f"{path}: {error.strerror or error}") from error
     except BaseException:
-        made.close()
+        connected.close()
         raise
-    return made
+    return connected
 
 
 def _stranger(uid: int) -> str:
@@ -143,7 +143,7 @@ def _fault(made: socket.socket, before: Sequence[_Listening], after: Sequence[_L
     if not peer.is_loopback:
         return f"{peer} is not this machine, where http is not safe; use https"
     then, now = _takers(before, peer), _takers(after, peer)
-    strangers = [one.uid for one in now if one.uid not in trusted_users()]
+    strangers = [taker.uid for taker in now if taker.uid not in trusted_users()]
     if strangers:
         return _stranger(strangers[0])
     if not now or set(now) != set(then):
@@ -160,14 +160,14 @@ def _takers(
         addresses += [ipaddress.ip_address(f"::ffff:{peer}"), ipaddress.ip_address("0.0.0.0")]
     addresses.append(ipaddress.ip_address("::"))
     for address in addresses:
-        found = [one for one in listening if one.address == address]
-        if found:
-            return found
+        sockets = [candidate for candidate in listening if candidate.address == address]
+        if sockets:
+            return sockets
     return []
 
 
 def _listening_on(port: int) -> list[_Listening]:
-    found = []
+    sockets = []
     for table in ("tcp", "tcp6"):
         try:
             lines = Path(f"/proc/net/{table}").read_text("ascii").splitlines()[1:]
@@ -179,6 +179,6 @@ def _listening_on(port: int) -> list[_Listening]:
             if state == _LISTENING and int(at, 16) == port:
                 words = bytes.fromhex(address)  # each four bytes in the machine's order
                 order = [words[i : i + 4] for i in range(0, len(words), 4)]
-                raw = b"".join(struct.pack("=I", int.from_bytes(one, "big")) for one in order)
-                found.append(_Listening(ipaddress.ip_address(raw), int(uid), int(inode)))
-    return found
+                raw = b"".join(struct.pack("=I", int.from_bytes(word, "big")) for word in order)
+                sockets.append(_Listening(ipaddress.ip_address(raw), int(uid), int(inode)))
+    return sockets

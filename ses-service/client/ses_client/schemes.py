@@ -10,9 +10,9 @@ _LIMIT_SECONDS = 2.0
 
 
 def other_scheme(url: str) -> str | None:
-    """Return the address with the other of http and https if that is what is spoken there.
+    """Return the address with the other of http and https if what listens there speaks that one.
 
-    Asks who listens there once; nothing secret is sent and nothing that comes back is believed.
+    Connects once; nothing secret is sent and nothing that comes back is believed.
     """
     parts = urlsplit(url)
     speaks = {"http": _speaks_tls, "https": _speaks_http}.get(parts.scheme)

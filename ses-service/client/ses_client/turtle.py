@@ -77,7 +77,7 @@ class Line(int):
 
 
 class Lines:
-    """On which line each node, property and value is first spoken of.
+    """On which line each node, property and value is first mentioned.
 
     ``source`` names the file of what is noted next; needed where there are several.
     """

@@ -58,20 +58,20 @@ class Union:
 
 def parse_mounts(text: bytes) -> list[Mount]:
     """Return the mounts in the text of ``/proc/self/mountinfo``, in its order."""
-    found = []
+    mounts = []
     for line in text.split(b"\n"):
         before, dash, after = line.partition(b" - ")
         head, tail = before.split(b" "), after.split(b" ")
         if dash and len(head) > 4 and len(tail) > 1:
             words = (head[0], *head[2:5], tail[0], tail[1])
-            found.append(Mount(*(os.fsdecode(_unescaped(one)) for one in words)))
-    return found
+            mounts.append(Mount(*(os.fsdecode(_unescaped(word)) for word in words)))
+    return mounts
 
 
 def parse_branches(text: str, min_free: str = "") -> tuple[UnionBranch, ...]:
     """``/a=RW:/b=NC,10G`` as branches; ``min_free`` is the union's own."""
     reserve = parse_size(min_free or _DEFAULT_MIN_FREE)
-    found: dict[str, UnionBranch] = {}
+    branches: dict[str, UnionBranch] = {}
     for word in text.split(":"):
         path, has_mode, options = word.rpartition("=")
         mode, own, amount = options.partition(",")
@@ -79,14 +79,14 @@ def parse_branches(text: str, min_free: str = "") -> tuple[UnionBranch, ...]:
             path, mode, own = word, "RW", ""
         if path.startswith("/"):
             path = path.rstrip("/") or "/"
-            found[path] = UnionBranch(path, mode, parse_size(amount) if own else reserve)
-    return tuple(found.values())
+            branches[path] = UnionBranch(path, mode, parse_size(amount) if own else reserve)
+    return tuple(branches.values())
 
 
 def parse_size(text: str) -> int:
     """Return bytes: ``4294967296``, ``4G``, ``50M`` (powers of 1024); 0 for anything else."""
-    found = re.match(r"(\d+)([KMGT]?)", text.upper(), re.ASCII)
-    return int(found[1]) << 10 * " KMGT".index(found[2] or " ") if found else 0
+    size = re.match(r"(\d+)([KMGT]?)", text.upper(), re.ASCII)
+    return int(size[1]) << 10 * " KMGT".index(size[2] or " ") if size else 0
 
 
 def read_union(path: Path | str) -> Union:
@@ -96,12 +96,12 @@ def read_union(path: Path | str) -> Union:
     """
     resolved = os.path.realpath(path)
     mounts = parse_mounts(_MOUNTINFO.read_bytes())
-    here = next((one for one in reversed(mounts) if one.point == resolved), None)
+    here = next((mount for mount in reversed(mounts) if mount.point == resolved), None)
     if here is None or here.type != "fuse.mergerfs":
         what = f"{here.type} is" if here else "nothing is"
         raise NotFoundError(f"{path} is not the mount point of a mergerfs union: {what} mounted there.")
     if here.within != "/":
-        of = [one.point for one in mounts if one.device == here.device and one.within == "/"]
+        of = [mount.point for mount in mounts if mount.device == here.device and mount.within == "/"]
         where = f" at {of[0]}" if of else ""
         raise NotFoundError(f"{path} is a directory of a mergerfs union: name where that is mounted{where}.")
     control = Path(resolved) / ".mergerfs"
@@ -114,7 +114,7 @@ def read_union(path: Path | str) -> Union:
             "without xattr=nosys and xattr=noattr."
         ) from error
     branches = parse_branches(options["branches"], options["minfreespace"])
-    return Union(resolved, branches, {name.replace("_", "-"): said for name, said in options.items()})
+    return Union(resolved, branches, {name.replace("_", "-"): value for name, value in options.items()})
 
 
 def file_system_at(path: Path | str) -> str:
@@ -149,7 +149,7 @@ def name_file_system(mount: str, fsid: int, uuid: str, mountinfo: bytes) -> str:
 def is_another(described: str, seen: str) -> bool:
     """Return whether it is not the file system that was described.
 
-    Not where that cannot be said: one is not known, or a node mounts over the network a disk of another.
+    Not where that is uncertain: one is not known, or a node mounts over the network a disk of another.
     """
     return bool(described and seen and described != seen and _is_remote(described) == _is_remote(seen))
 

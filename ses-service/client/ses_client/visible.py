@@ -17,7 +17,10 @@ def visible(text: str, kept: str = "\t\n") -> str:
     """Return a text that steers no terminal and turns no line of a page; ``kept`` is left as it is."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_escaped(one) if is_hidden(one) and one not in kept else one for one in text)
+    return "".join(
+        _escaped(character) if is_hidden(character) and character not in kept else character
+        for character in text
+    )
 
 
 def on_one_line(text: str) -> str:
@@ -25,11 +28,11 @@ def on_one_line(text: str) -> str:
     return visible(text, "")
 
 
-def is_hidden(one: str) -> bool:
+def is_hidden(character: str) -> bool:
     """Return whether a character is escaped."""
-    return unicodedata.category(one) in _HIDDEN and one not in _JOINERS
+    return unicodedata.category(character) in _HIDDEN and character not in _JOINERS
 
 
-def _escaped(one: str) -> str:
-    byte = ord(one) - 0xDC00  # how Python reads a byte of a name that is no UTF-8
-    return f"\\x{byte:02x}" if 0x80 <= byte <= 0xFF else one.encode("unicode_escape").decode("ascii")
+def _escaped(character: str) -> str:
+    byte = ord(character) - 0xDC00  # how Python reads a byte of a name that is no UTF-8
+    return f"\\x{byte:02x}" if 0x80 <= byte <= 0xFF else character.encode("unicode_escape").decode("ascii")

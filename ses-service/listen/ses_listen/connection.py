@@ -47,7 +47,7 @@ class _UntilClosed:
 
 
 class _Flow(FlowControl):
-    """uvicorn's, which is told to read on whenever a request begins to be answered, or they hung up."""
+    """uvicorn's, which reads on whenever a request begins to be answered, or the client hung up."""
 
     stopped = False  # there is something to look at first
 
@@ -147,7 +147,7 @@ class Connection(HttpToolsProtocol):
         self._arrived()
         self._discount()
         headers = [*self.server_state.default_headers, *answer.headers, (b"connection", b"close")]
-        lines = b"".join(b"%b: %b\r\n" % one for one in headers)
+        lines = b"".join(b"%b: %b\r\n" % header for header in headers)
         self.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[answer.status], lines, answer.body))
         self._idle_since = None
         self._arrival = self.loop.call_later(_LINGER, self.timeout_keep_alive_handler)

@@ -1,6 +1,6 @@
 """How much of requests that are not answered yet is held in memory, for all connections together.
 
-Whoever can connect can begin requests, with or without a token; beyond this they are refused.
+Any client that connects can begin requests, with or without a token; beyond this they are refused.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def listen_option(default: str, help_: str) -> Callable[[Command], Command]:
         show_default=True,
         callback=_host_and_port,
         metavar="HOST:PORT",
-        help=f"Where to serve; port 0: a free one, which the log tells.  {help_}",
+        help=f"Where to serve; port 0: a free one, which the log names.  {help_}",
     )
 
 
@@ -44,7 +44,7 @@ def address(*begins: str) -> Callable[[click.Context, click.Parameter, str | Non
     """Return the callback of an option whose value is an address that begins with one of these."""
 
     def checked(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-        if value is not None and not any(value.startswith(one) and value != one for one in begins):
+        if value is not None and not any(value.startswith(prefix) and value != prefix for prefix in begins):
             raise click.BadParameter(f"{value!r} is no address: it begins with {' or '.join(begins)}")
         if value is not None and "@" in value.partition("://")[2].partition("/")[0]:
             raise click.BadParameter("a password in an address can be seen by others, as by ps")

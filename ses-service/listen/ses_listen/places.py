@@ -37,7 +37,7 @@ class Places:
         if self.count > self.most:
             whose = max(self._of, key=lambda one: len(self._of[one]))
             those = self._of[whose]
-            gone = next((one for one in those if one.idle), next(reversed(those)))
+            gone = next((connection for connection in those if connection.idle), next(reversed(those)))
             self.leave(whose, gone)
             gone.evict()
 

@@ -49,7 +49,7 @@ MALFORMED = problem(400, "malformed-request", "This is not a request of HTTP/1.1
 
 
 def head_too_large(most: int) -> Answer:
-    """Return what is said of a head of more than ``most`` bytes."""
+    """Return the answer to a head of more than ``most`` bytes."""
     return problem(
         431,
         "head-too-large",

@@ -117,7 +117,7 @@ class _Server(Server):
         self._local = local
         self._ready = ready
         self._ending = ending
-        self._told = -_WATCHDOG_PAUSE
+        self._reported = -_WATCHDOG_PAUSE
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002
         """Accept connections, and say so."""
@@ -140,7 +140,7 @@ class _Server(Server):
             )
         self.started = True
         self._ready()
-        tell_systemd("READY=1")
+        notify_systemd("READY=1")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002
         """Take no more connections, and end those there are."""
@@ -148,32 +148,32 @@ class _Server(Server):
         await super().shutdown()
 
     async def on_tick(self, counter: int) -> bool:
-        """Tell the watchdog that the event loop goes on."""
-        if time.monotonic() - self._told >= _WATCHDOG_PAUSE:
-            self._told = time.monotonic()
-            tell_systemd("WATCHDOG=1")
+        """Report to the watchdog that the event loop goes on."""
+        if time.monotonic() - self._reported >= _WATCHDOG_PAUSE:
+            self._reported = time.monotonic()
+            notify_systemd("WATCHDOG=1")
         return await super().on_tick(counter)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """End on a signal, once, and let the caller finish; there is nothing to read again on SIGHUP."""
-        kept = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGTERM, signal.SIGINT)}
+        kept = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
         kept[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
         try:
             yield
         finally:
-            for one, handler in kept.items():
-                signal.signal(one, handler)
+            for number, handler in kept.items():
+                signal.signal(number, handler)
 
     def _connection(self) -> asyncio.Protocol:
-        made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
+        protocol: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )
-        return made
+        return protocol
 
 
-def tell_systemd(state: str) -> None:
-    """Tell what started this process, if that wants to know (sd_notify(3))."""
+def notify_systemd(state: str) -> None:
+    """Notify systemd, if it started this process and waits for that (sd_notify(3))."""
     path = os.environ.get("NOTIFY_SOCKET")
     if path:
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:

@@ -2,7 +2,7 @@
 
 No thread ever waits for a client: a request gets one when all of it has arrived, and the answer is sent by
 the loop.  Callers get threads in turn, and none has all of them.  A request that takes too long, or whose
-client hung up, is told so (:mod:`ses_listen.deadline`) and keeps its caller's thread until its work ends.
+client hung up, is notified (:mod:`ses_listen.deadline`) and keeps its caller's thread until its work ends.
 For answers that fit in memory; does not stream.
 """
 
@@ -27,7 +27,7 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 SECONDS = 60.0  # a request may run
-TOO_MUCH = b"too much"  # told apart by being this object
+TOO_MUCH = b"too much"  # recognised by being this object
 _OWN_NAMES = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
 _WITHOUT_LENGTH = (204, 304)
 
@@ -39,7 +39,7 @@ async def respond(send: Send, answer: Answer) -> None:
 
 
 def address_of(scope: Scope) -> str:
-    """Return who asks, by where they ask from."""
+    """Return the caller: the address that the request comes from."""
     client = scope.get("client")
     return str(client[0]) if client else ""
 
@@ -49,7 +49,7 @@ class Threads:
 
     Of a body one byte more than ``max_body`` is read, so that ``app`` sees that it is too large.  Beyond
     ``waiting`` requests inside, the next are refused at once.  One caller has at most ``each`` threads, by
-    default half of them, and three quarters of the places to wait; ``caller`` says who asks.  A request that
+    default half of them, and three quarters of the places to wait; ``caller`` names it.  A request that
     runs for ``seconds`` is answered with 503.
     """
 
@@ -86,9 +86,9 @@ class Threads:
             await respond(send, answer)
 
     def has_room(self, scope: Scope) -> bool:
-        """Return whether not so many requests are inside that this one would wait too long.
+        """Return whether this request would not wait too long for those inside.
 
-        Of a caller with more that wait one is refused for it.
+        If it would, one that waits is refused in its place, of a caller with more of them.
         """
         is_full = self._turns.count >= self._waiting
         return not is_full or self._turns.make_room(self._caller(scope), self._waiting)

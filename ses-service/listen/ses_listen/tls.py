@@ -50,7 +50,7 @@ class TlsFiles:
                 context.load_verify_locations(self.ca)
                 context.verify_mode = ssl.CERT_REQUIRED
         except ssl.SSLError as error:
-            names = ", ".join(str(one) for one in (self.certificate, self.key, self.ca) if one)
+            names = ", ".join(str(file) for file in (self.certificate, self.key, self.ca) if file)
             raise TlsError(f"{names}: not a certificate with its key ({error.reason})") from None
         except OSError as error:
             raise TlsError(f"{error.filename or self.certificate}: {error.strerror}") from None
@@ -58,8 +58,8 @@ class TlsFiles:
 
     def stamp(self) -> Stamp:
         """Return what differs when a file was changed.  Raises OSError."""
-        found = (one.stat() for one in (self.certificate, self.key, self.ca) if one is not None)
-        return tuple((one.st_mtime_ns, one.st_size, one.st_ino) for one in found)
+        statuses = (file.stat() for file in (self.certificate, self.key, self.ca) if file is not None)
+        return tuple((status.st_mtime_ns, status.st_size, status.st_ino) for status in statuses)
 
 
 class FollowedTls:
@@ -105,7 +105,9 @@ def is_local(listen: str) -> bool:
     """Whether ``HOST:PORT`` can be reached from this machine only.  Raises TlsError for no address."""
     host = listen.rpartition(":")[0].strip("[]")
     try:
-        found = socket.getaddrinfo(host or "0.0.0.0", None, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host or "0.0.0.0", None, type=socket.SOCK_STREAM)
     except OSError as error:
         raise TlsError(f"cannot listen on {listen}: {error.strerror}") from None
-    return all(ipaddress.ip_address(str(one[4][0]).partition("%")[0]).is_loopback for one in found)
+    return all(
+        ipaddress.ip_address(str(address[4][0]).partition("%")[0]).is_loopback for address in addresses
+    )

@@ -1,4 +1,4 @@
-"""Who gets the next of a few places: who had them least lately, and waits not for all that another asks."""
+"""Gives places to callers in turn: the next one to the caller that used them least lately."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MAX_HALVES = 10.0  # before all is counted anew
 class Turns:
     """``places`` for requests that are worked on; one caller has at most ``each`` of them.
 
-    Who waits does so in a queue of the caller.  The next place is for the caller who had one for the shortest
-    time lately, of equals for who waits longest: who asks for much waits, and not who asks for little.
-    Belongs to one event loop.
+    Each caller has a queue.  The next place is for the caller that used places for the shortest time lately;
+    of equals, for the one that waits longest.  So a caller with many requests waits, and one with few does
+    not.  Belongs to one event loop.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class Turns:
         self._each = each
         self._waiting = waiting
         self._has: Counter[str] = Counter()
-        self._queues: dict[str, deque[asyncio.Future[None]]] = {}  # who came first first
+        self._queues: dict[str, deque[asyncio.Future[None]]] = {}  # in the order of arrival
         self._used: dict[str, float] = {}  # seconds with a place, worth more the later
         self._clock = clock
         self._at = self._began = clock()  # counted until then; where a second is worth one
@@ -50,10 +50,10 @@ class Turns:
         return turn
 
     def make_room(self, who: str, most: int) -> bool:
-        """Return whether fewer than ``most`` have a place or wait, now or since one who waited has gone.
+        """Return whether fewer than ``most`` have a place or wait, now or after one that waited is cancelled.
 
-        The last one of the caller who has most waiting goes, if those are more than ``who`` would have; what
-        :meth:`take` returned for it is cancelled.
+        That one is the last of the caller with the most waiting, if those are more than ``who`` would have;
+        what :meth:`take` returned for it is cancelled.
         """
         if self.count < most:
             return True
@@ -99,7 +99,7 @@ class Turns:
 
     def _serve(self) -> None:
         while self._free:
-            waiting = (one for one in self._queues if self._has[one] < self._each)
+            waiting = (caller for caller in self._queues if self._has[caller] < self._each)
             who = min(waiting, key=lambda one: self._used.get(one, 0.0), default=None)
             if who is None:
                 return

@@ -38,27 +38,31 @@ def add_messages(schemas: Json, named: Iterator[str]) -> None:
     """Add the schemas of messages that the document names and does not have."""
     known = _messages()
     for name in set(named) - schemas.keys():
-        made = _model(known[name]).model_json_schema(ref_template="#/components/schemas/{model}")
-        for nested, definition in made.pop("$defs", {}).items():
+        schema = _model(known[name]).model_json_schema(ref_template="#/components/schemas/{model}")
+        for nested, definition in schema.pop("$defs", {}).items():
             schemas.setdefault(nested, definition)
-        schemas[name] = made
+        schemas[name] = schema
 
 
 def _messages() -> dict[str, type[Message]]:
-    modules = [import_module(f"{messages.__name__}.{one.name}") for one in iter_modules(messages.__path__)]
-    found = [one for module in modules for one in vars(module).values()]
-    return {one.__name__: one for one in found if isinstance(one, type) and issubclass(one, Message)}
+    modules = [import_module(f"{messages.__name__}.{info.name}") for info in iter_modules(messages.__path__)]
+    members = [member for module in modules for member in vars(module).values()]
+    return {
+        member.__name__: member
+        for member in members
+        if isinstance(member, type) and issubclass(member, Message)
+    }
 
 
 @cache
 def _model(kind: type[Message]) -> type[BaseModel]:
     members: dict[str, Any] = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
-        said = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+        marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
         shown = _type(hint)
-        if MAY_BE_ABSENT in said and OR_NULL not in said:
-            shown = Union[tuple(one for one in get_args(shown) if one is not type(None))]  # noqa: UP007
-        members[name] = (shown, None if MAY_BE_ABSENT in said else ...)
+        if MAY_BE_ABSENT in marks and OR_NULL not in marks:
+            shown = Union[tuple(part for part in get_args(shown) if part is not type(None))]  # noqa: UP007
+        members[name] = (shown, None if MAY_BE_ABSENT in marks else ...)
     config = ConfigDict(extra="ignore" if kind is Problem else "forbid", json_schema_extra=without_defaults)
     return create_model(kind.__name__, __config__=config, __doc__=kind.__doc__, **members)
 
@@ -66,10 +70,10 @@ def _model(kind: type[Message]) -> type[BaseModel]:
 def _type(hint: Any) -> Any:
     origin, of = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        words = (one if get_origin(one) is Literal else _NAMED.get(one) for one in of[1:])
-        return next((one for one in words if one is not None), None) or _type(of[0])
+        words = (argument if get_origin(argument) is Literal else _NAMED.get(argument) for argument in of[1:])
+        return next((word for word in words if word is not None), None) or _type(of[0])
     if origin in (Union, types.UnionType):
-        return Union[tuple(_type(one) for one in of)]  # noqa: UP007
+        return Union[tuple(_type(argument) for argument in of)]  # noqa: UP007
     if origin is Sequence:
         return list[_type(of[0])]  # type: ignore[misc]
     if origin is Mapping:

@@ -47,16 +47,16 @@ def create_app(config: ServiceConfig) -> APIFlask:
     contract.install(app)
     problems.install(app)
     app.config["MAX_CONTENT_LENGTH"] = config.max_body
-    app.extensions[RUNTIME] = made = Runtime(config)
+    app.extensions[RUNTIME] = parts = Runtime(config)
     app.extensions[AUTHENTICATOR] = Authenticator(
         config.tokens,
         trust_loopback=config.trust_loopback,
         portal_uid=config.portal_uid,
-        signed=made.members.tokens if made.members else None,
+        signed=parts.members.tokens if parts.members else None,
         sessions=config.sessions,
-        personal=made.personal_tokens,
+        personal=parts.personal_tokens,
     )
-    made.metrics.install(app)
+    parts.metrics.install(app)
 
     @app.before_request
     def only_json() -> None:

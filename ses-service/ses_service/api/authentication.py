@@ -71,8 +71,8 @@ class Authenticator:
         """
         version = header(versions.HEADER)
         versions.check(version)
-        found = self._principal(header, host, remote)
-        return found if version is None else replace(found, version=version[:40])
+        principal = self._principal(header, host, remote)
+        return principal if version is None else replace(principal, version=version[:40])
 
     def _principal(self, header: Callable[[str], str | None], host: str, remote: str | None) -> Principal:
         authorization = header("Authorization")
@@ -87,15 +87,15 @@ class Authenticator:
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             raise UnauthenticatedProblem("The Authorization header must be 'Bearer TOKEN'.")
-        found = self._tokens.find(token.strip()) if self._tokens else None
-        if found is None and self._sessions is not None and not _proxied(header):
-            found = self._sessions.find(token.strip(), remote)
-        mine = self._personal.find(token.strip()) if found is None and self._personal else None
+        principal = self._tokens.find(token.strip()) if self._tokens else None
+        if principal is None and self._sessions is not None and not _proxied(header):
+            principal = self._sessions.find(token.strip(), remote)
+        mine = self._personal.find(token.strip()) if principal is None and self._personal else None
         if mine is not None:
             return _of_person(mine)
-        if found is None and self._signed is not None and token.count(".") == _DOTS:
+        if principal is None and self._signed is not None and token.count(".") == _DOTS:
             return _signed_in(self._signed, token.strip())
-        if found is None:
+        if principal is None:
             ended = self._personal.ended(token.strip()) if self._personal else None
             if ended is not None:
                 when = datetime.fromtimestamp(ended.ends, UTC)
@@ -104,9 +104,9 @@ class Authenticator:
                     "account, Tokens), and keep it by: ses login"
                 )
             raise UnauthenticatedProblem("The token is not known; ask an administrator for one.")
-        if found.role in (Role.PORTAL, Role.ADMIN):
-            return Principal(found.name, found.role, acting)
-        return found
+        if principal.role in (Role.PORTAL, Role.ADMIN):
+            return Principal(principal.name, principal.role, acting)
+        return principal
 
     def open_session(
         self, credential: str, header: Callable[[str], str | None], remote: str | None
@@ -175,8 +175,10 @@ def _is_local(header: Callable[[str], str | None], host: str, remote: str | None
 @lru_cache(256)
 def _names_this_machine(host: str) -> bool:
     """Whether a Host header is localhost or a loopback address, with a port or without, and nothing else."""
-    found = _HOST.fullmatch(host)
-    return found is not None and (found["name"] is not None or _is_loopback(found["v4"] or found["v6"]))
+    matched = _HOST.fullmatch(host)
+    return matched is not None and (
+        matched["name"] is not None or _is_loopback(matched["v4"] or matched["v6"])
+    )
 
 
 @lru_cache(256)
@@ -200,16 +202,18 @@ def allow(*roles: Role, changes: bool | None = None) -> Callable[[Callable[P, R]
         @wraps(view)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
             authenticator: Authenticator = current_app.extensions[AUTHENTICATOR]
-            g.caller = found = authenticator.principal(
+            g.caller = principal = authenticator.principal(
                 request.headers.get, request.headers.get("Host", ""), request.remote_addr
             )
-            if found.role not in accepted:
+            if principal.role not in accepted:
                 raise ForbiddenProblem(
-                    f"Role {found.role} may not do this; it takes {' or '.join(sorted(accepted))}."
+                    f"Role {principal.role} may not do this; it takes {' or '.join(sorted(accepted))}."
                 )
             would_change = request.method != "GET" if changes is None else changes
-            if found.reads_only and would_change:
-                raise ForbiddenProblem(f"The token {found.token!r} is of scope read; this changes something.")
+            if principal.reads_only and would_change:
+                raise ForbiddenProblem(
+                    f"The token {principal.token!r} is of scope read; this changes something."
+                )
             return view(*args, **kwargs)
 
         return guarded
@@ -219,5 +223,5 @@ def allow(*roles: Role, changes: bool | None = None) -> Callable[[Callable[P, R]
 
 def caller() -> Principal:
     """Return who sent the current request."""
-    found: Principal = g.caller
-    return found
+    principal: Principal = g.caller
+    return principal

@@ -42,7 +42,7 @@ _PROBLEMS = {
 _PLAIN = re.compile(r"^[A-Za-z/$][A-Za-z0-9_./$-]*$")
 _NOT_TEXT = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _BODY = (400, 413, 415, 422)
-_DESCRIPTION = """Ranks storage elements by their distance from what an application needs, tells nodes what
+_DESCRIPTION = """Ranks storage elements by their distance from what an application needs, sends nodes what
 their programs choose from, and explains every decision.
 
 Rates are MB/s and capacities GB (decimal) unless a name says bytes; times are seconds since the epoch;
@@ -133,8 +133,8 @@ def _shorten(node: Any) -> None:
 
 def _named(node: Any) -> Iterator[str]:
     """Yield the names of the schemas that are referred to."""
-    for one in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        yield from _named(one)
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _named(child)
     if isinstance(node, dict) and isinstance(node.get("$ref"), str):
         yield node["$ref"].rpartition("/")[2]
 

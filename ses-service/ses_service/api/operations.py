@@ -124,13 +124,15 @@ def announce_in_parts(
         "report_within_seconds": taken.report_within,
         "return_within_seconds": taken.return_within,
         "unknown": list(taken.unknown),
-        "refused": [{"placement_id": one, "detail": detail} for one, detail in taken.refused],
+        "refused": [
+            {"placement_id": placement_id, "detail": detail} for placement_id, detail in taken.refused
+        ],
         "refused_items": [
             {"list": refusal.list, "index": refusal.number, "detail": refusal.detail}
             for refusal in body.refused
             if not refusal.placement_id
         ],
-        "open": None if taken.open is None else [render.held(one) for one in taken.open],
+        "open": None if taken.open is None else [render.held(placement) for placement in taken.open],
         "needs": render.fragments(needs),
         "tables": render.fragments(tables),
     }
@@ -172,12 +174,12 @@ def _asked(now: Runtime, body: SelectionRequest) -> Asked:
     )
 
 
-def _draft(now: Runtime, one: DraftIn | None) -> RequirementSet | None:
-    if one is None:
+def _draft(now: Runtime, draft: DraftIn | None) -> RequirementSet | None:
+    if draft is None:
         return None
-    stated = tuple(requirement.to_model() for requirement in one.requirements)
-    profile = find_profile(one.profile, now.state.sets, "json.draft.profile")
-    return RequirementSet(Level(one.level), one.name, stated, profile=profile)
+    stated = tuple(requirement.to_model() for requirement in draft.requirements)
+    profile = find_profile(draft.profile, now.state.sets, "json.draft.profile")
+    return RequirementSet(Level(draft.level), draft.name, stated, profile=profile)
 
 
 def _task(now: Runtime, body: NodeSelectionRequest) -> Asked:

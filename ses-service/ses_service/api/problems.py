@@ -253,7 +253,7 @@ def _validation(error: HTTPError) -> Problem:
     located = [
         {
             "location": location if name == "_schema" else f"{location}.{name}",
-            "message": message.removeprefix("Value error, "),  # how pydantic tells what a validator said
+            "message": message.removeprefix("Value error, "),  # pydantic's prefix
         }
         for location, fields in error.detail.items()
         for name, messages in fields.items()

@@ -40,8 +40,10 @@ def check_stored(level: Level, name: str, body: RequirementSetIn, sets: SetIndex
         owner = owner_of(level, name)
         stored = [
             other
-            for (where, other), one in sets.items()
-            if where is level and (one.requirements or one.profile) and owner_of(level, other) == owner
+            for (where, other), requirement_set in sets.items()
+            if where is level
+            and (requirement_set.requirements or requirement_set.profile)
+            and owner_of(level, other) == owner
         ]
         if name not in stored and len(stored) >= limit:
             whose = owner or "the site"

@@ -15,41 +15,31 @@ from typing import Any, get_args
 import orjson
 from flask import Response
 from ses_client.messages import (
-    element_groups,
-    elements,
     files,
-    nodes,
     requirements,
     selections,
     vocabulary,
 )
 from ses_client.messages.message import JSON, Message
 
-from ses_service.decision.element_groups import Group, Measure
 from ses_service.decision.question import Decision
 from ses_service.decision.resolve import PassedOver
 from ses_service.knowledge.times import written
-from ses_service.ledger.exclusions import Exclusion
-from ses_service.ledger.nodes import Node
 from ses_service.ledger.ordered_by import OrderName
 from ses_service.ledger.placement import Candidate, Placement, Prediction, Refusal
 from ses_service.ledger.size_history import SizeKey, Sizes
 from ses_service.model.entities import (
-    Element,
     Kind,
     Level,
     MeasuredRun,
-    Observation,
     Profile,
     Requirement,
     RequirementSet,
     ResolvedRequirement,
-    StorageSystem,
     Subject,
 )
 from ses_service.model.kinds import KindDescription
 from ses_service.model.limits import MAX_REQUIREMENTS
-from ses_service.security.tokens import Principal, Role
 
 PLACES = 6
 _ORDER = get_args(OrderName)
@@ -59,7 +49,7 @@ GB = Kind.FREE_CAPACITY.size
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer as it goes over the wire, whoever sends it."""
+    """An answer as it goes over the wire, for Flask and for ASGI."""
 
     status: int
     body: bytes
@@ -103,7 +93,7 @@ def _rounded(value: float) -> float:
 
 @lru_cache(16384)
 def in_units(value: float | None, size: float) -> float | None:
-    """Return a value in units of so many bytes; most are asked for again, as long as nothing changes."""
+    """Return a value in units of ``size``; most are asked for again, as long as nothing changes."""
     return None if value is None else round(value / size, PLACES)
 
 
@@ -113,86 +103,90 @@ def rates(read: float | None, write: float | None) -> selections.Rates:
     return selections.Rates(read_mb_s=in_units(read, MB), write_mb_s=in_units(write, MB))
 
 
-def requirement(one: Requirement) -> requirements.Requirement:
+def requirement(requirement: Requirement) -> requirements.Requirement:
     """Return a requirement in the unit its kind is shown in."""
-    return requirements.Requirement(**_stated(one))
+    return requirements.Requirement(**_stated(requirement))
 
 
-def _stated(one: Requirement) -> JSON:
-    kind = one.kind
-    made: JSON = {
+def _stated(requirement: Requirement) -> JSON:
+    kind = requirement.kind
+    members: JSON = {
         "kind": kind,
-        _bound_name(kind): float(format(one.bound / kind.size, ".15g")),  # 1.5 GiB is that again for a client
+        # fifteen digits: 1.5 GiB is that again for a client
+        _bound_name(kind): float(format(requirement.bound / kind.size, ".15g")),
         "unit": kind.unit,
-        "weight": one.weight,
-        "strictness": str(one.strictness),
+        "weight": requirement.weight,
+        "strictness": str(requirement.strictness),
     }
-    if one.unit and one.unit != kind.unit:
-        made["stated_unit"] = one.unit
-    if one.valid_from is not None:
-        made["valid_from"] = written(one.valid_from)
-    if one.valid_until is not None:
-        made["valid_until"] = written(one.valid_until)
-    return made
+    if requirement.unit and requirement.unit != kind.unit:
+        members["stated_unit"] = requirement.unit
+    if requirement.valid_from is not None:
+        members["valid_from"] = written(requirement.valid_from)
+    if requirement.valid_until is not None:
+        members["valid_until"] = written(requirement.valid_until)
+    return members
 
 
 def resolved(many: Iterable[ResolvedRequirement]) -> list[requirements.ResolvedRequirement]:
     """Return requirements with the levels they came from."""
     return [
         requirements.ResolvedRequirement(
-            **_stated(one.requirement),
-            level=str(one.level),
-            level_name=one.level_name,
-            **_unless_none(profile=one.profile),
+            **_stated(requirement.requirement),
+            level=str(requirement.level),
+            level_name=requirement.level_name,
+            **_unless_none(profile=requirement.profile),
         )
-        for one in many
+        for requirement in many
     ]
 
 
 def passed_over(many: Iterable[PassedOver], now: float) -> list[requirements.PassedOver]:
     """Return requirements that do not count, with the reason."""
-    found = []
-    for one, body in zip(many, resolved(one.stated for one in many), strict=True):
-        by = one.hidden_by
+    passed = []
+    for passed_over, body in zip(many, resolved(passed_over.stated for passed_over in many), strict=True):
+        by = passed_over.hidden_by
         if by is not None:
-            itself = by.level is one.stated.level
+            itself = by.level is passed_over.stated.level
             place = "the set itself" if itself else f"{by.level.value} {by.level_name}"
             reason = f"hidden by the requirement of {place}"
-        elif one.stated.requirement.applies(now):
+        elif passed_over.stated.requirement.applies(now):
             reason = f"more than the {MAX_REQUIREMENTS} kinds a file can have, of which hard ones go first"
-        elif one.stated.requirement.valid_from is not None and now < one.stated.requirement.valid_from:
+        elif (
+            passed_over.stated.requirement.valid_from is not None
+            and now < passed_over.stated.requirement.valid_from
+        ):
             reason = "not valid yet"
         else:
             reason = "not valid any more"
-        found.append(requirements.PassedOver(**body, reason=reason))
-    return found
+        passed.append(requirements.PassedOver(**body, reason=reason))
+    return passed
 
 
-def kind(one: KindDescription) -> vocabulary.Kind:
+def kind(described: KindDescription) -> vocabulary.Kind:
     """Return what people must know of a kind."""
     return vocabulary.Kind(
-        kind=one.kind,
-        spellings=[*one.spellings],
-        label=one.label,
-        definition=one.definition,
-        bound=_bound_name(one.kind),
-        unit=one.kind.unit,
-        units=[*one.units],
-        sizes={unit: size / one.kind.size for unit, size in one.units.items()},
-        default_weight=one.weight,
+        kind=described.kind,
+        spellings=[*described.spellings],
+        label=described.label,
+        definition=described.definition,
+        bound=_bound_name(described.kind),
+        unit=described.kind.unit,
+        units=[*described.units],
+        sizes={unit: size / described.kind.size for unit, size in described.units.items()},
+        default_weight=described.weight,
     )
 
 
-def profile(one: Profile) -> vocabulary.Profile:
+def profile(profile: Profile) -> vocabulary.Profile:
     """Return a profile."""
     return vocabulary.Profile(
-        profile=one.name,
-        label=one.label,
-        definition=one.definition,
-        requirements=[requirement(stated) for stated in one.requirements],
-        measured=_measured(one.measured),
-        modified_at=one.modified_at,
-        modified_by=one.modified_by,
+        profile=profile.name,
+        label=profile.label,
+        definition=profile.definition,
+        requirements=[requirement(stated) for stated in profile.requirements],
+        measured=_measured(profile.measured),
+        modified_at=profile.modified_at,
+        modified_by=profile.modified_by,
     )
 
 
@@ -208,16 +202,19 @@ def _bound_name(kind: Kind) -> str:
     return "maximum" if kind.at_most else "minimum"
 
 
-def subject(one: Subject) -> requirements.Subject:
+def subject(subject: Subject) -> requirements.Subject:
     """Return a subject."""
     return requirements.Subject(
-        user=one.user, application=one.application, vo=one.vo, node=one.node, job=one.job
+        user=subject.user, application=subject.application, vo=subject.vo, node=subject.node, job=subject.job
     )
 
 
 def predictions(many: Iterable[Prediction]) -> list[selections.Prediction]:
     """Return predicted values in the units their kinds are shown in."""
-    return [_prediction(one.kind, one.value, one.bound, one.shortfall) for one in many]
+    return [
+        _prediction(prediction.kind, prediction.value, prediction.bound, prediction.shortfall)
+        for prediction in many
+    ]
 
 
 @lru_cache(4096)
@@ -236,29 +233,30 @@ def candidates(many: Iterable[Candidate], backends: dict[str, str]) -> list[sele
     """Return ranks; ``backends`` gives the back end of each storage system."""
     return [
         selections.Candidate(
-            rank=one.rank,
-            element=one.element.id,
-            storage_system=one.element.storage_system,
-            backend=backends.get(one.element.storage_system, ""),
-            target=one.element.target,
-            distance=_rounded(one.distance),
-            available=rates(one.available_read, one.available_write),
-            free_gb=in_units(one.free, GB),
-            predicted=predictions(one.predicted),
-            age_seconds=one.age if one.age is None else round(one.age, 3),
-            basis=str(one.basis),
-            ordered_by=one.ordered_by or None,
-            after=one.after,
-            order=dict(zip(_ORDER, one.keys, strict=False)) or None,
+            rank=candidate.rank,
+            element=candidate.element.id,
+            storage_system=candidate.element.storage_system,
+            backend=backends.get(candidate.element.storage_system, ""),
+            target=candidate.element.target,
+            distance=_rounded(candidate.distance),
+            available=rates(candidate.available_read, candidate.available_write),
+            free_gb=in_units(candidate.free, GB),
+            predicted=predictions(candidate.predicted),
+            age_seconds=candidate.age if candidate.age is None else round(candidate.age, 3),
+            basis=str(candidate.basis),
+            ordered_by=candidate.ordered_by or None,
+            after=candidate.after,
+            order=dict(zip(_ORDER, candidate.keys, strict=False)) or None,
         )
-        for one in many
+        for candidate in many
     ]
 
 
 def refusals(many: Iterable[Refusal]) -> list[selections.Refusal]:
     """Return refused elements with their reasons."""
     return [
-        selections.Refusal(element=one.element, reason=one.reason.value, detail=one.detail) for one in many
+        selections.Refusal(element=refusal.element, reason=refusal.reason.value, detail=refusal.detail)
+        for refusal in many
     ]
 
 
@@ -282,8 +280,8 @@ def _stripes(placement: Placement) -> JSON:
         "stripe_count": placement.stripe_count,
         "stripe_size_bytes": placement.stripe_size,
         "elements": [
-            selections.Stripe(element=one.id, target=one.target)
-            for one in placement.stripes or (placement.element,)
+            selections.Stripe(element=stripe.id, target=stripe.target)
+            for stripe in placement.stripes or (placement.element,)
         ],
     }
 
@@ -328,54 +326,17 @@ def held(placement: Placement) -> JSON:
     }
 
 
-def sizes(key: SizeKey, one: Sizes) -> files.Sizes:
+def sizes(key: SizeKey, sizes: Sizes) -> files.Sizes:
     """Return an entry of the history of sizes."""
     return files.Sizes(
         user=key.user,
         application=key.application or None,
         pattern=key.pattern or None,
-        count=one.count,
-        median_bytes=one.median,
-        last_bytes=one.last,
-        last_at=one.last_at,
+        count=sizes.count,
+        median_bytes=sizes.median,
+        last_bytes=sizes.last,
+        last_at=sizes.last_at,
     )
-
-
-def node(one: Node, open_placements: int, reader: Principal) -> nodes.HeardNode:
-    """Return a node that is heard of."""
-    return nodes.HeardNode(
-        node=one.name,
-        incarnation=one.incarnation,
-        since=one.since,
-        heard_at=one.heard_at,
-        silent_after=one.until,
-        version=one.version or None,
-        open_placements=open_placements,
-        stalled=stalled(one),
-        excluded=all_excluded(one, reader),
-    )
-
-
-def stalled(one: Node) -> list[nodes.StalledThread]:
-    """Return the threads of a node's agent that do not go on."""
-    return [
-        nodes.StalledThread(node=one.name, thread=thread, since=round(since))
-        for thread, since in sorted(one.stalled.items())
-    ]
-
-
-def all_excluded(one: Node, reader: Principal) -> list[nodes.ExcludedElement]:
-    """Return the elements to which no file of a node, or of a user there, can go, as far as one may read."""
-    return excluded([(one.name, each) for each in one.exclusions], reader)
-
-
-def excluded(found: Iterable[tuple[str, Exclusion]], reader: Principal) -> list[nodes.ExcludedElement]:
-    """Return what nodes exclude; people read of their own files alone."""
-    return [
-        nodes.ExcludedElement(node=node, element=one.element, user=one.user, why=one.why)
-        for node, one in found
-        if reader.role is Role.ADMIN or reader.user is None or one.user in (None, reader.user)
-    ]
 
 
 def placement_record(
@@ -394,82 +355,19 @@ def placement_record(
     )
 
 
-def observation(one: Observation, now: float, *, seen: bool = True) -> elements.Observation:
-    """Return what the monitor last saw of an element; what is not ``seen`` any more is stale."""
-    return elements.Observation(
-        element=one.element,
-        source=one.source,
-        target=one.target,
-        state=one.state if seen or one.state != "ok" else "stale",
-        sampled_at=one.sampled_at,
-        age_seconds=None if one.sampled_at is None else round(max(0.0, now - one.sampled_at), 3),
-        read_bytes_per_second=elements.RatePair(current=one.current_read_rate, average=one.average_read_rate),
-        write_bytes_per_second=elements.RatePair(
-            current=one.current_write_rate, average=one.average_write_rate
-        ),
-        queue_depth=one.queue_depth,
-        free_bytes=one.free_bytes,
-        size_bytes=one.size_bytes,
-        read_only=one.read_only,
-        degraded=one.degraded,
-        no_create=one.no_create,
-        detail=one.detail,
-    )
-
-
-def element(one: Element, system: StorageSystem | None, now: float) -> JSON:
-    """Return the static facts of an element; a state that is over is told no more."""
-    state = one.state_at(now)
-    said = state is one.state
-    return {
-        "id": one.id,
-        "iri": one.iri,
-        "label": one.label,
-        "storage_system": one.storage_system,
-        "backend": system.backend if system else "",
-        "mount_point": system.mount_point if system else "",
-        "target": one.target,
-        "file_system": one.file_system,
-        "server": one.server,
-        "tier": one.tier,
-        "pool": one.pool,
-        "state": state.value,
-        "state_reason": one.state_reason if said else None,
-        "state_until": written(one.state_until) if said else None,
-        "capacity_bytes": one.capacity_bytes,
-        "nominal": rates(one.nominal_read_rate, one.nominal_write_rate),
-        "server_link_mb_s": in_units(one.server_rate, MB),
-    }
-
-
-def element_group(
-    one: Group, systems: Mapping[str, StorageSystem], measure: Measure
-) -> element_groups.ElementGroup:
-    """Return a group of elements; ``measure`` is what its sums are of."""
-    size = GB if measure is Measure.FREE else MB
-    system = systems.get(one.system)
-    return element_groups.ElementGroup(
-        storage_system=one.system,
-        backend=system.backend if system else "",
-        value=one.value,
-        elements=one.elements,
-        usable=sum(one.fifths[1:]),
-        now=in_units(one.now, size),
-        whole=in_units(one.whole, size),
-        fifths=[*one.fifths],
-    )
-
-
-def requirement_set(one: RequirementSet) -> requirements.RequirementSet:
+def requirement_set(requirement_set: RequirementSet) -> requirements.RequirementSet:
     """Return a requirement set."""
-    described: JSON = {"definition": one.definition, "measured": _measured(one.measured)}
+    described: JSON = {
+        "definition": requirement_set.definition,
+        "measured": _measured(requirement_set.measured),
+    }
     return requirements.RequirementSet(
-        level=one.level.value,
-        name=one.name,
-        requirements=[requirement(stated) for stated in one.requirements],
-        profile=one.profile.name if one.profile else None,
-        revision=one.revision,
-        modified_at=one.modified_at,
-        modified_by=one.modified_by,
-        **(described if one.level is Level.PROFILE else {}),
+        level=requirement_set.level.value,
+        name=requirement_set.name,
+        requirements=[requirement(stated) for stated in requirement_set.requirements],
+        profile=requirement_set.profile.name if requirement_set.profile else None,
+        revision=requirement_set.revision,
+        modified_at=requirement_set.modified_at,
+        modified_by=requirement_set.modified_by,
+        **(described if requirement_set.level is Level.PROFILE else {}),
     )

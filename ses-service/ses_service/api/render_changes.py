@@ -38,7 +38,7 @@ def made(plan: Plan, number: int | None, dry_run: bool, most: int) -> knowledge.
         revision=str(plan.stamps),
         total=len(plan.edits),
         subjects=edits(plan.edits[:most]),
-        conflicts=[_conflict(one) for one in plan.conflicts[:most]],
+        conflicts=[_conflict(conflict) for conflict in plan.conflicts[:most]],
     )
 
 
@@ -57,12 +57,12 @@ def summary(change: Change) -> knowledge.Change:
 
 def states(number: int, parts: Sequence[Part], more: str | None) -> knowledge.ChangeStates:
     """Return what one change did."""
-    return knowledge.ChangeStates(number=number, states=[_state(one) for one in parts], next=more)
+    return knowledge.ChangeStates(number=number, states=[_state(part) for part in parts], next=more)
 
 
 def edits(listed: Iterable[Edit]) -> list[knowledge.SubjectChange]:
     """Return what changes about each subject."""
-    return [_edit(one) for one in listed]
+    return [_edit(edit) for edit in listed]
 
 
 def _state(part: Part) -> knowledge.State:
@@ -111,4 +111,4 @@ def _name(property_: URIRef) -> str:
 
 
 def _texts(values: Iterable[Value]) -> list[str]:
-    return sorted(value_text(one) for one in values)
+    return sorted(value_text(value) for value in values)

@@ -13,34 +13,34 @@ from ses_service.ledger.files import Detail, File
 from ses_service.model.kinds import Kind
 
 
-def file(one: File) -> files.File:
+def file(file: File) -> files.File:
     """Return a file without its details."""
-    kind = _kind(one.kind)
+    kind = _kind(file.kind)
     size = 1.0 if kind is None else kind.size
     return files.File(
-        placement_id=one.placement_id,
-        state="open" if one.ended_at is None else "ended",
-        user=one.user,
-        application=one.application,
-        vo=one.vo,
-        job=one.job,
-        node=one.node,
-        element=one.element,
-        path=one.path,
-        opened_at=one.opened_at,
-        ended_at=one.ended_at,
-        end_reason=one.end_reason,
-        bytes_written=one.bytes_written,
-        bytes_read=one.bytes_read,
-        write_mb_s=in_units(one.write_rate, MB),
-        read_mb_s=in_units(one.read_rate, MB),
-        verdict=None if one.verdict is None else one.verdict.value,
-        cause=None if one.cause is None else one.cause.value,
+        placement_id=file.placement_id,
+        state="open" if file.ended_at is None else "ended",
+        user=file.user,
+        application=file.application,
+        vo=file.vo,
+        job=file.job,
+        node=file.node,
+        element=file.element,
+        path=file.path,
+        opened_at=file.opened_at,
+        ended_at=file.ended_at,
+        end_reason=file.end_reason,
+        bytes_written=file.bytes_written,
+        bytes_read=file.bytes_read,
+        write_mb_s=in_units(file.write_rate, MB),
+        read_mb_s=in_units(file.read_rate, MB),
+        verdict=None if file.verdict is None else file.verdict.value,
+        cause=None if file.cause is None else file.cause.value,
         kind=None if kind is None else kind.value,
         unit=None if kind is None else kind.unit,
-        required=in_units(one.bound, size),
-        predicted=in_units(one.predicted, size),
-        achieved=in_units(one.achieved, size),
+        required=in_units(file.bound, size),
+        predicted=in_units(file.predicted, size),
+        achieved=in_units(file.achieved, size),
     )
 
 
@@ -61,54 +61,54 @@ def file_record(one: File, detail: Detail) -> files.Received:
     )
 
 
-def report(one: Report, *, complete: bool) -> files.Report:
+def report(report: Report, *, complete: bool) -> files.Report:
     """Return sums of files."""
     return files.Report(
         complete=complete,
-        total=_sum(one.total),
-        elements=_sums(one.elements),
-        applications=_sums(one.applications),
-        jobs=_sums(one.jobs),
-        users=_sums(one.users),
-        vos=_sums(one.vos),
-        hours=_sums(one.hours),
-        kinds=[_sum(kind).but(name=kind.name.partition(" ")[0]) for kind in one.kinds],
-        causes=[files.Cause(cause=cause.value, files=count) for cause, count in one.causes.items()],
-        advice=one.advice,
+        total=_sum(report.total),
+        elements=_sums(report.elements),
+        applications=_sums(report.applications),
+        jobs=_sums(report.jobs),
+        users=_sums(report.users),
+        vos=_sums(report.vos),
+        hours=_sums(report.hours),
+        kinds=[_sum(kind).but(name=kind.name.partition(" ")[0]) for kind in report.kinds],
+        causes=[files.Cause(cause=cause.value, files=count) for cause, count in report.causes.items()],
+        advice=report.advice,
     )
 
 
-def _judged(one: KindVerdict) -> files.ReceivedKind:
-    size = one.kind.size
+def _judged(verdict: KindVerdict) -> files.ReceivedKind:
+    size = verdict.kind.size
     return files.ReceivedKind(
-        kind=one.kind.value,
-        unit=one.kind.unit,
-        required=round(one.bound / size, PLACES),
-        predicted=in_units(one.predicted, size),
-        achieved=in_units(one.achieved, size),
-        at_least=in_units(one.at_least, size),
-        verdict=one.verdict.value,
-        why=one.why,
+        kind=verdict.kind.value,
+        unit=verdict.kind.unit,
+        required=round(verdict.bound / size, PLACES),
+        predicted=in_units(verdict.predicted, size),
+        achieved=in_units(verdict.achieved, size),
+        at_least=in_units(verdict.at_least, size),
+        verdict=verdict.verdict.value,
+        why=verdict.why,
     )
 
 
 def _sums(many: Iterable[Sum]) -> list[files.Sum]:
-    return [_sum(one) for one in many]
+    return [_sum(total) for total in many]
 
 
-def _sum(one: Sum) -> files.Sum:
-    verdicts = one.verdicts
+def _sum(total: Sum) -> files.Sum:
+    verdicts = total.verdicts
     return files.Sum(
-        name=one.name,
-        files=one.files,
+        name=total.name,
+        files=total.files,
         met=verdicts[Verdict.MET],
         nearly=verdicts[Verdict.NEARLY],
         missed=verdicts[Verdict.MISSED],
         cannot_say=verdicts[Verdict.CANNOT_SAY],
-        met_ratio=None if one.met_ratio is None else round(one.met_ratio, PLACES),
-        shortfall=round(one.shortfall, PLACES),
-        forecast_files=one.forecast_files,
-        of_forecast=None if one.of_forecast is None else round(one.of_forecast, PLACES),
+        met_ratio=None if total.met_ratio is None else round(total.met_ratio, PLACES),
+        shortfall=round(total.shortfall, PLACES),
+        forecast_files=total.forecast_files,
+        of_forecast=None if total.of_forecast is None else round(total.of_forecast, PLACES),
     )
 
 

@@ -10,20 +10,57 @@ from ses_service.api.render import (
     GB,
     MB,
     PLACES,
-    all_excluded,
     in_units,
     predictions,
     rates,
     resolved,
-    stalled,
 )
 from ses_service.decision.nodes import NodeCandidate, NodeDecision, NodeRefusal
 from ses_service.knowledge.hostlist import folded
+from ses_service.ledger.exclusions import Exclusion
+from ses_service.ledger.nodes import Node
 from ses_service.model.nodes import NodeCalibration
-from ses_service.security.tokens import Principal
+from ses_service.security.tokens import Principal, Role
 from ses_service.state.node_access import ClassNow
 
 _FOLDED = 2000  # names that are folded in an answer; folding more would keep others waiting
+
+
+def node(node: Node, open_placements: int, reader: Principal) -> nodes.HeardNode:
+    """Return a node whose agent reports, or did."""
+    return nodes.HeardNode(
+        node=node.name,
+        incarnation=node.incarnation,
+        since=node.since,
+        heard_at=node.heard_at,
+        silent_after=node.until,
+        version=node.version or None,
+        open_placements=open_placements,
+        stalled=stalled(node),
+        excluded=all_excluded(node, reader),
+    )
+
+
+def stalled(node: Node) -> list[nodes.StalledThread]:
+    """Return the threads of a node's agent that do not go on."""
+    return [
+        nodes.StalledThread(node=node.name, thread=thread, since=round(since))
+        for thread, since in sorted(node.stalled.items())
+    ]
+
+
+def all_excluded(node: Node, reader: Principal) -> list[nodes.ExcludedElement]:
+    """Return the elements to which no file of a node, or of a user there, can go, as far as one may read."""
+    return excluded([(node.name, each) for each in node.exclusions], reader)
+
+
+def excluded(found: Iterable[tuple[str, Exclusion]], reader: Principal) -> list[nodes.ExcludedElement]:
+    """Return what nodes exclude; people read of their own files alone."""
+    return [
+        nodes.ExcludedElement(node=node, element=exclusion.element, user=exclusion.user, why=exclusion.why)
+        for node, exclusion in found
+        if reader.role is Role.ADMIN or reader.user is None or exclusion.user in (None, reader.user)
+    ]
 
 
 def node_selection(decision: NodeDecision, notes: Iterable[str]) -> nodes.NodeSelection:
@@ -34,68 +71,68 @@ def node_selection(decision: NodeDecision, notes: Iterable[str]) -> nodes.NodeSe
         expected_bytes=decision.expected_bytes,
         expected_from=decision.expected_from,
         total=decision.total,
-        candidates=[_candidate(one) for one in decision.candidates],
-        refused=[_refusal(one) for one in decision.refused],
+        candidates=[_candidate(candidate) for candidate in decision.candidates],
+        refused=[_refusal(refusal) for refusal in decision.refused],
         notes=[*notes, *decision.notes],
     )
 
 
-def node_class(one: ClassNow, reader: Principal) -> nodes.NodeClass:
+def node_class(node_class: ClassNow, reader: Principal) -> nodes.NodeClass:
     """Return a class of nodes as it is now, as far as one may read it."""
-    described = one.described
+    described = node_class.described
     uplink = described.uplink
     return nodes.NodeClass(
         node_class=described.name or None,
         nodes=described.hosts or _folded(described.nodes),
         count=len(described.nodes),
-        heard=one.heard,
-        open_files=one.open_files,
+        heard=node_class.heard,
+        open_files=node_class.open_files,
         storage_systems=None if described.systems is None else sorted(described.systems),
         link_mb_s=in_units(described.link_rate, MB),
         uplink=uplink.name if uplink else None,
         uplink_mb_s=in_units(uplink.rate, MB) if uplink else None,
         holds=sorted(described.holds),
-        stalled=[thread for node in one.stalled for thread in stalled(node)],
-        excluded=[element for node in one.excluding for element in all_excluded(node, reader)],
+        stalled=[thread for node in node_class.stalled for thread in stalled(node)],
+        excluded=[element for node in node_class.excluding for element in all_excluded(node, reader)],
     )
 
 
-def calibration(one: NodeCalibration) -> nodes.NodeCalibration:
+def calibration(calibration: NodeCalibration) -> nodes.NodeCalibration:
     """Return what a node was measured to give."""
     return nodes.NodeCalibration(
-        node=one.node,
-        calibrated_at=one.at,
-        method=one.method,
-        cores=one.cores,
-        core_copy_mb_s=in_units(one.core_copy_rate, MB),
-        memory_mb_s=in_units(one.memory_rate, MB),
-        link_mb_s=in_units(one.link_rate, MB),
+        node=calibration.node,
+        calibrated_at=calibration.at,
+        method=calibration.method,
+        cores=calibration.cores,
+        core_copy_mb_s=in_units(calibration.core_copy_rate, MB),
+        memory_mb_s=in_units(calibration.memory_rate, MB),
+        link_mb_s=in_units(calibration.link_rate, MB),
     )
 
 
-def _candidate(one: NodeCandidate) -> nodes.RankedNode:
+def _candidate(candidate: NodeCandidate) -> nodes.RankedNode:
     return nodes.RankedNode(
-        rank=one.rank,
-        node=one.node,
-        node_class=one.node_class,
-        element=one.element.id,
-        storage_system=one.element.storage_system,
-        distance=round(one.distance, PLACES),
-        available=rates(one.read, one.write),
-        free_gb=in_units(one.free, GB),
-        predicted=predictions(one.predicted),
-        limited_by=one.limited_by.value,
-        open_files=one.open_files,
+        rank=candidate.rank,
+        node=candidate.node,
+        node_class=candidate.node_class,
+        element=candidate.element.id,
+        storage_system=candidate.element.storage_system,
+        distance=round(candidate.distance, PLACES),
+        available=rates(candidate.read, candidate.write),
+        free_gb=in_units(candidate.free, GB),
+        predicted=predictions(candidate.predicted),
+        limited_by=candidate.limited_by.value,
+        open_files=candidate.open_files,
     )
 
 
-def _refusal(one: NodeRefusal) -> nodes.RefusedNodes:
+def _refusal(refusal: NodeRefusal) -> nodes.RefusedNodes:
     return nodes.RefusedNodes(
-        nodes=one.hosts or _folded(one.nodes),
-        count=len(one.nodes),
-        node_class=one.node_class,
-        reason=one.reason.value,
-        detail=one.detail,
+        nodes=refusal.hosts or _folded(refusal.nodes),
+        count=len(refusal.nodes),
+        node_class=refusal.node_class,
+        reason=refusal.reason.value,
+        detail=refusal.detail,
     )
 
 

@@ -101,7 +101,7 @@ def main() -> None:
 @click.option(
     "--trust-loopback",
     is_flag=True,
-    help="Requests without a token from this machine act as admin, whoever sends them, if their Host is "
+    help="Requests without a token from this machine act as admin, from any user, if their Host is "
     "localhost or a loopback address and nothing else, and they passed no proxy.  For one's own machine.",
 )
 @click.option(

@@ -48,9 +48,9 @@ def repair_ledger(state_dir: Path, database_url: str | None) -> None:
         _open(Writer(database))
         files = database.damaged_files
         for file in reversed(files):  # of what several hold, the latest is put back
-            found = salvage(file)
-            added = put_back(database, found)
-            _tell(file, found, added, repaired(file))
+            salvaged = salvage(file)
+            added = put_back(database, salvaged)
+            _tell(file, salvaged, added, repaired(file))
         if not files:
             click.echo(f"{database.name} can be read, and no damaged ledger was set aside")
     except DatabaseInUseError as error:

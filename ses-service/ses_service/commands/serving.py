@@ -217,12 +217,12 @@ def _uid_of(user: str | None) -> int | None:
 
 def _tls_files(asked: Options) -> TlsFiles | None:
     try:
-        found = files_of(asked.tls_cert, asked.tls_key, asked.tls_ca)
-        if found is None and not is_local(asked.listen):
+        files = files_of(asked.tls_cert, asked.tls_key, asked.tls_ca)
+        if files is None and not is_local(asked.listen):
             raise TlsError(f"it would listen on {asked.listen}, where tokens travel in clear text. {MEND}")
     except TlsError as error:
         raise click.UsageError(str(error)) from None
-    return found
+    return files
 
 
 def _open(writer: WriterProcess) -> None:

@@ -48,19 +48,19 @@ def init(directory: Path, hosts: tuple[str, ...], days: int, owner: str | None) 
 
     uid, gid = _uid(owner), _gid(owner)
     try:
-        made = make_certificates(directory, hosts, days, uid, gid)
+        pairs = make_certificates(directory, hosts, days, uid, gid)
     except (OSError, ValueError) as error:
         raise click.ClickException(f"{directory}: {error}") from None
     click.echo(f"authority    {directory / 'ca.pem'}  (copy it to every client; keep ca-key.pem here)")
-    for path, names in made:
+    for path, names in pairs:
         click.echo(f"certificate  {path}  for {', '.join(names)}")
-    example = made[0][0]
+    example = pairs[0][0]
     click.echo(
         "\nnext, on the machine of that name (the key 0600, of the user who serves):\n"
         f"  ses-service serve --tls-cert {example} --tls-key {key_of(example)} ...\n"
         "and on every client:\n"
-        f"  ses-agent --service https://{made[0][1][0]}:8630 --service-ca {directory / 'ca.pem'} ...\n"
-        f"  export SES_SERVICE_URL=https://{made[0][1][0]}:8630 SES_SERVICE_CA={directory / 'ca.pem'}"
+        f"  ses-agent --service https://{pairs[0][1][0]}:8630 --service-ca {directory / 'ca.pem'} ...\n"
+        f"  export SES_SERVICE_URL=https://{pairs[0][1][0]}:8630 SES_SERVICE_CA={directory / 'ca.pem'}"
     )
 
 

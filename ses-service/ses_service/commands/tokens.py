@@ -84,8 +84,8 @@ def new_tokens(tokens: Path, directory: Path, nodes: tuple[str, ...]) -> None:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for node in nodes:
-            made = add_token(tokens, Role.NODE, _free_name(tokens, node), node=node)
-            write_whole(directory / f"{node}.token", f"{made}\n".encode())
+            secret = add_token(tokens, Role.NODE, _free_name(tokens, node), node=node)
+            write_whole(directory / f"{node}.token", f"{secret}\n".encode())
     except OSError as error:
         raise click.ClickException(f"{directory}: {error.strerror}") from None
     click.echo(f"{len(nodes)} written to {directory}")
@@ -98,14 +98,14 @@ def list_tokens(tokens: Path, as_json: bool) -> None:
     """List name, role, and user or node of each token."""
     if as_json:
         rows = [
-            {"name": one.name, "role": one.role, "user": one.user, "node": one.node}
-            for one in tokens_of(tokens)
+            {"name": token.name, "role": token.role, "user": token.user, "node": token.node}
+            for token in tokens_of(tokens)
         ]
         click.echo(json.dumps(rows))
         return
-    for one in tokens_of(tokens):
-        whose = one.user or one.node or ("bound to no node" if one.role is Role.NODE else "")
-        click.echo(f"{one.name}\t{one.role}\t{whose}".rstrip())
+    for token in tokens_of(tokens):
+        whose = token.user or token.node or ("bound to no node" if token.role is Role.NODE else "")
+        click.echo(f"{token.name}\t{token.role}\t{whose}".rstrip())
 
 
 @token.command("revoke", epilog="\b\nExample:\n  ses-service token revoke --tokens tokens.toml agent-n1")
@@ -120,6 +120,6 @@ def revoke(tokens: Path, name: str) -> None:
 
 
 def _free_name(tokens: Path, node: str) -> str:
-    taken = {one.name for one in tokens_of(tokens)} if tokens.exists() else set()
+    taken = {token.name for token in tokens_of(tokens)} if tokens.exists() else set()
     first = f"agent-{node}"
-    return next(one for one in chain([first], (f"{first}-{n}" for n in count(2))) if one not in taken)
+    return next(name for name in chain([first], (f"{first}-{n}" for n in count(2))) if name not in taken)

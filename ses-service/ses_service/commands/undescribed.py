@@ -28,7 +28,9 @@ def undescribed(site: Path, found: Path) -> None:
             seen = Incoming.read(file.read(), str(found))
     except (InvalidDescriptionError, OSError, UnicodeDecodeError) as error:
         raise click.ClickException(str(error)) from None
-    if has_system({one: facts for one, facts in aligned(seen.site, present).items() if one not in present}):
+    if has_system(
+        {subject: facts for subject, facts in aligned(seen.site, present).items() if subject not in present}
+    ):
         return
     after = site_after(seen, present, Mode.DISCOVERED).description
     added = {

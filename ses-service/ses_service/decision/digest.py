@@ -28,10 +28,10 @@ class RequirementDigests:
         self._sets = sets
         self._home_vo = home_vo
         self._applications: defaultdict[str, list[RequirementSet]] = defaultdict(list)
-        for (level, name), one in sets.items():
+        for (level, name), requirement_set in sets.items():
             user, colon, _ = name.partition(":")
             if level is Level.APPLICATION and colon:
-                self._applications[user].append(one)
+                self._applications[user].append(requirement_set)
         self._known: dict[tuple[str, str | None], str] = {}
         self._until = -math.inf
 
@@ -50,9 +50,9 @@ class RequirementDigests:
 
     def _digest(self, user: str, vo: str | None, now: float) -> str:
         general = [(Level.USER, user), (Level.SITE, SITE_NAME), *([] if vo is None else [(Level.VO, vo)])]
-        found = [self._sets[key] for key in general if key in self._sets] + self._applications.get(user, [])
+        sets = [self._sets[key] for key in general if key in self._sets] + self._applications.get(user, [])
         digest = blake2b(repr(vo).encode(), digest_size=8)
-        for line in sorted(_lines(found, now)):
+        for line in sorted(_lines(sets, now)):
             digest.update(line.encode("utf-8", "surrogatepass") + b"\x00")
         return digest.hexdigest()
 

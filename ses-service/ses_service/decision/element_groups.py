@@ -100,13 +100,13 @@ def column_of(table: ElementTable, by: str) -> tuple[Codes, tuple[str, ...]]:
 
 def choices(table: ElementTable, rows: Codes) -> dict[By, int]:
     """Return how many groups some elements make by each of what at least one of them has."""
-    found = {}
+    counts = {}
     for by in By:
         codes, names = column_of(table, by)
         keys = np.unique(table.system[rows] * max(1, len(names)) + codes[rows])
         if any(names[key % len(names)] for key in keys.tolist()):
-            found[by] = len(keys)
-    return found
+            counts[by] = len(keys)
+    return counts
 
 
 def coarse(counts: Mapping[By, int], limit: int) -> By | None:
@@ -140,7 +140,7 @@ def groups(moment: Moment, rows: Codes, by: By, measure: Measure) -> list[Group]
     once[first[np.unique(device, return_index=True)[1]]] = True
     sums = np.bincount(group, np.where(usable & once, now, 0.0), count)
     wholes = np.bincount(group, np.where(once, np.nan_to_num(whole), 0.0), count)
-    found = [
+    summed = [
         Group(
             table.system_names[key // len(names)],
             names[key % len(names)],
@@ -153,22 +153,22 @@ def groups(moment: Moment, rows: Codes, by: By, measure: Measure) -> list[Group]
             keys.tolist(), counted.tolist(), sums.tolist(), wholes.tolist(), strict=True
         )
     ]
-    return sorted(found, key=lambda one: (one.system, one.value))
+    return sorted(summed, key=lambda one: (one.system, one.value))
 
 
 def active(moment: Moment) -> Bools:
     """Return which elements take files, as the site describes them."""
     table = moment.table
-    found: Bools = (table.state == _ACTIVE) | (table.state_until <= moment.at)
-    return found
+    usable: Bools = (table.state == _ACTIVE) | (table.state_until <= moment.at)
+    return usable
 
 
 def full_soon(
     moment: Moment, rows: Codes, changes: Mapping[str, float], within_days: float
 ) -> list[tuple[str, float]]:
-    """Return the elements that are full within so many days and when, the first one first."""
+    """Return the elements that are full ``within_days``, with the days until then, the soonest first."""
     wanted = {moment.table.elements[row].id: row for row in rows.tolist()} if changes else {}
-    found = []
+    filling = []
     for name, change in changes.items():
         row = wanted.get(name)
         if row is None or change >= 0:
@@ -176,8 +176,8 @@ def full_soon(
         free = moment.observations.free[row]
         ahead = None if np.isnan(free) else outlook(change, float(free))
         if ahead is not None and ahead.full_in is not None and ahead.full_in <= within_days:
-            found.append((name, ahead.full_in))
-    return sorted(found, key=lambda one: (one[1], one[0]))
+            filling.append((name, ahead.full_in))
+    return sorted(filling, key=lambda one: (one[1], one[0]))
 
 
 def _measured(moment: Moment, measure: Measure) -> tuple[Floats, Floats]:

@@ -48,8 +48,8 @@ def offers(view: View, rows: Codes) -> list[Offered]:
     """Return what a stream that starts now would get of some elements."""
     if not len(rows):
         return []
-    found = view.rows.query.predict(rows).tolist()
-    return [Offered(*[None if value != value else value for value in row]) for row in found]
+    predicted = view.rows.query.predict(rows).tolist()
+    return [Offered(*[None if value != value else value for value in row]) for row in predicted]
 
 
 def predicted_now(view: View, placement: Placement) -> tuple[Prediction, ...]:
@@ -61,8 +61,8 @@ def predicted_now(view: View, placement: Placement) -> tuple[Prediction, ...]:
     if not placement.idle:
         for name in ("own", "server_streams"):
             others[name] = np.maximum(0.0, others[name] - 1.0)
-    found = Query(others, ses_core.need(), view.rows.policy).predict().tolist()[0]
-    offered = Offered(*[known(value) for value in found])
+    predicted = Query(others, ses_core.need(), view.rows.policy).predict().tolist()[0]
+    offered = Offered(*[known(value) for value in predicted])
     return predictions(placement.requirements, offered, placement.element)
 
 
@@ -99,7 +99,7 @@ def candidates(
         strict=True,
     )
     described = view.table.elements
-    found = [
+    ranked = [
         Candidate(
             rank,
             described[row],
@@ -114,7 +114,7 @@ def candidates(
         )
         for rank, (row, offered, distance, age, busy, own, ordered) in enumerate(columns, 1)
     ]
-    return tuple(found)
+    return tuple(ranked)
 
 
 def after_each_other(
@@ -133,7 +133,7 @@ def after_each_other(
     )
     by, keys = query.ordered_by(order.astype(np.uint32))
     in_order = in_words(by.tolist(), [Compared(*column) for column in columns])
-    return ((name, words, tuple(one)) for (name, words), one in zip(in_order, keys.tolist(), strict=True))
+    return ((name, words, tuple(key)) for (name, words), key in zip(in_order, keys.tolist(), strict=True))
 
 
 def refusals(
@@ -146,8 +146,8 @@ def refusals(
     unmet = (ses_core.VERDICT.names or ()).index("unmet")
     refusal = (ses_core.VERDICT.names or ()).index("refusal")
     return tuple(
-        _refusal(question, view, row, offered, Refusal(one[refusal]), one[unmet], policies)
-        for row, offered, one in columns
+        _refusal(question, view, row, offered, Refusal(column[refusal]), column[unmet], policies)
+        for row, offered, column in columns
     )
 
 
@@ -201,7 +201,7 @@ def _sentence(question: Question, view: View, row: int, reason: Reason) -> str:
         case Reason.DEGRADED:
             return "It is degraded, and elements in good order are left."
     if seen is not None and seen.no_create:
-        return "The monitor sees that it takes no files: an administrator said so."
+        return "The monitor sees that an administrator stopped creates there."
     if seen is not None and seen.read_only:
         return "The monitor sees it mounted read-only."
     return f"The site describes it as read-only{because(element)}."
@@ -217,8 +217,8 @@ def _space_sentence(question: Question, view: View, row: int, offered: Offered, 
 
 def _hard_sentence(question: Question, element: Element, offered: Offered, unmet: int) -> str:
     asked = question.requirements[unmet]
-    (found,) = predictions((asked,), offered, element)
-    word = "predicted" if found.kind in PREDICTED else "stated"
-    limit = "maximum" if found.kind.at_most else "minimum"
-    value, bound = amount(found.kind, found.value), amount(found.kind, found.bound)
-    return f"Its {word} {found.kind.value} is {value}; the hard {limit} is {bound}."
+    (prediction,) = predictions((asked,), offered, element)
+    word = "predicted" if prediction.kind in PREDICTED else "stated"
+    limit = "maximum" if prediction.kind.at_most else "minimum"
+    value, bound = amount(prediction.kind, prediction.value), amount(prediction.kind, prediction.bound)
+    return f"Its {word} {prediction.kind.value} is {value}; the hard {limit} is {bound}."

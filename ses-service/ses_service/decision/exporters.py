@@ -34,20 +34,20 @@ def exporters(seen: Iterable[tuple[Observation | None, bool]], now: float) -> li
 
     ``seen`` has the last observation of each element, and whether it counts.
     """
-    found: dict[str, Exporter] = {}
-    for one, counts in seen:
-        target = "" if one is None else one.target
-        exporter = found.get(target)
+    by_target: dict[str, Exporter] = {}
+    for observation, counts in seen:
+        target = "" if observation is None else observation.target
+        exporter = by_target.get(target)
         if exporter is None:
-            exporter = found[target] = Exporter(target)
+            exporter = by_target[target] = Exporter(target)
         exporter.elements += 1
-        if one is None or one.sampled_at is None or one.state == "missing":
+        if observation is None or observation.sampled_at is None or observation.state == "missing":
             exporter.missing += 1
         else:
-            age = max(0.0, now - one.sampled_at)
-            exporter.stale += not counts or one.state != "ok"
+            age = max(0.0, now - observation.sampled_at)
+            exporter.stale += not counts or observation.state != "ok"
             if exporter.oldest is None or age > exporter.oldest:
                 exporter.oldest = age
-        if one is not None and one.detail:
-            exporter.details.add(one.detail)
-    return sorted(found.values(), key=lambda one: (one.ok == one.elements, one.target))
+        if observation is not None and observation.detail:
+            exporter.details.add(observation.detail)
+    return sorted(by_target.values(), key=lambda one: (one.ok == one.elements, one.target))

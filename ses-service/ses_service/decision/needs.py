@@ -104,9 +104,13 @@ class Needs:
         self._rooms = rooms
         self._generations = RequirementDigests(sets, home_vo)
         self._applications: dict[str, list[str]] = {}
-        for (level, name), one in sets.items():
+        for (level, name), requirement_set in sets.items():
             user, colon, application = name.partition(":")
-            if level is Level.APPLICATION and colon and (one.requirements or one.profile):
+            if (
+                level is Level.APPLICATION
+                and colon
+                and (requirement_set.requirements or requirement_set.profile)
+            ):
                 self._applications.setdefault(user, []).append(application)
         self._known: dict[str, tuple[float, str, UserNeeds]] = {}
 
@@ -122,13 +126,13 @@ class Needs:
             return known[2]
         rooms = {name: rounded_up(room) for name, room in self._rooms(user).items()}
         generation = blake2b(repr((digest, self._stated, sorted(rooms.items()))).encode(), digest_size=8)
-        found = None if known is None else known[2]
-        if found is None or found.generation != generation.hexdigest():
-            found = self._made(user, generation.hexdigest(), rooms, now)
+        needs = None if known is None else known[2]
+        if needs is None or needs.generation != generation.hexdigest():
+            needs = self._made(user, generation.hexdigest(), rooms, now)
         if known is None and len(self._known) >= MAX_USERS:
             self._known.clear()
-        self._known[user] = (now, digest, found)
-        return found
+        self._known[user] = (now, digest, needs)
+        return needs
 
     def _made(self, user: str, generation: str, rooms: Mapping[str, float], now: float) -> UserNeeds:
         named = sorted(self._applications.get(user, ()))
@@ -159,8 +163,8 @@ def rounded_up(room: float) -> float:
     return 0.0 if room <= 0 else math.ceil(2.0 ** (math.ceil(math.log2(room) * _STEPS - 1e-9) / _STEPS))
 
 
-def _described(one: ResolvedRequirement, stated: tuple[str, ...]) -> dict[str, object]:
-    asked = one.requirement
+def _described(requirement: ResolvedRequirement, stated: tuple[str, ...]) -> dict[str, object]:
+    asked = requirement.requirement
     return {
         "kind": asked.kind.value,
         "code": code_of(asked.kind, stated),
@@ -170,7 +174,7 @@ def _described(one: ResolvedRequirement, stated: tuple[str, ...]) -> dict[str, o
         "at_most": asked.kind.at_most,
         "unit": asked.kind.unit,
         "size": asked.kind.size,
-        "level": one.level.value,
-        "level_name": one.level_name,
-        "profile": one.profile,
+        "level": requirement.level.value,
+        "level_name": requirement.level_name,
+        "profile": requirement.profile,
     }

@@ -179,16 +179,16 @@ class NodeGroups:
         places = np.full((count, width), -1, dtype=np.int64)
         table = ses_core.table(count * width)
         table["state"] = State.INACTIVE
-        for code, one in self.reach.items():
-            if not len(one.rows):
+        for code, reach in self.reach.items():
+            if not len(reach.rows):
                 continue
-            best = np.arange(min(width, len(one.rows)))
+            best = np.arange(min(width, len(reach.rows)))
             if self.asked.count > 1:
-                best = np.array([max(0, one.query.choose())])
-            elements = one.query.elements[best].copy()
-            elements["own"] += one.claims[best]
-            elements["server_streams"] += one.on_server[best]
-            elements["reserved"] += one.claims[best] * max(0.0, float(self.need["bytes"][0]))
+                best = np.array([max(0, reach.query.choose())])
+            elements = reach.query.elements[best].copy()
+            elements["own"] += reach.claims[best]
+            elements["server_streams"] += reach.on_server[best]
+            elements["reserved"] += reach.claims[best] * max(0.0, float(self.need["bytes"][0]))
             mine = np.flatnonzero(self.access == code)
             places[mine, : len(best)] = best
             table[(mine[:, None] * width + np.arange(len(best))).ravel()] = np.tile(elements, len(mine))
@@ -218,8 +218,8 @@ class NodeGroups:
 
 def _by(places: Codes, values: Floats) -> Floats:
     """Return the value at each place, ``nan`` for -1."""
-    found: Floats = np.append(values, np.nan)[places]
-    return found
+    picked: Floats = np.append(values, np.nan)[places]
+    return picked
 
 
 def _servers_round_robin(rows: Codes, servers: Codes) -> Codes:
@@ -241,8 +241,8 @@ def _why_nothing(question: Question, view: View, left_out: Bools, policies: Poli
     missed = ~left_out & (verdicts["refusal"] == Refusal.REQUIREMENT)
     rows = np.flatnonzero(missed if missed.any() else ~left_out)
     nearest = rows[np.argmin(verdicts["distance"][rows])]
-    (found,) = refusals(question, view, verdicts, np.array([nearest]), policies)
-    return found.reason, f"{found.element} is the nearest. {found.detail}"
+    (refusal,) = refusals(question, view, verdicts, np.array([nearest]), policies)
+    return refusal.reason, f"{refusal.element} is the nearest. {refusal.detail}"
 
 
 def _grouped(fleet: Fleet, streams: Codes, wanted: Bools) -> Groups:
@@ -252,8 +252,8 @@ def _grouped(fleet: Fleet, streams: Codes, wanted: Bools) -> Groups:
     number = np.full(width * len(fleet.classes), -1, dtype=np.int64)
     first = np.zeros(len(number), dtype=np.int64)
     first[keys[::-1]] = at[::-1]  # of several the last one written is the first
-    found = np.flatnonzero(np.bincount(keys))
-    number[found] = np.arange(len(found))
+    occupied = np.flatnonzero(np.bincount(keys))
+    number[occupied] = np.arange(len(occupied))
     numbers = np.full(len(wanted), -1, dtype=np.int64)
     numbers[at] = number[keys]
-    return Groups(found // width, found % width, first[found], numbers)
+    return Groups(occupied // width, occupied % width, first[occupied], numbers)

@@ -39,7 +39,7 @@ def order_of_own(capability: Floats, start: float) -> Codes:
 
 
 def first_of_own(capability: Floats, streams: Floats, start: float, limit: int) -> Codes:
-    """Return so many of many rows, in a decider's own order: those with the fewest whole ``streams``.
+    """Return ``limit`` of many rows, in a decider's own order: those with the fewest whole ``streams``.
 
     They lie evenly apart on the line, and so do those of deciders with starts evenly apart together.  Where
     rows have more streams than others in so many rounds of the line, each from an other place, those come

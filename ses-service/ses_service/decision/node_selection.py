@@ -65,9 +65,9 @@ def _listed(groups: NodeGroups, judged: Judged) -> Iterator[NodeCandidate]:
 
 def _spread(groups: NodeGroups) -> Iterator[NodeCandidate]:
     """Yield the nodes of one job, each chosen after the one before it was given its element."""
-    for rank, one in enumerate(NodeSpread(groups).nodes(), 1):
-        offered = Offered(*map(known, one.offer))
-        yield _candidate(rank, one.member, one.row, one.distance, offered, one.limit, groups)
+    for rank, given in enumerate(NodeSpread(groups).nodes(), 1):
+        offered = Offered(*map(known, given.offer))
+        yield _candidate(rank, given.member, given.row, given.distance, offered, given.limit, groups)
 
 
 def _candidate(
@@ -98,18 +98,18 @@ def _candidate(
 def _refused(groups: NodeGroups, judged: Judged) -> Iterator[NodeRefusal]:
     """Yield the nodes that cannot be used, those of one class and reason together."""
     fleet = groups.fleet
-    found: dict[tuple[int, Reason, str], list[int]] = {}
+    refused: dict[tuple[int, Reason, str], list[int]] = {}
     for member in np.flatnonzero(groups.excluded).tolist():
         key = int(fleet.of_class[member]), Reason.EXCLUDED, "The request excludes them."
-        found.setdefault(key, []).append(member)
+        refused.setdefault(key, []).append(member)
     for group in np.flatnonzero(judged.places < 0).tolist():
         reached = groups.reach[int(groups.access[group])]
         why = (reached.reason, reached.detail)
         if len(reached.rows):
             why = _why_limited(groups, judged, group)
         key = int(groups.groups.of_class[group]), *why
-        found.setdefault(key, []).extend(groups.groups.members(group))
-    for (of_class, reason, detail), members in found.items():
+        refused.setdefault(key, []).extend(groups.groups.members(group))
+    for (of_class, reason, detail), members in refused.items():
         names = tuple(fleet.names[member] for member in sorted(members))
         one = fleet.classes[of_class]
         hosts = one.hosts if len(names) == len(one.nodes) else ""
@@ -125,10 +125,10 @@ def _why_limited(groups: NodeGroups, judged: Judged, group: int) -> tuple[Reason
         link = f"shared link {one.uplink.name}"
     offered = Offered(*[known(value) for value in judged.offers[group].tolist()])
     element = groups.table.elements[judged.rows[group]]
-    (found,) = predictions((asked,), offered, element)
+    (best,) = predictions((asked,), offered, element)
     return Reason.HARD_REQUIREMENT, (
-        f"Their {link} leaves a stream a {found.kind.value} of {amount(found.kind, found.value)}; the hard "
-        f"minimum is {amount(found.kind, found.bound)}."
+        f"Their {link} leaves a stream a {best.kind.value} of {amount(best.kind, best.value)}; the hard "
+        f"minimum is {amount(best.kind, best.bound)}."
     )
 
 

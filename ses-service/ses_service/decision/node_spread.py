@@ -108,20 +108,20 @@ class NodeSpread:
         most = self._groups.asked.count
         plain, limited = ses_core.table(most), ses_core.table(most)
         plain_bytes, limited_bytes = _bytes_of(plain), _bytes_of(limited)
-        found: list[tuple[int, int, float, int]] = []
-        while len(found) < most and (place := self._best()) is not None:
-            plain_bytes[len(found)], limited_bytes[len(found)] = self._plain[place], self._limited[place]
+        chosen: list[tuple[int, int, float, int]] = []
+        while len(chosen) < most and (place := self._best()) is not None:
+            plain_bytes[len(chosen)], limited_bytes[len(chosen)] = self._plain[place], self._limited[place]
             distance = float(self._query.verdicts["distance"][place])
             limit = self._tighter[place][3] if self._by_link(place) else 0
-            found.append((*self._give(place), distance, limit))
+            chosen.append((*self._give(place), distance, limit))
         before, after = (
-            Query(one, self._groups.need, self._groups.policy).predict() for one in (plain, limited)
+            Query(elements, self._groups.need, self._groups.policy).predict() for elements in (plain, limited)
         )
         slower = ((after["write"] < before["write"]) | (after["read"] < before["read"])).tolist()
         return [
             Given(member, row, distance, offer, LIMITS[limit if limited else 0])
             for (member, row, distance, limit), offer, limited in zip(
-                found, after.tolist(), slower, strict=False
+                chosen, after.tolist(), slower, strict=False
             )
         ]
 
@@ -210,24 +210,24 @@ def _classes(groups: NodeGroups) -> list[_Class]:
     Groups come by class, and then by their open files.
     """
     fleet = groups.fleet
-    found: dict[int, _Class] = {}
+    by_mounts: dict[int, _Class] = {}
     for group, (of_class, code) in enumerate(
         zip(groups.groups.of_class.tolist(), groups.access.tolist(), strict=True)
     ):
         if not len(groups.reach[code].rows):
             continue
-        if of_class not in found:
+        if of_class not in by_mounts:
             uplink = int(fleet.uplink[of_class])
             rate = float(fleet.uplink_rate[uplink]) if uplink >= 0 else math.nan
-            found[of_class] = _Class(code, [], float(fleet.link[of_class]), uplink, rate)
-        found[of_class].groups.append(group)
-    return sorted(found.values(), key=lambda one: one.access)
+            by_mounts[of_class] = _Class(code, [], float(fleet.link[of_class]), uplink, rate)
+        by_mounts[of_class].groups.append(group)
+    return sorted(by_mounts.values(), key=lambda one: one.access)
 
 
 def _bytes_of(elements: Records) -> Bytes:
     """Return the bytes of each element: copying these takes a tenth of the time of copying its fields."""
-    found: Bytes = elements.view(np.uint8).reshape(len(elements), elements.itemsize)
-    return found
+    view: Bytes = elements.view(np.uint8).reshape(len(elements), elements.itemsize)
+    return view
 
 
 def _share(rate: float, streams: float) -> float:

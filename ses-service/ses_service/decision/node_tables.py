@@ -133,10 +133,10 @@ class NodeTables:
 
     def systems_of_nodes(self) -> dict[str, frozenset[str]]:
         """Return the storage systems of which each node got its table."""
-        found: dict[str, set[str]] = {}
+        by_node: dict[str, set[str]] = {}
         for node, system in self._of_nodes:
-            found.setdefault(node, set()).add(system)
-        return {node: frozenset(systems) for node, systems in found.items()}
+            by_node.setdefault(node, set()).add(system)
+        return {node: frozenset(systems) for node, systems in by_node.items()}
 
     def forget(self, now: float) -> None:
         """Forget tables nobody asked for recently, if there are many."""
@@ -197,13 +197,13 @@ class NodeTables:
         for need in needs:
             rows, widths = (one := self._accepted(code, of_system, need, now)).rows, one.widths
             orders.append(rows[first_of_own(widths, self._streams(rows), start, MAX_ELEMENTS)].tolist())
-        found: dict[int, None] = {}
+        chosen: dict[int, None] = {}
         for limit in (part, MAX_ELEMENTS):  # equal parts first, then what is left over
             for place in range(limit):
                 for order in orders:
-                    if place < len(order) and len(found) < MAX_ELEMENTS:
-                        found.setdefault(order[place])
-        return np.array(list(found), dtype=np.int64)
+                    if place < len(order) and len(chosen) < MAX_ELEMENTS:
+                        chosen.setdefault(order[place])
+        return np.array(list(chosen), dtype=np.int64)
 
     def _streams(self, rows: Codes) -> Floats:
         elements = self._rows.elements
@@ -231,11 +231,11 @@ class NodeTables:
             good = roomy if roomy.any() else good
             nearest = verdicts["distance"][good].min()
             good &= verdicts["distance"] <= nearest + self._rows.policy["equal_distance"][0]
-        found = of_system[good]
+        rows = of_system[good]
         among = np.zeros(len(self._rows.elements), dtype=np.bool_)
-        among[found] = True
-        made = self._acceptable[key] = _Acceptable(found, among, self._widths(found), now + CHOSEN_FOR)
-        return made
+        among[rows] = True
+        acceptable = self._acceptable[key] = _Acceptable(rows, among, self._widths(rows), now + CHOSEN_FOR)
+        return acceptable
 
     def _widths(self, rows: Codes) -> Floats:
         """Return how fast elements are; those of which it is not known are taken for average ones."""
@@ -308,6 +308,6 @@ def _numbers(table: ElementTable | None) -> Codes:
 
 
 def _still_good(rows: Codes, acceptable: _Acceptable, parts: int) -> bool:
-    """Whether a need, one of so many, still accepts enough of these rows."""
+    """Return whether a need, one of ``parts``, still accepts enough of these rows."""
     part = min(MAX_ELEMENTS // parts, len(acceptable.rows))
     return bool(np.count_nonzero(acceptable.among[rows]) >= _STILL_GOOD * part)

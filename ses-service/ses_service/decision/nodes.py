@@ -109,9 +109,9 @@ class Fleet:
 
     def places(self, names: Iterable[str]) -> Bools:
         """Return for each node whether it is one of these."""
-        found = np.zeros(len(self.names), dtype=np.bool_)
-        found[[place for place in map(self.index.get, names) if place is not None]] = True
-        return found
+        named = np.zeros(len(self.names), dtype=np.bool_)
+        named[[place for place in map(self.index.get, names) if place is not None]] = True
+        return named
 
 
 def fleet(environment: Environment, heard: Mapping[str, frozenset[str]]) -> Fleet:

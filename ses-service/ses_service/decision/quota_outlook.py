@@ -31,15 +31,15 @@ def foreseen(
     ``changes`` say by key how what is left changes, in bytes a day.
     """
     vo_of = dict(member_groups)
-    found = []
-    for one in quotas:
-        change = changes.get(one.key)
-        ahead = outlook(change, one.left)
-        full_in = 0.0 if one.left <= 0 else None if ahead is None else ahead.full_in
-        vo = vo_of.get(one.name, "") if one.kind == "group" else ""
-        found.append(Foreseen(one, vo, None if change is None else -change, full_in))
+    outlooks = []
+    for quota in quotas:
+        change = changes.get(quota.key)
+        ahead = outlook(change, quota.left)
+        full_in = 0.0 if quota.left <= 0 else None if ahead is None else ahead.full_in
+        vo = vo_of.get(quota.name, "") if quota.kind == "group" else ""
+        outlooks.append(Foreseen(quota, vo, None if change is None else -change, full_in))
     return sorted(
-        found,
+        outlooks,
         key=lambda one: (
             one.full_in is None,
             one.full_in or 0.0,

@@ -14,8 +14,8 @@ MAX_ROWS = 100
 _ADVICE = {
     Cause.PROGRAM: "the program itself waited: require a current rate in place of an average one, which "
     "counts the seconds in which data move only, or let it write while it computes.",
-    Cause.SLOW_ELEMENT: "elements were slower than described: tell the administrator, who can measure them "
-    "(ses calibrate) and correct the description.",
+    Cause.SLOW_ELEMENT: "elements were slower than described: ask the administrator to measure them "
+    "(ses calibrate) and to correct the description.",
     Cause.OTHERS: "others came to the same elements: begin at other times, or spread a file over several "
     "elements (stripes).",
     Cause.FORESEEN: "no element offered so much when the files were created: spread a file over several "
@@ -81,12 +81,12 @@ def report(groups: Iterable[Group]) -> Report:
     total = Sum("all")
     sums: dict[By, dict[str, Sum]] = {by: {} for by in By}
     causes: Counter[Cause] = Counter()
-    for one in groups:
-        _add(sums[one.by].setdefault(one.name, Sum(one.name)), one)
-        if one.by is By.ELEMENT:  # each file is there once
-            _add(total, one)
-            if one.cause is not None:
-                causes[one.cause] += one.files
+    for group in groups:
+        _add(sums[group.by].setdefault(group.name, Sum(group.name)), group)
+        if group.by is By.ELEMENT:  # each file is there once
+            _add(total, group)
+            if group.cause is not None:
+                causes[group.cause] += group.files
     return Report(
         total,
         _worst(sums[By.ELEMENT].values()),

@@ -67,19 +67,26 @@ def resolve(
     ``profile`` is one the request itself names.  ``subject.vo`` must have been filled by
     :func:`ses_service.model.entities.with_home_vo`.
     """
-    found: dict[Kind, ResolvedRequirement] = {}
-    _take(found, explicit, now, Level.EXPLICIT, EXPLICIT_NAME)
+    by_kind: dict[Kind, ResolvedRequirement] = {}
+    _take(by_kind, explicit, now, Level.EXPLICIT, EXPLICIT_NAME)
     if profile is not None:
-        _take(found, profile.requirements, now, Level.EXPLICIT, EXPLICIT_NAME, profile.name)
-    for one in filter(None, map(sets.get, levels_of(subject))):
-        _take(found, one.requirements, now, one.level, one.name)
-        if one.profile is not None:
-            _take(found, one.profile.requirements, now, one.level, one.name, one.profile.name)
-    kinds = in_order(found)
+        _take(by_kind, profile.requirements, now, Level.EXPLICIT, EXPLICIT_NAME, profile.name)
+    for requirement_set in filter(None, map(sets.get, levels_of(subject))):
+        _take(by_kind, requirement_set.requirements, now, requirement_set.level, requirement_set.name)
+        if requirement_set.profile is not None:
+            _take(
+                by_kind,
+                requirement_set.profile.requirements,
+                now,
+                requirement_set.level,
+                requirement_set.name,
+                requirement_set.profile.name,
+            )
+    kinds = in_order(by_kind)
     if len(kinds) > MAX_REQUIREMENTS:
-        kinds.sort(key=lambda kind: found[kind].requirement.strictness is not Strictness.HARD)
-        kinds = in_order({kind: found[kind] for kind in kinds[:MAX_REQUIREMENTS]})
-    return tuple([found[kind] for kind in kinds])
+        kinds.sort(key=lambda kind: by_kind[kind].requirement.strictness is not Strictness.HARD)
+        kinds = in_order({kind: by_kind[kind] for kind in kinds[:MAX_REQUIREMENTS]})
+    return tuple([by_kind[kind] for kind in kinds])
 
 
 def _take(
@@ -91,9 +98,9 @@ def _take(
     profile: str | None = None,
 ) -> None:
     """Take the requirements of kinds that nobody before stated."""
-    for one in stated:
-        if one.kind not in found and one.applies(now):
-            found[one.kind] = ResolvedRequirement(one, level, name, profile)
+    for requirement in stated:
+        if requirement.kind not in found and requirement.applies(now):
+            found[requirement.kind] = ResolvedRequirement(requirement, level, name, profile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,23 +117,25 @@ def passed_over(subject: Subject, sets: SetIndex, now: float) -> tuple[PassedOve
     ``subject.vo`` must have been filled by :func:`ses_service.model.entities.with_home_vo`.
     """
     counting = {resolved.requirement.kind: resolved for resolved in resolve(subject, (), sets, now)}
-    found = []
+    passed = []
     for stated in _stated(subject, sets):
         kind = stated.requirement.kind
         if not stated.requirement.applies(now):
-            found.append(PassedOver(stated))
+            passed.append(PassedOver(stated))
         elif stated != counting.get(kind):
-            found.append(PassedOver(stated, counting.get(kind)))
-    return tuple(found)
+            passed.append(PassedOver(stated, counting.get(kind)))
+    return tuple(passed)
 
 
 def _stated(subject: Subject, sets: SetIndex) -> Iterator[ResolvedRequirement]:
-    for one in filter(None, map(sets.get, levels_of(subject))):
-        for requirement in one.requirements:
-            yield ResolvedRequirement(requirement, one.level, one.name)
-        if one.profile is not None:
-            for requirement in one.profile.requirements:
-                yield ResolvedRequirement(requirement, one.level, one.name, one.profile.name)
+    for requirement_set in filter(None, map(sets.get, levels_of(subject))):
+        for requirement in requirement_set.requirements:
+            yield ResolvedRequirement(requirement, requirement_set.level, requirement_set.name)
+        if requirement_set.profile is not None:
+            for requirement in requirement_set.profile.requirements:
+                yield ResolvedRequirement(
+                    requirement, requirement_set.level, requirement_set.name, requirement_set.profile.name
+                )
 
 
 def next_change(sets: Iterable[RequirementSet], now: float) -> float:
@@ -148,8 +157,8 @@ def sets_for_user(user: str, vo: str | None, sets: SetIndex) -> tuple[Requiremen
     """Return every set that can apply to one of the user's programs, by level and name."""
     prefix = application_name(user, "")
     chosen = [
-        one
-        for (level, name), one in sets.items()
+        requirement_set
+        for (level, name), requirement_set in sets.items()
         if (level is Level.APPLICATION and name.startswith(prefix))
         or (level is Level.USER and name == user)
         or (level is Level.VO and vo is not None and name == vo)

@@ -36,7 +36,7 @@ LOADS = (
     "reserved",
 )
 PROMISES = ("promises", "promised", "promised_hard")
-_TICKS = 1000.0  # of a second: placements are told apart by the millisecond
+_TICKS = 1000.0  # of a second: placements are distinguished by the millisecond
 _BITS = {
     ElementState.INACTIVE: State.INACTIVE,
     ElementState.READ_ONLY: State.READ_ONLY,
@@ -223,11 +223,11 @@ class Rows:
         different = np.zeros(len(self.elements), dtype=np.bool_)
         capabilities = (observations.read_capability, observations.write_capability)
         for name, capability in zip(("read_rate", "write_rate"), capabilities, strict=True):
-            known, found = self.elements[name], capability * observations.health
+            known, effective = self.elements[name], capability * observations.health
             with np.errstate(invalid="ignore"):
-                moved = np.abs(found - known) > top_speed.ALIKE * known
-            moved |= np.isnan(found) != np.isnan(known)
-            self.elements[name][moved] = found[moved]
+                moved = np.abs(effective - known) > top_speed.ALIKE * known
+            moved |= np.isnan(effective) != np.isnan(known)
+            self.elements[name][moved] = effective[moved]
             different |= moved
         unsized = np.isnan(self.elements["size"])
         for row in np.flatnonzero(unsized).tolist():

@@ -145,12 +145,12 @@ def _notes(
                 ),
                 "",
             )
-            yield f"{len(young)} {judged.format('a sample that tells neither a rate nor a queue' + why)}"
+            yield f"{len(young)} {judged.format('a sample with neither a rate nor a queue' + why)}"
     if len(order) and int(view.rows.elements["state"][order[0]]) & _DEGRADED:
         yield "Only degraded elements are left."
     if question.subject.node is None:
-        some = sorted(name for name, exclusion in view.excluded.items() if not exclusion.everywhere)
-        yield from (f"{name} is {view.excluded[name].sentence()}." for name in some[:_MAX_NOTED])
+        excluded = sorted(name for name, exclusion in view.excluded.items() if not exclusion.everywhere)
+        yield from (f"{name} is {view.excluded[name].sentence()}." for name in excluded[:_MAX_NOTED])
     unknown = sorted(name for name in question.exclude if name not in view.table.index)
     if unknown:
         yield f"Excluded but not described by the site: {', '.join(unknown[:5])}."

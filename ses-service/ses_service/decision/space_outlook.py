@@ -31,7 +31,7 @@ class Outlook:
 
 
 def outlook(change: float | None, free: float | None) -> Outlook | None:
-    """Return the outlook of an element with so many free bytes; ``None``: how it changes is not known."""
+    """Return the outlook of an element with ``free`` bytes; ``None``: how it changes is not known."""
     if change is None:
         return None
     days = None if free is None or change >= 0 else free / -change
@@ -55,9 +55,9 @@ class SpaceTrend:
         self._age(now)
         new = [name for name in names if name not in self._rows]
         self._rows.update({name: len(self._rows) + at for at, name in enumerate(new)})
-        made = np.zeros((_FIELDS, len(new)))
-        made[_FIRST] = made[_LAST] = now
-        self._sums = np.concatenate([self._sums, made], axis=1)
+        fields = np.zeros((_FIELDS, len(new)))
+        fields[_FIRST] = fields[_LAST] = now
+        self._sums = np.concatenate([self._sums, fields], axis=1)
         rows = np.fromiter((self._rows[name] for name in names), dtype=np.intp, count=len(names))
         self._sums[_LAST, rows] = now
         self._sums[_N, rows] += 1
@@ -95,7 +95,7 @@ class SpaceTrend:
         first, last, n, t, tt, y, ty = self._sums
         moved = (n, t - passed * n, tt - 2 * passed * t + passed**2 * n, y, ty - passed * y)
         weight = np.exp(-passed / _WEEK)
-        self._sums = np.stack([first, last, *(weight * one for one in moved)])
+        self._sums = np.stack([first, last, *(weight * terms for terms in moved)])
 
     def _forget(self) -> None:
         """Forget elements whose samples count almost nothing any more."""

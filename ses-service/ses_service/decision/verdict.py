@@ -24,7 +24,7 @@ _ITSELF, _MORE_STREAMS = 1.0, 0.5  # the first sample is from before the file wa
 _SENTENCES = {
     Doubt.TOO_SMALL: "Too few bytes moved to measure a rate.",
     Doubt.TOO_SHORT: "It was open for too short a time to measure a rate.",
-    Doubt.SHARED: "Several files of the program moved at the same time and cannot be told apart.",
+    Doubt.SHARED: "Several files of the program moved at the same time and cannot be distinguished.",
     Doubt.GAPS: "The agent did not look for a while.",
     Doubt.MAPPED: "It was used as memory (mmap), which shows no rate.",
 }
@@ -71,8 +71,12 @@ def prediction_error(file_verdict: FileVerdict, achieved: Achieved | None) -> fl
     return None
 
 
-def _shortfall(one: KindVerdict) -> float:
-    return 0.0 if one.achieved is None or one.bound <= 0 else max(0.0, 1.0 - one.achieved / one.bound)
+def _shortfall(verdict: KindVerdict) -> float:
+    return (
+        0.0
+        if verdict.achieved is None or verdict.bound <= 0
+        else max(0.0, 1.0 - verdict.achieved / verdict.bound)
+    )
 
 
 def _judged(asked: Prediction, achieved: Achieved | None) -> KindVerdict:
@@ -144,23 +148,24 @@ def _moving(kind: Kind, achieved: Achieved) -> float:
     return min(1.0, seconds / achieved.open_seconds) if achieved.open_seconds > 0 else 0.0
 
 
-def _cause(one: KindVerdict, achieved: Achieved, load: ElementLoad | None) -> tuple[Cause | None, str]:
-    moving = _moving(one.kind, achieved)
-    amount = achieved.bytes_written if one.kind in WRITE_RATES else achieved.bytes_read
-    seconds = achieved.writing_seconds if one.kind in WRITE_RATES else achieved.reading_seconds
-    if one.kind not in CURRENT_RATES and seconds > 0 and amount / seconds >= NEARLY * one.bound:
+def _cause(verdict: KindVerdict, achieved: Achieved, load: ElementLoad | None) -> tuple[Cause | None, str]:
+    moving = _moving(verdict.kind, achieved)
+    amount = achieved.bytes_written if verdict.kind in WRITE_RATES else achieved.bytes_read
+    seconds = achieved.writing_seconds if verdict.kind in WRITE_RATES else achieved.reading_seconds
+    if verdict.kind not in CURRENT_RATES and seconds > 0 and amount / seconds >= NEARLY * verdict.bound:
         return Cause.PROGRAM, (
             f"The program itself waited elsewhere: data moved in {moving:.0%} of the time, "
-            f"at {_amount(one.kind, amount / seconds)}."
+            f"at {_amount(verdict.kind, amount / seconds)}."
         )
     if load is not None and load.health < _SLOW:
         return Cause.SLOW_ELEMENT, (
             f"The element was slower than described: {load.health:.0%} of that at most while it was busy."
         )
-    foreseen = one.predicted is not None and one.predicted < one.bound
-    if foreseen and one.predicted is not None and (one.achieved or 0.0) >= NEARLY * one.predicted:
+    foreseen = verdict.predicted is not None and verdict.predicted < verdict.bound
+    if foreseen and verdict.predicted is not None and (verdict.achieved or 0.0) >= NEARLY * verdict.predicted:
         return Cause.FORESEEN, (
-            f"No more was to be had: {_amount(one.kind, one.predicted)} were predicted when it was created."
+            f"No more was to be had: {_amount(verdict.kind, verdict.predicted)} were predicted "
+            "when it was created."
         )
     if load is not None and load.most > load.first + _ITSELF + _MORE_STREAMS:
         return Cause.OTHERS, (

@@ -67,7 +67,7 @@ def _by_stripes(kind: Kind, missed: Sequence[Miss]) -> str:
 
 
 def _stripes(kind: Kind, missed: Miss) -> int | None:
-    """Return how many of the best elements together were predicted to give enough, if so many do."""
+    """Return how many of the best elements together were predicted to give enough; ``None``: not even all."""
     offered = sorted(
         (
             prediction.value

@@ -64,14 +64,14 @@ def without(
     ask = Question(Subject(""), storage_system=system, exclude=frozenset({element}), limit=0)
     home_vo = table.environment.home_vo
     moved = []
-    for one in stated[:MAX_SETS]:
-        who = with_home_vo(subject_of(one), home_vo)
+    for requirement_set in stated[:MAX_SETS]:
+        who = with_home_vo(subject_of(requirement_set), home_vo)
         question = replace(ask, subject=who, requirements=resolve(who, (), sets, now), limit=1)
         first = decide(replace(question, exclude=frozenset())).candidates
         if first and first[0].element.id == element:
             other = next(iter(decide(question).candidates), None)
             instead = (None, None) if other is None else (other.element.id, other.distance)
-            moved.append(Moved(one.level, one.name, first[0].distance, *instead))
+            moved.append(Moved(requirement_set.level, requirement_set.name, first[0].distance, *instead))
     return Without(
         element=element,
         open_placements=int(own[row]),
@@ -83,16 +83,18 @@ def without(
     )
 
 
-def _applies(one: RequirementSet) -> bool:
+def _applies(requirement_set: RequirementSet) -> bool:
     """Whether a set says something, and to somebody: stored profiles apply where they are taken up."""
-    return one.level is not Level.PROFILE and bool(one.requirements or one.profile)
+    return requirement_set.level is not Level.PROFILE and bool(
+        requirement_set.requirements or requirement_set.profile
+    )
 
 
-def subject_of(one: RequirementSet) -> Subject:
+def subject_of(requirement_set: RequirementSet) -> Subject:
     """Return somebody a requirement set applies to, and no set that goes before it."""
-    if one.level is Level.APPLICATION:
-        user, _, application = one.name.partition(":")
+    if requirement_set.level is Level.APPLICATION:
+        user, _, application = requirement_set.name.partition(":")
         return Subject(user, application)
-    if one.level is Level.VO:
-        return Subject("", vo=one.name)
-    return Subject(one.name if one.level is Level.USER else "")
+    if requirement_set.level is Level.VO:
+        return Subject("", vo=requirement_set.name)
+    return Subject(requirement_set.name if requirement_set.level is Level.USER else "")

@@ -24,7 +24,7 @@ class MonitorAnswer(NamedTuple):
 def answer_of(
     pool: urllib3.PoolManager, url: str, most: int, patience: float, wait: float = 0.0
 ) -> MonitorAnswer | None:
-    """Return what the monitor answers, of at most so many bytes; ``None``: it has no such thing.
+    """Return what the monitor answers, of at most ``most`` bytes; ``None``: it has no such thing.
 
     Takes at most the ``wait`` the monitor is asked for and the ``patience`` on top, in seconds.  Raises
     MonitorError.
@@ -58,7 +58,7 @@ def answer_of(
 
 def _words(error: urllib3.exceptions.HTTPError) -> str:
     causes = (error.__cause__, *error.args)
-    cause = next((one for one in causes if isinstance(one, OSError) and one.strerror), None)
+    cause = next((cause for cause in causes if isinstance(cause, OSError) and cause.strerror), None)
     if isinstance(error, urllib3.exceptions.NewConnectionError) and cause is not None:
         return str(cause.strerror).lower()
     if isinstance(error, urllib3.exceptions.TimeoutError):

@@ -66,22 +66,22 @@ class MonitorHistory:
             raise MonitorError("no monitor is configured")
         asked = {"element": element, "since": f"{since:.3f}", "until": f"{until:.3f}", "step": f"{step:g}"}
         with self._trust.pool() as pool:
-            found = answer_of(pool, f"{self._url}?{urlencode(asked)}", _MAX_ANSWER, _SECONDS)
-        return None if found is None else _read(found.body)
+            answer = answer_of(pool, f"{self._url}?{urlencode(asked)}", _MAX_ANSWER, _SECONDS)
+        return None if answer is None else _read(answer.body)
 
 
 def _read(body: bytes) -> Past:
     try:
-        found = _ANSWER.validate_json(body)
+        decoded = _ANSWER.validate_json(body)
     except ValidationError as error:
         raise MonitorError(f"the monitor's answer cannot be read: {error.errors()[0]['msg']}") from None
     points = tuple(
         Point(
-            one["at"],
-            one.get("read_bytes_per_second"),
-            one.get("write_bytes_per_second"),
-            one.get("queue_depth"),
+            point["at"],
+            point.get("read_bytes_per_second"),
+            point.get("write_bytes_per_second"),
+            point.get("queue_depth"),
         )
-        for one in found["points"]
+        for point in decoded["points"]
     )
-    return Past(found["step_seconds"], found.get("source", ""), found.get("detail", ""), points)
+    return Past(decoded["step_seconds"], decoded.get("source", ""), decoded.get("detail", ""), points)

@@ -53,26 +53,31 @@ class MonitorQuotas:
         if self._url is None:
             return [], []
         with self._trust.pool() as pool:
-            found = answer_of(pool, self._url, _MAX_ANSWER, _SECONDS)
-        return ([], []) if found is None else _read(found.body)
+            answer = answer_of(pool, self._url, _MAX_ANSWER, _SECONDS)
+        return ([], []) if answer is None else _read(answer.body)
 
 
 def _read(body: bytes) -> tuple[list[Quota], list[QuotaSource]]:
     try:
-        found = _ANSWER.validate_json(body)
+        decoded = _ANSWER.validate_json(body)
     except ValidationError as error:
         raise MonitorError(f"the monitor's answer cannot be read: {error.errors()[0]['msg']}") from None
     quotas = [
         Quota(
-            each["system"], one["kind"], one["name"], one["used_bytes"], one["limit_bytes"], one["sampled_at"]
+            each["system"],
+            quota["kind"],
+            quota["name"],
+            quota["used_bytes"],
+            quota["limit_bytes"],
+            quota["sampled_at"],
         )
-        for each in found["systems"]
-        for one in map(_quota, each["quotas"])
-        if one is not None and one["limit_bytes"] > 0
+        for each in decoded["systems"]
+        for quota in map(_quota, each["quotas"])
+        if quota is not None and quota["limit_bytes"] > 0
     ]
     sources = [
         QuotaSource(each["system"], each.get("target", ""), each.get("error", ""))
-        for each in found["systems"]
+        for each in decoded["systems"]
     ]
     return quotas, sources
 

@@ -83,7 +83,7 @@ def _nothing() -> None:
 
 
 class Seen(NamedTuple):
-    """What the monitor sees: of all elements, with rates over windows of so many seconds, if it says so."""
+    """What the monitor sees of all elements; ``window`` in seconds, if the monitor states it."""
 
     sequence: int
     observations: tuple[Observation, ...]
@@ -127,12 +127,12 @@ class MonitorClient:
         if after is not None:
             wait = self._wait
             url += "?" + urlencode({"wait": f"{wait:g}", "after": after, "changes": "true"})
-        found = answer_of(self._pool, url, MAX_ANSWER, self._patience, wait)
+        raw = answer_of(self._pool, url, MAX_ANSWER, self._patience, wait)
         received = clock()
-        if found is None:
+        if raw is None:
             raise MonitorError("the monitor answered with status 404")
-        self.version = found.version
-        answer, observations = _read(found.body, received, self._between)
+        self.version = raw.version
+        answer, observations = _read(raw.body, received, self._between)
         if (odd := answer.get("odd", "")) != self._odd:
             self._odd = odd
             _log.warning("the monitor says odd things of an element", detail=odd or "no more")
@@ -155,12 +155,12 @@ def _read(
         answer, parts = _in_pieces(body, between)
     except ValueError:
         answer, parts = _as_a_whole(body, between)
-    found: list[Observation] = []
+    observations: list[Observation] = []
     parts.reverse()
     while parts:  # a part is freed before the next is taken, so that they are not freed all at once
         between()
-        found.extend([_observation(one, received) for one in parts.pop()])
-    return answer, tuple(found)
+        observations.extend([_observation(observation, received) for observation in parts.pop()])
+    return answer, tuple(observations)
 
 
 def _in_pieces(body: bytes, between: Callable[[], None]) -> tuple[_Answer, list[list[_Observation]]]:
@@ -200,12 +200,12 @@ def _as_a_whole(body: bytes, between: Callable[[], None]) -> tuple[_Answer, list
     unreadable: MonitorError | None = None
     for start in range(0, len(listed), _SLICE):
         between()
-        some = listed[start : start + _SLICE]
+        piece = listed[start : start + _SLICE]
         try:
-            parts.append(_OBSERVATIONS.validate_python(some))
+            parts.append(_OBSERVATIONS.validate_python(piece))
         except ValidationError as error:
-            wrong = {one["loc"][0] for one in error.errors(include_url=False, include_input=False)}
-            right = [one for number, one in enumerate(some) if number not in wrong]
+            wrong = {fault["loc"][0] for fault in error.errors(include_url=False, include_input=False)}
+            right = [observation for number, observation in enumerate(piece) if number not in wrong]
             parts.append(_OBSERVATIONS.validate_python(right))
             unreadable = unreadable or _unreadable(error, start)
     if unreadable and not any(parts):
@@ -223,32 +223,32 @@ def _unreadable(error: ValidationError, start: int | None = None) -> MonitorErro
     return MonitorError(f"the monitor's answer cannot be read: {where}: {first['msg']}")
 
 
-def _observation(one: _Observation, received: float) -> Observation:
-    sampled_at, age = one.get("sampled_at"), one.get("age_seconds")
+def _observation(observation: _Observation, received: float) -> Observation:
+    sampled_at, age = observation.get("sampled_at"), observation.get("age_seconds")
     if sampled_at is not None and age is not None:
         sampled_at = received - max(0.0, age)
-    read = one.get("read_bytes_per_second", _NOTHING)
-    write = one.get("write_bytes_per_second", _NOTHING)
+    read = observation.get("read_bytes_per_second", _NOTHING)
+    write = observation.get("write_bytes_per_second", _NOTHING)
     return Observation(
-        element=one["element"],
+        element=observation["element"],
         sampled_at=sampled_at,
         current_read_rate=read.get("current"),
         current_write_rate=write.get("current"),
         average_read_rate=read.get("average"),
         average_write_rate=write.get("average"),
-        queue_depth=one.get("queue_depth"),
-        free_bytes=one.get("free_bytes"),
-        size_bytes=one.get("size_bytes"),
-        read_only=one.get("read_only", False),
-        degraded=one.get("degraded", False),
-        no_create=one.get("no_create", False),
-        read_capability=one.get("read_capability_bytes_per_second"),
-        write_capability=one.get("write_capability_bytes_per_second"),
-        interval=one.get("interval_seconds"),
-        source=one.get("source", ""),
-        target=one.get("target", ""),
-        state=one.get("state", "ok"),
-        detail=one.get("detail", ""),
+        queue_depth=observation.get("queue_depth"),
+        free_bytes=observation.get("free_bytes"),
+        size_bytes=observation.get("size_bytes"),
+        read_only=observation.get("read_only", False),
+        degraded=observation.get("degraded", False),
+        no_create=observation.get("no_create", False),
+        read_capability=observation.get("read_capability_bytes_per_second"),
+        write_capability=observation.get("write_capability_bytes_per_second"),
+        interval=observation.get("interval_seconds"),
+        source=observation.get("source", ""),
+        target=observation.get("target", ""),
+        state=observation.get("state", "ok"),
+        detail=observation.get("detail", ""),
     )
 
 

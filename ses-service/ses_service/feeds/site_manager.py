@@ -150,14 +150,14 @@ class SiteManager:
             self._recall(self._knowledge)
 
     def _recall(self, knowledge: KnowledgeBase) -> None:
-        found = knowledge.recall()
-        if found is None:
+        recalled = knowledge.recall()
+        if recalled is None:
             return
         with self._turn:
             if self.revision is None:
-                self._state.take_environment(found.environment, found.sets)
-                self.status = replace(self.status, answered_at=found.read_at)
-                _log.warning("site taken from the copy of an earlier reading", read_at=found.read_at)
+                self._state.take_environment(recalled.environment, recalled.sets)
+                self.status = replace(self.status, answered_at=recalled.read_at)
+                _log.warning("site taken from the copy of an earlier reading", read_at=recalled.read_at)
 
     def _succeeded(self) -> None:
         if not self.status.reachable:

@@ -80,7 +80,7 @@ class Admission:
     def submit(self, limit: int, use: Callable[[], bool], who: str = "", *, node: bool = False) -> bool:
         """Call ``use`` when it is next, which may be now.
 
-        ``False``: ``limit`` wait already, or so many of ``who`` that no place would be left for others.
+        ``False``: ``limit`` wait already, or too many of ``who`` for a place to be left for others.
         """
         if self._begun():
             use()

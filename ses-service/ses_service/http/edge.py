@@ -69,12 +69,19 @@ class Edge:
         self._long_ones = {operation.route: _LongOnes() for operation in OPERATIONS}
         self.refusal = problems.reply(OverloadedProblem())
         self._exact: dict[tuple[str, str], Asked] = {
-            (one.method, one.route): (one, ()) for one in OPERATIONS if "<" not in one.route
+            (operation.method, operation.route): (operation, ())
+            for operation in OPERATIONS
+            if "<" not in operation.route
         }
         self._patterned = [
-            (one.method, one.route.partition("<")[0], one.route.partition(">")[2], one)
-            for one in OPERATIONS
-            if "<" in one.route
+            (
+                operation.method,
+                operation.route.partition("<")[0],
+                operation.route.partition(">")[2],
+                operation,
+            )
+            for operation in OPERATIONS
+            if "<" in operation.route
         ]
         self._unfinished: set[asyncio.Task[None]] = set()
 
@@ -87,17 +94,17 @@ class Edge:
         if body is None:
             return
         reply = self.refusal if body is TOO_MUCH else None
-        found = None
+        asked = None
         if reply is None and not scope["query_string"]:
-            found = self.operation(scope["path"], scope["method"])
-        if found is not None:
+            asked = self.operation(scope["path"], scope["method"])
+        if asked is not None:
             answered: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
 
             def take(answer: Reply) -> None:
                 if not answered.done():
                     answered.set_result(answer)
 
-            if self.answer(found, scope["headers"], scope.get("client"), body, began, take):
+            if self.answer(asked, scope["headers"], scope.get("client"), body, began, take):
                 reply = await answered
         if reply is None and scope["path"].startswith("/v1/") and not self._flask.has_room(scope):
             reply = self.refusal
@@ -118,9 +125,9 @@ class Edge:
 
     def operation(self, path: str, method: str = "POST") -> Asked | None:
         """Return what a request to this path asks for, if it is answered here."""
-        found = self._exact.get((method, path))
-        if found is not None:
-            return found
+        exact = self._exact.get((method, path))
+        if exact is not None:
+            return exact
         for its_method, before, after, operation in self._patterned:
             part = path[len(before) : len(path) - len(after)]
             if method == its_method and path == before + part + after and part and "/" not in part:

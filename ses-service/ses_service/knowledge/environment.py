@@ -101,23 +101,23 @@ def _element(row: Row, stated: Sequence[tuple[str, float]], server_rate: float |
 
 def _server_links(store: SparqlReader) -> dict[str, float]:
     """Return what links of servers carry, by name; of several rates of one server the lowest counts."""
-    found: dict[str, float] = {}
+    links: dict[str, float] = {}
     for row in store.select(bind("server-links.rq", graph=SITE_GRAPH)):
         rate = float(row["rate"]) * size_in(row["rateUnit"])
-        found[row["server"]] = min(rate, found.get(row["server"], rate))
-    return found
+        links[row["server"]] = min(rate, links.get(row["server"], rate))
+    return links
 
 
 def _stated(store: SparqlReader) -> dict[str, list[tuple[str, float]]]:
     """Return the values of the kinds that are not predicted, by element; asks nothing when there are none."""
-    found: dict[str, list[tuple[str, float]]] = {}
+    by_element: dict[str, list[tuple[str, float]]] = {}
     for metric in vocabulary().metrics.values():
         if metric.constrains is not None:
             query = bind("stated-values.rq", graph=SITE_GRAPH, property=metric.constrains)
             for row in store.select(query, patience=_PATIENCE):
                 value = float(row["value"]) * size_in(row["unit"])
-                found.setdefault(row["iri"], []).append((metric.kind.value, value))
-    return found
+                by_element.setdefault(row["iri"], []).append((metric.kind.value, value))
+    return by_element
 
 
 def _quantity(row: Row, column: str) -> float | None:

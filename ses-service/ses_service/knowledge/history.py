@@ -92,11 +92,11 @@ def recording(change: URIRef, edits: Iterable[Edit], signature: Signature) -> li
     if signature.undoes is not None:
         statements.append((change, PROV.wasInformedBy, signature.undoes))
     for place, edit in enumerate(edits, 1):
-        old, made = (URIRef(f"{change}/{place}/{side}") for side in ("before", "after"))
+        old, new = (URIRef(f"{change}/{place}/{side}") for side in ("before", "after"))
         statements += _state(old, edit.subject, edit.before, PROV.wasInvalidatedBy, change)
-        statements += _state(made, edit.subject, edit.after, PROV.wasGeneratedBy, change)
+        statements += _state(new, edit.subject, edit.after, PROV.wasGeneratedBy, change)
         if edit.before and edit.after:
-            statements.append((made, PROV.wasRevisionOf, old))
+            statements.append((new, PROV.wasRevisionOf, old))
     forget = bind("forget-changes.ru", history=HISTORY_GRAPH, kept=Literal(KEPT))
     return [Adding(HISTORY_GRAPH, statements), forget] if statements else [forget]
 
@@ -142,20 +142,20 @@ def parts(store: SparqlStore, number: int, after: str = "") -> tuple[list[Part],
     more = len(rows) == _ROWS
     if more and len(texts[rows[-1]["about"]]) == 1:
         del texts[rows[-1]["about"]]
-    found = [
+    listed = [
         Part(URIRef(about), states.get(str(PROV.wasInvalidatedBy)), states.get(str(PROV.wasGeneratedBy)))
         for about, states in texts.items()
     ]
-    return found, more
+    return listed, more
 
 
 def all_parts(store: SparqlStore, number: int) -> list[Part]:
     """Return all that a change did."""
-    found, more = parts(store, number)
+    listed, more = parts(store, number)
     while more:
-        page, more = parts(store, number, str(found[-1].subject))
-        found += page
-    return found
+        page, more = parts(store, number, str(listed[-1].subject))
+        listed += page
+    return listed
 
 
 def identity(store: SparqlStore, number: int) -> URIRef | None:

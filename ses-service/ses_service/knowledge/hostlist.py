@@ -94,8 +94,8 @@ def _ranged(before: str, digits: list[str], after: str) -> Iterator[str]:
     """Yield lists of the names that have these numbers between the same texts."""
     padded = {len(number) for number in digits if number[0] == "0" and len(number) > 1}
     by_width: dict[int, list[int]] = {}
-    for one in digits:
-        by_width.setdefault(len(one) if len(one) in padded else 0, []).append(int(one))
+    for digit in digits:
+        by_width.setdefault(len(digit) if len(digit) in padded else 0, []).append(int(digit))
     for width, numbers in sorted(by_width.items()):
         runs: list[list[int]] = []
         for number in sorted(numbers):

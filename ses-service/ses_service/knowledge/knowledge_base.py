@@ -123,10 +123,10 @@ class KnowledgeBase:
         recorder = Recorder(self._store)
         with _readable("site"):
             environment = read_environment(recorder, stamp)
-        known, found = self._size(), len(environment.elements)
-        if stamps.site <= known.changes or not found:
-            self._check("the knowledge base", "elements", found, known.elements, str(stamps))
-        self._found = replace(self._found, elements=found, changes=stamps.site)
+        known, count = self._size(), len(environment.elements)
+        if stamps.site <= known.changes or not count:
+            self._check("the knowledge base", "elements", count, known.elements, str(stamps))
+        self._found = replace(self._found, elements=count, changes=stamps.site)
         if self._last_known is not None:
             self._last_known.note("site", recorder)
         self._site = (stamp, environment)
@@ -212,16 +212,17 @@ class KnowledgeBase:
                 )
             except RevisionConflictError:
                 this_one = replace(wanted, revision=(expected_revision or 0) + 1, modified_by=author)
-                for found in self.requirement_sets():
-                    if expected_revision is not None and _same(found, this_one):
-                        return found
+                for stored in self.requirement_sets():
+                    if expected_revision is not None and _same(stored, this_one):
+                        return stored
                 raise
 
 
-def _same(one: RequirementSet, other: RequirementSet) -> bool:
+def _same(requirement_set: RequirementSet, other: RequirementSet) -> bool:
     """Return whether two sets are one but for the time they were stored."""
     return (
-        replace(one, requirements=(), modified_at=None) == replace(other, requirements=(), modified_at=None)
-        and len(one.requirements) == len(other.requirements)
-        and all(requirement in other.requirements for requirement in one.requirements)
+        replace(requirement_set, requirements=(), modified_at=None)
+        == replace(other, requirements=(), modified_at=None)
+        and len(requirement_set.requirements) == len(other.requirements)
+        and all(requirement in other.requirements for requirement in requirement_set.requirements)
     )

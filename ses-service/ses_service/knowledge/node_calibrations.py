@@ -21,16 +21,16 @@ def read_node_calibrations(store: SparqlReader) -> dict[str, NodeCalibration]:
 
     One whose date or numbers cannot be read is left out, as with classes of nodes.
     """
-    found: dict[str, NodeCalibration] = {}
+    by_node: dict[str, NodeCalibration] = {}
     for row in store.select(bind("node-calibrations.rq", graph=SITE_GRAPH)):
         try:
             one = _calibration(row)
         except ValueError as error:
             _log.warning("node calibration left out", name=row["name"], detail=str(error))
             continue
-        if one.node not in found or found[one.node].at <= one.at:
-            found[one.node] = one
-    return found
+        if one.node not in by_node or by_node[one.node].at <= one.at:
+            by_node[one.node] = one
+    return by_node
 
 
 def _calibration(row: Row) -> NodeCalibration:

@@ -29,7 +29,7 @@ def read_node_classes(store: SparqlReader) -> tuple[NodeClass, ...]:
     held: dict[str, set[str]] = {}
     for row in store.select(bind("held-elements.rq", graph=SITE_GRAPH)):
         held.setdefault(row["class"], set()).add(f"{row['system']}/{row['element']}")
-    found = []
+    classes = []
     for name, row in first.items():
         try:
             nodes, rate = expanded(row["nodes"]), rate_of(row, "rate")
@@ -39,8 +39,8 @@ def read_node_classes(store: SparqlReader) -> tuple[NodeClass, ...]:
             continue
         mounted = frozenset(systems[name]) if name in systems else None
         holds = frozenset(held.get(name, ()))
-        found.append(NodeClass(name, row["nodes"], nodes, mounted, rate, link, holds))
-    return tuple(found)
+        classes.append(NodeClass(name, row["nodes"], nodes, mounted, rate, link, holds))
+    return tuple(classes)
 
 
 def rate_of(row: Row, column: str) -> float | None:

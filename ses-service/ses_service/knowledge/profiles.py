@@ -13,17 +13,17 @@ from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.entities import Level, Profile, RequirementSet
 
 
-def stored_profile(one: RequirementSet) -> Profile:
+def stored_profile(requirement_set: RequirementSet) -> Profile:
     """Return a set at profile level as the profile others take up."""
     return Profile(
-        one.name,
-        one.requirements,
-        label=one.name,
-        definition=one.definition,
-        iri=str(requirement_set_iri(Level.PROFILE, one.name)),
-        measured=one.measured,
-        modified_at=one.modified_at,
-        modified_by=one.modified_by,
+        requirement_set.name,
+        requirement_set.requirements,
+        label=requirement_set.name,
+        definition=requirement_set.definition,
+        iri=str(requirement_set_iri(Level.PROFILE, requirement_set.name)),
+        measured=requirement_set.measured,
+        modified_at=requirement_set.modified_at,
+        modified_by=requirement_set.modified_by,
     )
 
 
@@ -34,8 +34,11 @@ def profiles_by_name(sets: Iterable[RequirementSet]) -> dict[str, Profile]:
         for requirement_set in sets
         if requirement_set.level is Level.PROFILE and requirement_set.requirements
     )
-    found = {one.name: stored_profile(one) for one in sorted(stored, key=lambda one: one.name)}
-    return {**vocabulary().profiles, **{k: v for k, v in found.items() if k not in vocabulary().profiles}}
+    by_name = {
+        requirement_set.name: stored_profile(requirement_set)
+        for requirement_set in sorted(stored, key=lambda one: one.name)
+    }
+    return {**vocabulary().profiles, **{k: v for k, v in by_name.items() if k not in vocabulary().profiles}}
 
 
 def owner_of(level: Level, name: str) -> str:

@@ -104,14 +104,14 @@ def lines(given: Iterable[URIRef | Statement]) -> str:
     written: dict[Term, str] = {}  # a large site says the same few names and numbers over and over
 
     def write(term: Term) -> str:
-        found = written.get(term)
-        if found is None:
-            found = written[term] = serialise(term)
-        return found
+        text = written.get(term)
+        if text is None:
+            text = written[term] = serialise(term)
+        return text
 
     return "\n".join(
-        write(one) if isinstance(one, URIRef) else f"{write(one[0])} {write(one[1])} {write(one[2])} ."
-        for one in given
+        write(term) if isinstance(term, URIRef) else f"{write(term[0])} {write(term[1])} {write(term[2])} ."
+        for term in given
     )
 
 

@@ -13,30 +13,30 @@ from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.entities import Level, MeasuredRun, Requirement, RequirementSet
 
 
-def set_statements(one: RequirementSet, change: str) -> list[Statement]:
+def set_statements(requirement_set: RequirementSet, change: str) -> list[Statement]:
     """Return all the store keeps of a set with this revision, author and time; ``change`` is the identity."""
-    target = requirement_set_iri(one.level, one.name)
+    target = requirement_set_iri(requirement_set.level, requirement_set.name)
     statements: list[Statement] = [
         (target, RDF.type, QSM.RequirementSet),
-        (target, QSM.level, Literal(one.level.value)),
-        (target, QSM.subject, Literal(one.name)),
-        (target, QSM.revision, Literal(one.revision)),
+        (target, QSM.level, Literal(requirement_set.level.value)),
+        (target, QSM.subject, Literal(requirement_set.name)),
+        (target, QSM.revision, Literal(requirement_set.revision)),
         (target, QSM.change, Literal(change)),
     ]
-    if one.modified_at is not None:
-        statements.append((target, QSM.modifiedAt, Literal(one.modified_at, datatype=XSD.double)))
-    if one.modified_by is not None:
-        statements.append((target, QSM.modifiedBy, Literal(one.modified_by)))
-    if one.profile is not None:
-        statements.append((target, QSM.profile, URIRef(one.profile.iri)))
-    if one.level is Level.PROFILE and one.requirements:
-        statements += [(target, RDF.type, QSM.Profile), (target, QSM.name, Literal(one.name))]
+    if requirement_set.modified_at is not None:
+        statements.append((target, QSM.modifiedAt, Literal(requirement_set.modified_at, datatype=XSD.double)))
+    if requirement_set.modified_by is not None:
+        statements.append((target, QSM.modifiedBy, Literal(requirement_set.modified_by)))
+    if requirement_set.profile is not None:
+        statements.append((target, QSM.profile, URIRef(requirement_set.profile.iri)))
+    if requirement_set.level is Level.PROFILE and requirement_set.requirements:
+        statements += [(target, RDF.type, QSM.Profile), (target, QSM.name, Literal(requirement_set.name))]
         statements += [
-            (target, RDFS.label, Literal(one.name)),
-            (target, SKOS.definition, Literal(one.definition)),
+            (target, RDFS.label, Literal(requirement_set.name)),
+            (target, SKOS.definition, Literal(requirement_set.definition)),
         ]
-        statements += [] if one.measured is None else _measured(target, one.measured)
-    for requirement in one.requirements:
+        statements += [] if requirement_set.measured is None else _measured(target, requirement_set.measured)
+    for requirement in requirement_set.requirements:
         statements += _requirement(target, requirement)
     return statements
 
@@ -54,9 +54,12 @@ def _measured(target: URIRef, run: MeasuredRun) -> list[Statement]:
     return [*numbers, (target, QSM.cores, Literal(run.cores))]
 
 
-def set_edit(one: RequirementSet, change: str, before: Graph) -> Edit:
+def set_edit(requirement_set: RequirementSet, change: str, before: Graph) -> Edit:
     """Return the edit that puts a set in place of ``before``, all the store says about it now."""
-    target, statements = requirement_set_iri(one.level, one.name), set_statements(one, change)
+    target, statements = (
+        requirement_set_iri(requirement_set.level, requirement_set.name),
+        set_statements(requirement_set, change),
+    )
     after = Graph()
     for statement in statements:
         after.add(statement)

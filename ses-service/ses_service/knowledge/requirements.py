@@ -90,7 +90,7 @@ def replace_requirement_set(
     """Store what a set says in place of the one before and return it.
 
     The change is one request the store applies as a whole, on condition of the revision; reading back
-    whose change it holds tells whether this one won. Raises ``RevisionConflictError`` when the stored
+    whose change it holds shows whether this one won. Raises ``RevisionConflictError`` when the stored
     revision is not ``expected_revision``; without one, the last writer wins. Raises
     ``InvalidDescriptionError`` for numbers no store should hold and for a kind stated twice.
     """
@@ -99,17 +99,17 @@ def replace_requirement_set(
         raise InvalidDescriptionError(f"{wanted.level.value} {wanted.name}", faults)
     target = requirement_set_iri(wanted.level, wanted.name)
     for _ in range(_TRIES):
-        found, _change = _last_change(store, target)
-        if expected_revision is not None and found != expected_revision:
+        revision, _change = _last_change(store, target)
+        if expected_revision is not None and revision != expected_revision:
             break
-        made = replace(wanted, revision=found + 1, modified_at=now, modified_by=author)
+        replaced = replace(wanted, revision=revision + 1, modified_at=now, modified_by=author)
         change = str(uuid.uuid4())
-        store.update(_request(store, target, made, change))
-        if _last_change(store, target) == (found + 1, change):
-            return made
-    found, _change = _last_change(store, target)
-    expected = found if expected_revision is None else expected_revision
-    raise RevisionConflictError(wanted.level.value, wanted.name, expected, found)
+        store.update(_request(store, target, replaced, change))
+        if _last_change(store, target) == (revision + 1, change):
+            return replaced
+    revision, _change = _last_change(store, target)
+    expected = revision if expected_revision is None else expected_revision
+    raise RevisionConflictError(wanted.level.value, wanted.name, expected, revision)
 
 
 def _request(store: SparqlReader, target: URIRef, made: RequirementSet, change: str) -> str:
@@ -142,26 +142,26 @@ def _request(store: SparqlReader, target: URIRef, made: RequirementSet, change: 
 
 
 def _faults(requirements: Sequence[Requirement], profile: Profile | None) -> list[str]:
-    found = []
+    faults = []
     for requirement in requirements:
         kind, bound = requirement.kind, requirement.bound
         if not 0 <= bound <= MAX_BOUND:
             limit = "maximum" if kind.at_most else "minimum"
-            found.append(f"{kind}: the {limit} {bound} is not a number from 0 up to {MAX_BOUND:g}")
+            faults.append(f"{kind}: the {limit} {bound} is not a number from 0 up to {MAX_BOUND:g}")
         if not 0 < requirement.weight <= MAX_WEIGHT:
-            found.append(
+            faults.append(
                 f"{kind}: the weight {requirement.weight} is not greater than 0, and at most {MAX_WEIGHT:.0f}"
             )
         if not requirement.applies_ever:
-            found.append(f"{kind}: it is valid until {requirement.valid_until}, before it is valid at all")
+            faults.append(f"{kind}: it is valid until {requirement.valid_until}, before it is valid at all")
         try:
             vocabulary().metric(kind)
         except UnknownKindError as error:
-            found.append(str(error))
+            faults.append(str(error))
     if profile is not None and not profile.iri:
-        found.append(f"unknown profile {profile.name!r}")
+        faults.append(f"unknown profile {profile.name!r}")
     kinds = [requirement.kind.value for requirement in requirements]
-    return found + [f"{kind} is stated twice" for kind in sorted(set(kinds)) if kinds.count(kind) > 1]
+    return faults + [f"{kind} is stated twice" for kind in sorted(set(kinds)) if kinds.count(kind) > 1]
 
 
 def _last_change(store: SparqlStore, target: URIRef) -> tuple[int, str]:

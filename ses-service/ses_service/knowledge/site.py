@@ -36,16 +36,16 @@ def violations(description: Graph, lines: Lines | None = None) -> list[str]:
     if not len(description):
         return [NOTHING]
     findings = check(description, lines or Lines())
-    found = [finding.in_words() for finding in findings if refused([finding])]
+    faults = [finding.in_words() for finding in findings if refused([finding])]
     systems = (URIRef(class_) for class_ in vocabulary().backends)
     if not any((None, RDF.type, class_) in description for class_ in systems):
-        found.append(_NO_SYSTEM)
-    return found
+        faults.append(_NO_SYSTEM)
+    return faults
 
 
 def digest(texts: Iterable[str]) -> str:
     """Return a hash of a description together with the shapes and the vocabulary it is checked against."""
-    made = hashlib.sha256("\n".join(texts).encode())
+    hashed = hashlib.sha256("\n".join(texts).encode())
     for path in (ontology_directory() / "shapes.ttl", *vocabulary().sources):
-        made.update(path.read_bytes())
-    return made.hexdigest()
+        hashed.update(path.read_bytes())
+    return hashed.hexdigest()

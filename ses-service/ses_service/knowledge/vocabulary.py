@@ -54,8 +54,8 @@ class Metric:
 
     def symbol(self, unit: str) -> str:
         """Return the symbol of a unit by its IRI; empty for the unit that stands for none, and others."""
-        found = (symbol for symbol, iri in self.units.items() if str(iri) == unit)
-        return "" if unit == str(self.base) else next(found, "")
+        symbols = (symbol for symbol, iri in self.units.items() if str(iri) == unit)
+        return "" if unit == str(self.base) else next(symbols, "")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -78,9 +78,9 @@ class Vocabulary:
 
     def metric(self, name: str) -> Metric:
         """Return the kind of this name, however it is spelled. Raises UnknownKindError."""
-        found = self.metrics.get(name)
-        if found is not None:
-            return found
+        metric = self.metrics.get(name)
+        if metric is not None:
+            return metric
         spelled = _spelled(name)
         named = self.names.get(spelled)
         if named is None:
@@ -91,7 +91,7 @@ class Vocabulary:
 
     def by_iri(self) -> dict[str, Metric]:
         """Return the kinds by their IRI."""
-        return {str(one.iri): one for one in self.metrics.values()}
+        return {str(metric.iri): metric for metric in self.metrics.values()}
 
     def turtle(self) -> str:
         """Return all of it as one text."""
@@ -135,8 +135,8 @@ def read_vocabulary(files: list[Path]) -> Vocabulary:
         metrics=metrics,
         names=_names(metrics),
         unit_sizes={str(unit): size for unit, size in sizes.items()},
-        profiles={one.name: one for one in _profiles(graph, metrics, sizes)},
-        workloads={one.name: one for one in _workloads(graph, metrics, sizes)},
+        profiles={profile.name: profile for profile in _profiles(graph, metrics, sizes)},
+        workloads={workload.name: workload for workload in _workloads(graph, metrics, sizes)},
         backends=_backends(graph),
         sources=tuple(files),
     )
@@ -151,8 +151,8 @@ def _names(metrics: Mapping[str, Metric]) -> dict[str, str]:
     """Return the name of each kind by every spelling; a name goes before another kind's other spelling."""
     names = {name: name for name in metrics}
     for name, metric in metrics.items():
-        for one in (*metric.described.spellings, metric.described.label):
-            names.setdefault(_spelled(one), name)
+        for spelling in (*metric.described.spellings, metric.described.label):
+            names.setdefault(_spelled(spelling), name)
     return names
 
 
@@ -217,7 +217,7 @@ def _metrics(graph: Graph, sizes: Mapping[Node, float]) -> Iterator[tuple[str, M
             definition=_text(graph, iri, SKOS.definition, ""),
             units=_units_for(graph, measured, sizes),
             weight=1.0 if weight is None else float(weight),  # type: ignore[arg-type]
-            spellings=tuple(sorted(str(one) for one in graph.objects(iri, SKOS.altLabel))),
+            spellings=tuple(sorted(str(label) for label in graph.objects(iri, SKOS.altLabel))),
         )
         base = graph.value(measured, QSM.computedIn)
         constrains = graph.value(iri, QSM.constrains)
@@ -234,13 +234,15 @@ def _metrics(graph: Graph, sizes: Mapping[Node, float]) -> Iterator[tuple[str, M
 
 
 def _profiles(graph: Graph, metrics: Mapping[str, Metric], sizes: Mapping[Node, float]) -> Iterator[Profile]:
-    kinds = {one.iri: one.kind for one in metrics.values()}
+    kinds = {metric.iri: metric.kind for metric in metrics.values()}
     for iri in sorted(graph.subjects(RDF.type, QSM.Profile), key=str):
         name = graph.value(iri, QSM.name)
         if name is None:
             continue
         stated = [_requirement(graph, node, kinds, sizes) for node in graph.objects(iri, QSM.requires)]
-        requirements = sorted((one for one in stated if one), key=lambda one: one.kind)
+        requirements = sorted(
+            (requirement for requirement in stated if requirement), key=lambda one: one.kind
+        )
         yield Profile(
             str(name),
             tuple(requirements),
@@ -253,7 +255,7 @@ def _profiles(graph: Graph, metrics: Mapping[str, Metric], sizes: Mapping[Node, 
 def _workloads(
     graph: Graph, metrics: Mapping[str, Metric], sizes: Mapping[Node, float]
 ) -> Iterator[Workload]:
-    kinds = {one.iri: one.kind for one in metrics.values()}
+    kinds = {metric.iri: metric.kind for metric in metrics.values()}
     for iri in sorted(graph.subjects(RDF.type, QSM.Workload), key=str):
         parameters = []
         for node in graph.objects(iri, QSM.parameter):
@@ -276,7 +278,7 @@ def _workloads(
             str(graph.value(iri, QSM.phrase)),
             _text(graph, iri, SKOS.definition, ""),
             _text(graph, iri, SKOS.example, ""),
-            {one.name: one for one in sorted(parameters, key=lambda one: one.name)},
+            {parameter.name: parameter for parameter in sorted(parameters, key=lambda one: one.name)},
             {kind: rules[kind] for kind in in_order(rules)},
         )
 
@@ -301,7 +303,7 @@ def _requirement(
 
 def _backends(graph: Graph) -> dict[str, str]:
     """Return the back end of each class that states one, and of its subclasses that state none."""
-    found: dict[str, str] = {}
+    by_class: dict[str, str] = {}
     seen = set[tuple[Node, Node | None]]()
     ahead: list[tuple[Node, Node | None]] = [(QSM.StorageSystem, None)]
     while ahead:
@@ -311,14 +313,14 @@ def _backends(graph: Graph) -> dict[str, str]:
             seen.add((class_, backend))
             ahead += [(below, backend) for below in graph.subjects(RDFS.subClassOf, class_)]
             if backend is not None:
-                found.setdefault(str(class_), str(backend))
-    return found
+                by_class.setdefault(str(class_), str(backend))
+    return by_class
 
 
 def _text(graph: Graph, subject: Node, property_: URIRef, default: str) -> str:
     """Return the English text of a property, else the first of another language."""
     texts = sorted(
-        (one for one in graph.objects(subject, property_) if isinstance(one, Literal)),
+        (text for text in graph.objects(subject, property_) if isinstance(text, Literal)),
         key=lambda one: (one.language not in (None, "en"), str(one.language), str(one)),
     )
     return str(texts[0]) if texts else default

@@ -51,12 +51,12 @@ class Parameter:
 
     def value(self, text: str) -> float:
         """Return the value of ``4 TB`` or ``512``.  Raises WorkloadError."""
-        found = re.fullmatch(rf"\s*({_NUMBER})\s*(\S*)\s*", text)
-        if found is None:
+        matched = re.fullmatch(rf"\s*({_NUMBER})\s*(\S*)\s*", text)
+        if matched is None:
             raise WorkloadError(
                 f"{text!r} is no quantity for {self.name}: write a number and its unit", self.name
             )
-        number, unit = float(found[1]), found[2]
+        number, unit = float(matched[1]), matched[2]
         if self.units is None:
             if unit not in ("", "%"):
                 raise WorkloadError(f"{self.name} is a plain number; it has the unit {unit!r}", self.name)
@@ -85,8 +85,8 @@ class Workload:
                 _words(self.phrase[end : place.start()]) + rf"(?P<{place[1]}>{_NUMBER}(?:\s*[^\s\d]\S*)?)"
             )
             end = place.end()
-        found = re.fullmatch(pattern + _words(self.phrase[end:]), sentence.strip(), re.IGNORECASE)
-        return None if found is None else found.groupdict()
+        matched = re.fullmatch(pattern + _words(self.phrase[end:]), sentence.strip(), re.IGNORECASE)
+        return None if matched is None else matched.groupdict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +114,11 @@ def expand(workloads: Iterable[Workload], sentence: str, given: Mapping[str, str
     Raises WorkloadError.
     """
     known = sorted(workloads, key=lambda one: one.name)
-    for one in known:
-        stated = one.fits(sentence)
+    for workload in known:
+        stated = workload.fits(sentence)
         if stated is not None:
-            return _expanded(one, {**stated, **given})
-    examples = "; ".join(one.example for one in known)
+            return _expanded(workload, {**stated, **given})
+    examples = "; ".join(workload.example for workload in known)
     raise WorkloadError(f"no workload has a phrase like {sentence!r}. Say it like one of: {examples}")
 
 

@@ -19,7 +19,7 @@ class Doubt(StrEnum):
 
     ``page-cache``: what was written may be in the node's memory only; ``too-small``, ``too-short``: there was
     too little to measure; ``shared``: several files of the process moved at the same time and could not be
-    told apart; ``gaps``: the agent did not look for a while; ``mapped``: the file was written or read as
+    distinguished; ``gaps``: the agent did not look for a while; ``mapped``: the file was written or read as
     memory.
     """
 

@@ -98,7 +98,7 @@ def silence_for(pace: float) -> float:
 
 
 def parts_of(announcement: Announcement, files: int) -> Iterator[Announcement]:
-    """Yield the announcement in parts of so many files, for :func:`take` one after the other.
+    """Yield the announcement in parts of ``files`` files, for :func:`take` one after the other.
 
     None is complete: the caller ends what is not among all that is open when the last is taken.
     """
@@ -151,10 +151,10 @@ def take(announcement: Announcement, ledger: Ledger, table: ElementTable | None,
     refused += announcement.refused
     ledger.bounds.refusals.invalid += len(announcement.refused)
     for end in announcement.ended:
-        found = ledger.find(end.placement_id)
-        if found is None:
+        placement = ledger.find(end.placement_id)
+        if placement is None:
             unknown.append(end.placement_id)
-        elif found.subject.node not in (None, announcement.node):
+        elif placement.subject.node not in (None, announcement.node):
             refused.append((end.placement_id, "The placement is another node's."))
         else:
             ledger.end(end.placement_id, end.reason, now, end.bytes_written, end.path, end.achieved)
@@ -230,11 +230,11 @@ def end_others(announcement: Announcement, ledger: Ledger, now: float) -> None:
 def _subject_of(report: PlacementReport, node: str, home_vo: Mapping[str, str], known: Subjects) -> Subject:
     """Return whose file it is; files of one program share it."""
     key = report.user, report.application, report.job
-    found = known.get(key)
-    if found is None:
+    subject = known.get(key)
+    if subject is None:
         stated = Subject(report.user or "", report.application, None, node, report.job)
-        found = known[key] = with_home_vo(stated, home_vo)
-    return found
+        subject = known[key] = with_home_vo(stated, home_vo)
+    return subject
 
 
 def _restored(

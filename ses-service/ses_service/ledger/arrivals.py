@@ -54,8 +54,8 @@ class SystemArrivals:
         moments: dict[tuple[str, str], list[float]] = {}
         for system, node, at in placed:
             moments.setdefault((system, node), []).append(at)
-        for (system, node), some in moments.items():
-            self._add(system, node, *_together(some))
+        for (system, node), times in moments.items():
+            self._add(system, node, *_together(times))
 
     def _add(self, system: str, node: str | None, weight: float, at: float) -> None:
         self._of_system.setdefault(system, Recent()).add(weight, at)
@@ -76,7 +76,9 @@ class SystemArrivals:
 
     def forget(self, now: float) -> None:
         """Forget the nodes that placed nothing for long."""
-        self._of_node = {key: one for key, one in self._of_node.items() if one.rate(now) > 1e-6}
+        self._of_node = {
+            key: arrivals for key, arrivals in self._of_node.items() if arrivals.rate(now) > 1e-6
+        }
 
 
 def _together(moments: Collection[float]) -> tuple[float, float]:

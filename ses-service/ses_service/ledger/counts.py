@@ -24,7 +24,7 @@ from ses_service.model.policies import Policies
 Stream: TypeAlias = Placement | PeerPlacement
 _Rates: TypeAlias = tuple[float, float]  # of writing, and the largest that is hard
 
-_WINDOWS = 5  # what ended so many windows before a sample is less than a hundredth of a stream in it
+_WINDOWS = 5  # before a sample: what ended that early is less than a hundredth of a stream in it
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,14 +151,16 @@ class ElementCounter:
         self._count(streams, 1.0)
         for stream in streams:
             self._promise(stream)
-        self._recent.begin_all([(one.placement_id, one.elements, began(one)) for one in streams])
+        self._recent.begin_all([(stream.placement_id, stream.elements, began(stream)) for stream in streams])
 
     def end_all(self, streams: Sequence[Stream], now: float) -> None:
         """Count streams no more: as ``end`` of each."""
         self._count(streams, -1.0)
         for stream in streams:
             self._release(stream)
-        self._recent.end_all([(one.placement_id, one.elements, began(one)) for one in streams], now)
+        self._recent.end_all(
+            [(stream.placement_id, stream.elements, began(stream)) for stream in streams], now
+        )
 
     def begin_stream(self, stream: str, element: str, now: float) -> None:
         """Count a stream that no placement stands for."""
@@ -191,11 +193,11 @@ class ElementCounter:
             known = latest.setdefault(stream.elements, stream)
             if known.placed_at < stream.placed_at:
                 latest[stream.elements] = stream
-        for one in latest.values():
-            self.placed(one)
+        for stream in latest.values():
+            self.placed(stream)
 
     def _count(self, streams: Sequence[Stream], by: float) -> None:
-        for elements, number in Counter([one.elements for one in streams]).items():
+        for elements, number in Counter([stream.elements for stream in streams]).items():
             for element in elements:
                 for row in self._on_device.get(element, ()):
                     self.counts.open_now[row] += by * number

@@ -31,6 +31,6 @@ class ExcludedOn:
     def sentence(self, node: str | None = None) -> str:
         """Return it in words, of one node if that excludes it."""
         named = [node] if node in self.nodes else sorted(self.nodes)
-        sentence = "; ".join(f"excluded on {one}: {self.nodes[one]}" for one in named[:_MAX_NAMED] if one)
+        sentence = "; ".join(f"excluded on {name}: {self.nodes[name]}" for name in named[:_MAX_NAMED] if name)
         more = len(named) - _MAX_NAMED
         return sentence if more <= 0 else f"{sentence}; and on {more} more nodes"

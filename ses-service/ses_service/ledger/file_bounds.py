@@ -111,11 +111,11 @@ class FileBounds:
         begun.all = max(now, begun.all) + 1.0 / self._rate
         begun.of_user[user] = min(own, now + AVERAGED_OVER) + users / self._rate
         if len(self._begun) > self._many:
-            self._begun = {name: one for name, one in self._begun.items() if one.all > now}
+            self._begun = {name: begun for name, begun in self._begun.items() if begun.all > now}
             self._many = max(_FEW, 2 * len(self._begun))
         return True
 
 
 def _share(bound: float, users: int, excess: int) -> float:
-    """Return what each of so many users may have of a bound that is exceeded so many times already."""
+    """Return what each of ``users`` may have of a bound that is exceeded ``excess`` times already."""
     return bound / float(users) ** excess

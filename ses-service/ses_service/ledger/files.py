@@ -122,14 +122,14 @@ def accepts(wanted: Wanted) -> Callable[[File], bool]:
         if (value := getattr(wanted, name)) is not None
     }
 
-    def accept(one: File) -> bool:
-        end = one.ended_at
+    def accept(file: File) -> bool:
+        end = file.ended_at
         return (
-            all(getattr(one, name) == value for name, value in exact.items())
-            and (wanted.path is None or wanted.path in (one.path or ""))
+            all(getattr(file, name) == value for name, value in exact.items())
+            and (wanted.path is None or wanted.path in (file.path or ""))
             and (wanted.since is None or end is None or end >= wanted.since)
             and (wanted.until is None or end is None or end < wanted.until)
-            and (wanted.after is None or end is None or (end, one.placement_id) < wanted.after)
+            and (wanted.after is None or end is None or (end, file.placement_id) < wanted.after)
         )
 
     return accept
@@ -165,15 +165,15 @@ class Group:
     of_forecast: float = 0.0
 
 
-def of_forecast(one: File) -> float | None:
+def of_forecast(file: File) -> float | None:
     """Return achieved over predicted where that says something of the forecast.
 
     ``None`` for other kinds than current rates, where nobody can say, where the program waited, and where it
     got all it required and may have wanted no more.
     """
-    if one.kind not in CURRENT_RATES or one.verdict in (None, Verdict.CANNOT_SAY):
+    if file.kind not in CURRENT_RATES or file.verdict in (None, Verdict.CANNOT_SAY):
         return None
-    if not one.predicted or one.achieved is None or one.bound is None:
+    if not file.predicted or file.achieved is None or file.bound is None:
         return None
-    enough = one.bound <= one.achieved <= one.predicted
-    return None if enough or one.cause is Cause.PROGRAM else one.achieved / one.predicted
+    enough = file.bound <= file.achieved <= file.predicted
+    return None if enough or file.cause is Cause.PROGRAM else file.achieved / file.predicted

@@ -35,12 +35,12 @@ def take(notification: Notification, ledger: Ledger, now: float) -> None:
     Hardly any is a file that we hold, too: what all have in common is done for all at once.
     """
     nodes, of_peers = notification.nodes, ledger.of_peers
-    of_peers.take_up([placement for one in nodes for placement in one.opened])
+    of_peers.take_up([placement for node in nodes for placement in node.opened])
     gone = [
-        placement_id for one in nodes for some in (one.idle, one.ended, one.lapsed) for placement_id in some
+        placement_id for node in nodes for ids in (node.idle, node.ended, node.lapsed) for placement_id in ids
     ]
     of_peers.drop(gone, notification.origin, now)
-    opened = [placement.placement_id for one in nodes for placement in one.opened]
+    opened = [placement.placement_id for node in nodes for placement in node.opened]
     own = set(ledger.known(chain(opened, gone)))
     for of_node in nodes:
         announced = _announced(ledger.nodes.get(of_node.node), of_node, now)

@@ -95,13 +95,13 @@ class Ledger:
 
         One that is not found any more was dropped.  The caller empties the set.
         """
-        made: set[str] = set()
-        self._followers.append(made)
-        return made
+        changed: set[str] = set()
+        self._followers.append(changed)
+        return changed
 
     def bind(self, table: ElementTable, sampled_at: Floats, now: float) -> None:
         """Count along the rows of ``table`` from now on, against ``sampled_at`` (see ``observe``)."""
-        active = [one for one in self._active.values() if not one.idle]
+        active = [placement for placement in self._active.values() if not placement.idle]
         counted: list[Stream] = [*active, *self.of_peers.counted()]
         self._counter.bind(table, sampled_at, now, counted, self.readers.elements())
 
@@ -236,7 +236,11 @@ class Ledger:
 
     def take_doubted(self, name: str) -> list[Placement]:
         """Return the open placements that a node is to be asked about now; it is asked once."""
-        return [self._active[one] for one in sorted(self.nodes.doubted.pop(name, ())) if one in self._active]
+        return [
+            self._active[placement_id]
+            for placement_id in sorted(self.nodes.doubted.pop(name, ()))
+            if placement_id in self._active
+        ]
 
     def streams(self) -> dict[str, int]:
         """Return how many placements are open on each node that has any."""
@@ -244,7 +248,7 @@ class Ledger:
 
     def open_on(self, name: str) -> list[Placement]:
         """Return what is open on a node."""
-        return [self._active[one] for one in sorted(self._open_on.get(name, ()))]
+        return [self._active[placement_id] for placement_id in sorted(self._open_on.get(name, ()))]
 
     def count_open_on(self, name: str) -> int:
         """Return how many placements are open on a node."""
@@ -252,7 +256,9 @@ class Ledger:
 
     def end_others(self, name: str, kept: Collection[str], now: float) -> int:
         """End what is open on a node except ``kept`` (reason ``lost``); return how many ended."""
-        lost = [one.placement_id for one in self.open_on(name) if one.placement_id not in kept]
+        lost = [
+            placement.placement_id for placement in self.open_on(name) if placement.placement_id not in kept
+        ]
         for placement_id in lost:
             self.end(placement_id, EndReason.LOST, now)
         return len(lost)
@@ -292,7 +298,7 @@ class Ledger:
     def expire(self, now: float, limit: int | None = None) -> int:
         """End every placement whose lease ran out or whose node fell silent; return how many did.
 
-        With ``limit``, stop after about so many; the next call goes on.
+        With ``limit``, stop after about that number; the next call goes on.
         """
         count = 0
         while self._leases and self._leases[0][0] <= now and (limit is None or count < limit):

@@ -121,10 +121,10 @@ class NodeDecisions:
         self, number: int, node: str, table: ElementTable, excluded: Mapping[str, str]
     ) -> Explanation:
         """Return the explanation of a decision that is reported; see :func:`explanation`."""
-        found = self._explained.get(number)
-        if found is None:
-            found = self._explained[number] = explanation(self._decisions[number], node, table, excluded)
-        return found
+        explained = self._explained.get(number)
+        if explained is None:
+            explained = self._explained[number] = explanation(self._decisions[number], node, table, excluded)
+        return explained
 
 
 NO_DECISIONS = NodeDecisions({})
@@ -155,14 +155,19 @@ def explanation(
 
     ``excluded`` are those to which no file of the node can go, with the reason.
     """
-    named = [*(one.element for one in decision.candidates), *(one.element for one in decision.refused)]
+    named = [
+        *(candidate.element for candidate in decision.candidates),
+        *(refused.element for refused in decision.refused),
+    ]
     elements = {name: table.elements[table.index[name]] for name in named if name in table.index}
     known = [candidate for candidate in decision.candidates if candidate.element in elements]
-    compared = [_compared(one, elements[one.element], decision.requirements) for one in known]
-    ordered = in_words([one.order for one in known], compared)
+    compared = [
+        _compared(considered, elements[considered.element], decision.requirements) for considered in known
+    ]
+    ordered = in_words([considered.order for considered in known], compared)
     candidates = tuple(
-        _candidate(rank, one, elements[one.element], decision.requirements, after)
-        for rank, (one, after) in enumerate(zip(known, ordered, strict=True), 1)
+        _candidate(rank, considered, elements[considered.element], decision.requirements, after)
+        for rank, (considered, after) in enumerate(zip(known, ordered, strict=True), 1)
     )
     refused = tuple(
         _refusal(
@@ -175,13 +180,17 @@ def explanation(
         for refusal in decision.refused
         if refusal.element in elements
     )
-    limited = [(elements[one.element], one.server_limit) for one in known if one.server_limit is not None]
+    limited = [
+        (elements[considered.element], considered.server_limit)
+        for considered in known
+        if considered.server_limit is not None
+    ]
     return Explanation(
         decision.requirements,
         candidates,
         refused,
         (*_notes(decision, len(refused)), *link_notes(limited)),
-        {one.element.id: one.rank for one in candidates},
+        {candidate.element.id: candidate.rank for candidate in candidates},
     )
 
 
@@ -189,13 +198,13 @@ def predictions(
     requirements: Sequence[ResolvedRequirement], offered: Offered, element: Element
 ) -> tuple[Prediction, ...]:
     """Return what each kind asked for would get."""
-    found = []
+    predicted = []
     for requirement in requirements:
         kind, bound = requirement.requirement.kind, requirement.requirement.bound
         name = _PREDICTED_AS.get(kind)
         value = dict(element.stated).get(kind) if name is None else getattr(offered, name)
-        found.append(Prediction(kind, value, bound, shortfall(value, bound, kind.at_most)))
-    return tuple(found)
+        predicted.append(Prediction(kind, value, bound, shortfall(value, bound, kind.at_most)))
+    return tuple(predicted)
 
 
 def shortfall(value: float | None, bound: float, at_most: bool) -> float:
@@ -209,54 +218,63 @@ def shortfall(value: float | None, bound: float, at_most: bool) -> float:
     return 1.0 - value / bound if value < bound else 0.0
 
 
-def _compared(one: Considered, element: Element, requirements: Sequence[ResolvedRequirement]) -> Compared:
-    read, write = one.offered.read, one.offered.write
+def _compared(
+    considered: Considered, element: Element, requirements: Sequence[ResolvedRequirement]
+) -> Compared:
+    read, write = considered.offered.read, considered.offered.write
     wanted = (asked.requirement.kind for asked in requirements)
     share = write
     if any(kind in (Kind.CURRENT_READ_RATE, Kind.AVERAGE_READ_RATE) for kind in wanted):
         share = read * write / (read + write) if read and write else None
-    foreign = None if one.own is None else one.streams - one.own
-    return Compared(one.distance, share, one.offered.free, one.own, foreign, element.nominal_write_rate)
+    foreign = None if considered.own is None else considered.streams - considered.own
+    return Compared(
+        considered.distance,
+        share,
+        considered.offered.free,
+        considered.own,
+        foreign,
+        element.nominal_write_rate,
+    )
 
 
 def _candidate(
     rank: int,
-    one: Considered,
+    considered: Considered,
     element: Element,
     requirements: Sequence[ResolvedRequirement],
     after: tuple[str, str],
 ) -> Candidate:
-    basis = Basis.LEDGER if one.streams else Basis.STATIC
+    basis = Basis.LEDGER if considered.streams else Basis.STATIC
     return Candidate(
         rank=rank,
         element=element,
-        distance=one.distance,
-        available_read=one.offered.read,
-        available_write=one.offered.write,
-        free=one.offered.free,
-        predicted=predictions(requirements, one.offered, element),
-        age=one.age,
-        basis=basis if one.age is None else Basis.MONITOR,
+        distance=considered.distance,
+        available_read=considered.offered.read,
+        available_write=considered.offered.write,
+        free=considered.offered.free,
+        predicted=predictions(requirements, considered.offered, element),
+        age=considered.age,
+        basis=basis if considered.age is None else Basis.MONITOR,
         ordered_by=after[0],
         after=after[1],
     )
 
 
 def _refusal(
-    one: Refused,
+    refused: Refused,
     element: Element,
     node: str,
     requirements: Sequence[ResolvedRequirement],
     why: str | None,
 ) -> Refusal:
-    reason = _REASONS[one.reason]
+    reason = _REASONS[refused.reason]
     if reason is Reason.UNREACHABLE and why is not None:
-        return Refusal(one.element, Reason.EXCLUDED, f"It is excluded on {node}: {why}.")
-    return Refusal(one.element, reason, _sentence(one, element, reason, node, requirements))
+        return Refusal(refused.element, Reason.EXCLUDED, f"It is excluded on {node}: {why}.")
+    return Refusal(refused.element, reason, _sentence(refused, element, reason, node, requirements))
 
 
 def _sentence(
-    one: Refused, element: Element, reason: Reason, node: str, requirements: Sequence[ResolvedRequirement]
+    refused: Refused, element: Element, reason: Reason, node: str, requirements: Sequence[ResolvedRequirement]
 ) -> str:
     match reason:
         case Reason.EXCLUDED:
@@ -273,7 +291,7 @@ def _sentence(
             return "It is degraded, and elements in good order are left."
         case Reason.UNREACHABLE:
             return f"Node {node} cannot make files on it at present."
-    place = one.requirement
+    place = refused.requirement
     if place is None or not 0 <= place < len(requirements):
         return "It misses a hard requirement."
     asked = requirements[place].requirement

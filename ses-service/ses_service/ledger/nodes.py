@@ -39,12 +39,14 @@ class Node:
     @property
     def exclusions(self) -> list[Exclusion]:
         """What is excluded of all systems."""
-        return [one for system in self.excluded.values() for one in system]
+        return [exclusion for system in self.excluded.values() for exclusion in system]
 
     def excluded_for(self, user: str | None) -> dict[str, str]:
         """Return the elements to which no file of a user can go, each with the reason."""
-        found = {exclusion.element: exclusion.why for exclusion in self.exclusions if exclusion.user == user}
-        return found | {one.element: one.why for one in self.exclusions if one.user is None}
+        own = {exclusion.element: exclusion.why for exclusion in self.exclusions if exclusion.user == user}
+        return own | {
+            exclusion.element: exclusion.why for exclusion in self.exclusions if exclusion.user is None
+        }
 
 
 class Nodes:
@@ -77,7 +79,7 @@ class Nodes:
         return self._nodes.keys()
 
     def get(self, name: str) -> Node | None:
-        """Return a node that is heard of or waited for."""
+        """Return a node that reports or is waited for."""
         return self._nodes.get(name)
 
     def has_announced(self, name: str) -> bool:

@@ -47,14 +47,14 @@ def in_words(by: Sequence[int], many: Sequence[Compared]) -> list[tuple[str, str
     ]
 
 
-def after(by: str, one: Compared, before: Compared) -> str:
+def after(by: str, compared: Compared, before: Compared) -> str:
     """Return why ``one`` comes after ``before``; empty where nothing puts it there."""
     match by:
         case "room":
-            less = one.free is not None and before.free is not None and _each(one) < _each(before)
-            return f"low on space: {_room(one)}" + (f", before it {_room(before)}" if less else "")
+            less = compared.free is not None and before.free is not None and _each(compared) < _each(before)
+            return f"low on space: {_room(compared)}" + (f", before it {_room(before)}" if less else "")
         case "distance":
-            return f"falls further short: distance {one.distance:.3f}, before it {before.distance:.3f}"
+            return f"falls further short: distance {compared.distance:.3f}, before it {before.distance:.3f}"
         case "harm":
             return "files there would lose more of the rates they asked for"
         case "compared":
@@ -62,18 +62,18 @@ def after(by: str, one: Compared, before: Compared) -> str:
         case "scarce":
             return "its tier is scarce, and that before it meets the rates as well"
         case "kept":
-            rates = f"writes {_mb(one.write)}, that before it {_mb(before.write)}"
+            rates = f"writes {_mb(compared.write)}, that before it {_mb(before.write)}"
             return f"is kept for files that ask for more: {rates}"
         case "share":
-            if one.share is not None:
-                return f"a stream would get less: {_mb(one.share)}, before it {_mb(before.share)}"
+            if compared.share is not None:
+                return f"a stream would get less: {_mb(compared.share)}, before it {_mb(before.share)}"
             if before.share is not None:
                 return f"its rate is not known, before it {_mb(before.share)}"
-            return f"more streams: {_sum(one)}, before it {_sum(before)}"
+            return f"more streams: {_sum(compared)}, before it {_sum(before)}"
         case "own":
-            return f"more own streams: {_count(one.own)}, before it {_count(before.own)}"
+            return f"more own streams: {_count(compared.own)}, before it {_count(before.own)}"
         case "foreign":
-            return f"more foreign streams: {_count(one.foreign)}, before it {_count(before.foreign)}"
+            return f"more foreign streams: {_count(compared.foreign)}, before it {_count(before.foreign)}"
         case "last-placed":
             return "was used later than that before it"
         case "table":
@@ -81,13 +81,15 @@ def after(by: str, one: Compared, before: Compared) -> str:
     return ""
 
 
-def _each(one: Compared) -> float:
+def _each(compared: Compared) -> float:
     """Return the free bytes for each own stream and one more, by which those low on space are compared."""
-    return (one.free or 0.0) / ((one.own or 0.0) + 1.0)
+    return (compared.free or 0.0) / ((compared.own or 0.0) + 1.0)
 
 
-def _room(one: Compared) -> str:
-    return f"{_gb(one.free)} free" + (f" for {_count(one.own + 1)} own streams" if one.own else "")
+def _room(compared: Compared) -> str:
+    return f"{_gb(compared.free)} free" + (
+        f" for {_count(compared.own + 1)} own streams" if compared.own else ""
+    )
 
 
 def _gb(value: float | None) -> str:
@@ -102,5 +104,9 @@ def _count(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.4g}"
 
 
-def _sum(one: Compared) -> str:
-    return "unknown" if one.own is None or one.foreign is None else f"{one.own + one.foreign:.4g}"
+def _sum(compared: Compared) -> str:
+    return (
+        "unknown"
+        if compared.own is None or compared.foreign is None
+        else f"{compared.own + compared.foreign:.4g}"
+    )

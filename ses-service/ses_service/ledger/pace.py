@@ -1,7 +1,7 @@
-"""How often the agent of a node asks the service.
+"""How often the agent of a node announces to the service.
 
-Files of many nodes meet because each knows of the others late.  So agents ask as often as the service can
-answer, where files are created; where nothing happens they hardly ask.  Times are seconds.
+Files of many nodes meet because each knows of the others late.  Where files are created, agents announce as
+often as the service can answer; where nothing happens, rarely.  Times are seconds.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Use(Enum):
 
 
 def pace_for(use: Use, nodes: int) -> float:
-    """Return the longest time between two announcements of one of so many nodes."""
+    """Return the longest time between two announcements of one of ``nodes`` nodes."""
     shortest, each_second = use.value
     return min(MAX_PACE, max(shortest, nodes / each_second))
 
 
 def report_within(in_use: int) -> float:
-    """Return the least time between two reports of files by a node, where so many tables are in use.
+    """Return the least time between two reports of files by a node, where ``in_use`` tables are in use.
 
     From a file on, it is answered as often for :data:`CREATING_FOR` times as long.
     """
@@ -43,7 +43,7 @@ def report_within(in_use: int) -> float:
 
 
 def return_within(nodes: int) -> float:
-    """Return the time over which so many nodes come back, by chance, to a service that all of them lost.
+    """Return the time over which ``nodes`` nodes come back, at random, to a service that all of them lost.
 
     A return costs some milliseconds: two handshakes, and all that is open there.
     """

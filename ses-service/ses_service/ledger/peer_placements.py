@@ -74,16 +74,19 @@ class PeerPlacements:
                 unknown.append(placement)
             else:
                 known.origin = placement.origin
-        begun = [one for one in unknown if not self._is_own(one.placement_id)]
+        begun = [placement for placement in unknown if not self._is_own(placement.placement_id)]
         if not begun:
             return
         self._counter.placed_all(begun)
         self._arrivals.count_all(
-            [(one.elements[0].partition("/")[0], one.node, one.placed_at) for one in begun]
+            [
+                (placement.elements[0].partition("/")[0], placement.node, placement.placed_at)
+                for placement in begun
+            ]
         )
-        self._counted.update((one.placement_id, one) for one in begun)
+        self._counted.update((placement.placement_id, placement) for placement in begun)
         self._counter.begin_all(begun)
-        self.open_on.update([one.node for one in begun])
+        self.open_on.update([placement.node for placement in begun])
 
     def drop(self, ids: Iterable[str], origin: str, now: float) -> None:
         """Forget files that ``origin`` does not carry any more, if nobody else took them over."""

@@ -172,7 +172,7 @@ class Placement:
         return Placement(*_VALUES(self))
 
 
-_VALUES = attrgetter(*(one.name for one in fields(Placement)))
+_VALUES = attrgetter(*(field.name for field in fields(Placement)))
 
 
 @dataclass(slots=True)
@@ -195,9 +195,9 @@ def completed_by(
     placement: Placement, bytes_written: float | None, path: str | None, achieved: Achieved | None
 ) -> Placement:
     """Return a placement with what it lacked of these; the same one where it lacked none."""
-    found = {"bytes_written": bytes_written, "path": path, "achieved": achieved}
+    given = {"bytes_written": bytes_written, "path": path, "achieved": achieved}
     lacked = {
-        name: value for name, value in found.items() if value is not None and getattr(placement, name) is None
+        name: value for name, value in given.items() if value is not None and getattr(placement, name) is None
     }
     return replace(placement, **lacked) if lacked else placement  # type: ignore[arg-type]
 

@@ -46,7 +46,7 @@ class Readers:
             if row.rate > 0:
                 wanted[row.element] = min(MAX_STREAMS, wanted.get(row.element, 0) + row.files)
         known = self._began.setdefault(node, {})
-        for element in [*known, *(one for one in wanted if one not in known)]:
+        for element in [*known, *(element for element in wanted if element not in known)]:
             self._set(node, known, element, wanted.get(element, 0), now)
         if not known:
             del self._began[node]

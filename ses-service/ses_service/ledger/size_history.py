@@ -79,7 +79,7 @@ class SizeKey:
 
     @property
     def digest(self) -> str:
-        """32 hex digits that tell one key from another."""
+        """32 hex digits, other ones for each key."""
         joined = "\x00".join((self.user, self.application, self.pattern))
         return blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -139,7 +139,7 @@ class Sizes:
 
 
 class SizeHistory:
-    """Sizes by key.  The patterns learned last are kept: so many of a user, and so many in all.
+    """Sizes by key.  The patterns learned last are kept, up to a number of each user and of all.
 
     ``learned``, if set, collects the sizes that ``learn`` takes; the reader empties it.
     """
@@ -155,9 +155,9 @@ class SizeHistory:
 
     def follow(self) -> set[SizeKey]:
         """Return a set to which every key is added that changes from now on; the caller empties it."""
-        made: set[SizeKey] = set()
-        self._followers.append(made)
-        return made
+        changed: set[SizeKey] = set()
+        self._followers.append(changed)
+        return changed
 
     def learn(self, keys: Iterable[SizeKey], size: float, now: float) -> None:
         """Note the size a file with these keys had in the end."""
@@ -202,7 +202,7 @@ class SizeHistory:
     def high(self, user: str) -> dict[str, float]:
         """Return a size that few files of each of a user's applications exceed; ``""``: none is named."""
         mine = self._of_user.get(user, OrderedDict[SizeKey, Sizes]())
-        return {key.application: one.high for key, one in mine.items() if not key.pattern}
+        return {key.application: sizes.high for key, sizes in mine.items() if not key.pattern}
 
     def put(self, key: SizeKey, sizes: Sizes, *, note: bool = True) -> None:
         """Set what is known of a key, and forget what was learned longest ago if that is too much."""
@@ -227,8 +227,8 @@ class SizeHistory:
     def entries(self, user: str | None = None) -> list[tuple[SizeKey, Sizes]]:
         """Return what is known, of one user or of all, what was learned last first."""
         users = self._of_user.values() if user is None else [self._of_user.get(user, OrderedDict())]
-        found = [entry for mine in users for entry in mine.items()]
-        return sorted(found, key=lambda entry: (-entry[1].last_at, entry[0].pattern, entry[0].application))
+        entries = [entry for mine in users for entry in mine.items()]
+        return sorted(entries, key=lambda entry: (-entry[1].last_at, entry[0].pattern, entry[0].application))
 
     def _drop(self, user: str) -> None:
         mine = self._of_user[user]

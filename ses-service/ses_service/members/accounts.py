@@ -49,10 +49,10 @@ class Accounts:
             self._write()
 
     def _index(self) -> None:
-        found: dict[str, str] = {}
+        homes: dict[str, str] = {}
         for portal in sorted(self._of_portals, reverse=True):
-            found.update(self._of_portals[portal])
-        self._homes = found
+            homes.update(self._of_portals[portal])
+        self._homes = homes
 
     def _write(self) -> None:
         if self._path is None:

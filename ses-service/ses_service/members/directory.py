@@ -59,15 +59,15 @@ def read_password(path: Path | None) -> str:
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
                 raise DirectoryError(f"{path} is open to others than its owner; run: chmod 600 {path}")
-            found = file.read(4096).decode("utf-8").strip("\r\n")
+            password = file.read(4096).decode("utf-8").strip("\r\n")
     except OSError as error:
         raise DirectoryError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise DirectoryError(f"{path} is not text in UTF-8") from None
-    if not found:
+    if not password:
         # A server takes a name without a password for nobody, and says that all is well (RFC 4513, 5.1.2).
         raise DirectoryError(f"{path} is empty; it must hold the password")
-    return found
+    return password
 
 
 def check(settings: Directory) -> None:
@@ -116,7 +116,7 @@ class _Reading:
         seen: set[str] = set()
         waiting = self._take(self._group(rule), users)
         while waiting:
-            batch = [one for one in dict.fromkeys(waiting[:_TOGETHER]) if _key(one) not in seen]
+            batch = [name for name in dict.fromkeys(waiting[:_TOGETHER]) if _key(name) not in seen]
             waiting = waiting[_TOGETHER:]
             seen.update(map(_key, batch))
             for _dn, attributes in self._entries(batch):
@@ -139,7 +139,7 @@ class _Reading:
     def _group(self, rule: GroupRule) -> Attributes:
         settings = self._settings
         if rule.dn is not None:
-            found = list(self._entries([rule.dn]))
+            entries = list(self._entries([rule.dn]))
         else:
             asked = self._ldap.filter.filter_format(f"({settings.name_attribute}=%s)", [rule.cn])
             sent = self._link.search_ext(
@@ -149,11 +149,13 @@ class _Reading:
                 [*settings.member_attributes],
                 timeout=settings.timeout,
             )
-            found = list(self._answer(sent))
-        if len(found) != 1:
-            what = "does not exist, or may not be read" if not found else f"is {len(found)} entries; use dn"
+            entries = list(self._answer(sent))
+        if len(entries) != 1:
+            what = (
+                "does not exist, or may not be read" if not entries else f"is {len(entries)} entries; use dn"
+            )
             raise DirectoryError(f"line {rule.line} of the members file: group {rule.name!r} {what}")
-        return found[0][1]
+        return entries[0][1]
 
     def _entries(self, names: Iterable[str]) -> Iterator[Entry]:
         """Yield the entries of these names that exist; all are asked for at once."""
@@ -168,9 +170,9 @@ class _Reading:
             sent.append(
                 self._link.search_ext(name, ldap.SCOPE_BASE, _ANYTHING, wanted, timeout=settings.timeout)
             )
-        for one in sent:
+        for request in sent:
             try:
-                yield from self._answer(one)
+                yield from self._answer(request)
             except (ldap.NO_SUCH_OBJECT, ldap.INVALID_DN_SYNTAX, ldap.INSUFFICIENT_ACCESS):
                 continue
 
@@ -227,8 +229,8 @@ def _key(name: str) -> str:
 
 
 def _text(value: bytes) -> str:
-    found = value.decode("utf-8", "replace")
-    return found if found.isprintable() else ""
+    text = value.decode("utf-8", "replace")
+    return text if text.isprintable() else ""
 
 
 def _words(error: Exception) -> str:

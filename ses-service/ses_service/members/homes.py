@@ -69,9 +69,9 @@ class Membership:
 
     def groups(self, user: str) -> frozenset[str]:
         """Return the groups of a user as far as they are known; never waits."""
-        found = self._known.get(user)
-        if found is not None:
-            return found[1]
+        known = self._known.get(user)
+        if known is not None:
+            return known[1]
         with self._lock:
             if len(self._missing) < _USERS:
                 self._missing.add(user)
@@ -109,10 +109,10 @@ class Homes(Mapping[str, str]):
         self._membership = membership
 
     def __getitem__(self, user: str) -> str:
-        found = self.home(user)
-        if found is None:
+        home = self.home(user)
+        if home is None:
             raise KeyError(user)
-        return found.vo
+        return home.vo
 
     def home(self, user: str) -> Home | None:
         """Return the home VO of a user, and what says so."""

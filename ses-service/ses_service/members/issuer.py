@@ -43,15 +43,17 @@ def fetch_keys(settings: Issuer) -> dict[str, jwt.PyJWK]:
         url = settings.jwks_uri
         if url is None:
             about = f"{settings.issuer.rstrip('/')}/.well-known/openid-configuration"
-            found = _json(pool, about, settings.timeout)
-            if found.get("issuer") != settings.issuer:
-                raise IssuerError(f"{about} is about issuer {found.get('issuer')!r}, not {settings.issuer!r}")
-            url = found.get("jwks_uri")
+            metadata = _json(pool, about, settings.timeout)
+            if metadata.get("issuer") != settings.issuer:
+                raise IssuerError(
+                    f"{about} is about issuer {metadata.get('issuer')!r}, not {settings.issuer!r}"
+                )
+            url = metadata.get("jwks_uri")
             if not isinstance(url, str) or not is_safe(url):
                 raise IssuerError(f"{about} names no jwks_uri that is https://")
         listed = _json(pool, url, settings.timeout).get("keys")
-        keys = [_key(one) for one in listed] if isinstance(listed, list) else []
-        usable = {one.key_id or "": one for one in keys if one is not None}
+        keys = [_key(key) for key in listed] if isinstance(listed, list) else []
+        usable = {key.key_id or "": key for key in keys if key is not None}
         if not usable:
             raise IssuerError(f"{url} has no key for signatures")
         return usable
@@ -85,10 +87,10 @@ class Keys:
         keys = self._keys
         if name is None:
             return next(iter(keys.values())) if len(keys) == 1 else None
-        found = keys.get(name)
-        if found is None:
+        key = keys.get(name)
+        if key is None:
             self._missed = True
-        return found
+        return key
 
     def step(self) -> float:
         """Read the keys if it is time to; return the seconds to wait."""
@@ -137,11 +139,11 @@ def _json(pool: urllib3.PoolManager, url: str, seconds: float) -> dict[str, Any]
                     raise IssuerError(f"the answer of {url} took more than {seconds:g} s")
         finally:
             answer.close()
-        found = json.loads(body)
+        decoded = json.loads(body)
     except urllib3.exceptions.HTTPError as error:
         raise IssuerError(f"{url} does not answer: {str(error).rpartition(': ')[2]}") from None
     except (ValueError, RecursionError):
         raise IssuerError(f"the answer of {url} is not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(decoded, dict):
         raise IssuerError(f"the answer of {url} is not an object")
-    return found
+    return decoded

@@ -99,7 +99,7 @@ class Issuer:
 
 @dataclass(frozen=True, slots=True)
 class MembersFile:
-    """A members file.  ``digest`` tells one content from another."""
+    """A members file.  ``digest`` is another one for each content."""
 
     path: Path
     digest: str
@@ -141,11 +141,11 @@ def read_members_file(path: Path) -> MembersFile:
 
 
 def _directory(table: Table) -> Directory:
-    groups = tuple(_group(one) for one in table.tables("group"))
+    groups = tuple(_group(group) for group in table.tables("group"))
     certificate, key = table.path("cert_file"), table.path("key_file")
     if (certificate is None) != (key is None):
         table.fail("cert_file and key_file belong together")
-    found = Directory(
+    directory = Directory(
         uri=table.text("uri", required=True) or "",
         groups=groups,
         base=table.text("base"),
@@ -162,15 +162,15 @@ def _directory(table: Table) -> Directory:
         member_attributes=table.texts("member_attributes", _MEMBER_ATTRIBUTES),
     )
     table.done()
-    for name in found.member_attributes:
+    for name in directory.member_attributes:
         if not _ATTRIBUTE.fullmatch(name):
             table.fail(f"{name!r} is no attribute's name")
-    _check_connection(table, found)
+    _check_connection(table, directory)
     if not groups:
         table.fail("no group is mapped: write a [[ldap.group]] with dn or cn, and vo")
-    if found.base is None and any(one.cn is not None for one in groups):
+    if directory.base is None and any(group.cn is not None for group in groups):
         table.fail("a group is named by cn: say below which base it is looked for")
-    return found
+    return directory
 
 
 def _check_connection(table: Table, found: Directory) -> None:
@@ -196,8 +196,8 @@ def _group(table: Table) -> GroupRule:
 
 
 def _issuer(table: Table) -> Issuer:
-    rules = tuple(_claim(one) for one in table.tables("claim"))
-    found = Issuer(
+    rules = tuple(_claim(claim) for claim in table.tables("claim"))
+    issuer = Issuer(
         issuer=table.text("issuer", required=True) or "",
         audience=table.text("audience", required=True) or "",
         rules=rules,
@@ -211,13 +211,13 @@ def _issuer(table: Table) -> Issuer:
         keep=table.seconds("keep", 86400.0, 0.0),
     )
     table.done()
-    for name, url in (("issuer", found.issuer), ("jwks_uri", found.jwks_uri)):
+    for name, url in (("issuer", issuer.issuer), ("jwks_uri", issuer.jwks_uri)):
         if url is not None and not is_safe(url):
             table.fail(f"{name} {url!r} is not https:// (http:// is for this machine only)")
-    for name in found.algorithms:
+    for name in issuer.algorithms:
         if name not in _ALGORITHMS:
             table.fail(f"algorithm {name!r} is not one of {', '.join(_ALGORITHMS)}")
-    return found
+    return issuer
 
 
 def is_safe(url: str) -> bool:
@@ -235,10 +235,10 @@ def _claim(table: Table) -> ClaimRule:
 
 
 def _attribute(table: Table, name: str, default: str) -> str:
-    found = table.text(name) or default
-    if not _ATTRIBUTE.fullmatch(found):
-        table.fail(f"{name} {found!r} is no attribute's name")
-    return found
+    attribute = table.text(name) or default
+    if not _ATTRIBUTE.fullmatch(attribute):
+        table.fail(f"{name} {attribute!r} is no attribute's name")
+    return attribute
 
 
 def _is_local(url: str) -> bool:

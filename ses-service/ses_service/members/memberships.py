@@ -99,7 +99,7 @@ class Memberships:
                 if changed:
                     self._shown[user] = _Shown(place, until)
             if len(self._shown) > _SHOWN:
-                self._shown = {one: shown for one, shown in self._shown.items() if shown.until > now}
+                self._shown = {user: shown for user, shown in self._shown.items() if shown.until > now}
             self.dirty = self.dirty or changed
 
     def write(self) -> None:
@@ -113,7 +113,7 @@ class Memberships:
                     "mapping": self._mapping.digest,
                     "read_at": self.read_at,
                     "groups": [sorted(users) for _place, users in self._groups],
-                    "shown": {user: [one.place, one.until] for user, one in self._shown.items()},
+                    "shown": {user: [shown.place, shown.until] for user, shown in self._shown.items()},
                 }
             try:
                 write_whole(self._path, json.dumps(held).encode())
@@ -129,10 +129,10 @@ class Memberships:
             if held["mapping"] != self._mapping.digest:
                 return
             groups = [frozenset(map(str, users)) for users in held["groups"]]
-            shown = {str(user): _Shown(int(one[0]), float(one[1])) for user, one in held["shown"].items()}
+            shown = {str(user): _Shown(int(pair[0]), float(pair[1])) for user, pair in held["shown"].items()}
             read_at = None if held["read_at"] is None else float(held["read_at"])
             rules = self._mapping.oidc.rules if self._mapping.oidc else ()
-            if any(not 0 <= one.place < len(rules) for one in shown.values()):
+            if any(not 0 <= entry.place < len(rules) for entry in shown.values()):
                 raise ValueError("it names a rule that does not exist")
             if groups and len(groups) != len(self._mapping.ldap.groups if self._mapping.ldap else ()):
                 raise ValueError("it has other groups")
@@ -145,11 +145,11 @@ class Memberships:
         self._index()
 
     def _index(self) -> None:
-        found: dict[str, int] = {}
+        places: dict[str, int] = {}
         for place, users in self._known_groups():
             for user in users:
-                found.setdefault(user, place)
-        self._by_user = found
+                places.setdefault(user, place)
+        self._by_user = places
 
     def _known_groups(self) -> Iterable[tuple[int, frozenset[str]]]:
         if self._mapping.ldap is None:

@@ -88,21 +88,21 @@ class Tokens:
 
 def values_of(claims: Mapping[str, Any], name: str) -> list[str] | None:
     """Return the texts of a claim, which may be one or a list; ``None`` when it is not there."""
-    found = _at(claims, name)
-    if found is None:
+    claim = _at(claims, name)
+    if claim is None:
         return None
-    listed = found if isinstance(found, list) else [found]
-    return [one for one in listed[:_VALUES] if isinstance(one, str)]
+    listed = claim if isinstance(claim, list) else [claim]
+    return [value for value in listed[:_VALUES] if isinstance(value, str)]
 
 
 def _at(claims: Mapping[str, Any], name: str) -> Any:
     """Return a claim by its name or, within others, by names with dots between."""
     if name in claims:
         return claims[name]
-    found: Any = claims
+    claim: Any = claims
     for part in name.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
+        claim = claim.get(part) if isinstance(claim, dict) else None
+    return claim
 
 
 def _fits(rule: ClaimRule, values: list[str]) -> bool:

@@ -19,12 +19,12 @@ class MembersFileError(Exception):
 
 def lines_of(text: str) -> Lines:
     """Return the lines in which tables of each name begin, in order; the first line is 1."""
-    found: Lines = {}
+    lines: Lines = {}
     for number, line in enumerate(text.splitlines(), 1):
         head = _HEAD.fullmatch(line)
         if head is not None:
-            found.setdefault("".join(head[2].split()), []).append(number)
-    return found
+            lines.setdefault("".join(head[2].split()), []).append(number)
+    return lines
 
 
 class Table:
@@ -48,62 +48,62 @@ class Table:
 
     def table(self, name: str) -> Table | None:
         """Return a table within this one."""
-        found = self._left.pop(name, None)
-        if found is None:
+        value = self._left.pop(name, None)
+        if value is None:
             return None
-        return self._within(name, found, f"[{name}]", 0)
+        return self._within(name, value, f"[{name}]", 0)
 
     def tables(self, name: str) -> list[Table]:
         """Return the tables of an array within this one."""
         full = f"{self._name.strip('[]')}.{name}"
-        found = self._left.pop(name, [])
-        if not isinstance(found, list):
+        value = self._left.pop(name, [])
+        if not isinstance(value, list):
             self.fail(f"write each as a [[{full}]]")
-        return [self._within(full, one, f"[[{full}]]", place) for place, one in enumerate(found)]
+        return [self._within(full, table, f"[[{full}]]", place) for place, table in enumerate(value)]
 
     def text(self, name: str, *, required: bool = False) -> str | None:
         """Return a text that is not empty and has no control characters."""
-        found = self._left.pop(name, _MISSING)
-        if found is _MISSING:
+        value = self._left.pop(name, _MISSING)
+        if value is _MISSING:
             if required:
                 self.fail(f"{name} is missing")
             return None
-        if not isinstance(found, str) or not found or not found.isprintable():
+        if not isinstance(value, str) or not value or not value.isprintable():
             self.fail(f"{name} must be a text that is not empty")
-        return found
+        return value
 
     def texts(self, name: str, default: Sequence[str]) -> tuple[str, ...]:
         """Return a list of texts."""
-        found = self._left.pop(name, list(default))
-        if not isinstance(found, list) or not found or not all(isinstance(one, str) for one in found):
+        value = self._left.pop(name, list(default))
+        if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
             self.fail(f"{name} must be a list of texts")
-        return tuple(found)
+        return tuple(value)
 
     def path(self, name: str) -> Path | None:
         """Return a file; one that is not absolute is beside the members file."""
-        found = self.text(name)
-        return None if found is None else self._path.parent / found
+        value = self.text(name)
+        return None if value is None else self._path.parent / value
 
     def flag(self, name: str) -> bool:
         """Return a truth value; false when it is not there."""
-        found = self._left.pop(name, False)
-        if not isinstance(found, bool):
+        value = self._left.pop(name, False)
+        if not isinstance(value, bool):
             self.fail(f"{name} must be true or false")
-        return found
+        return value
 
     def choice(self, name: str, words: Sequence[str]) -> str | None:
         """Return one of some words."""
-        found = self.text(name)
-        if found is not None and found not in words:
+        value = self.text(name)
+        if value is not None and value not in words:
             self.fail(f"{name} must be {' or '.join(words)}")
-        return found
+        return value
 
     def seconds(self, name: str, default: float, least: float) -> float:
         """Return a number of seconds."""
-        found = self._left.pop(name, default)
-        if isinstance(found, bool) or not isinstance(found, int | float) or not least <= found < 1e9:
+        value = self._left.pop(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < 1e9:
             self.fail(f"{name} must be a number of seconds from {least:g} up")
-        return float(found)
+        return float(value)
 
     def _within(self, name: str, data: object, shown: str, place: int) -> Table:
         lines = self._lines.get(name, [])

@@ -111,15 +111,15 @@ class Members:
         detail = "; ".join(self._unknown[:_NAMED]) or f"{rules} rules of {self.mapping.path}"
         more = len(self._unknown) - _NAMED
         detail += f"; and {more} more" if more > 0 else ""
-        found = [Check("members-file", not self._unknown, detail)]
+        checks = [Check("members-file", not self._unknown, detail)]
         if self.directory is not None:
             detail = self._age() if self.directory.reachable else f"{self.directory.detail}; {self._age()}"
-            found.append(Check("directory", self.directory.reachable, detail))
+            checks.append(Check("directory", self.directory.reachable, detail))
         if self.keys is not None:
             keys = self.keys.status
             detail = f"keys of {keys.url}" if keys.reachable else keys.detail
-            found.append(Check("issuer", keys.reachable, detail))
-        return found
+            checks.append(Check("issuer", keys.reachable, detail))
+        return checks
 
     def notes(self) -> list[str]:
         """Return what a person reading a decision should know about members."""

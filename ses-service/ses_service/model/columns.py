@@ -79,9 +79,9 @@ def element_table(environment: Environment) -> ElementTable:
     elements = environment.elements
     names = tuple(dict.fromkeys(element.storage_system for element in elements))
     codes = {name: code for code, name in enumerate(names)}
-    servers = {name: code for code, name in enumerate(dict.fromkeys(one.server for one in elements))}
-    tiers = {name: code for code, name in enumerate(dict.fromkeys(one.tier for one in elements))}
-    pools = {name: code for code, name in enumerate(dict.fromkeys(one.pool for one in elements))}
+    servers = {name: code for code, name in enumerate(dict.fromkeys(element.server for element in elements))}
+    tiers = {name: code for code, name in enumerate(dict.fromkeys(element.tier for element in elements))}
+    pools = {name: code for code, name in enumerate(dict.fromkeys(element.pool for element in elements))}
     state_codes = {state: code for code, state in enumerate(STATES)}
     return ElementTable(
         environment=environment,
@@ -241,8 +241,14 @@ def observation_table(
     average_read = column(lambda one: one.average_read_rate)
     average_write = column(lambda one: one.average_write_rate)
     capabilities = (
-        _described_first(table.read_capability, (one.read_capability if one else None for one in rows)),
-        _described_first(table.write_capability, (one.write_capability if one else None for one in rows)),
+        _described_first(
+            table.read_capability,
+            (observation.read_capability if observation else None for observation in rows),
+        ),
+        _described_first(
+            table.write_capability,
+            (observation.write_capability if observation else None for observation in rows),
+        ),
     )
     average_read = np.where(np.isnan(average_read), current_read, average_read)
     average_write = np.where(np.isnan(average_write), current_write, average_write)
@@ -257,9 +263,15 @@ def observation_table(
         queue_depth=queue,
         free=column(lambda one: one.free_bytes),
         closed=np.array(
-            [one is not None and (one.read_only or one.no_create) for one in rows], dtype=np.bool_
+            [
+                observation is not None and (observation.read_only or observation.no_create)
+                for observation in rows
+            ],
+            dtype=np.bool_,
         ),
-        degraded=np.array([one is not None and one.degraded for one in rows], dtype=np.bool_),
+        degraded=np.array(
+            [observation is not None and observation.degraded for observation in rows], dtype=np.bool_
+        ),
         read_capability=capabilities[0],
         write_capability=capabilities[1],
         most_read=current_read,

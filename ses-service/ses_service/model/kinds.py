@@ -35,9 +35,9 @@ class Kind(str):
 
     def __new__(cls, name: str, unit: str, size: float, *, at_most: bool = False) -> Kind:
         """Make a kind."""
-        made = super().__new__(cls, name)
-        made.unit, made.size, made.at_most = unit, size, at_most
-        return made
+        kind = super().__new__(cls, name)
+        kind.unit, kind.size, kind.at_most = unit, size, at_most
+        return kind
 
     @property
     def value(self) -> str:
@@ -68,10 +68,10 @@ class Kind(str):
             "function": lambda kind: kind.record,
             "return_schema": handler(str),
         }
-        made = {"type": "no-info", "function": cls.of_record}
+        from_record = {"type": "no-info", "function": cls.of_record}
         return {
             "type": "function-after",
-            "function": made,
+            "function": from_record,
             "schema": handler(str),
             "serialization": as_text,
         }

@@ -31,7 +31,7 @@ class Setting:
     def value(self, given: object) -> Any:
         """Return a value as the setting takes it; raises PoliciesError."""
         if isinstance(self.default, frozenset):
-            if isinstance(given, list) and all(isinstance(one, str) for one in given):
+            if isinstance(given, list) and all(isinstance(value, str) for value in given):
                 return frozenset(given)
             raise PoliciesError(f'{self.name} is a list of texts, such as ["nvme"]')
         if isinstance(self.default, bool):
@@ -52,8 +52,8 @@ class Setting:
 
 
 def _setting(default: Value, says: str, least: float = 0.0, most: float = math.inf) -> Value:
-    found: Value = field(default=default, metadata={"says": says, "least": least, "most": most})
-    return found
+    setting: Value = field(default=default, metadata={"says": says, "least": least, "most": most})
+    return setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Policies:
     node_files_per_second: float = _setting(
         2000.0,
         "Files a second that one node may begin, averaged over ten minutes; more are refused, since only an "
-        "agent that lies reports so many.",
+        "agent that lies reports more than that.",
         0.1,
     )
     max_records: int = _setting(10_000, "Files that ended whose explanation is kept in memory.", least=1)
@@ -135,12 +135,12 @@ class Policies:
 
 def settings() -> tuple[Setting, ...]:
     """Return every setting in the order of the documents."""
-    return tuple(Setting(one.name, one.default, **one.metadata) for one in fields(Policies))
+    return tuple(Setting(field.name, field.default, **field.metadata) for field in fields(Policies))
 
 
 def policies_of(table: Mapping[str, object]) -> Policies:
     """Return the policies of a file's table, the defaults for what it does not name; raises PoliciesError."""
-    known = {one.name: one for one in settings()}
+    known = {setting.name: setting for setting in settings()}
     for name in table:
         if name not in known:
             near = get_close_matches(name, known, 1)
@@ -151,9 +151,9 @@ def policies_of(table: Mapping[str, object]) -> Policies:
 def described(policies: Policies) -> str:
     """Return in one line what differs from the defaults."""
     changed = [
-        f"{one.name} {_written(getattr(policies, one.name))} (default {_written(one.default)})"
-        for one in settings()
-        if getattr(policies, one.name) != one.default
+        f"{setting.name} {_written(getattr(policies, setting.name))} (default {_written(setting.default)})"
+        for setting in settings()
+        if getattr(policies, setting.name) != setting.default
     ]
     return ", ".join(changed) or f"all {len(settings())} settings have their defaults"
 

@@ -18,7 +18,7 @@ class Quota:
 
     @property
     def key(self) -> str:
-        """Return what tells it from all others."""
+        """Return what distinguishes it from all others."""
         return f"{self.system}/{self.kind}/{self.name}"
 
     @property

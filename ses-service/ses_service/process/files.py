@@ -59,21 +59,21 @@ class Files:
         self, wanted: Wanted, state: str | None, after: Cursor | None, limit: int
     ) -> tuple[list[File], Cursor | None]:
         """Return some of the files asked for, and where the list goes on."""
-        found: list[File] = []
+        files: list[File] = []
         if state != _ENDED and wanted.verdict is None and (after is None or after.state == _OPEN):
-            found = self._open(wanted, after)
-            if len(found) > limit:
-                last = found[limit - 1]
-                return found[:limit], Cursor(_OPEN, last.opened_at, last.placement_id)
+            files = self._open(wanted, after)
+            if len(files) > limit:
+                last = files[limit - 1]
+                return files[:limit], Cursor(_OPEN, last.opened_at, last.placement_id)
         if state == _OPEN:
-            return found, None
+            return files, None
         if after is not None and after.state == _ENDED:
             wanted = replace(wanted, after=(after.moment, after.placement_id))
-        room = limit - len(found)
+        room = limit - len(files)
         if room == 0:
-            return found, Cursor(_ENDED, 1e11, "")
+            return files, Cursor(_ENDED, 1e11, "")
         page = self._ended(wanted, room)
-        return [*found, *page.files], None if page.next is None else Cursor(_ENDED, *page.next)
+        return [*files, *page.files], None if page.next is None else Cursor(_ENDED, *page.next)
 
     def one(self, placement_id: str) -> tuple[File, Detail]:
         """Return a file with all that is known of it.  Raises UnknownPlacementError."""
@@ -99,7 +99,7 @@ class Files:
     def misses(self, wanted: Wanted) -> list[Miss]:
         """Return the latest files asked for that missed, with what was known when they were created."""
         latest = self._ended(replace(wanted, verdict=Verdict.MISSED), _MISSES).files
-        return [Miss(one, self._candidates(one.placement_id)) for one in latest]
+        return [Miss(file, self._candidates(file.placement_id)) for file in latest]
 
     def _candidates(self, placement_id: str) -> tuple[Candidate, ...]:
         try:
@@ -112,37 +112,37 @@ class Files:
         key = None if after is None else (after.moment, after.placement_id)
         exact = {"state": PlacementState.OPEN.value, **({} if wanted.user is None else {"user": wanted.user})}
         kept = self._placements.listed(lambda one: one.state is PlacementState.OPEN, _EVERYTHING, exact)
-        found = [one for one in map(file_of, kept) if accept(one)]
-        found.sort(key=lambda one: (one.opened_at, one.placement_id), reverse=True)
-        return [one for one in found if key is None or (one.opened_at, one.placement_id) < key]
+        files = [file for file in map(file_of, kept) if accept(file)]
+        files.sort(key=lambda one: (one.opened_at, one.placement_id), reverse=True)
+        return [file for file in files if key is None or (file.opened_at, file.placement_id) < key]
 
     def _ended(self, wanted: Wanted, limit: int) -> Page:
         if self._history is not None:
             return self._history.page(wanted, limit)
         accept = accepts(wanted)
 
-        def judged(one: Placement) -> bool:
-            return one.file_verdict is not None and accept(file_of(one))
+        def judged(placement: Placement) -> bool:
+            return placement.file_verdict is not None and accept(file_of(placement))
 
         kept = map(file_of, self._state.placements(judged, _EVERYTHING))
-        found = sorted(kept, key=lambda one: (one.ended_at or 0.0, one.placement_id), reverse=True)
-        last = found[limit - 1] if len(found) > limit else None
-        return Page(tuple(found[:limit]), None if last is None else (last.ended_at or 0.0, last.placement_id))
+        files = sorted(kept, key=lambda one: (one.ended_at or 0.0, one.placement_id), reverse=True)
+        last = files[limit - 1] if len(files) > limit else None
+        return Page(tuple(files[:limit]), None if last is None else (last.ended_at or 0.0, last.placement_id))
 
 
-def _groups(one: File) -> list[Group]:
+def _groups(file: File) -> list[Group]:
     short = 0.0
-    if one.bound and one.achieved is not None:
-        short = max(0.0, 1.0 - one.achieved / one.bound)
+    if file.bound and file.achieved is not None:
+        short = max(0.0, 1.0 - file.achieved / file.bound)
     names = {
-        By.ELEMENT: one.element,
-        By.HOUR: f"{(one.ended_at or 0.0) // _HOUR * _HOUR:.0f}",
-        By.APPLICATION: one.application or "",
-        By.JOB: one.job or "",
-        By.USER: one.user,
-        By.VO: one.vo or "",
-        By.KIND: one.kind or "",
+        By.ELEMENT: file.element,
+        By.HOUR: f"{(file.ended_at or 0.0) // _HOUR * _HOUR:.0f}",
+        By.APPLICATION: file.application or "",
+        By.JOB: file.job or "",
+        By.USER: file.user,
+        By.VO: file.vo or "",
+        By.KIND: file.kind or "",
     }
-    ratio = of_forecast(one)
+    ratio = of_forecast(file)
     forecast = (0, 0.0) if ratio is None else (1, ratio)
-    return [Group(by, name, one.verdict, one.cause, 1, short, *forecast) for by, name in names.items()]
+    return [Group(by, name, file.verdict, file.cause, 1, short, *forecast) for by, name in names.items()]

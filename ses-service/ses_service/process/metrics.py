@@ -90,7 +90,7 @@ class _State(Collector):
         states.add_metric(["open"], totals.open)
         states.add_metric(["others"], totals.of_peers)
         yield states
-        yield GaugeMetricFamily("ses_nodes", "Nodes heard of or waited for.", value=totals.nodes)
+        yield GaugeMetricFamily("ses_nodes", "Nodes that report or are waited for.", value=totals.nodes)
         yield CounterMetricFamily("ses_nodes_silenced", "Nodes that fell silent.", value=totals.silenced)
         stalled = GaugeMetricFamily(
             "ses_node_thread_stalled_seconds",

@@ -28,8 +28,8 @@ class Placements:
         try:
             return self._state.placement(placement_id)
         except UnknownPlacementError:
-            for found in self._stored(lambda store: store.found([placement_id])):
-                return found
+            for placement in self._stored(lambda store: store.found([placement_id])):
+                return placement
             raise
 
     def listed(
@@ -47,8 +47,8 @@ class Placements:
         theirs = self._stored(lambda store: store.of_peers(exact, element, limit))
         if not theirs:
             return own
-        found = {one.placement_id: one for one in (*filter(accept, theirs), *own)}
-        return sorted(found.values(), key=lambda one: (one.placed_at, one.placement_id), reverse=True)[:limit]
+        by_id = {placement.placement_id: placement for placement in (*filter(accept, theirs), *own)}
+        return sorted(by_id.values(), key=lambda one: (one.placed_at, one.placement_id), reverse=True)[:limit]
 
     def explained(self, placement: Placement) -> Placement:
         """Return a placement with its explanation, if that is kept anywhere."""

@@ -41,7 +41,7 @@ class Readiness:
     def checks(self) -> list[Check]:
         """Return how each part is; the service is ready when that named ``site`` is ok."""
         base, monitor = self.site_manager.status, self.observer.status
-        found = [
+        checks = [
             Check("knowledge-base", base.reachable, base.detail),
             self._site(),
             Check("monitor", monitor.reachable, monitor.detail or _version_words(monitor.version)),
@@ -49,11 +49,11 @@ class Readiness:
         ]
         if self.journal is not None:
             stored = self.journal.status
-            found.append(
+            checks.append(
                 Check("database", stored.ok and stored.lag < _SLOW, f"{stored.name}: {stored.detail}")
             )
             if damaged := self.journal.damaged_files:
-                found.append(
+                checks.append(
                     Check(
                         "damaged-ledger",
                         ok=False,
@@ -63,13 +63,13 @@ class Readiness:
                 )
         if self.others is not None:
             detail = self.others.fault or f"{self.others.running} run"
-            found.append(Check("other-services", ok=not self.others.fault, detail=detail))
+            checks.append(Check("other-services", ok=not self.others.fault, detail=detail))
         if self.certificate is not None:
-            found.append(self._certificate(self.certificate))
-        found.append(self._nodes())
+            checks.append(self._certificate(self.certificate))
+        checks.append(self._nodes())
         if self.members is not None:
-            found += self.members.checks()
-        return found
+            checks += self.members.checks()
+        return checks
 
     def _certificate(self, path: Path) -> Check:
         try:

@@ -87,7 +87,7 @@ class ServiceConfig:
 
 
 class Runtime:
-    """The parts of a running service.  ``instance`` tells one start of the service from another."""
+    """The parts of a running service.  ``instance`` distinguishes one start of the service from another."""
 
     def __init__(self, config: ServiceConfig) -> None:
         self.instance = secrets.token_hex(8)
@@ -216,8 +216,8 @@ class Runtime:
 
     def _home(self, user: str) -> Home | None:
         """Return the VO of a user by the members file, else by the account of a portal."""
-        found = None if self.members is None else self.members.home(user)
-        return found or self.accounts.home(user)
+        home = None if self.members is None else self.members.home(user)
+        return home or self.accounts.home(user)
 
     def _organisations(self) -> frozenset[str] | None:
         """Return the organisations there are, by site and requirements; ``None`` before they are read."""
@@ -239,5 +239,5 @@ class Runtime:
 
 def runtime(app: Flask | None = None) -> Runtime:
     """Return the runtime of an application, by default of the one that serves this request."""
-    found: Runtime = (app or current_app).extensions[RUNTIME]
-    return found
+    parts: Runtime = (app or current_app).extensions[RUNTIME]
+    return parts

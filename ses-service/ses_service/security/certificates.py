@@ -35,13 +35,13 @@ def make_certificates(
     finally:
         os.umask(before)
     ca, ca_key = _authority(directory)
-    made = []
+    written = []
     for names in [host.split(",") for host in hosts] or [_this_machine()]:
         path, key, certificate = _certificate(directory, names, days, ca, ca_key)
         write_whole(key_of(path), _pem(key), 0o600 if gid == -1 else 0o640, (uid, gid))
         write_whole(path, certificate.public_bytes(serialization.Encoding.PEM), 0o644)
-        made.append((path, names))
-    return made
+        written.append((path, names))
+    return written
 
 
 def end_of(certificate: Path) -> datetime.datetime:
@@ -57,8 +57,8 @@ def key_of(certificate: Path) -> Path:
 def _this_machine() -> list[str]:
     names = [socket.gethostname(), socket.getfqdn(), "localhost", "127.0.0.1", "::1"]
     with contextlib.suppress(OSError):
-        found = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
-        names += [str(one[4][0]).partition("%")[0] for one in found]
+        addresses = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
+        names += [str(address[4][0]).partition("%")[0] for address in addresses]
     return list(dict.fromkeys(names))
 
 
@@ -79,10 +79,10 @@ def _authority(directory: Path) -> tuple[x509.Certificate, ec.EllipticCurvePriva
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(usage, critical=True)
     )
-    made = builder.sign(key, hashes.SHA256())
+    certificate = builder.sign(key, hashes.SHA256())
     write_whole(key_path, _pem(key))
-    write_whole(path, made.public_bytes(serialization.Encoding.PEM), 0o644)
-    return made, key
+    write_whole(path, certificate.public_bytes(serialization.Encoding.PEM), 0o644)
+    return certificate, key
 
 
 def _certificate(

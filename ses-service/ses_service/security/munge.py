@@ -79,7 +79,7 @@ class Munge:
         payload, length = ctypes.c_void_p(), ctypes.c_int()
         uid, gid = ctypes.c_uint32(), ctypes.c_uint32()
         credential = ctypes.c_char_p(text.encode("ascii", "replace"))
-        out = (ctypes.byref(one) for one in (payload, length, uid, gid))
+        out = (ctypes.byref(argument) for argument in (payload, length, uid, gid))
         status = self._library.munge_decode(credential, context, *out)
         try:
             carried = ctypes.string_at(payload, length.value) if payload else b""
@@ -98,10 +98,10 @@ class Munge:
 def addresses_of(host: str) -> frozenset[str]:
     """Return the addresses a name stands for, by this machine's resolver; none for one it does not know."""
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return frozenset()
-    return frozenset(str(one[4][0]) for one in found)
+    return frozenset(str(address[4][0]) for address in addresses)
 
 
 def is_own(address: str) -> bool:

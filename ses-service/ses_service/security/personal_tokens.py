@@ -75,7 +75,7 @@ class PersonalTokens:
         self._path = path
         self._clock = clock
         self._lock = threading.Lock()  # of a change of the tokens; a reader takes what is there
-        self._tokens = {} if path is None else {one.sha256: one for one in _read(path)}
+        self._tokens = {} if path is None else {token.sha256: token for token in _read(path)}
         self._used: dict[str, float] = {}  # by digest, what is not written yet
         self._without_owner: frozenset[str] = frozenset()  # digests
 
@@ -96,36 +96,36 @@ class PersonalTokens:
         uid = _uid_of(user) if is_of_machine else None
         if is_of_machine and uid is None:
             raise PersonalTokenError(f"This machine knows no user {user} any more.")
-        made = PersonalToken(user, name, scope, now, now + days * _DAY, _digest(token), uid=uid)
+        kept = PersonalToken(user, name, scope, now, now + days * _DAY, _digest(token), uid=uid)
         with self._lock:
-            mine = [one for one in self._tokens.values() if one.user == user]
-            if any(one.name == name and one.ends > now for one in mine):
+            mine = [token for token in self._tokens.values() if token.user == user]
+            if any(token.name == name and token.ends > now for token in mine):
                 raise PersonalTokenError(
                     f"You have a token named {name!r}; revoke it or choose another name."
                 )
-            alive = [one for one in mine if one.ends > now]
+            alive = [token for token in mine if token.ends > now]
             if len(alive) >= MAX_TOKENS:
                 raise PersonalTokenError(
                     f"You have {MAX_TOKENS} tokens, which is the most; revoke one first."
                 )
-            gone = {one.sha256 for one in mine if one.name == name or one.ends <= now}
+            gone = {token.sha256 for token in mine if token.name == name or token.ends <= now}
             self._keep(
-                {key: one for key, one in self._tokens.items() if key not in gone} | {made.sha256: made}
+                {key: token for key, token in self._tokens.items() if key not in gone} | {kept.sha256: kept}
             )
-        return token, made
+        return token, kept
 
     def revoke(self, user: str, name: str) -> bool:
         """Withdraw a person's token of that name; false: there is none.  Raises OSError."""
         with self._lock:
-            gone = {key for key, one in self._tokens.items() if (one.user, one.name) == (user, name)}
+            gone = {key for key, token in self._tokens.items() if (token.user, token.name) == (user, name)}
             if gone:
-                self._keep({key: one for key, one in self._tokens.items() if key not in gone})
+                self._keep({key: token for key, token in self._tokens.items() if key not in gone})
             return bool(gone)
 
     def revoke_all(self, user: str) -> int:
         """Withdraw all tokens of a person; return how many there were.  Raises OSError."""
         with self._lock:
-            left = {key: one for key, one in self._tokens.items() if one.user != user}
+            left = {key: token for key, token in self._tokens.items() if token.user != user}
             gone = len(self._tokens) - len(left)
             if gone:
                 self._keep(left)
@@ -139,16 +139,16 @@ class PersonalTokens:
         kept = self._tokens.get(digest)
         if kept is None or kept.ends <= now or digest in self._without_owner:
             return None
-        found = self._with_use(kept)
-        if found.used is None or now - found.used >= _USE_KEPT:
+        used = self._with_use(kept)
+        if used.used is None or now - used.used >= _USE_KEPT:
             self._used[digest] = now
-        return found
+        return used
 
     def _look_for_owners(self) -> None:
         """Ask this machine's name service, which may take its time, for the owners that it named."""
         named = [token for token in self._tokens.values() if token.uid is not None]
-        uids = {user: _uid_of(user) for user in {one.user for one in named}}
-        self._without_owner = frozenset(one.sha256 for one in named if uids[one.user] != one.uid)
+        uids = {user: _uid_of(user) for user in {token.user for token in named}}
+        self._without_owner = frozenset(token.sha256 for token in named if uids[token.user] != token.uid)
 
     def write_uses(self) -> float:
         """Write when tokens were used last, if that is not written, and look for their owners.
@@ -168,14 +168,14 @@ class PersonalTokens:
 
     def ended(self, token: str) -> PersonalToken | None:
         """Return what is kept of a token that was valid once; never waits."""
-        found = self._tokens.get(_digest(token))
-        return None if found is None or found.ends > self._clock() else found
+        kept = self._tokens.get(_digest(token))
+        return None if kept is None or kept.ends > self._clock() else kept
 
     def _keep(self, tokens: dict[str, PersonalToken]) -> None:
         written = dict(self._used)
-        kept = {key: replace(one, used=written.get(key, one.used)) for key, one in tokens.items()}
+        kept = {key: replace(token, used=written.get(key, token.used)) for key, token in tokens.items()}
         if self._path is not None:
-            text = json.dumps({"tokens": [asdict(one) for one in kept.values()]}, indent=1)
+            text = json.dumps({"tokens": [asdict(token) for token in kept.values()]}, indent=1)
             write_whole(self._path, f"{text}\n".encode())
         self._tokens = kept
         for key, used in written.items():
@@ -205,7 +205,7 @@ def _read(path: Path) -> list[PersonalToken]:
         return []
     try:
         listed = json.loads(text)["tokens"]
-        return [PersonalToken(**{**one, "scope": Scope(one["scope"])}) for one in listed]
+        return [PersonalToken(**{**members, "scope": Scope(members["scope"])}) for members in listed]
     except (ValueError, KeyError, TypeError) as error:
         raise PersonalTokenFileError(
             f"{path} is damaged ({error}); move it away, and people make their tokens anew"

@@ -70,21 +70,21 @@ class Sessions:
         Raises SessionError, and MungeError when munged does not answer.
         """
         try:
-            found = self._munge.decode(credential)
+            decoded = self._munge.decode(credential)
         except CredentialError as error:
             raise SessionError(f"The MUNGE credential is not believed: {error}.") from None
-        payload = _PAYLOAD.fullmatch(found.payload)
+        payload = _PAYLOAD.fullmatch(decoded.payload)
         if payload is None:
             raise SessionError("The MUNGE credential was made for something else than a session here.")
         role, host = payload[1].decode(), payload[2].decode()
-        _check_host(host, str(found.address), remote)
-        if role == Role.NODE and found.uid != 0:
+        _check_host(host, str(decoded.address), remote)
+        if role == Role.NODE and decoded.uid != 0:
             raise SessionError(
-                f"Only root may speak for node {host}, not uid {found.uid}; run the agent as root."
+                f"Only root may speak for node {host}, not uid {decoded.uid}; run the agent as root."
             )
-        name = host if role == Role.NODE else _user(found.uid)
-        said_here = json.dumps([role, name, remote, int(self._clock())]).encode()
-        return Session(self._signed(said_here), _principal(role, name))
+        name = host if role == Role.NODE else _user(decoded.uid)
+        claims = json.dumps([role, name, remote, int(self._clock())]).encode()
+        return Session(self._signed(claims), _principal(role, name))
 
     def find(self, token: str, remote: str | None) -> Principal | None:
         """Return whose token this is, if it is ours, still valid, and comes from where it was given."""
@@ -103,19 +103,19 @@ class Sessions:
 
     def _signed(self, payload: bytes) -> str:
         mac = hmac.digest(self._key, payload, hashlib.sha256)
-        return _PREFIX + ".".join(urlsafe_b64encode(one).decode() for one in (payload, mac))
+        return _PREFIX + ".".join(urlsafe_b64encode(part).decode() for part in (payload, mac))
 
 
 def session_key(path: Path) -> bytes:
     """Return the key in a file, which is made (mode 0600) where there is none that fits.  Raises OSError."""
     try:
-        if path.stat().st_mode & 0o077 == 0 and len(found := path.read_bytes()) == _KEY_BYTES:
-            return found
+        if path.stat().st_mode & 0o077 == 0 and len(key := path.read_bytes()) == _KEY_BYTES:
+            return key
     except FileNotFoundError:
         pass
-    made = secrets.token_bytes(_KEY_BYTES)
-    write_whole(path, made)
-    return made
+    fresh = secrets.token_bytes(_KEY_BYTES)
+    write_whole(path, fresh)
+    return fresh
 
 
 def _check_host(host: str, made_at: str, sent_from: str) -> None:

@@ -149,10 +149,10 @@ def _log() -> structlog.typing.FilteringBoundLogger:
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise TokenFileError(f"{path}: {error.strerror}; make it with: ses-service token new") from None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _read(path: Path) -> tuple[_Token, ...]:
@@ -195,7 +195,7 @@ def _token(path: Path, place: int, table: object) -> _Token:
 
 def tokens_of(path: Path) -> tuple[Principal, ...]:
     """Return whose tokens a file holds.  Raises TokenFileError."""
-    return tuple(one.principal for one in _read(path))
+    return tuple(token.principal for token in _read(path))
 
 
 def add_token(path: Path, role: Role, name: str, user: str | None = None, node: str | None = None) -> str:
@@ -233,9 +233,9 @@ def revoke_token(path: Path, name: str) -> None:
     if len(kept) == len(parts):
         raise TokenFileError(f"{path} has no token named {name!r}; see: ses-service token list")
     try:
-        found = path.stat()
-        owner = found.st_uid, found.st_gid
-        write_whole(path, "".join(kept).encode(), stat.S_IMODE(found.st_mode), owner)
+        status = path.stat()
+        owner = status.st_uid, status.st_gid
+        write_whole(path, "".join(kept).encode(), stat.S_IMODE(status.st_mode), owner)
     except OSError as error:
         raise TokenFileError(f"{path}: {error.strerror}") from None
 

@@ -49,18 +49,18 @@ class LocalListener:
 
 
 def _mark(path: Path) -> tuple[int, int, int]:
-    """Return what tells a file from one made later, which may have the number of the one before."""
-    found = path.lstat()
-    return found.st_dev, found.st_ino, found.st_ctime_ns
+    """Return what distinguishes a file from one made later, which may have the same inode number."""
+    status = path.lstat()
+    return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
 def _make_room(path: Path) -> None:
     """Remove what a process of ours that is gone left behind."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return
-    if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid():
+    if not stat.S_ISSOCK(status.st_mode) or status.st_uid != os.geteuid():
         raise LocalListenerError(f"{path} is something else; remove it or choose another --socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         if probe.connect_ex(str(path)) != errno.ECONNREFUSED:
@@ -70,10 +70,10 @@ def _make_room(path: Path) -> None:
 
 def remote_of(descriptor: int) -> str | None:
     """Return who is at the other end of a connected UNIX socket, as an address; ``None`` for another kind."""
-    with socket.socket(fileno=os.dup(descriptor)) as found:
-        if found.family != socket.AF_UNIX:
+    with socket.socket(fileno=os.dup(descriptor)) as connection:
+        if connection.family != socket.AF_UNIX:
             return None
-        return f"{_PREFIX}{peer_uid(found)}"
+        return f"{_PREFIX}{peer_uid(connection)}"
 
 
 def uid_of(remote: str) -> int | None:

@@ -37,7 +37,7 @@ _WRITTEN = frozenset({EndReason.CLOSED, EndReason.EXITED})
 class LedgerTotals:
     """How much the ledger holds.
 
-    ``of_peers`` are placements of other services; ``nodes`` are heard of or waited for, ``silenced`` is how
+    ``of_peers`` are placements of other services; ``nodes`` report or are waited for, ``silenced`` is how
     many fell silent since the start.
     """
 
@@ -72,15 +72,15 @@ class LedgerAccess:
         self._verdicts.run()
         with self._learning:
             while True:
-                found: list[tuple[tuple[SizeKey, ...], float, bool, float | None]] = []
-                while self._to_learn and len(found) < _LEARNED_AT_ONCE:
+                learned: list[tuple[tuple[SizeKey, ...], float, bool, float | None]] = []
+                while self._to_learn and len(learned) < _LEARNED_AT_ONCE:
                     one, size, is_known = self._to_learn.popleft()
                     keys = keys_of(one.subject.user, one.subject.application, one.path)
-                    found.append((keys, size, is_known, one.ended_at))
-                if not found:
+                    learned.append((keys, size, is_known, one.ended_at))
+                if not learned:
                     return
                 with self._sizes_lock:
-                    for keys, size, is_known, at in found:
+                    for keys, size, is_known, at in learned:
                         if at is not None:
                             self._sizes.learn(keys, size, at)
                         else:
@@ -101,7 +101,7 @@ class LedgerAccess:
         """Return what is known of the sizes of files, of one user or of all, the last learned first."""
         self.learn()
         with self._sizes_lock:
-            return [(key, one.copy()) for key, one in self._sizes.entries(user)[:limit]]
+            return [(key, sizes.copy()) for key, sizes in self._sizes.entries(user)[:limit]]
 
     def count_sizes(self) -> int:
         """Return how many entries the history of sizes has."""
@@ -124,12 +124,12 @@ class LedgerAccess:
         """Return the threads of agents that do not go on: node, thread, and for how many seconds."""
         with self._lock:
             now = self._clock()
-            found = [
+            threads = [
                 (node.name, thread, now - since)
                 for node in self._ledger.nodes
                 for thread, since in node.stalled.items()
             ]
-        return sorted(found)
+        return sorted(threads)
 
     def take_notification(self, notification: Notification) -> None:
         """Take what another service reports; see :mod:`ses_service.ledger.handover`."""
@@ -152,22 +152,22 @@ class LedgerAccess:
     def inherit(self, stored: Iterable[Placement]) -> None:
         """Take from these records what other services knew of decisions for placements of ours."""
         with self._lock:
-            for one in stored:
-                self._ledger.inherit(one)
+            for placement in stored:
+                self._ledger.inherit(placement)
 
     def share(self) -> tuple[set[str], set[str], set[str]]:
         """Collect what :meth:`take_learned` returns; give ``inherited``, ``arrived``, ``left``."""
         with self._lock, self._sizes_lock:
             self._sizes.learned = {}
-            found = set[str](), set[str](), set[str]()
-            self._ledger.inherited, self._ledger.nodes.arrived, self._ledger.left = found
-        return found
+            changes = set[str](), set[str](), set[str]()
+            self._ledger.inherited, self._ledger.nodes.arrived, self._ledger.left = changes
+        return changes
 
     def take_learned(self) -> dict[SizeKey, deque[float]]:
         """Return the sizes learned since the last call."""
         with self._sizes_lock:
-            found, self._sizes.learned = self._sizes.learned or {}, {}
-        return found
+            learned, self._sizes.learned = self._sizes.learned or {}, {}
+        return learned
 
     def last_announcements(self, nodes: Iterable[str]) -> tuple[float, dict[str, tuple[str, int]]]:
         """Return the time, and the incarnation and number of the last announcement of each of these nodes."""
@@ -191,9 +191,9 @@ class LedgerAccess:
     def drain(self, changed: set[T]) -> list[T]:
         """Empty a set of changes; return what was in it."""
         with self._lock, self._sizes_lock:
-            found = list(changed)
+            drained = list(changed)
             changed.clear()
-        return found
+        return drained
 
     def put_back(self, changed: set[T], found: Iterable[T]) -> None:
         """Undo :meth:`drain`."""
@@ -201,7 +201,7 @@ class LedgerAccess:
             changed.update(found)
 
     def drain_placements(self, changed: set[str], limit: int) -> list[tuple[str, Placement | None]]:
-        """Take up to so many ids out of a set of changes; return how these placements stand.
+        """Take up to ``limit`` ids out of a set of changes; return how these placements stand.
 
         ``None``: not known any more.
         """
@@ -229,7 +229,7 @@ class LedgerAccess:
     def restore(self, placements: Iterable[Placement]) -> None:
         """Take up placements of before a restart, and wait for the nodes where they are open.
 
-        Nodes that are heard already are asked about theirs.
+        Nodes that report already are asked about theirs.
         """
         with self._lock:
             now = self._clock()

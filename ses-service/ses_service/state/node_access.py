@@ -35,7 +35,7 @@ class JobShape:
 
 @dataclass(frozen=True, slots=True)
 class ClassNow:
-    """A class of nodes, how many of them are heard of, and how many files are open on them.
+    """A class of nodes, how many of them report, and how many files are open on them.
 
     ``stalled`` are those whose agent has threads that do not go on, ``excluding`` those that exclude
     elements.
@@ -49,7 +49,7 @@ class ClassNow:
 
 
 class NodeAccess:
-    """Knows which nodes there are; made anew only when the site or the nodes heard of change.
+    """Knows which nodes there are; made anew only when the site or the nodes that report change.
 
     ``excluding`` are the names of those that may exclude elements.
     """
@@ -62,16 +62,16 @@ class NodeAccess:
         self._described: tuple[Environment, ByHost[None]] | None = None
 
     def now(self, environment: Environment) -> Fleet:
-        """Return the nodes: those described, and those heard of with the storage systems of their tables."""
+        """Return the nodes: those described, and those that report, with the systems of their tables."""
         of_site = self._of_site(environment)
-        heard: Mapping[str, frozenset[str]] = {}
+        reporting: Mapping[str, frozenset[str]] = {}
         others = [name for name in set(self._ledger.nodes.names).difference(of_site) if name not in of_site]
         if others:
             systems = self._tables.systems_of_nodes()
-            heard = {name: systems.get(name, frozenset()) for name in others}
+            reporting = {name: systems.get(name, frozenset()) for name in others}
         known = self._known
-        if known is None or known[0] is not environment or known[1] != heard:
-            known = self._known = environment, heard, fleet(environment, heard)
+        if known is None or known[0] is not environment or known[1] != reporting:
+            known = self._known = environment, reporting, fleet(environment, reporting)
         return known[2]
 
     def _of_site(self, environment: Environment) -> ByHost[None]:
@@ -86,11 +86,11 @@ class NodeAccess:
 
     def exclusions(self) -> defaultdict[str, list[tuple[str, Exclusion]]]:
         """Return what nodes exclude, by element, each with the node."""
-        found: defaultdict[str, list[tuple[str, Exclusion]]] = defaultdict(list)
+        by_element: defaultdict[str, list[tuple[str, Exclusion]]] = defaultdict(list)
         for name in sorted(self.excluding):
-            for one in node.exclusions if (node := self._ledger.nodes.get(name)) else ():
-                found[one.element].append((name, one))
-        return found
+            for exclusion in node.exclusions if (node := self._ledger.nodes.get(name)) else ():
+                by_element[exclusion.element].append((name, exclusion))
+        return by_element
 
     def excluded(self, table: ElementTable, user: str | None) -> dict[str, ExcludedOn]:
         """Return the elements of the site that some nodes exclude for a user; quick where none do."""
@@ -127,16 +127,16 @@ class NodeAccess:
     def classes(self, environment: Environment) -> list[ClassNow]:
         """Return every class of nodes, in the order of the site; nodes not described come last."""
         named = self._of_site(environment).named
-        heard = {named(node.name) for node in self._ledger.nodes if node.incarnation}
-        stalled = {named(one.name): replace(one) for one in self._ledger.nodes if one.stalled}
-        excluding = {named(one.name): replace(one) for one in self._ledger.nodes if one.exclusions}
+        reporting = {named(node.name) for node in self._ledger.nodes if node.incarnation}
+        stalled = {named(node.name): replace(node) for node in self._ledger.nodes if node.stalled}
+        excluding = {named(node.name): replace(node) for node in self._ledger.nodes if node.exclusions}
         streams: Counter[str] = Counter()
         for name, count in self.streams().items():
             streams[named(name)] += count
         return [
             ClassNow(
                 node_class,
-                sum(name in heard for name in node_class.nodes),
+                sum(name in reporting for name in node_class.nodes),
                 sum(streams.get(name, 0) for name in node_class.nodes),
                 tuple(stalled[name] for name in node_class.nodes if name in stalled),
                 tuple(excluding[name] for name in node_class.nodes if name in excluding),

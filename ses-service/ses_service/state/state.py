@@ -291,10 +291,10 @@ class ServiceState:
         return sorted(listed, key=lambda one: one[0].name)
 
     def silent_nodes(self) -> list[Node]:
-        """Return the nodes that were heard of since the start and are silent now, by name."""
+        """Return the nodes that reported since the start and are silent now, by name."""
         with self._lock:
             self._now()
-            silent = [replace(one) for one in self._ledger.nodes.silent.values()]
+            silent = [replace(node) for node in self._ledger.nodes.silent.values()]
         return sorted(silent, key=lambda one: one.name)
 
     def updates_for(
@@ -311,16 +311,18 @@ class ServiceState:
             now = self._now()
             self._follow()
             needs = self._needs_now()
-            found = {user: needs.of(user, now) for user in users}
-            in_use = {need.tobytes(): need for one in found.values() for need in one.needs}
+            needed = {user: needs.of(user, now) for user in users}
+            in_use = {need.tobytes(): need for user_needs in needed.values() for need in user_needs.needs}
             of_site = needs.of_site(now)
             in_use.setdefault(of_site.tobytes(), of_site)
             tables = [
                 text
-                for one in asked
-                if (text := self._tables.update_for(node, one, list(in_use.values()), now)) is not None
+                for table in asked
+                if (text := self._tables.update_for(node, table, list(in_use.values()), now)) is not None
             ]
-            return [one.body for user, one in found.items() if one.generation != users[user]], tables
+            return [
+                user_needs.body for user, user_needs in needed.items() if user_needs.generation != users[user]
+            ], tables
 
     def lease_of(self, placement: Placement) -> float | None:
         """Return until when a placement counts without another announcement, ``None`` when it has ended."""
@@ -346,8 +348,8 @@ class ServiceState:
         with self._lock:
             self._now()
             kept = list(self._ledger.records(user))
-        found = sorted(filter(accept, kept), key=lambda one: (one.placed_at, one.placement_id), reverse=True)
-        return found[:limit]
+        latest = sorted(filter(accept, kept), key=lambda one: (one.placed_at, one.placement_id), reverse=True)
+        return latest[:limit]
 
     def expire(self) -> bool:
         """End some placements whose lease ran out or whose node is silent; return whether more wait.
@@ -414,7 +416,13 @@ class ServiceState:
     @staticmethod
     def _seen(view: View, now: float) -> Bools:
         """Return which elements have a sample that is not too old."""
-        ok = np.array([one is not None and one.state == "ok" for one in view.observations.by_row], np.bool_)
+        ok = np.array(
+            [
+                observation is not None and observation.state == "ok"
+                for observation in view.observations.by_row
+            ],
+            np.bool_,
+        )
         return ok & (now - view.rows.sampled_at <= view.rows.oldest)
 
     def _now(self) -> float:
@@ -450,20 +458,24 @@ class ServiceState:
 
     def _required(self) -> Iterator[Requirement]:
         """Give what anybody requires; a profile counts for those that have it."""
-        for (level, _), one in self._sets.items():
+        for (level, _), requirement_set in self._sets.items():
             if level is not Level.PROFILE:
-                yield from (*one.requirements, *(one.profile.requirements if one.profile else ()))
+                yield from (
+                    *requirement_set.requirements,
+                    *(requirement_set.profile.requirements if requirement_set.profile else ()),
+                )
 
     def _required_kinds(self) -> set[str]:
-        return {one.kind.value for one in self._required()}
+        return {requirement.kind.value for requirement in self._required()}
 
     def _keep(self) -> None:
         """Keep elements for the rates of writing that are required now or later."""
         now = self._clock()
         self._rows.require(
-            one.bound
-            for one in self._required()
-            if one.kind in WRITE_RATES and (one.valid_until is None or now < one.valid_until)
+            requirement.bound
+            for requirement in self._required()
+            if requirement.kind in WRITE_RATES
+            and (requirement.valid_until is None or now < requirement.valid_until)
         )
 
     def _bind_needs(self) -> None:

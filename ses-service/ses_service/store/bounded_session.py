@@ -31,19 +31,19 @@ class BoundedSession(Connection[Any]):
 
 
 class _SilentError(Exception):
-    """Nothing was heard of the server."""
+    """The server does not answer."""
 
 
 def _limited(waiting: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
     """Pass on what is waited for, and what came of it."""
-    heard = time.monotonic()
+    answered_at = time.monotonic()
     try:
         wanted = next(waiting)
         while True:
             ready = yield wanted
             if ready:
-                heard = time.monotonic()
-            elif time.monotonic() - heard > SILENCE:
+                answered_at = time.monotonic()
+            elif time.monotonic() - answered_at > SILENCE:
                 raise _SilentError(f"the server has not answered for {SILENCE:.0f} s")
             wanted = waiting.send(ready)
     except StopIteration as end:

@@ -71,7 +71,7 @@ class Database:
         return self._file is None
 
     def listen(self, channel: str) -> Listener:
-        """Hear notifications of a PostgreSQL database from now on.  Raises DatabaseError."""
+        """Receive notifications of a PostgreSQL database from now on.  Raises DatabaseError."""
         return Listener(self._engine, channel)
 
     @property
@@ -166,7 +166,7 @@ class Listener:
             raise DatabaseError(reason_of(error)) from error
 
     def notifications(self, seconds: float) -> Iterator[str]:
-        """Yield the notifications of so many seconds, each at once; see that the server is there still."""
+        """Yield the notifications of the next ``seconds``, each at once; see that the server still runs."""
         try:
             self._driver.execute("select")
             for notification in self._driver.notifies(timeout=seconds):

@@ -29,13 +29,13 @@ def reason_of(error: Exception) -> str:
 
 def whose(file: Path) -> str:
     """Return what to say of a file, or of its folder when there is none, that may not be opened."""
-    for one in (file, file.parent):
+    for path in (file, file.parent):
         try:
-            found = one.stat()
+            status = path.stat()
         except OSError:
             continue
         return (
-            f": {one} belongs to user {found.st_uid}, mode {found.st_mode & 0o7777:04o}, and the service "
+            f": {path} belongs to user {status.st_uid}, mode {status.st_mode & 0o7777:04o}, and the service "
             f"runs as user {os.geteuid()}"
         )
     return ""

@@ -37,12 +37,12 @@ _NAMES = tuple(FILE.c.keys())
 def file_values(placement: Placement) -> Values:
     """Return the row of a file that ended."""
     one = file_of(placement)
-    found = []
+    values = []
     for name in _NAMES:
         value = getattr(one, name)
         plain = getattr(value, "value", value)
-        found.append(text_of(plain) if isinstance(plain, str) else plain)
-    return tuple(found)
+        values.append(text_of(plain) if isinstance(plain, str) else plain)
+    return tuple(values)
 
 
 def detail_values(placement: Placement) -> Values:
@@ -78,14 +78,14 @@ class FileHistory:
         if not rest:
             return _page(self._rows(looked.limit(limit + 1)), limit, None)
         inner = looked.limit(MAX_EXAMINED).subquery()
-        asked = sa.select(inner).where(*(one(inner.c) for one in rest))
+        asked = sa.select(inner).where(*(condition(inner.c) for condition in rest))
         asked = asked.order_by(inner.c.ended_at.desc(), inner.c.placement_id.desc()).limit(limit + 1)
-        found = self._rows(asked)
+        rows = self._rows(asked)
         last = None
-        if len(found) <= limit:
+        if len(rows) <= limit:
             keys = sa.select(FILE.c.ended_at, FILE.c.placement_id).where(*lead).order_by(*_ORDER)
             (last,) = self._rows(keys.offset(MAX_EXAMINED - 1).limit(1)) or (None,)
-        return _page(found, limit, None if last is None else (last["ended_at"], last["placement_id"]))
+        return _page(rows, limit, None if last is None else (last["ended_at"], last["placement_id"]))
 
     def detail(self, placement_id: str) -> tuple[File, Detail] | None:
         """Return a file with all that is known of it, ``None`` where none is stored."""
@@ -164,18 +164,26 @@ def _summed(
     files = sa.select(
         *columns, looked.verdict, looked.cause, short.label("short"), forecast.label("forecast")
     )
-    found = files.where(*(one(looked) for one in rest)).cte("found").c
-    missed = sa.func.sum(found.short)
-    worst = sa.select(found.job).group_by(found.job).order_by(missed.desc(), found.job).limit(_MAX_JOBS)
-    of_job = sa.func.coalesce(found.job, "").in_(sa.select(sa.func.coalesce(worst.subquery().c.job, "")))
+    selected = files.where(*(condition(looked) for condition in rest)).cte("found").c
+    missed = sa.func.sum(selected.short)
+    worst = (
+        sa.select(selected.job).group_by(selected.job).order_by(missed.desc(), selected.job).limit(_MAX_JOBS)
+    )
+    of_job = sa.func.coalesce(selected.job, "").in_(sa.select(sa.func.coalesce(worst.subquery().c.job, "")))
     return sa.union_all(
         *(
             sa.select(
-                *(sa.literal(by.value), found[by.value], found.verdict, found.cause, sa.func.count()),
-                *(missed, sa.func.count(found.forecast), sa.func.sum(found.forecast)),
+                *(
+                    sa.literal(by.value),
+                    selected[by.value],
+                    selected.verdict,
+                    selected.cause,
+                    sa.func.count(),
+                ),
+                *(missed, sa.func.count(selected.forecast), sa.func.sum(selected.forecast)),
             )
             .where(*([of_job] if by is By.JOB else []))
-            .group_by(found[by.value], found.verdict, found.cause)
+            .group_by(selected[by.value], selected.verdict, selected.cause)
             for by in By
         )
     )
@@ -222,8 +230,8 @@ def _page(rows: Sequence[Mapping[str, Any]], limit: int, last: tuple[float, str]
 
 
 def _file(row: Mapping[str, Any]) -> File:
-    found = {name: row[name] for name in _NAMES}
-    return File(**{**found, "verdict": _verdict(found["verdict"]), "cause": _cause(found["cause"])})
+    values = {name: row[name] for name in _NAMES}
+    return File(**{**values, "verdict": _verdict(values["verdict"]), "cause": _cause(values["cause"])})
 
 
 def _verdict(text: str | None) -> Verdict | None:

@@ -73,7 +73,7 @@ class JournalStatus:
 class Journal:
     """Keeps a database up to date with the ledger.
 
-    Files that ended more than ``keep_files`` seconds ago are removed; ``now`` tells the time.
+    Files that ended more than ``keep_files`` seconds ago are removed; ``now`` is the clock.
 
     ``mark``, ``stored``, ``status``, ``notes`` and ``explained`` may be called from any thread.
     """
@@ -190,16 +190,16 @@ class Journal:
         if placement.candidates or placement.refused or self._failed is not None:
             return placement
         try:
-            found = self._store.explanation(placement.placement_id)
+            explanation = self._store.explanation(placement.placement_id)
         except DatabaseError as error:
             if isinstance(error, DatabaseDamagedError):
                 self._damage = error
             return placement
         return replace(
             placement,
-            requirements=found.requirements,
-            candidates=found.candidates,
-            refused=found.refused,
+            requirements=explanation.requirements,
+            candidates=explanation.candidates,
+            refused=explanation.refused,
         )
 
     def _step(self) -> float:
@@ -324,7 +324,7 @@ class Journal:
         self._ledger.drain(self._changed)
         self._ledger.drain(self._changed_sizes)
         ids, keys = self._ledger.everything()
-        changes = [one for part in _parts(ids, _AT_ONCE) for one in self._ledger.found(part)]
+        changes = [change for part in _parts(ids, _AT_ONCE) for change in self._ledger.found(part)]
         self._store.write(
             [change for change in changes if change[1] is not None],
             self._ledger.sizes_of(keys),
@@ -343,22 +343,22 @@ class Journal:
         for key, sizes in self._ledger.take_learned().items():
             self._learned.setdefault(key, deque(maxlen=KEPT)).extend(sizes)
         arrived = self._ledger.drain(self._arrived)
-        nodes = {one.subject.node or "" for _, one in changes if one is not None}
+        nodes = {placement.subject.node or "" for _, placement in changes if placement is not None}
         now, last_announcements = self._ledger.last_announcements(nodes.union(arrived))
         return notifications.texts(
             self._store.database.owner, changes, self._learned, now, last_announcements
         )
 
     def _between(self, changes: int) -> Callable[[], None]:
-        """Return what is to be called between the pieces of so many changes."""
+        """Return what is to be called between the pieces of ``changes`` changes."""
         urgency = min(_MAX_URGENT, changes / _URGENT)
         return lambda: self._foreground.wait_for_idle(urgency)
 
     def _keep_for_later(self, changes: list[tuple[str, Placement | None]], keys: list[SizeKey]) -> None:
         self._unstored.update(
-            (placement_id, one)
-            for placement_id, one in changes
-            if one is not None and one.state is PlacementState.ENDED
+            (placement_id, placement)
+            for placement_id, placement in changes
+            if placement is not None and placement.state is PlacementState.ENDED
         )
         self._ledger.put_back(self._changed, [placement_id for placement_id, _ in changes])
         self._ledger.put_back(self._changed_sizes, keys)

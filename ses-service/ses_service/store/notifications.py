@@ -56,11 +56,11 @@ def texts(
         for piece in _of_node(node, *announcements.get(node, ("", 0)), items)
     ]
     learned = [
-        json.dumps([key.user, key.application, key.pattern, list(some)]) for key, some in sizes.items()
+        json.dumps([key.user, key.application, key.pattern, list(each)]) for key, each in sizes.items()
     ]
     return [
-        *(_text(origin, some, []) for some in _packed(pieces)),
-        *(_text(origin, [], some) for some in _packed(learned)),
+        *(_text(origin, part, []) for part in _packed(pieces)),
+        *(_text(origin, [], part) for part in _packed(learned)),
     ]
 
 
@@ -92,7 +92,7 @@ def read(text: str, now: float) -> Notification:
             )
             for node, incarnation, number, opened, idle, ended, lapsed in message["nodes"]
         ]
-        sizes = [(SizeKey(*key), some) for *key, some in message["sizes"]]
+        sizes = [(SizeKey(*key), each) for *key, each in message["sizes"]]
     except (KeyError, TypeError) as error:
         raise ValueError(f"not what a service reports: {error!r}") from None
     return Notification(origin, nodes, sizes)
@@ -131,18 +131,18 @@ def _piece(head: str, lists: tuple[list[str], ...]) -> str:
 
 def _packed(pieces: Iterable[str]) -> Iterator[list[str]]:
     """Yield the pieces in texts of a size that PostgreSQL takes; one that fits into none is left out."""
-    some: list[str] = []
+    packed: list[str] = []
     size = 0
     for piece in pieces:
         if len(piece) > _ROOM:
             continue
-        if some and size + len(piece) > _ROOM:
-            yield some
-            some, size = [], 0
-        some.append(piece)
+        if packed and size + len(piece) > _ROOM:
+            yield packed
+            packed, size = [], 0
+        packed.append(piece)
         size += len(piece) + 1
-    if some:
-        yield some
+    if packed:
+        yield packed
 
 
 def _text(origin: str, nodes: list[str], sizes: list[str]) -> str:

@@ -36,7 +36,7 @@ _log = structlog.get_logger("ses_service")
 class Peers:
     """The other services on our database.
 
-    ``running`` is how many of them run, ``fault`` why none is heard of; any thread may read both.
+    ``running`` is how many of them run, ``fault`` why nothing is received of them; any thread may read both.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Peers:
         wide = {placement.placement_id for placement in notification.opened if not placement.elements}
         if not wide:
             return notification
-        opened = [one for one in notification.opened if one.elements]
+        opened = [placement for placement in notification.opened if placement.elements]
         return replace(notification, opened=[*opened, *self._store.peer_placements(self._now(), wide)])
 
     def _look(self) -> None:
@@ -121,8 +121,8 @@ class Peers:
         self._look_at = now + _LOOK_EVERY
         registered, living = self._store.services()
         self.running = len(living)
-        self._missed = {one: self._missed.get(one, now) for one in registered - living}
-        if gone := [one for one, since in self._missed.items() if since + GRACE <= now]:
+        self._missed = {service: self._missed.get(service, now) for service in registered - living}
+        if gone := [service for service, since in self._missed.items() if since + GRACE <= now]:
             self._journal.adopt(gone)
         self._ledger.forget_peers(registered)
 

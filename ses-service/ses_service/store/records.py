@@ -191,9 +191,9 @@ class RecordStore:
     def explanation(self, placement_id: str) -> Explanation:
         """Return the explanation of a placement, an empty one if none is stored.  Raises DatabaseError."""
         joined = PLACEMENT.join(EXPLANATION, PLACEMENT.c.explanation_id == EXPLANATION.c.explanation_id)
-        found = sa.select(EXPLANATION.c.body).select_from(joined)
+        query = sa.select(EXPLANATION.c.body).select_from(joined)
         with self.database.transaction(reading=True) as connection:
-            body = connection.execute(found.where(PLACEMENT.c.placement_id == placement_id)).scalar()
+            body = connection.execute(query.where(PLACEMENT.c.placement_id == placement_id)).scalar()
         return rows.read_explanation(body)
 
     def write(
@@ -212,21 +212,23 @@ class RecordStore:
         whenever another thread may well go first.  Raises DatabaseError.
         """
         gone = [placement_id for placement_id, placement in changes if placement is None]
-        forgotten = [key.digest for key, one in sizes if one is None]
+        forgotten = [key.digest for key, learned in sizes if learned is None]
         if whole:
             more_gone, more_forgotten = self._rest(changes, sizes)
             gone += more_gone
             forgotten += more_forgotten
-        made = self._rows_of(changes, between)
-        known_sizes = [_SIZE_VALUES(rows.size_row(key, one)) for key, one in sizes if one is not None]
+        placement_rows = self._rows_of(changes, between)
+        known_sizes = [
+            _SIZE_VALUES(rows.size_row(key, learned)) for key, learned in sizes if learned is not None
+        ]
         freed = Counter(filter(None, (self._explanation_of.get(placement_id) for placement_id in gone)))
-        unused = [one for one, count in freed.items() if self._uses[one] <= count]
+        unused = [explanation for explanation, count in freed.items() if self._uses[explanation] <= count]
         self._writer.write(
             [
-                Part(SAVE, made.explanations, EXPLANATION.name),
-                Part(SAVE, sorted(made.placements, key=_key), PLACEMENT.name),
-                Part(SAVE, sorted(made.files, key=_key), FILE.name),
-                Part(SAVE, sorted(made.details, key=_key), FILE_DETAIL.name),
+                Part(SAVE, placement_rows.explanations, EXPLANATION.name),
+                Part(SAVE, sorted(placement_rows.placements, key=_key), PLACEMENT.name),
+                Part(SAVE, sorted(placement_rows.files, key=_key), FILE.name),
+                Part(SAVE, sorted(placement_rows.details, key=_key), FILE_DETAIL.name),
                 Part(SAVE, sorted(known_sizes, key=_key), SIZE_HISTORY.name),
                 Part(REMOVE, gone, PLACEMENT.name),
                 Part(REMOVE, unused, EXPLANATION.name),
@@ -235,20 +237,20 @@ class RecordStore:
             ],
             between,
         )
-        self._explanation_of.update(made.explanation_of)
-        self._uses.update(filter(None, made.explanation_of.values()))
+        self._explanation_of.update(placement_rows.explanation_of)
+        self._uses.update(filter(None, placement_rows.explanation_of.values()))
         for placement_id in gone:
             self._explanation_of.pop(placement_id, None)
-        for one, count in freed.items():
-            self._uses[one] -= count
-            if self._uses[one] <= 0:
-                del self._uses[one]
+        for explanation, count in freed.items():
+            self._uses[explanation] -= count
+            if self._uses[explanation] <= 0:
+                del self._uses[explanation]
 
     def _rows_of(
         self, changes: Sequence[tuple[str, Placement | None]], between: Callable[[], None]
     ) -> _PlacementRows:
         """Return the rows of placements, and of explanations that are not stored yet."""
-        made = _PlacementRows()
+        collected = _PlacementRows()
         shared: dict[tuple[int, int, int], str | None] = {}
         for number, (placement_id, placement) in enumerate(changes):
             if number % _ROWS_AT_ONCE == 0:
@@ -261,14 +263,14 @@ class RecordStore:
                     body = rows.explanation_of(placement)
                     shared[key] = None if body is None else placement_id
                     if body is not None:
-                        made.explanations.append((placement_id, body))
-                made.explanation_of[placement_id] = shared[key]
-            row = rows.row_of(placement, made.explanation_of.get(placement_id), self.database.owner)
-            made.placements.append(_PLACEMENT_VALUES(row))
+                        collected.explanations.append((placement_id, body))
+                collected.explanation_of[placement_id] = shared[key]
+            row = rows.row_of(placement, collected.explanation_of.get(placement_id), self.database.owner)
+            collected.placements.append(_PLACEMENT_VALUES(row))
             if placement.file_verdict is not None:
-                made.files.append(file_values(placement))
-                made.details.append(detail_values(placement))
-        return made
+                collected.files.append(file_values(placement))
+                collected.details.append(detail_values(placement))
+        return collected
 
     def forget_files(self, moment: float) -> int:
         """Remove some of the files that ended before a time; return how many.  Raises DatabaseError."""
@@ -290,8 +292,8 @@ class RecordStore:
             self._explanation_of = {row.placement_id: row.explanation_id for row in ours}
             digests = list(connection.execute(sa.select(SIZE_HISTORY.c.digest)).scalars())
         self._uses = Counter(filter(None, self._explanation_of.values()))
-        given, kept = {one for one, _ in changes}, {key.digest for key, _ in sizes}
+        given, kept = {placement_id for placement_id, _ in changes}, {key.digest for key, _ in sizes}
         return (
-            [one for one in self._explanation_of if one not in given],
-            [] if self.database.shared else [one for one in digests if one not in kept],
+            [placement_id for placement_id in self._explanation_of if placement_id not in given],
+            [] if self.database.shared else [digest for digest in digests if digest not in kept],
         )

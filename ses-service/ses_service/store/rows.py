@@ -181,7 +181,7 @@ def size_row(key: SizeKey, sizes: Sizes) -> Row:
 def size_of(row: Mapping[str, Any]) -> tuple[SizeKey, Sizes]:
     """Return the entry of a row; raises ValueError when it is not one."""
     sizes = Sizes(row["count"], row["last_at"])
-    sizes.recent.extend(float(one) for one in json.loads(row["recent"]))
+    sizes.recent.extend(float(size) for size in json.loads(row["recent"]))
     if not sizes.recent:
         raise ValueError("an entry without sizes")
     return SizeKey(row["user"], row["application"], row["pattern"]), sizes

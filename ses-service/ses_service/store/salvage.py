@@ -131,13 +131,13 @@ def _lend_first_page(copy: Path) -> None:
 def _read(connection: sqlite3.Connection, table: sa.Table, check: Callable[[Values], object]) -> Salvaged:
     (key,) = table.primary_key.columns.keys()
     names = table.c.keys()
-    found = Salvaged()
+    salvaged = Salvaged()
     numbers: list[int] = []
     for direction in ("asc", "desc"):
         named = _until_damage(connection, f"select rowid, {key} from {table.name} order by {key} {direction}")
         numbers += [number for number, _ in named.rows]
-        found.lost.update(name for _, name in named.rows)
-        found.all_named = named.complete
+        salvaged.lost.update(name for _, name in named.rows)
+        salvaged.all_named = named.complete
         if named.complete:
             break
     for direction in ("asc", "desc"):
@@ -150,11 +150,11 @@ def _read(connection: sqlite3.Connection, table: sa.Table, check: Callable[[Valu
         try:
             check(row)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-            found.lost.add(str(row[key]))
+            salvaged.lost.add(str(row[key]))
         else:
-            found.rows[row[key]] = row
-    found.lost -= found.rows.keys()
-    return found
+            salvaged.rows[row[key]] = row
+    salvaged.lost -= salvaged.rows.keys()
+    return salvaged
 
 
 @dataclass(slots=True)
@@ -164,12 +164,12 @@ class _Streamed:
 
 
 def _until_damage(connection: sqlite3.Connection, text: str) -> _Streamed:
-    found: list[tuple[Any, ...]] = []
+    read_rows: list[tuple[Any, ...]] = []
     try:
-        found.extend(connection.execute(text))
+        read_rows.extend(connection.execute(text))
     except sqlite3.Error:
-        return _Streamed(found, complete=False)
-    return _Streamed(found, complete=True)
+        return _Streamed(read_rows, complete=False)
+    return _Streamed(read_rows, complete=True)
 
 
 def _ranges(connection: sqlite3.Connection, text: str, numbers: list[int]) -> Iterator[tuple[Any, ...]]:

@@ -30,7 +30,7 @@ def set_aside(file: Path) -> Path:
         )
     stem = f"{file.name}{_DAMAGED}{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     target, number = file.with_name(stem), 1
-    while any(_along(target, one).exists() for one in ("", *_WITH_IT)):
+    while any(_along(target, suffix).exists() for suffix in ("", *_WITH_IT)):
         number += 1
         target = file.with_name(f"{stem}-{number}")
     _rename(file, target)
@@ -39,8 +39,8 @@ def set_aside(file: Path) -> Path:
 
 def set_aside_files(file: Path) -> list[Path]:
     """Return the files that were set aside in place of this one and not repaired, the earliest first."""
-    found = file.parent.glob(f"{file.name}{_DAMAGED}*")
-    return sorted(one for one in found if not one.name.endswith(_WITH_IT))
+    paths = file.parent.glob(f"{file.name}{_DAMAGED}*")
+    return sorted(path for path in paths if not path.name.endswith(_WITH_IT))
 
 
 def repair_command(file: Path) -> str:

@@ -5,7 +5,7 @@ in the same database.
 
 ``placement``: one row for each record the ledger keeps.  ``elements`` is a JSON list of [id, storage system,
 target], in the order of stripes; ``predicted`` and ``notes`` are JSON as well.  ``lease_until`` NULL: as long
-as its node is heard of.  ``device`` is text, since it may need all 64 bits.  ``service`` is the start of the
+as its node reports.  ``device`` is text, since it may need all 64 bits.  ``service`` is the start of the
 service that carries it.
 
 ``explanation``: requirements, first ranks and refused elements of one decision, JSON compressed with

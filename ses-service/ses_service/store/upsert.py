@@ -74,7 +74,7 @@ def _parts(rows: Sequence[Values]) -> Iterator[Sequence[Values]]:
 
 @cache
 def _text_of_rows(table: sa.Table, dialect: Dialect, count: int, keep: tuple[str, ...]) -> str:
-    """Return the statement for so many rows."""
+    """Return the statement for ``count`` rows."""
     row = f"({', '.join('?' * len(table.c))})"
     return _text(table, dialect, f"values {', '.join([row] * count)}", keep)
 
@@ -85,8 +85,10 @@ def _text_of_arrays(table: sa.Table, dialect: Dialect, keep: tuple[str, ...]) ->
 
     A text is cast to no length: a cast would cut it off silently.
     """
-    types = ("text" if isinstance(one.type, sa.String) else one.type.compile(dialect) for one in table.c)
-    arrays = ", ".join(f"cast(%s as {one}[])" for one in types)
+    types = (
+        "text" if isinstance(column.type, sa.String) else column.type.compile(dialect) for column in table.c
+    )
+    arrays = ", ".join(f"cast(%s as {type_}[])" for type_ in types)
     return _text(table, dialect, f"select * from unnest({arrays})", keep)
 
 

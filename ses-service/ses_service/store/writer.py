@@ -181,8 +181,8 @@ def _parts(first: Part, requests: BinaryIO) -> Iterator[Part]:
 
 def main() -> None:
     """Serve the process that started this one."""
-    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(one, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     os.nice(_NICE)

@@ -115,13 +115,13 @@ class WriterProcess:
         try:
             if not self._answers.poll(patience):
                 self._failed(f"did not answer within {patience:.0f} s")
-            found: bool | tuple[str, str] = self._answers.recv()
+            answer: bool | tuple[str, str] = self._answers.recv()
         except (EOFError, OSError):
             self._failed("ended")
-        if isinstance(found, tuple):
-            name, message = found
+        if isinstance(answer, tuple):
+            name, message = answer
             raise getattr(errors, name)(message)
-        return found
+        return answer
 
     def _failed(self, how: str) -> NoReturn:
         process = self._hang_up()

@@ -18,10 +18,10 @@ _NVME = re.compile(r"nvme(\d+)n(\d+)(?:p\d+)?")
 
 def paths_of(device: str, devices: Iterable[str]) -> list[str]:
     """Those of ``devices`` that are a path (``nvme0c1n1``) to the NVMe namespace ``device`` is or lies on."""
-    found = _NVME.fullmatch(device)
-    if found is None:
+    matched = _NVME.fullmatch(device)
+    if matched is None:
         return []
-    path = re.compile(rf"nvme{found[1]}c\d+n{found[2]}")
+    path = re.compile(rf"nvme{matched[1]}c\d+n{matched[2]}")
     return sorted(filter(path.fullmatch, devices))
 
 

@@ -66,15 +66,15 @@ class Reader(Generic[MeaningT]):
                 tail = (tail.split(maxsplit=1) or [b""])[0]
             if what is not None:
                 once[head] = what, tail
-        found: dict[MeaningT, float] = {}
+        sums: dict[MeaningT, float] = {}
         for head, (what, tail) in once.items():
             try:
                 value = float(tail)
             except ValueError as error:
                 raise _not_text(head, body) from error
             if isfinite(value):
-                found[what] = found[what] + value if what in found else value
-        return found
+                sums[what] = sums[what] + value if what in sums else value
+        return sums
 
     def layout(self, body: bytes) -> Layout[MeaningT] | None:
         """The layout of ``body``, which ``read`` has understood; ``None`` for one not to remember.

@@ -78,10 +78,10 @@ def numbers(words: Sequence[bytes]) -> list[float] | None:
     if text.translate(None, NUMERALS):
         return None
     try:
-        found: list[float] = orjson.loads(b"[%b]" % text)
+        values: list[float] = orjson.loads(b"[%b]" % text)
     except ValueError:
         return None
-    return found if len(found) == len(words) else None
+    return values if len(values) == len(words) else None
 
 
 def picker(indices: Iterable[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:

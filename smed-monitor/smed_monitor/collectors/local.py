@@ -91,8 +91,8 @@ def counters_of(sys: Path, device: str) -> dict[str, str]:
     except OSError:
         return {"name": "", "stat": ""}
     with suppress(OSError, ValueError):
-        if paths := paths_of(name, (one.name for one in (sys / "block").glob("nvme*c*n*"))):
-            each = [(sys / "block" / one / "stat").read_text("ascii").split() for one in paths]
+        if paths := paths_of(name, (path.name for path in (sys / "block").glob("nvme*c*n*"))):
+            each = [(sys / "block" / path / "stat").read_text("ascii").split() for path in paths]
             if not any(map(int, text.split()[:7])):
                 text = " ".join(str(sum(map(int, column))) for column in zip(*each, strict=False))
     return {"name": name, "stat": text}
@@ -110,24 +110,24 @@ def same_file_system(facts: Mapping[str, Any], element: ElementSettings) -> None
 
 def facts_of(paths: Iterable[str]) -> bytes:
     """Path -> facts or error, as JSON."""
-    found: dict[str, dict[str, object]] = {}
+    facts: dict[str, dict[str, object]] = {}
     for path in paths:
         try:
-            found[path] = look(path)
+            facts[path] = look(path)
         except OSError as error:
-            found[path] = {"error": error.strerror or str(error)}
-    return json.dumps(found).encode()
+            facts[path] = {"error": error.strerror or str(error)}
+    return json.dumps(facts).encode()
 
 
 def local_sample(body: bytes) -> LocalSample:
     """What ``facts_of`` wrote.  Raises ContentError."""
     try:
-        found = json.loads(body)
+        decoded = json.loads(body)
     except ValueError as error:
         raise ContentError(f"is not what this collector wrote: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(decoded, dict):
         raise ContentError("is not what this collector wrote: no table of paths")
-    return found
+    return decoded
 
 
 def local_reading(sample: LocalSample, element: ElementSettings) -> Reading:

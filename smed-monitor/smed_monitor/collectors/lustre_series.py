@@ -1,4 +1,4 @@
-"""What the exporters of Lustre servers have in common: series of OSTs, told apart by ``target``.
+"""What the exporters of Lustre servers have in common: series of OSTs, one for each ``target``.
 
 Rules that hold for all of them: only ``component="ost"`` counts (clients export the same names), a
 target's series are added up over all other labels, sizes are KiB whatever the name says, and a

@@ -37,26 +37,26 @@ class Statistics:
 
     def total(self, name: str) -> int:
         """The sum of a counter; an absent one has not counted yet."""
-        found = self.counters.get(name)
-        return found.total if found else 0
+        counter = self.counters.get(name)
+        return counter.total if counter else 0
 
     def samples(self, name: str) -> int:
         """How often a counter was updated."""
-        found = self.counters.get(name)
-        return found.samples if found else 0
+        counter = self.counters.get(name)
+        return counter.samples if counter else 0
 
 
 def parameters(text: str) -> dict[str, str]:
     """Name -> value; values of several lines keep their line ends.  Complaints of lctl are left out."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     name = ""
     for line in text.splitlines():
         if NAME.match(line):
             name, _, value = line.partition("=")
-            found[name] = value
+            values[name] = value
         elif name and not line.startswith("error: "):
-            found[name] += ("\n" if found[name] else "") + line
-    return found
+            values[name] += ("\n" if values[name] else "") + line
+    return values
 
 
 def statistics(text: str) -> Statistics:

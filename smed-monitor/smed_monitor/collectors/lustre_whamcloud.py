@@ -11,7 +11,7 @@ from smed_monitor.collectors.lustre_series import Dialect, LustreExporter
 
 
 class LustreWhamcloud(LustreExporter):
-    """Tells when counters were reset, and how long operations took."""
+    """Knows when counters were reset, and how long operations took."""
 
     dialect: ClassVar[Dialect] = Dialect(
         who="whamcloud/lustrefs-exporter",

@@ -178,10 +178,10 @@ def _form(series: Sequence[Series]) -> Fill[NodeSample]:
 def _counters(device: str, disks: Mapping[str, Mapping[str, float]]) -> Mapping[str, float] | None:
     """The counters of a device; where it leaves the counting to its paths, theirs together."""
     own = disks.get(device)
-    paths = [disks[one] for one in paths_of(device, disks)]
+    paths = [disks[path] for path in paths_of(device, disks)]
     if not paths or (own and any(own.values())):
         return own
-    return {name: sum(one.get(name, 0.0) for one in paths) for name in DISK_SERIES}
+    return {name: sum(path.get(name, 0.0) for path in paths) for name in DISK_SERIES}
 
 
 def _no_rates(label: str, device: str, several: Collection[str] | None) -> str:

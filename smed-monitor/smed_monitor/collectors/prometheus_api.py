@@ -38,5 +38,5 @@ def _result(body: bytes) -> list[Any]:
     answer: Any = json.loads(body)
     if answer["status"] != "success":
         raise ContentError(f"refused a query: {answer.get('error', 'without saying why')}")
-    found: list[Any] = answer["data"]["result"]
-    return found
+    series: list[Any] = answer["data"]["result"]
+    return series

@@ -74,11 +74,11 @@ class Sampler(Collector[TableSample]):
     def parse(self, body: bytes) -> TableSample:
         """What TableSource wrote."""
         try:
-            found = json.loads(body)
-            devices = {name: Counters(*words) for name, words in found["devices"].items()}
+            decoded = json.loads(body)
+            devices = {name: Counters(*words) for name, words in decoded["devices"].items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ContentError(f"is not what this collector wrote: {error!r}") from error
-        return TableSample(devices, found["paths"])
+        return TableSample(devices, decoded["paths"])
 
     def found(self, sample: TableSample) -> Iterable[str]:
         """The paths on devices that are sampled."""
@@ -183,13 +183,13 @@ class TableSource(Source):
         return self._file
 
     def _space(self) -> bytes:
-        found: dict[str, dict[str, object]] = {}
+        facts: dict[str, dict[str, object]] = {}
         for path in self._paths:
             try:
-                found[path] = look(path)
+                facts[path] = look(path)
             except OSError as error:
-                found[path] = {"error": error.strerror or str(error)}
-        return json.dumps(found).encode()
+                facts[path] = {"error": error.strerror or str(error)}
+        return json.dumps(facts).encode()
 
 
 def _checked(file: int) -> tuple[int, int, int]:

@@ -38,7 +38,7 @@ class Statvfs(Collector[LocalSample]):
 
 
 class PathsSource(Source):
-    """Looks at each path of the target; one that fails is told apart, one that hangs ends the question."""
+    """Looks at each path; one that fails is reported by itself, one that hangs ends the question."""
 
     def __init__(self, target: Target) -> None:
         self._paths = target.paths

@@ -30,7 +30,7 @@ def _exporter_url(url: str) -> str:
     if not usable or any(character.isspace() for character in url):
         raise ValueError("must be an address like http://host:9100/metrics")
     if parts.username or parts.password:
-        raise ValueError("must not hold a user name or password: the address is shown to everyone who asks")
+        raise ValueError("must not hold a user name or password: the address is shown in public answers")
     return url
 
 

@@ -54,7 +54,7 @@ def described(
     if not len(graph):
         raise SettingsError(f"{path}: {NOTHING}")
     site = _Site(graph)
-    left_out, found, faults = frozenset(own), [], []
+    left_out, elements, faults = frozenset(own), [], []
     for element in sorted(set(graph.subjects(QSM.elementOf)), key=str):
         name = site.name(element)
         if name in left_out:
@@ -62,20 +62,22 @@ def described(
         patterns = site.observed_at(element)
         if not patterns:
             continue
-        shown = [one for one in targets if any(fnmatchcase(one.name, pattern) for pattern in patterns)]
+        shown = [
+            target for target in targets if any(fnmatchcase(target.name, pattern) for pattern in patterns)
+        ]
         if not shown:
-            known = ", ".join(one.name for one in targets)
+            known = ", ".join(target.name for target in targets)
             faults.append(f"{name}: no [[target]] is called {' or '.join(patterns)}; known: {known}")
             continue
         try:
-            found.append(_settings(site, element, shown, collectors))
+            elements.append(_settings(site, element, shown, collectors))
         except ValidationError as error:
             faults.append(f"{name}: {error.errors()[0]['msg']}")
         except ValueError as error:
             faults.append(f"{name}: {error}")
     if faults:
         raise SettingsError("\n".join(f"{path}: {fault}" for fault in faults))
-    return tuple(sorted(found, key=lambda one: one.id))
+    return tuple(sorted(elements, key=lambda one: one.id))
 
 
 class _Site:
@@ -136,6 +138,6 @@ def _settings(
             "target": first.name,
             kind: called,
             "file_system": site.text(element, QSM.fileSystem),
-            "failover": tuple(one.name for one in others),
+            "failover": tuple(other.name for other in others),
         }
     )

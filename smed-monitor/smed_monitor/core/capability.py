@@ -36,7 +36,7 @@ class Best(NamedTuple):
 
 
 def streak_after(streak: Streak, depth: float | None, seconds: float, read: float, written: float) -> Streak:
-    """``streak`` after an interval with mean queue ``depth`` in which so many bytes moved."""
+    """Return ``streak`` after an interval with mean queue ``depth`` in which these bytes moved."""
     if depth is None or depth < FULL_QUEUE:
         return Streak()
     begun = Streak() if streak.sustained else streak
@@ -55,9 +55,9 @@ def best_after(best: Best, streak: Streak) -> Best:
     return best
 
 
-def better(one: Best, other: Best) -> Best:
+def better(best: Best, other: Best) -> Best:
     """The better of two, each direction by itself."""
     return Best(
-        max((rate for rate in (one.read, other.read) if rate is not None), default=None),
-        max((rate for rate in (one.write, other.write) if rate is not None), default=None),
+        max((rate for rate in (best.read, other.read) if rate is not None), default=None),
+        max((rate for rate in (best.write, other.write) if rate is not None), default=None),
     )

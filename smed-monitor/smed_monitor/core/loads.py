@@ -94,17 +94,17 @@ class Loads:
             numbers = np.where((same | absent)[:, None], before.numbers, numbers)
             stillness = Stillness(
                 *(
-                    np.where(same | absent, old, one)
-                    for old, one in zip(before.stillness, stillness, strict=True)
+                    np.where(same | absent, old, new)
+                    for old, new in zip(before.stillness, stillness, strict=True)
                 )
             )
             streaks = tuple(
-                old if unmoved else NOTHING if gone else one
-                for old, unmoved, gone, one in zip(self.streaks, same, absent, streaks, strict=True)
+                old if unmoved else NOTHING if gone else streak
+                for old, unmoved, gone, streak in zip(self.streaks, same, absent, streaks, strict=True)
             )
             best = tuple(
-                old if unmoved or gone else one
-                for old, unmoved, gone, one in zip(self.best, same, absent, best, strict=True)
+                old if unmoved or gone else rates
+                for old, unmoved, gone, rates in zip(self.best, same, absent, best, strict=True)
             )
         return Loads(readings.devices, numbers, rates, streaks, best, stillness, stillness.blind(at))
 
@@ -151,12 +151,12 @@ class Loads:
         done, time = current[:, OPERATIONS], current[:, BUSY]
         service = np.full_like(done, np.nan)
         np.divide(time, done, out=service, where=done > 0)
-        found = Figures(
+        figures = Figures(
             current[:, READ], average[:, READ], current[:, WRITTEN], average[:, WRITTEN], depth, service
         )
         if not np.count_nonzero(self.blind):
-            return found
-        return Figures(*(np.where(self.blind, np.nan, each) for each in found))
+            return figures
+        return Figures(*(np.where(self.blind, np.nan, each) for each in figures))
 
 
 def unknown(best: tuple[Best, ...]) -> Loads:
@@ -173,8 +173,8 @@ def unknown(best: tuple[Best, ...]) -> Loads:
     )
 
 
-def _differing(one: tuple[str, ...], other: tuple[str, ...]) -> Rows:
-    return np.array([mine != theirs for mine, theirs in zip(one, other, strict=True)], np.bool_)
+def _differing(names: tuple[str, ...], other: tuple[str, ...]) -> Rows:
+    return np.array([mine != theirs for mine, theirs in zip(names, other, strict=True)], np.bool_)
 
 
 def _share_of_queue(before: Loads, numbers: Table) -> Table:

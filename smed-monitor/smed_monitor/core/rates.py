@@ -30,7 +30,7 @@ class Windows:
 
     current: float
     average: float
-    longest_gap: float
+    max_gap: float
 
 
 class Rates(NamedTuple):
@@ -89,7 +89,7 @@ def observe(rates: Rates, values: Table, at: float, windows: Windows, reset: Row
 
     The first value of a counter, and the first after one the target did not report (NaN), only
     start an interval.  A sample that is not later than an element's last one is ignored.  After an
-    interval longer than ``windows.longest_gap`` the current rate is unknown again: a mean over minutes
+    interval longer than ``windows.max_gap`` the current rate is unknown again: a mean over minutes
     says nothing about now.  The average takes the gap in with its full length.
     """
     seconds = at - rates.at
@@ -107,7 +107,7 @@ def observe(rates: Rates, values: Table, at: float, windows: Windows, reset: Row
         average_weight = np.where(unknown, rates.average_weight, average_weight)
     kept = np.exp(seconds / -windows.current)[:, None]
     current, current_weight = _folded(rates.current, rates.current_weight, speeds, kept)
-    gap = seconds > windows.longest_gap
+    gap = seconds > windows.max_gap
     if not whole or np.count_nonzero(gap):
         unknown = unknown | gap[:, None]
         current[unknown] = 0.0
@@ -120,14 +120,14 @@ def _folded(total: Table, weight: Table, speeds: Table, kept: Table) -> tuple[Ta
     return total * kept + speeds * gain, weight * kept + gain
 
 
-def chosen(rows: Rows, one: Rates, other: Rates) -> Rates:
+def chosen(rows: Rows, rates: Rates, other: Rates) -> Rates:
     """``one`` in ``rows``, ``other`` elsewhere."""
     if not np.count_nonzero(rows):
         return other
     return Rates(
         *(
             np.where(rows[:, None] if mine.ndim > 1 else rows, mine, theirs)
-            for mine, theirs in zip(one, other, strict=True)
+            for mine, theirs in zip(rates, other, strict=True)
         )
     )
 

@@ -32,10 +32,10 @@ class Stillness(NamedTuple):
 
     def blind(self, at: float) -> Rows:
         """The elements whose counters say nothing of what is written there."""
-        found: Rows = at - self.since >= PATIENCE
-        return found
+        still: Rows = at - self.since >= PATIENCE
+        return still
 
 
 def unwatched(elements: int) -> Stillness:
-    """Nothing is known of so many elements."""
+    """Return the state of ``elements`` of which nothing is known yet."""
     return Stillness(np.full(elements, np.nan), np.full(elements, np.nan))

@@ -145,14 +145,14 @@ def history(query: HistoryQuery) -> HistoryOut:
         raise HTTPError(404, f"there is no element {query.element}; GET /v1/observations lists them")
     try:
         with _readers().place(request.remote_addr or ""):
-            found = element_history(record, monitor.ring, settings, since, until, step)
+            rates = element_history(record, monitor.ring, settings, since, until, step)
     except BusyError:
         raise _busy("Too many requests wait; ask again.") from None
     return HistoryOut(
         element=query.element,
         step_seconds=step,
-        source=found.source,
-        detail=found.detail,
+        source=rates.source,
+        detail=rates.detail,
         points=[
             PointOut(
                 at=point.at,
@@ -160,7 +160,7 @@ def history(query: HistoryQuery) -> HistoryOut:
                 write_bytes_per_second=point.write,
                 queue_depth=point.queue_depth,
             )
-            for point in found.points
+            for point in rates.points
         ],
     )
 

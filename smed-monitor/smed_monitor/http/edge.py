@@ -68,7 +68,7 @@ class Readers:
         whose, places = has.most_common(1)[0]
         if places < has[address] + 2:
             raise BusyError
-        gone = next(one for one, of in self._waiting.items() if of == whose)
+        gone = next(reader for reader, of in self._waiting.items() if of == whose)
         del self._waiting[gone]
         self._monitor.table.end(gone)
 

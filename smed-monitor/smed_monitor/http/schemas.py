@@ -75,7 +75,7 @@ class ObservationOut(_Model):
     size_bytes: float | None
     read_only: bool
     degraded: Annotated[bool, Field(description="An OST that is slow, such as a RAID being rebuilt.")]
-    no_create: Annotated[bool, Field(description="Takes no files: an administrator said so.")]
+    no_create: Annotated[bool, Field(description="Takes no files: an administrator decided so.")]
     read_capability_bytes_per_second: Annotated[float | None, Field(description="What it can give at best.")]
     write_capability_bytes_per_second: float | None
     capability_source: Annotated[str, Field(description="given, learned, or empty.")]

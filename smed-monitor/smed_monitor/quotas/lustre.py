@@ -25,7 +25,7 @@ Names = Callable[[Kind, int], str]
 
 def read(root: Path, name_of: Names, at: float) -> list[Quota]:
     """Return the quotas of all Lustres whose first MDT is mounted on this server; none elsewhere."""
-    found: list[Quota] = []
+    quotas: list[Quota] = []
     for folder in (root / tree for tree in ROOTS):
         for path in sorted(folder.glob("qmt/*-QMT*/dt-0x0/glb-*")):
             kind = _KINDS.get(path.name)
@@ -37,20 +37,20 @@ def read(root: Path, name_of: Names, at: float) -> list[Quota]:
             except OSError:
                 continue
             filesystem = path.parent.parent.name.rpartition("-QMT")[0]
-            found += [
+            quotas += [
                 Quota(filesystem, kind, number, name_of(kind, number), used, limit, at)
                 for number, used, limit in limits(text)
             ]
-    return found
+    return quotas
 
 
 def limits(text: str) -> list[tuple[int, float, float]]:
     """Return number, bytes granted and limit in bytes of those who have a limit."""
-    found = []
+    limited = []
     _before, *parts = _ENTRY.split(text)
     for number, entry in zip(parts[::2], parts[1::2], strict=True):
         fields = {name: int(value) for name, value in _FIELD.findall(entry)}
         limit = fields.get("hard") or fields.get("soft")
         if limit and int(number):  # number 0 has the defaults, or is root
-            found.append((int(number), fields.get("granted", 0) * _KIB, limit * _KIB))
-    return found
+            limited.append((int(number), fields.get("granted", 0) * _KIB, limit * _KIB))
+    return limited

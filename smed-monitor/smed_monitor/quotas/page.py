@@ -51,13 +51,24 @@ def quotas_of(body: bytes, reader: Reader[_Meaning]) -> list[Quota]:
 
     A file system of which the page does not say when it was written is left out.
     """
-    found = reader.read(body)
-    written = {what.filesystem: at for what, at in found.items() if what.series == WRITTEN}
-    used = {_key(what): value for what, value in found.items() if what.series == USED}
+    series = reader.read(body)
+    written = {what.filesystem: at for what, at in series.items() if what.series == WRITTEN}
+    used = {_key(what): value for what, value in series.items() if what.series == USED}
     return [
-        Quota(one.filesystem, one.kind, one.id, one.name, used[_key(one)], limit, written[one.filesystem])
-        for one, limit in found.items()
-        if one.series == LIMIT and one.kind and _key(one) in used and one.filesystem in written
+        Quota(
+            meaning.filesystem,
+            meaning.kind,
+            meaning.id,
+            meaning.name,
+            used[_key(meaning)],
+            limit,
+            written[meaning.filesystem],
+        )
+        for meaning, limit in series.items()
+        if meaning.series == LIMIT
+        and meaning.kind
+        and _key(meaning) in used
+        and meaning.filesystem in written
     ]
 
 

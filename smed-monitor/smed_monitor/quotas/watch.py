@@ -38,8 +38,8 @@ class Quotas:
     """Keeps the last quotas of every ``[[quota]]`` of the settings."""
 
     def __init__(self, settings: Sequence[QuotaSettings]) -> None:
-        self._readers = [_Reader(one) for one in settings]
-        self._latest = tuple(SystemQuotas(one.system, one.address) for one in settings)
+        self._readers = [_Reader(setting) for setting in settings]
+        self._latest = tuple(SystemQuotas(setting.system, setting.address) for setting in settings)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="quotas", daemon=True)
 
@@ -89,15 +89,15 @@ class _Reader:
         """Return what is seen now; after a failure what was seen before, and why."""
         settings = self._settings
         try:
-            found = self._read()
+            quotas = self._read()
         except CollectorError as error:
             return self._failed(before, str(error))
         except OSError as error:  # the MDT is unmounted while its folders are listed
             return self._failed(before, f"cannot be read: {error.strerror}")
         if settings.filesystem is not None:
-            found = [one for one in found if one.filesystem == settings.filesystem]
-        why = "" if found else "shows no quota of it"
-        return SystemQuotas(settings.system, settings.address, tuple(found), why)
+            quotas = [quota for quota in quotas if quota.filesystem == settings.filesystem]
+        why = "" if quotas else "shows no quota of it"
+        return SystemQuotas(settings.system, settings.address, tuple(quotas), why)
 
     def _failed(self, before: SystemQuotas, error: str) -> SystemQuotas:
         if error != before.error:

@@ -90,8 +90,8 @@ class Monitor:
         """The best rates seen of each element, at whatever target."""
         best: dict[str, Best] = {}
         for scraper in self._scrapers:
-            for name, one in scraper.learned().items():
-                best[name] = better(best.get(name, Best()), one)
+            for name, rates in scraper.learned().items():
+                best[name] = better(best.get(name, Best()), rates)
         return best
 
     def _taken_up(self, path: Path | None) -> Mapping[str, Best]:

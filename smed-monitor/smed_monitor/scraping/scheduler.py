@@ -163,7 +163,9 @@ class Scheduler:
 
     def _give_up(self, moment: float) -> None:
         """Let the scrapers of answers that are late at ``moment`` say so."""
-        late = [(descriptor, one.target) for descriptor, one in self._asked.items() if one.over < moment]
+        late = [
+            (descriptor, asked.target) for descriptor, asked in self._asked.items() if asked.over < moment
+        ]
         for descriptor, index in late:
             self._forget(descriptor)
             self._scrape(index)

@@ -117,13 +117,13 @@ class Scraper:
         """One reading per element, those the rules find in ``sample`` included."""
         if self._rules:
             self._discover(sample)
-        found: list[Reading | ElementMissingError] = []
+        readings: list[Reading | ElementMissingError] = []
         for element in self._elements.values():
             try:
-                found.append(self._collector.reading(sample, element))
+                readings.append(self._collector.reading(sample, element))
             except ElementMissingError as absence:
-                found.append(absence)
-        return found
+                readings.append(absence)
+        return readings
 
     def _discover(self, sample: object) -> None:
         """Make elements of what the rules match and no element is yet."""
@@ -217,7 +217,7 @@ def windows_of(settings: Settings) -> Windows:
     return Windows(
         current=settings.current_window_seconds,
         average=settings.average_window_seconds,
-        longest_gap=settings.stale_after_seconds,
+        max_gap=settings.stale_after_seconds,
     )
 
 

@@ -117,8 +117,8 @@ class Table:
                 self._records[name] = record
             else:
                 self._take_in(record, target)
-        if self._names_at.get(target) != (found := tuple(names)):
-            self._names_at[target] = found
+        if self._names_at.get(target) != (listed := tuple(names)):
+            self._names_at[target] = listed
 
     def _take_in(self, record: Record, target: str) -> None:
         """Take what ``target`` says about an element that others may say something about too."""
@@ -220,8 +220,8 @@ class Table:
                 for record in (records if self._failing else ())
             }
         at = self._clock().monotonic
-        found = [self._observation(record, errors.get(record.element, ""), at) for record in records]
-        return Snapshot(sequence, tuple(found))
+        observations = [self._observation(record, errors.get(record.element, ""), at) for record in records]
+        return Snapshot(sequence, tuple(observations))
 
     def record(self, element: str) -> Record | None:
         """The record of one element; ``None``: there is no such element."""

@@ -1,4 +1,4 @@
-"""Tells the selection service which VO each account is of, and whose tokens end.
+"""Reports to the selection service which VO each account is of, and whose tokens end.
 
 Looks every half minute, and reports what changed at once and all VOs again every five minutes: a service
 that was restored or replaced would otherwise not know.  A service that is away gets it later; nobody waits.
@@ -52,11 +52,11 @@ class AccountSync:
         try:
             self._revocations.end_unseen()
             self._revocations.settle()
-            homes = {one.name: one.vo for one in self._accounts.everybody() if one.vo}
+            homes = {account.name: account.vo for account in self._accounts.everybody() if account.vo}
             reported = {name: vo for name, vo in homes.items() if VO.fullmatch(vo)}
             if reported == self._reported and self._ticks() - self._reported_at < _AGAIN:
                 return
-            self._selection.tell_accounts(reported)
+            self._selection.send_accounts(reported)
         except (SesError, SQLAlchemyError) as error:
             if self._failure != str(error):
                 self._failure = str(error)

@@ -167,10 +167,10 @@ def _administrators_only() -> None:
 
 
 def _find(name: str) -> Person:
-    found = portal().accounts.named(name)
-    if found is None:
+    account = portal().accounts.named(name)
+    if account is None:
         abort(404)
-    return found
+    return account
 
 
 def _rights(form: PersonForm) -> dict[str, bool]:
@@ -185,26 +185,26 @@ def _list_page(form: PersonForm, made: tuple[str, str] | None = None) -> str:
     who = person()
     if not who.is_admin and not who.managed_vo:
         abort(403)
-    seen = [one for one in portal().accounts.everybody() if who.is_admin or one.vo == who.managed_vo]
+    seen = [person for person in portal().accounts.everybody() if who.is_admin or person.vo == who.managed_vo]
     part = (request.args.get("part") or "").strip()
-    found = [one for one in seen if part.lower() in f"{one.name} {one.vo or ''}".lower()]
-    names = sorted({one.vo for one in seen if one.vo})
+    listed = [person for person in seen if part.lower() in f"{person.name} {person.vo or ''}".lower()]
+    names = sorted({person.vo for person in seen if person.vo})
     organisations = [
         Organisation(
             name,
-            tuple(one.name for one in seen if one.vo == name),
-            tuple(one.name for one in seen if one.vo == name and one.is_manager),
+            tuple(person.name for person in seen if person.vo == name),
+            tuple(person.name for person in seen if person.vo == name and person.is_manager),
         )
         for name in names
     ]
     return render_template(
-        "accounts/people.html", form=form, people=found[:MAX_LISTED], found=len(found), total=len(seen),
+        "accounts/people.html", form=form, people=listed[:MAX_LISTED], found=len(listed), total=len(seen),
         part=part, organisations=organisations, made=made,
     )  # fmt: skip
 
 
 def _person_page(who: Person, form: PersonForm, made: str = "") -> str:
-    sessions = [one for one in portal().sessions.everybody() if one.name == who.name]
+    sessions = [session for session in portal().sessions.everybody() if session.name == who.name]
     parts = portal()
     try:
         counts_as = service().effective(Subject(user=who.name)).subject.vo

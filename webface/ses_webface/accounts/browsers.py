@@ -17,7 +17,7 @@ from ses_webface.accounts.guessing import name_key
 _COOKIE = "ses_webface_browser"
 _KEPT_SECONDS = 365 * 86400
 _MAX_NAMES = 8
-_DIGITS = 32  # of a name's digest: enough to tell names apart, and the cookie stays small
+_DIGITS = 32  # of a name's digest: enough to distinguish names, and the cookie stays small
 
 
 def known_browser(name: str) -> str | None:
@@ -30,7 +30,7 @@ def remember_browser(response: Response, name: str) -> None:
     """Put into ``response`` that this browser is known under ``name``."""
     browser, names = _read()
     mine = name_key(name)[:_DIGITS]
-    kept = [mine, *(one for one in names if one != mine)][:_MAX_NAMES]
+    kept = [mine, *(name for name in names if name != mine)][:_MAX_NAMES]
     response.set_cookie(
         _COOKIE,
         _serializer().dumps([browser or secrets.token_hex(16), kept]),

@@ -35,12 +35,21 @@ SCOPES = (("all", "do everything you may do"), ("read", "read only"))
 
 
 class _Within(NumberRange):  # type: ignore[misc]
-    """A whole number from a smallest to a largest, also where it has more digits than a float can hold."""
+    """A whole number between two bounds, also where it has more digits than a float can hold."""
 
     def __call__(self, form: Form, field: IntegerField) -> None:
         if field.data is not None and not self.min <= field.data <= self.max:
             raise ValidationError(self.message)
         super().__call__(form, field)
+
+
+def _chosen_password(label: str, missing: str) -> PasswordField:
+    length = Length(MIN_PASSWORD, MAX_PASSWORD, f"Use at least {MIN_PASSWORD} characters.")
+    return PasswordField(label, [InputRequired(missing), length], description=_PASSWORD_RULE)
+
+
+def _repeated_password(label: str) -> PasswordField:
+    return PasswordField(label, [EqualTo("password", "The two do not match.")])
 
 
 class SignInForm(FlaskForm):  # type: ignore[misc]
@@ -55,30 +64,16 @@ class PasswordForm(FlaskForm):  # type: ignore[misc]
     """A change of one's own password."""
 
     current = PasswordField("Current password", [InputRequired("Enter your current password.")])
-    password = PasswordField(
-        "New password",
-        [
-            InputRequired("Enter a new password."),
-            Length(MIN_PASSWORD, MAX_PASSWORD, f"Use at least {MIN_PASSWORD} characters."),
-        ],
-        description=_PASSWORD_RULE,
-    )
-    again = PasswordField("New password, again", [EqualTo("password", "The two do not match.")])
+    password = _chosen_password("New password", "Enter a new password.")
+    again = _repeated_password("New password, again")
 
 
 class WelcomeForm(FlaskForm):  # type: ignore[misc]
     """The password, and of the first administrator the name, of who came by a link."""
 
     name = StringField("User name", [InputRequired("Enter your user name on the nodes.")])
-    password = PasswordField(
-        "Password",
-        [
-            InputRequired("Enter a password."),
-            Length(MIN_PASSWORD, MAX_PASSWORD, f"Use at least {MIN_PASSWORD} characters."),
-        ],
-        description=_PASSWORD_RULE,
-    )
-    again = PasswordField("Password, again", [EqualTo("password", "The two do not match.")])
+    password = _chosen_password("Password", "Enter a password.")
+    again = _repeated_password("Password, again")
 
 
 class PersonForm(FlaskForm):  # type: ignore[misc]
@@ -92,7 +87,7 @@ class PersonForm(FlaskForm):  # type: ignore[misc]
             Regexp(rf"{VO.pattern}\Z", message=f"Use {VO_FORM}."),
         ],
     )
-    role = SelectField("Role", choices=[SelectChoice(*one) for one in ROLES], default="")
+    role = SelectField("Role", choices=[SelectChoice(*role) for role in ROLES], default="")
 
 
 class TokenForm(FlaskForm):  # type: ignore[misc]
@@ -105,5 +100,5 @@ class TokenForm(FlaskForm):  # type: ignore[misc]
             Regexp(r"[A-Za-z0-9._-]{1,63}\Z", message="Use up to 63 letters, digits, dots and dashes."),
         ],
     )
-    scope = SelectField("It may", choices=[SelectChoice(*one) for one in SCOPES], default="all")
+    scope = SelectField("It may", choices=[SelectChoice(*scope) for scope in SCOPES], default="all")
     days = IntegerField("Days until it ends", [_Within(1, 3660, "Choose 1 to 3660 days.")], default=90)

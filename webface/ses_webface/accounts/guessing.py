@@ -33,22 +33,22 @@ class TooManyAttemptsError(WebfaceError):
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """``free`` failures, then waits of 1, 2, 4 ... seconds up to ``longest``."""
+    """``free`` failures, then waits of 1, 2, 4 ... seconds up to ``max_wait``."""
 
     free: int
-    longest: float
+    max_wait: float
 
     def wait(self, failures: int) -> float:
-        """Return how long nothing is looked at after the last of so many failures."""
+        """Return how long nothing is checked after the last of ``failures``."""
         if failures < self.free:
             return 0.0
-        return float(min(self.longest, 2 ** min(failures - self.free, 30)))
+        return float(min(self.max_wait, 2 ** min(failures - self.free, 30)))
 
 
-_KNOWN_BROWSER = _Limit(free=5, longest=60.0)
-_NAME_AT_ADDRESS = _Limit(free=5, longest=300.0)
-_NAME = _Limit(free=20, longest=60.0)  # guesses at one name from everywhere: 1,440 a day
-_ADDRESS = _Limit(free=30, longest=10.0)  # short: a tunnel's address is that of many people
+_KNOWN_BROWSER = _Limit(free=5, max_wait=60.0)
+_NAME_AT_ADDRESS = _Limit(free=5, max_wait=300.0)
+_NAME = _Limit(free=20, max_wait=60.0)  # guesses at one name from everywhere: 1,440 a day
+_ADDRESS = _Limit(free=30, max_wait=10.0)  # short: a tunnel's address is that of many people
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,13 +33,13 @@ class IdentityService:
         role and link.
         """
         with self._database.session() as session:
-            found = session.execute(
+            row = session.execute(
                 select(Identity, Account)
                 .join(Account, Account.id == Identity.account_id)
                 .where(Identity.issuer == issuer, Identity.subject == subject)
             ).one_or_none()
-            if found is not None:
-                identity, account = found
+            if row is not None:
+                identity, account = row
                 identity.seen_at = self._clock()
                 return person_of(account), False
         if self._accounts.named(name) is None:
@@ -88,4 +88,4 @@ def _is_unclaimed(session: Session, account: Account) -> bool:
     others = (
         select(table.id).where(table.account_id == account.id).limit(1) for table in (Identity, OneTimeLink)
     )
-    return all(session.scalar(one) is None for one in others)
+    return all(session.scalar(other) is None for other in others)

@@ -52,14 +52,14 @@ class LinkService:
     def find(self, key: str) -> Offer | None:
         """Return what a link is for, and None for one that is unknown, used or over."""
         with self._database.session() as session:
-            found = session.execute(
+            row = session.execute(
                 select(OneTimeLink, Account.name)
                 .outerjoin(Account, Account.id == OneTimeLink.account_id)
                 .where(OneTimeLink.key_digest == _digest(key), OneTimeLink.ends_at > self._clock())
             ).one_or_none()
-            if found is None:
+            if row is None:
                 return None
-            link, name = found
+            link, name = row
             is_late = link.account_id is None and session.scalar(select(func.count()).select_from(Account))
             return None if is_late else Offer(name)
 

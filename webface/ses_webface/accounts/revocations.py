@@ -32,7 +32,7 @@ class RevocationService:
         """Revoke what is pending, of one person or of all; what fails is kept, and raises its SesError."""
         with self._database.session() as session:
             pending = session.execute(select(Revocation.id, Revocation.name)).all()
-        wanted = {found for _id, found in pending if name in (None, found)}
+        wanted = {user for _id, user in pending if name in (None, user)}
         failed: SesError | None = None
         for one in sorted(wanted):
             try:
@@ -43,7 +43,7 @@ class RevocationService:
                 failed = error
                 continue
             with self._database.session() as session:
-                done = [found for found, whose in pending if whose == one]
+                done = [user for user, whose in pending if whose == one]
                 session.execute(delete(Revocation).where(Revocation.id.in_(done)))
         if failed is not None:
             raise failed

@@ -65,7 +65,7 @@ class SessionService:
         """Return who is signed in with this key, and keep their session from running out."""
         now = self._clock()
         with self._database.session() as session:
-            found = session.execute(
+            row = session.execute(
                 select(BrowserSession, Account)
                 .join(Account, Account.id == BrowserSession.account_id)
                 .where(
@@ -74,9 +74,9 @@ class SessionService:
                     BrowserSession.started_at >= now - MAX_SECONDS,
                 )
             ).one_or_none()
-            if found is None:
+            if row is None:
                 return None
-            current, account = found
+            current, account = row
             if now - current.seen_at > _PRECISION_SECONDS:
                 current.seen_at = now
             return person_of(account)
@@ -90,9 +90,9 @@ class SessionService:
         """End every session of an account; returns how many there were, or raises AccountError."""
         with self._database.session() as session:
             mine = account_of(session, name).id
-            found = session.scalars(select(BrowserSession.id).where(BrowserSession.account_id == mine)).all()
-            session.execute(delete(BrowserSession).where(BrowserSession.id.in_(found)))
-            return len(found)
+            ids = session.scalars(select(BrowserSession.id).where(BrowserSession.account_id == mine)).all()
+            session.execute(delete(BrowserSession).where(BrowserSession.id.in_(ids)))
+            return len(ids)
 
     def everybody(self) -> tuple[SignedIn, ...]:
         """Return all sessions that have not run out, by name and begin."""
@@ -107,7 +107,9 @@ class SessionService:
                 )
                 .order_by(Account.name, BrowserSession.started_at, BrowserSession.id)
             )
-            return tuple(SignedIn(name, one.started_at, one.seen_at, one.address) for name, one in rows)
+            return tuple(
+                SignedIn(name, session.started_at, session.seen_at, session.address) for name, session in rows
+            )
 
 
 def _digest(key: str) -> str:

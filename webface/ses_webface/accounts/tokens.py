@@ -44,7 +44,7 @@ def make() -> Page:
         return _page(form), 422
     try:
         portal().revocations.settle(who.name)  # else the next time would end this one, too
-        made = service().make_token(form.name.data, form.scope.data, form.days.data)
+        token = service().make_token(form.name.data, form.scope.data, form.days.data)
     except ConflictError as error:
         form.name.errors = [str(error)]
         return _page(form), 409
@@ -57,8 +57,8 @@ def make() -> Page:
         portal().revocations.request(who.name)
         portal().revocations.try_to_settle(who.name)
         return redirect(url_for("accounts.sign_in"), 303)
-    log.info("token made", account=who.name, token=made.name, scope=made.scope)
-    return _page(TokenForm(formdata=None), made)
+    log.info("token made", account=who.name, token=token.name, scope=token.scope)
+    return _page(TokenForm(formdata=None), token)
 
 
 @blueprint.post("/revoke")
@@ -78,7 +78,7 @@ def revoke() -> Page:
 def shown(listed: Iterable[PersonalToken]) -> list[Shown]:
     """Return tokens as pages show them."""
     now = portal().clock()
-    return [Shown(one.name, one.scope, one.ends, one.used, one.ends <= now) for one in listed]
+    return [Shown(token.name, token.scope, token.ends, token.used, token.ends <= now) for token in listed]
 
 
 def _page(form: TokenForm, made: MadeToken | None = None) -> str:

@@ -107,7 +107,7 @@ def oidc_back() -> Page:
         )
         flash(
             f"Programs run under user names, and {name} looks like an e-mail address: requirements saved "
-            "here may hold for none. Tell an administrator (user_claim in the members file).",
+            "here may hold for none. Ask an administrator to look (user_claim in the members file).",
             "error",
         )
     answer = redirect(wanted or url_for("requirements.overview"), 303)

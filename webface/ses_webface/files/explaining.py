@@ -49,8 +49,8 @@ def _received(service: ServiceClient, placement_id: str) -> Received | None:
 
 
 def _owners(record: PlacementRecord | None, received: Received | None) -> list[tuple[str, str | None]]:
-    found = [] if record is None else [(record.subject.user, record.subject.vo)]
-    return found if received is None else [*found, (received.user, received.vo)]
+    owners = [] if record is None else [(record.subject.user, record.subject.vo)]
+    return owners if received is None else [*owners, (received.user, received.vo)]
 
 
 def verdict_words(verdict: str | None) -> str:

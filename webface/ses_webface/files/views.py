@@ -81,10 +81,10 @@ def explain(placement_id: str) -> str:
 def _page(template: str, ask: Callable[[Filters], object], **more: object) -> tuple[str, int]:
     form = FilesForm(request.args)
     form.offer(person())
-    found, problems = None, []
+    listed, problems = None, []
     if form.validate():
         try:
-            found = ask(form.wanted(person()))
+            listed = ask(form.wanted(person()))
         except RefusedError as error:
             problems = [str(error), *(message for _location, message in error.problems)]
     else:
@@ -92,7 +92,7 @@ def _page(template: str, ask: Callable[[Filters], object], **more: object) -> tu
     page = render_template(
         template,
         form=form,
-        found=found,
+        found=listed,
         problems=problems,
         state_words=explaining.state_words,
         verdict_words=explaining.verdict_words,

@@ -1,4 +1,4 @@
-"""What is known of each part: whether it works, when it was last heard, and its version.
+"""What is known of each part: whether it works, when it reported last, and its version.
 
 Pure: it sorts and counts what the service answered.
 """
@@ -39,21 +39,21 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """The nodes: silent ones first of those heard last, and the agents' versions with their numbers.
+    """The nodes: silent ones, those that reported last first, and the agents' versions with their numbers.
 
-    ``unheard`` are classes of the site with nodes that were not heard of since the service started.
+    ``unreported`` are classes of the site with nodes that did not report since the service started.
     """
 
-    heard: int
+    reporting: int
     silent: tuple[HeardNode, ...]
     versions: tuple[tuple[str, int], ...]
-    longest_unheard: tuple[HeardNode, ...]
-    unheard: tuple[NodeClass, ...]
+    longest_silent: tuple[HeardNode, ...]
+    unreported: tuple[NodeClass, ...]
 
 
 def parts_of(readiness: Readiness, shown: Exporters | None, portal_version: str) -> list[Part]:
     """Return the parts of the site, as its own checks name them."""
-    found = [
+    parts = [
         Part("Portal", ok=True, detail="answers you", version=portal_version),
         Part(
             "Selection service",
@@ -70,11 +70,11 @@ def parts_of(readiness: Readiness, shown: Exporters | None, portal_version: str)
             continue
         version = check.detail.removeprefix("version ") if check.detail.startswith("version ") else ""
         detail = "" if version else check.detail
-        found.append(
+        parts.append(
             Part(_WORDS.get(check.name, check.name.replace("-", " ").capitalize()), check.ok, detail,
                  ages.get(check.name), version)
         )  # fmt: skip
-    return found
+    return parts
 
 
 def configuration_of(readiness: Readiness) -> str:
@@ -84,13 +84,13 @@ def configuration_of(readiness: Readiness) -> str:
 
 def fleet_of(nodes: HeardNodes, classes: NodeClasses) -> Fleet:
     """Return what is known of the nodes."""
-    versions = Counter(node.version or "not told" for node in nodes.nodes)
+    versions = Counter(node.version or "unknown" for node in nodes.nodes)
     return Fleet(
-        heard=len(nodes.nodes),
+        reporting=len(nodes.nodes),
         silent=tuple(sorted(nodes.silent, key=lambda one: -one.heard_at)[:MAX_NODES]),
         versions=tuple(sorted(versions.items())),
-        longest_unheard=tuple(sorted(nodes.nodes, key=lambda one: one.heard_at)[:MAX_NODES]),
-        unheard=tuple(
+        longest_silent=tuple(sorted(nodes.nodes, key=lambda one: one.heard_at)[:MAX_NODES]),
+        unreported=tuple(
             node_class for node_class in classes.node_classes if node_class.heard < node_class.count
         ),
     )

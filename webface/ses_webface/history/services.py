@@ -49,7 +49,7 @@ class Sight:
         self._vo = None if person.is_admin else home_vo(service, person)
 
     def covers(self, subject: str) -> bool:
-        """Tell whether the person may see what happened to a subject."""
+        """Return whether the person may see what happened to a subject."""
         named = set_named_by(subject)
         if named is None or self._person.is_admin:
             return True
@@ -59,23 +59,27 @@ class Sight:
 
 def listing(service: ServiceClient, person: Person, *, before: int | None, subject: str | None) -> Listing:
     """List changes below a number, of one subject or of all a person sees."""
-    sight, found = Sight(service, person), list[Change]()
+    sight, listed = Sight(service, person), list[Change]()
     for _ in range(_MAX_CALLS):
         page = service.changes(before=before, subject=subject)
-        found += [
+        listed += [
             change for change in page.changes if change.author == person.name or sight.covers(change.subject)
         ]
         before = page.next
-        if before is None or len(found) >= _ENOUGH:
+        if before is None or len(listed) >= _ENOUGH:
             break
-    return Listing(tuple(found), before, {one.undone: one.number for one in found if one.undone is not None})
+    return Listing(
+        tuple(listed),
+        before,
+        {change.undone: change.number for change in listed if change.undone is not None},
+    )
 
 
 def details(service: ServiceClient, person: Person, number: int, *, after: str = "") -> Details:
     """Return what one change did; raises NotFoundError for one unknown or of others alone."""
     did = service.change(number, after=after)
     page = service.changes(before=number + 1)
-    change = next((one for one in page.changes if one.number == number), None)
+    change = next((change for change in page.changes if change.number == number), None)
     sight = Sight(service, person)
     seen = tuple(state for state in did.states if sight.covers(state.subject))
     if change is None or not seen:
@@ -87,7 +91,7 @@ def details(service: ServiceClient, person: Person, number: int, *, after: str =
         hidden=len(did.states) - len(seen),
         next=did.next,
         later=later,
-        undone_by=next((one.number for one in later if one.undone == number), None),
+        undone_by=next((change.number for change in later if change.undone == number), None),
         may_undo=not after and _may_undo(person, did),
     )
 
@@ -105,16 +109,18 @@ def undo(service: ServiceClient, person: Person, number: int) -> int | None:
 def reversed_states(states: tuple[State, ...]) -> tuple[State, ...]:
     """Return what undoing would do to each subject."""
     return tuple(
-        one.but(before=one.after, after=one.before, set_before=one.set_after, set_after=one.set_before)
-        for one in states
+        state.but(
+            before=state.after, after=state.before, set_before=state.set_after, set_after=state.set_before
+        )
+        for state in states
     )
 
 
 def _may_undo(person: Person, did: ChangeStates) -> bool:
-    """Tell whether a person may undo: every set is theirs to change; the site is administrators'."""
+    """Return whether a person may undo: every set is theirs to change; the site is administrators'."""
     named = [set_named_by(state.subject) for state in did.states]
     return did.next is None and all(
-        person.is_admin if one is None else may_edit(person, *one) for one in named
+        person.is_admin if subject is None else may_edit(person, *subject) for subject in named
     )
 
 

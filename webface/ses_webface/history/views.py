@@ -30,22 +30,22 @@ def overview() -> Page:
     if level and not may_read(service(), person(), level, name):
         abort(403)
     before = request.args.get("before", type=int)
-    found = services.listing(
+    listing = services.listing(
         service(),
         person(),
         before=before if before and 0 < before < _BEYOND else None,
         subject=subject_of_set(level, name) if level else None,
     )
     return render_template(
-        "history/overview.html", found=found, of=(level, name) if level else None, **_words()
+        "history/overview.html", found=listing, of=(level, name) if level else None, **_words()
     )
 
 
 @blueprint.get("/<int:number>")
 def change(number: int) -> Page:
     """Show what one change did."""
-    found = _details(number, (request.args.get("after") or "")[:2048])
-    return render_template("history/change.html", found=found, states=found.states, **_words())
+    details = _details(number, (request.args.get("after") or "")[:2048])
+    return render_template("history/change.html", found=details, states=details.states, **_words())
 
 
 @blueprint.get("/<int:number>/undo")
@@ -60,7 +60,7 @@ def undo(number: int) -> Page:
     _require_number(number)
     who = person()
     try:
-        made = services.undo(service(), who, number)
+        undoing = services.undo(service(), who, number)
     except PermissionError:
         abort(403)
     except ConflictError as error:
@@ -72,12 +72,12 @@ def undo(number: int) -> Page:
     except SesError as error:
         log.warning("not undone", account=who.name, change=number, problem=str(error))
         return render_template("history/not_undone.html", number=number, problem=str(error)), 503
-    if made is None:
+    if undoing is None:
         flash(f"Nothing was left to undo: things are as they were before change {number}.")
         return redirect(url_for("history.change", number=number), 303)
-    log.info("undone", account=who.name, change=number, by=made)
+    log.info("undone", account=who.name, change=number, by=undoing)
     flash(f"Change {number} is undone, by this one.")
-    return redirect(url_for("history.change", number=made), 303)
+    return redirect(url_for("history.change", number=undoing), 303)
 
 
 def _require_number(number: int) -> None:
@@ -93,13 +93,13 @@ def _details(number: int, after: str = "") -> services.Details:
 def _confirm_page(
     number: int, *, problem: str | None = None, changed_meanwhile: bool = False, status: int = 200
 ) -> Page:
-    found = _details(number)
-    if not found.may_undo:
+    details = _details(number)
+    if not details.may_undo:
         abort(403)
     page = render_template(
         "history/undo.html",
-        found=found,
-        states=services.reversed_states(found.states),
+        found=details,
+        states=services.reversed_states(details.states),
         problem=problem,
         changed_meanwhile=changed_meanwhile,
         **_words(),

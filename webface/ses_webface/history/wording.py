@@ -48,8 +48,8 @@ class PropertyLine:
 
 def changed_requirements(before: StatedSet | None, after: StatedSet | None) -> tuple[RequirementLine, ...]:
     """Return the kinds in which two states of a requirement set differ, by name."""
-    old = {one.kind: one for one in (before.requirements if before else ())}
-    new = {one.kind: one for one in (after.requirements if after else ())}
+    old = {requirement.kind: requirement for requirement in (before.requirements if before else ())}
+    new = {requirement.kind: requirement for requirement in (after.requirements if after else ())}
     return tuple(
         RequirementLine(_status(old.get(kind), new.get(kind)), kind, old.get(kind), new.get(kind))
         for kind in sorted(old.keys() | new.keys())
@@ -72,12 +72,12 @@ def edited_properties(subject: Any) -> tuple[PropertyLine, ...]:
     """Return what would change of a thing of the site, as the service reports it before it is done."""
     return tuple(
         PropertyLine(
-            _status(one["before"] or None, one["after"] or None),
-            _property_words(str(one["property"])),
-            ", ".join(map(_value_words, one["before"])) or None,
-            ", ".join(map(_value_words, one["after"])) or None,
+            _status(property_["before"] or None, property_["after"] or None),
+            _property_words(str(property_["property"])),
+            ", ".join(map(_value_words, property_["before"])) or None,
+            ", ".join(map(_value_words, property_["after"])) or None,
         )
-        for one in subject["properties"]
+        for property_ in subject["properties"]
     )
 
 
@@ -94,13 +94,13 @@ def _status(before: object, after: object) -> Status:
 
 def _properties(text: str | None) -> dict[str, str]:
     """Return the values of each property in one block of the history, as they are written."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     _head, _, block = (text or "").partition("\n\n")
     for line in re.split(r" ;\n    (?! )", block.strip().removesuffix(" .")):
-        words = line.split(" ", 1) if found else line.split(" ", 2)[1:]
+        words = line.split(" ", 1) if values else line.split(" ", 2)[1:]
         if len(words) == 2:
-            found[words[0]] = words[1]
-    return found
+            values[words[0]] = words[1]
+    return values
 
 
 def _property_words(name: str) -> str:

@@ -33,29 +33,30 @@ class Use:
 
 def by_owner(profiles: Iterable[Profile], person: Person) -> list[tuple[str, list[Profile]]]:
     """Return profiles by whose they are: of the site, the person's own, of VOs, of others."""
-    found: dict[str, list[Profile]] = {"Of the site": [], "Yours": [], "Of VOs": [], OTHERS: []}
+    groups: dict[str, list[Profile]] = {"Of the site": [], "Yours": [], "Of VOs": [], OTHERS: []}
     for profile in profiles:
         owner, colon, _name = profile.profile.partition(":")
         whose = "Of VOs" if owner.startswith("%") else "Yours" if owner == person.name else OTHERS
-        found[whose if colon else "Of the site"].append(profile)
-    return [(whose, those) for whose, those in found.items() if those]
+        groups[whose if colon else "Of the site"].append(profile)
+    return [(whose, those) for whose, those in groups.items() if those]
 
 
 def takers(service: ServiceClient, person: Person) -> dict[str, list[RequirementSet]]:
     """Return the sets that can apply to a person and take a profile up, by the profile's name."""
-    found: dict[str, list[RequirementSet]] = {}
+    by_profile: dict[str, list[RequirementSet]] = {}
     for requirement_set in service.requirement_sets(person.name).sets:
         if requirement_set.profile:
-            found.setdefault(requirement_set.profile, []).append(requirement_set)
-    return found
+            by_profile.setdefault(requirement_set.profile, []).append(requirement_set)
+    return by_profile
 
 
 def uses(service: ServiceClient, person: Person, profile: Profile) -> tuple[Use, ...]:
     """Return what takes a profile up, the first ``MAX_SETS``, each with what the person's files got."""
-    found = takers(service, person)
-    every = [one for several in found.values() for one in several]
+    by_profile = takers(service, person)
+    every = [requirement_set for several in by_profile.values() for requirement_set in several]
     return tuple(
-        _use(service, person, one, profile, every) for one in found.get(profile.profile, ())[:MAX_SETS]
+        _use(service, person, requirement_set, profile, every)
+        for requirement_set in by_profile.get(profile.profile, ())[:MAX_SETS]
     )
 
 
@@ -70,13 +71,15 @@ def _use(
     since = max((at for at in (stated.modified_at, profile.modified_at) if at is not None), default=None)
     wanted = {"user": person.name, "application": _application(stated), "since": since}
     if stated.level == "application":
-        found = service.report(wanted)
-        return Use(stated, found.applications, tuple(job for job in found.jobs if job.name), found.causes)
+        report = service.report(wanted)
+        return Use(stated, report.applications, tuple(job for job in report.jobs if job.name), report.causes)
     if any(other.level != "application" and _rank(other) < _rank(stated) for other in every):
         return Use(stated)  # a nearer default takes up a profile, too
     others = {_application(other) for other in every}
-    found = service.report(wanted)
-    return Use(stated, tuple(one for one in found.applications if one.name not in others))
+    report = service.report(wanted)
+    return Use(
+        stated, tuple(application for application in report.applications if application.name not in others)
+    )
 
 
 def _application(stated: RequirementSet) -> str | None:

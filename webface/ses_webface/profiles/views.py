@@ -14,18 +14,18 @@ blueprint = Blueprint("profiles", __name__, url_prefix="/profiles")
 @blueprint.get("")
 def overview() -> str:
     """List the profiles, with the sets of the reader's that take each up."""
-    found = by_owner(vocabulary().profiles, person())
+    owners = by_owner(vocabulary().profiles, person())
     return render_template(
-        "profiles/overview.html", profiles=found, others=OTHERS, takers=takers(service(), person())
+        "profiles/overview.html", profiles=owners, others=OTHERS, takers=takers(service(), person())
     )
 
 
 @blueprint.get("/<name>")
 def one(name: str) -> str:
     """Show a profile: the run it was measured in, what it requires, and predicted against measured."""
-    found = words().profile(name)
-    if found is None:
+    profile = words().profile(name)
+    if profile is None:
         abort(404)
     return render_template(
-        "profiles/one.html", profile=found, uses=uses(service(), person(), found), cause_words=cause_words
+        "profiles/one.html", profile=profile, uses=uses(service(), person(), profile), cause_words=cause_words
     )

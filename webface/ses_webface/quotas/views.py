@@ -20,12 +20,12 @@ def overview() -> str:
     page = min(_MAX_PAGES, max(1, int(text))) if is_number else 1
     system = request.args.get("system") or None
     user = None if person().is_admin else person().name
-    found = service().quotas(user=user, system=system, offset=(page - 1) * PAGE, limit=PAGE)
+    quotas = service().quotas(user=user, system=system, offset=(page - 1) * PAGE, limit=PAGE)
     return render_template(
         "quotas/overview.html",
-        found=found,
+        found=quotas,
         system=system,
         page=page,
-        page_count=max(1, -(-found.total // PAGE)),
+        page_count=max(1, -(-quotas.total // PAGE)),
         soon_days=SOON_DAYS,
     )

@@ -36,7 +36,9 @@ def _row_of(kind: Kind) -> type[Form]:
         bound = StringField(bound_of(kind))
         unit = SelectField("Unit", choices=list(kind.choices), default=kind.unit)
         strictness = SelectField(
-            "If a place misses it", choices=[SelectChoice(*one) for one in STRICTNESS], default="soft"
+            "If a place misses it",
+            choices=[SelectChoice(*strictness) for strictness in STRICTNESS],
+            default="soft",
         )
         weight = StringField("Weight", default=format(kind.default_weight, "g"))
         valid_from = StringField("Valid from")

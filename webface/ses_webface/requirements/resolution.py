@@ -32,9 +32,11 @@ class Explanation:
 def explain(effective: Effective, vocabulary: Vocabulary) -> tuple[Explanation, ...]:
     """Explain every kind that applies or is passed over."""
     applying = {requirement.kind: requirement for requirement in effective.requirements}
-    stated: dict[str, list[Statement]] = {kind: [Statement(one)] for kind, one in applying.items()}
-    for one in effective.passed_over:
-        stated.setdefault(one.kind, []).append(Statement(one, one.reason))
+    stated: dict[str, list[Statement]] = {
+        kind: [Statement(requirement)] for kind, requirement in applying.items()
+    }
+    for passed in effective.passed_over:
+        stated.setdefault(passed.kind, []).append(Statement(passed, passed.reason))
     names = sorted(stated, key=lambda name: (vocabulary.rank(name), name))
     return tuple(
         Explanation(name, vocabulary.kind(name), applying.get(name), tuple(sorted(stated[name], key=_place)))
@@ -42,6 +44,6 @@ def explain(effective: Effective, vocabulary: Vocabulary) -> tuple[Explanation, 
     )
 
 
-def _place(one: Statement) -> tuple[int, bool]:
-    level = one.requirement.level
-    return LEVELS.index(level) if level in LEVELS else -1, one.requirement.profile is not None
+def _place(statement: Statement) -> tuple[int, bool]:
+    level = statement.requirement.level
+    return LEVELS.index(level) if level in LEVELS else -1, statement.requirement.profile is not None

@@ -45,23 +45,23 @@ def expand_into(form: RequirementsForm, service: ServiceClient) -> Expansion | N
     if form.sentence.errors or form.sentence_values.errors:
         return None
     try:
-        found = service.expand(sentence, values)
+        expansion = service.expand(sentence, values)
     except RefusedError as error:
         _blame(form, error)
         return None
-    derived = tuple(one.but(requirement=_rounded(one.requirement)) for one in found.derived)
-    _fill(form, {one.requirement.kind: one.requirement for one in derived})
-    return found.but(derived=derived)
+    derived = tuple(item.but(requirement=_rounded(item.requirement)) for item in expansion.derived)
+    _fill(form, {item.requirement.kind: item.requirement for item in derived})
+    return expansion.but(derived=derived)
 
 
 def read_values(text: str) -> dict[str, str]:
     """Read ``share = 10 %; kept = 3``: texts of values by name.  Raises UnreadableValuesError."""
     values: dict[str, str] = {}
-    for one in filter(str.strip, re.split(r"[;\n]", text)):
-        found = _VALUE.fullmatch(one)
-        if found is None or not found[2].isprintable():
-            raise UnreadableValuesError(f"“{one.strip()}” is not written like share = 10 %.")
-        values[found[1].lower()] = found[2]
+    for assignment in filter(str.strip, re.split(r"[;\n]", text)):
+        matched = _VALUE.fullmatch(assignment)
+        if matched is None or not matched[2].isprintable():
+            raise UnreadableValuesError(f"“{assignment.strip()}” is not written like share = 10 %.")
+        values[matched[1].lower()] = matched[2]
     return values
 
 

@@ -69,7 +69,7 @@ class Resolution:
 
 
 def may_edit(person: Person, level: str, name: str) -> bool:
-    """Tell whether a person may change a set: their own, that of a VO they manage, all as administrator."""
+    """Return whether a person may change a set: their own, that of a VO they manage, all as administrator."""
     if level == "user":
         return name == person.name
     if level == "application":
@@ -78,7 +78,7 @@ def may_edit(person: Person, level: str, name: str) -> bool:
 
 
 def may_read(service: ServiceClient, person: Person, level: str, name: str) -> bool:
-    """Tell whether a person may see a set: what they may edit, and what applies to them."""
+    """Return whether a person may see a set: what they may edit, and what applies to them."""
     if may_edit(person, level, name) or level == "site":
         return True
     return level == "vo" and name == home_vo(service, person)
@@ -118,8 +118,8 @@ def resolution(service: ServiceClient, subject: Subject, words: Vocabulary) -> R
 
 def inherited(service: ServiceClient, level: str, name: str) -> dict[str, Requirement]:
     """Return what each kind falls back to when the set being edited says nothing about it."""
-    found = _if_saved(service, RequirementSet(level=level, name=name), limit=1)
-    return {requirement.kind: requirement for requirement in found.requirements}
+    fallback = _if_saved(service, RequirementSet(level=level, name=name), limit=1)
+    return {requirement.kind: requirement for requirement in fallback.requirements}
 
 
 def preview(service: ServiceClient, edited: RequirementSet, now: float) -> Preview:
@@ -136,7 +136,7 @@ def preview(service: ServiceClient, edited: RequirementSet, now: float) -> Previ
 
 
 def _misses(candidate: Candidate, kind: str) -> bool:
-    return any(one.kind == kind and one.shortfall > 0 for one in candidate.predicted)
+    return any(prediction.kind == kind and prediction.shortfall > 0 for prediction in candidate.predicted)
 
 
 def _unmet(service: ServiceClient, requirement: Requirement) -> Unmet | None:
@@ -145,7 +145,10 @@ def _unmet(service: ServiceClient, requirement: Requirement) -> Unmet | None:
     best = _if_saved(
         service, RequirementSet(level="site", name="default", requirements=(alone,)), limit=1
     ).candidates
-    offered = next((one for it in best for one in it.predicted if one.kind == requirement.kind), None)
+    offered = next(
+        (prediction for it in best for prediction in it.predicted if prediction.kind == requirement.kind),
+        None,
+    )
     return Unmet(requirement, best[0].element, offered) if offered and offered.shortfall > 0 else None
 
 
@@ -198,7 +201,7 @@ def save(
 
 
 def _is_saved(current: RequirementSet, wanted: tuple[Requirement, ...], profile: str | None) -> bool:
-    """Tell whether a set states just this; bounds may come back with a few digits less."""
+    """Return whether a set states just this; bounds may come back with a few digits less."""
     stored = {item.kind: item for item in current.requirements}
     return (
         current.profile == profile
@@ -229,5 +232,5 @@ def home_vo(service: ServiceClient, person: Person) -> str | None:
 
 
 def _one(sets: Iterable[RequirementSet], level: str, name: str) -> RequirementSet:
-    found = (stated for stated in sets if stated.level == level and stated.name == name)
-    return next(found, RequirementSet(level=level, name=name))
+    matching = (stated for stated in sets if stated.level == level and stated.name == name)
+    return next(matching, RequirementSet(level=level, name=name))

@@ -39,7 +39,7 @@ def examples(requirements: Iterable[Requirement], words: Vocabulary) -> tuple[Ex
     asked = [_quantity(requirement, words) for requirement in requirements if requirement.kind in _BY_KIND]
     if not asked:
         return ()
-    text = shlex.quote(" ".join(_written(one, number, unit) for one, number, unit in asked))
+    text = shlex.quote(" ".join(_written(requirement, number, unit) for requirement, number, unit in asked))
     return (
         Example("Shell", "The program needs no change.", f"ses-run --require {text} -- ./program"),
         Example("Slurm", "In the job script, or behind srun and sbatch.", f"#SBATCH --storage={text}"),
@@ -53,39 +53,39 @@ def left_out(requirements: Iterable[Requirement]) -> tuple[Requirement, ...]:
     return tuple(requirement for requirement in requirements if requirement.kind not in _BY_KIND)
 
 
-def _quantity(one: Requirement, words: Vocabulary) -> tuple[Requirement, str, str]:
+def _quantity(requirement: Requirement, words: Vocabulary) -> tuple[Requirement, str, str]:
     """Return it with its number, without an exponent, and its unit."""
-    number, unit = as_stated(one, words.kind(one.kind))
-    return one, format(Decimal(number), "f"), unit
+    number, unit = as_stated(requirement, words.kind(requirement.kind))
+    return requirement, format(Decimal(number), "f"), unit
 
 
-def _written(one: Requirement, number: str, unit: str) -> str:
-    weight = "" if one.weight in (None, 1.0) else f",weight={one.weight:g}"
-    return f"{one.kind}>={number}{unit}{'!' if one.strictness == 'hard' else ''}{weight}"
+def _written(requirement: Requirement, number: str, unit: str) -> str:
+    weight = "" if requirement.weight in (None, 1.0) else f",weight={requirement.weight:g}"
+    return f"{requirement.kind}>={number}{unit}{'!' if requirement.strictness == 'hard' else ''}{weight}"
 
 
 def _cpp(asked: Iterable[tuple[Requirement, str, str]]) -> str:
     lines = ["#include <ses/ses.hpp>", "", "int create() {", "  StoragePolicy policy;"]
-    for one, _number, _unit in asked:
-        setter, constant, _argument = _BY_KIND[one.kind]
-        lines.append(f"  policy.{setter}({one.bound:.15g}); // {one.unit}")
-        if one.strictness == "hard":
+    for requirement, _number, _unit in asked:
+        setter, constant, _argument = _BY_KIND[requirement.kind]
+        lines.append(f"  policy.{setter}({requirement.bound:.15g}); // {requirement.unit}")
+        if requirement.strictness == "hard":
             lines.append(f"  policy.setHard({constant});")
-        if one.weight not in (None, 1.0):
-            lines.append(f"  policy.setWeight({constant}, {one.weight:g});")
+        if requirement.weight not in (None, 1.0):
+            lines.append(f"  policy.setWeight({constant}, {requirement.weight:g});")
     return "\n".join([*lines, '  return LustreManager().createFile("results.dat", &policy);', "}"])
 
 
 def _python(asked: Iterable[tuple[Requirement, str, str]]) -> str:
     arguments, after, imported = [], [], ["LustreManager", "StoragePolicy"]
-    for one, number, unit in asked:
-        _setter, constant, argument = _BY_KIND[one.kind]
+    for requirement, number, unit in asked:
+        _setter, constant, argument = _BY_KIND[requirement.kind]
         kind = f"Kind.{constant.removeprefix('SES_')}"
         arguments.append(f'{argument}="{number}{unit}"')
-        if one.strictness == "hard":
+        if requirement.strictness == "hard":
             after.append(f"policy.set_hard({kind})")
-        if one.weight not in (None, 1.0):
-            after.append(f"policy.set_weight({kind}, {one.weight:g})")
+        if requirement.weight not in (None, 1.0):
+            after.append(f"policy.set_weight({kind}, {requirement.weight:g})")
     return "\n".join(
         [
             f"from ses.api import {', '.join([*(['Kind'] if after else []), *imported])}",

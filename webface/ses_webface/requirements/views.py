@@ -37,8 +37,8 @@ def overview() -> Page:
     application = (request.args.get("application") or "").strip() or None
     if application and not is_set_name("application", f"{person().name}:{application}"):
         application = None
-    found = services.overview(service(), person(), application)
-    return render_template("requirements/overview.html", overview=found)
+    everything = services.overview(service(), person(), application)
+    return render_template("requirements/overview.html", overview=everything)
 
 
 @blueprint.get("/applied")
@@ -54,10 +54,10 @@ def applied() -> Page:
         fault = f"“{user[:100]}” is no name of a user ({USER_FORM})."
     elif application and not is_set_name("application", f"{user}:{application}"):
         fault = f"“{application[:100]}” is no name of a program. {_NO_PROGRAM}"
-    found = (
+    resolution = (
         services.Resolution(subject, ()) if fault else services.resolution(service(), subject, vocabulary())
     )
-    page = render_template("requirements/applied.html", found=found, fault=fault, may_read=_may_read)
+    page = render_template("requirements/applied.html", found=resolution, fault=fault, may_read=_may_read)
     return page, 422 if fault else 200
 
 
@@ -289,19 +289,22 @@ def _asked(stored: RequirementSet | None) -> tuple[Requirement, ...]:
         for requirement in stored.requirements
         if applies(requirement, portal().clock())
     }
-    found = {**{one.kind: one for one in words().required_by(stored.profile)}, **own}
-    return tuple(sorted(found.values(), key=lambda one: words().rank(one.kind)))
+    by_kind = {
+        **{requirement.kind: requirement for requirement in words().required_by(stored.profile)},
+        **own,
+    }
+    return tuple(sorted(by_kind.values(), key=lambda one: words().rank(one.kind)))
 
 
 def _expansion_page(level: str, name: str, form: RequirementsForm) -> Page:
     """Show the form with the bounds its sentence requires, and the arithmetic; saves nothing."""
     try:
-        found = sentences.expand_into(form, service())
+        expansion = sentences.expand_into(form, service())
     except SesError as error:
         note_away(error)
         problem = f"Not worked out: {error} What you typed is still here; try again in a moment."
         return _edit_page(level, name, form, None, problem=problem, status=503)
-    return _edit_page(level, name, form, None, expansion=found, status=200 if found else 422)
+    return _edit_page(level, name, form, None, expansion=expansion, status=200 if expansion else 422)
 
 
 def _conflict_page(level: str, name: str, form: RequirementsForm) -> Page:

@@ -38,24 +38,27 @@ def worth(service: ServiceClient, person: Person, stored: RequirementSet, zone: 
     filters = {"whose": "mine", "since": to_field(datetime.fromtimestamp(since, UTC).isoformat(), zone)}
     application = stored.name.partition(":")[2]
     wanted = {"user": person.name, "application": application or None, "since": since}
-    found = service.report(wanted)
+    report = service.report(wanted)
     if application:
-        return Worth(found.total, {**filters, "application": application}, found.advice)
+        return Worth(report.total, {**filters, "application": application}, report.advice)
     sets = service.requirement_sets(person.name).sets
     named = {
         requirement_set.name.partition(":")[2]
         for requirement_set in sets
         if requirement_set.level == "application"
     }
-    return Worth(_together([one for one in found.applications if one.name not in named]), filters)
+    return Worth(
+        _together([application for application in report.applications if application.name not in named]),
+        filters,
+    )
 
 
 def _together(sums: Sequence[Sum]) -> Sum:
     met, nearly, missed, cannot_say = (
-        sum(getattr(one, name) for one in sums) for name in ("met", "nearly", "missed", "cannot_say")
+        sum(getattr(total, name) for total in sums) for name in ("met", "nearly", "missed", "cannot_say")
     )
     judged = met + nearly + missed
-    files = sum(one.files for one in sums)
+    files = sum(total.files for total in sums)
     return Sum(
         name="",
         files=files,

@@ -125,16 +125,16 @@ def _shown_or_made(what: str, name: str, how: JSON, fields: Mapping[str, str]) -
     }
     sent = {**how, "dry_run": not confirmed}
     try:
-        made = service().add_element(sent) if what == "add" else calls[what](name, sent)
+        changed = service().add_element(sent) if what == "add" else calls[what](name, sent)
     except (RefusedError, NotFoundError) as error:
-        return _refused(what, name, fields, getattr(error, "told", str(error))), 422
+        return _refused(what, name, fields, getattr(error, "full_message", str(error))), 422
     except SesError as error:
         log.warning("element not changed", element=name, what=what, problem=str(error))
         return _preview(what, name, fields, problem=str(error)), 503
     if not confirmed:
-        return _preview(what, name, fields, made)
-    log.info("element changed", account=person().name, element=name, what=what, change=made.get("change"))
-    number = made.get("change")
+        return _preview(what, name, fields, changed)
+    log.info("element changed", account=person().name, element=name, what=what, change=changed.get("change"))
+    number = changed.get("change")
     flash(_DONE[what].format(name) + (f" This is change {number}." if number else ""))
     if number:
         return redirect(url_for("history.change", number=number), 303)
@@ -167,7 +167,7 @@ def _preview(
         fields=fields,
         made=made,
         problem=problem,
-        diffs=[(subject_words(one["subject"]), edited_properties(one)) for one in subjects],
+        diffs=[(subject_words(subject["subject"]), edited_properties(subject)) for subject in subjects],
         back=url_for("storage.overview") if what == "add" else _address("storage.element", name),
         action=url_for("element_changes.add_submit")
         if what == "add"

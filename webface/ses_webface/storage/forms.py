@@ -32,10 +32,8 @@ class StorageForm(FlaskForm):  # type: ignore[misc]
 
         csrf = False
 
-    show = SelectField("Show", choices=[SelectChoice(*one) for one in MEASURES], default="write")
-    by = SelectField(
-        "Group by", choices=[SelectChoice("", "nothing"), *(SelectChoice(one, one) for one in BY)]
-    )
+    show = SelectField("Show", choices=[SelectChoice(*measure) for measure in MEASURES], default="write")
+    by = SelectField("Group by", choices=[SelectChoice("", "nothing"), *(SelectChoice(by, by) for by in BY)])
     system = StringField("Storage system")
     tier = StringField("Tier")
     server = StringField("Server")

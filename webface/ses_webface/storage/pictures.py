@@ -26,8 +26,8 @@ class Load:
 
 def load_of(history: History) -> Load | None:
     """Return the picture of a history; ``None``: too little is known for one."""
-    read = [one.read_mb_s for one in history.points if one.read_mb_s is not None]
-    write = [one.write_mb_s for one in history.points if one.write_mb_s is not None]
+    read = [point.read_mb_s for point in history.points if point.read_mb_s is not None]
+    write = [point.write_mb_s for point in history.points if point.write_mb_s is not None]
     if len(read) < 2 and len(write) < 2:
         return None
     top = max([*read, *write, 1.0])

@@ -117,7 +117,7 @@ class Map:
 
 
 def wants_bundles(found: ElementGroups) -> bool:
-    """Return whether there are too many elements for a tile each, and something tells them apart."""
+    """Return whether there are too many elements for a tile each, and more than one group of them."""
     return found.elements > MAX_TILES and found.groups_total > 1
 
 
@@ -131,7 +131,7 @@ def map_of_groups(found: ElementGroups, asked: Question) -> Map:
     """Return the map with a tile for each group."""
     page, pages = page_of(found, asked)
     bundles = [_bundle(group, found.by or "", asked.show) for group in found.groups]
-    backends = {one.storage_system: one.backend for one in found.groups}
+    backends = {group.storage_system: group.backend for group in found.groups}
     groups = tuple(
         Group(system, "", backends[system], bundles=tuple(members))
         for system, members in groupby(bundles, key=lambda bundle: bundle.system)
@@ -170,12 +170,12 @@ def tile(element: Element, show: str) -> Tile:
 
 
 def is_usable(element: Element, show: str) -> bool:
-    """Tell whether files may go to an element of which the monitor knows what is shown."""
+    """Return whether files may go to an element of which the monitor knows what is shown."""
     return element.state == "active" and element.observed == "ok" and (show == "free" or has_load(element))
 
 
 def has_load(element: Element) -> bool:
-    """Tell whether the monitor sees how an element is read or written."""
+    """Return whether the monitor sees how an element is read or written."""
     seen = element.observation
     return seen is not None and (
         seen.read_bytes_per_second.current is not None or seen.write_bytes_per_second.current is not None
@@ -198,13 +198,13 @@ def group_words(by: str, value: str) -> str:
     return f"no {by}" if value == NONE else f"{by} {value}"
 
 
-def _bundle(one: ElementGroup, by: str, show: str) -> Bundle:
-    share = _share(one.now, one.whole) if one.usable else None
+def _bundle(group: ElementGroup, by: str, show: str) -> Bundle:
+    share = _share(group.now, group.whole) if group.usable else None
     size = _GB if show == "free" else 1.0
-    now, whole = (None if value is None else value * size for value in (one.now, one.whole))
+    now, whole = (None if value is None else value * size for value in (group.now, group.whole))
     return Bundle(
-        one.storage_system, by, one.value or NONE, one.elements, one.usable, _words(now, show),
-        _words(whole, show), share, 0 if share is None else _step(share), tuple(one.fifths),
+        group.storage_system, by, group.value or NONE, group.elements, group.usable, _words(now, show),
+        _words(whole, show), share, 0 if share is None else _step(share), tuple(group.fifths),
     )  # fmt: skip
 
 

@@ -42,20 +42,20 @@ def overview() -> str | Response:
     """Show all elements, or the one named; only the part that changes when the page asks for it."""
     form = StorageForm(request.args)
     asked = form.question()
-    found = _groups(asked)
+    groups = _groups(asked)
     sought = (form.find.data or "").strip()
-    if (there := _named(sought, found.systems)) is not None:
+    if (there := _named(sought, groups.systems)) is not None:
         return redirect(there, 303)
-    page, _pages = page_of(found, asked)
+    page, _pages = page_of(groups, asked)
     if page != asked.page:
         asked = replace(asked, page=page)
-        found = _groups(asked)
-    if wants_bundles(found):
-        shown = map_of_groups(found, asked)
+        groups = _groups(asked)
+    if wants_bundles(groups):
+        shown = map_of_groups(groups, asked)
     else:
         first = (page - 1) * MAX_TILES
         listed = service().elements(asked.chosen(), offset=first, limit=MAX_TILES)
-        shown = map_of_elements(found, listed.elements, asked)
+        shown = map_of_elements(groups, listed.elements, asked)
     form.show.data = asked.show
     in_part = bool(request.headers.get("HX-Request"))
     template = "storage/elements.html" if in_part else "storage/overview.html"
@@ -64,7 +64,7 @@ def overview() -> str | Response:
         return _address(asked, changes)
 
     return render_template(
-        template, form=form, map=shown, found=found, asked=asked, measures=MEASURES, address=address,
+        template, form=form, map=shown, found=groups, asked=asked, measures=MEASURES, address=address,
         dimensions=tuple(BY), quotas=None if in_part else _quotas(), sought=sought, few=_FEW,
     )  # fmt: skip
 
@@ -103,26 +103,26 @@ def _groups(asked: Question) -> ElementGroups:
 @blueprint.get("/<system>/<name>")
 def element(system: str, name: str) -> str:
     """Show one element: what is known of it, and how it was read and written."""
-    storage, found = find(f"{system}/{name}")
+    storage, shown = find(f"{system}/{name}")
     span = request.args.get("span", "hour")
-    past = _past(found, span if span in SPANS else "hour")
+    past = _past(shown, span if span in SPANS else "hour")
     return render_template(
         "storage/element.html",
         storage=storage,
-        element=found,
-        words=state_words(found),
-        tiles=[(label, tile(found, show)) for show, label in MEASURES],
+        element=shown,
+        words=state_words(shown),
+        tiles=[(label, tile(shown, show)) for show, label in MEASURES],
         past=past,
         spans=SPANS,
-        changes=_changes(found),
+        changes=_changes(shown),
     )
 
 
 def find(name: str) -> tuple[Inventory, Element]:
     """Return one element, and what the service reads; raises NotFoundError where there is none."""
     storage = service().element(name)
-    (found,) = storage.elements
-    return storage, found
+    (only,) = storage.elements
+    return storage, only
 
 
 @dataclass(frozen=True, slots=True)

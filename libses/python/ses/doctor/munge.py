@@ -19,7 +19,7 @@ def check_munge(client: ServiceClient, reachable: bool) -> list[Finding]:
         munge.credential()
     except NotAllowedError as error:
         return [
-            fault(MUNGED, error.told, "Start munged with the site's key: systemctl status munge"),
+            fault(MUNGED, error.full_message, "Start munged with the site's key: systemctl status munge"),
             skipped(TAKEN, "there is no credential"),
         ]
     answers = ok(MUNGED, f"gives credentials, for host {munge.host}")
@@ -28,5 +28,5 @@ def check_munge(client: ServiceClient, reachable: bool) -> list[Finding]:
     try:
         client.open_session()
     except SesError as error:
-        return [answers, fault(TAKEN, error.told, "Compare both machines by docs/munge.md.")]
+        return [answers, fault(TAKEN, error.full_message, "Compare both machines by docs/munge.md.")]
     return [answers, ok(TAKEN, "the service takes them")]

@@ -90,10 +90,10 @@ def inventory(client: ServiceClient) -> tuple[Inventory | None, list[Finding]]:
         found = client.elements()
     except NotAllowedError as error:
         return None, [
-            fault(TOKEN, error.told, "Ask the service's administrator: ses-service token new --help")
+            fault(TOKEN, error.full_message, "Ask the service's administrator: ses-service token new --help")
         ]
     except SesError as error:
-        return None, [fault(SITE, error.told, "Mend the service first.")]
+        return None, [fault(SITE, error.full_message, "Mend the service first.")]
     if not found.elements:
         return found, [
             fault(

@@ -1,4 +1,4 @@
-"""Tokens, sessions, accounts, and what is said when something cannot be answered."""
+"""Tokens, sessions, accounts, and the message when something cannot be answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent is told when it announced files."""
+"""The answer to an agent that announced files."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ class TableElement(Message):
 class Table(Message):
     """The elements of a storage system for programs of a node to choose from, in an order of its own.
 
-    `elements` are told when the revision is another one, and then all `loads`; else those that changed since
-    the version.  A load is: place in the table, busy, busy on average, foreign streams, the same on
+    `elements` are sent when the revision is another one, and then all `loads`; else the loads that changed
+    since the version.  A load is: place in the table, busy, busy on average, foreign streams, the same on
     average, own streams, own ones that ended since the sample, streams on all elements of the server (0
     where `server_rate` is null), bytes free, bytes reserved, age of the sample in seconds, bits of state,
     when the last placement was made (in milliseconds since the epoch), own streams that ask for a rate of
@@ -118,19 +118,19 @@ class Table(Message):
 class AnnouncementTaken(Message):
     """What came of it.
 
-    `instance` is another one with each start of the service.  `unknown`: told without `restore`, and
-    the ledger does not know them.  `open`: what the agent is to say opened or ended of, unless it did: given
-    when this agent is heard for the first time, and of what was taken over from another service.  `needs` are
-    those of users of whom the agent has another generation, or none; `tables` those it asked for.
+    `instance` is another one with each start of the service.  `unknown`: reported without `restore`, and
+    the ledger does not know them.  `open`: the files that the agent is to report as opened or ended, unless
+    it did: sent when this agent reports for the first time, and of what was taken over from another
+    service.  `needs` are those of users of whom the agent has another generation, or none; `tables` those it
+    asked for.
 
-    `next_within_seconds`: when to speak again at the latest; `report_within_seconds`: so soon after
-    the last answer where files were opened or ended since, and as often while files are created;
-    `return_within_seconds`: over so long a time nodes that lose the service are to come back, each at a
-    moment by chance.
+    `next_within_seconds`: when to announce again at the latest; `report_within_seconds`: the same where files
+    were opened or ended since the last answer, and while files are created; `return_within_seconds`: the
+    time over which nodes that lose the service are to come back, each at a moment by chance.
 
     `stored`: what this instance answered of announcements of this incarnation up to that number is stored,
-    or as lasting as it will ever be where the service has no database.  An agent keeps what it said after
-    that, with how it came about, and says it again to another instance.
+    or as lasting as it will ever be where the service has no database.  An agent keeps what it announced
+    after that, with how it came about, and announces it again to another instance.
     """
 
     instance: str

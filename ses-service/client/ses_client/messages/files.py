@@ -114,7 +114,7 @@ class Sum(Message):
     """Files under one name.  `shortfall` is the mean part missed; `met_ratio` null: none can be judged.
 
     `of_forecast`: the mean of what they got over what was predicted when they were created, of the
-    `forecast_files` of them that tell: whose program neither waited nor got all it required.
+    `forecast_files` of them that can be judged: whose program neither waited nor got all it required.
     """
 
     name: str

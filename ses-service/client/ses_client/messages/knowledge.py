@@ -15,7 +15,7 @@ _SETS = "https://w3id.org/qstorman/requirements/"
 
 
 class SubjectText(Message):
-    """What is said about one subject, as a block of Turtle."""
+    """The statements about one subject, as a block of Turtle."""
 
     subject: str
     turtle: str

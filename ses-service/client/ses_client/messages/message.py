@@ -49,16 +49,16 @@ class Message(dict[str, Any]):
         """Make one of decoded JSON; raises KeyError, TypeError or ValueError for JSON that does not fit."""
         if not isinstance(data, dict):
             raise TypeError(f"an object was expected, not {data!r}")
-        made = cls(data)
+        message = cls(data)
         for name, (convert, needed, nullable) in _readers(cls).items():
             value = data.get(name)
             if value is not None:
-                made[name] = convert(value)
+                message[name] = convert(value)
             elif needed:
                 raise KeyError(name)
             elif not nullable:
-                made.pop(name, None)
-        return made
+                message.pop(name, None)
+        return message
 
     def but(self, **members: Any) -> Self:
         """Return a copy with other values of these members."""
@@ -83,7 +83,7 @@ def _reader(hint: Any) -> _Reader:
     """Return what checks a value of a type, and makes messages of the objects in it."""
     origin, of = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return _reader(next(one for one in of if one is not type(None)))
+        return _reader(next(member for member in of if member is not type(None)))
     if origin is Sequence:
         each = _nullable(of[0])
         return lambda values: tuple(each(value) for value in _of_type(values, list))

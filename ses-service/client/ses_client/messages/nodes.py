@@ -81,7 +81,7 @@ class NodeClass(Message):
     """Nodes that are alike.  `storage_systems` null: all; rates null: not known.
 
     `node_class` is null for nodes that no class of the site has: those known by name only.  `heard` is how
-    many of them have an agent that is heard of.  `holds` are the elements, by id, that each of them reads
+    many of them have an agent that reports.  `holds` are the elements, by id, that each of them reads
     without the storage network, `stalled` threads of their agents that do not go on,
     `excluded` elements to which no file of some of them can go.
     """
@@ -124,7 +124,7 @@ class HeardNode(Message):
 
 
 class HeardNodes(Message):
-    """The nodes, by name; `silent` are those heard of since this service started, and no more."""
+    """The nodes, by name; `silent` are those that reported since this service started, and do no more."""
 
     nodes: Sequence[HeardNode]
     silent: Sequence[HeardNode] = ()

@@ -68,8 +68,8 @@ class Requirement(Message):
     @property
     def bound(self) -> float:
         """The minimum, or the maximum where less is better."""
-        found: float = self["maximum" if self.at_most else "minimum"]
-        return found
+        stated: float = self["maximum" if self.at_most else "minimum"]
+        return stated
 
     def bounded(self, bound: float) -> Self:
         """Return the same with another bound."""
@@ -90,10 +90,10 @@ def required(
     at_most: bool = False,
     **more: str | None,
 ) -> Requirement:
-    """Return a requirement to be stated; ``None`` is not said: without a weight it has that of its kind."""
+    """Return a requirement to be stated, without what is ``None``; the weight is by default its kind's."""
     stated = {"kind": kind, "maximum" if at_most else "minimum": bound, "unit": unit, "weight": weight}
-    said = {**stated, "strictness": strictness, **more}
-    return Requirement.of({name: value for name, value in said.items() if value is not None})
+    members = {**stated, "strictness": strictness, **more}
+    return Requirement.of({name: value for name, value in members.items() if value is not None})
 
 
 class ResolvedRequirement(Requirement):

@@ -37,8 +37,8 @@ class Prediction(Message):
     @property
     def bound(self) -> float | None:
         """What was required; None: nothing."""
-        found: float | None = self.get("maximum", self.get("minimum"))
-        return found
+        stated: float | None = self.get("maximum", self.get("minimum"))
+        return stated
 
 
 class Rates(Message):
@@ -109,7 +109,7 @@ class Placement(Message):
     """One placement without its explanation.
 
     ``path``, ``device`` and ``inode`` are the file's when it was created, as its node saw them.
-    ``lease_until`` is null for a file that is open as long as its node is heard of.
+    ``lease_until`` is null for a file that is open as long as its node reports.
     """
 
     placement_id: str

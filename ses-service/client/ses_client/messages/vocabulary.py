@@ -33,10 +33,10 @@ class Kind(Message):
     @classmethod
     def of(cls, data: Any) -> Self:
         """Make one of decoded JSON; raises ValueError for one with a unit that has no size, too."""
-        made = super().of(data)
-        if not all(math.isfinite(made.sizes[unit]) and made.sizes[unit] > 0 for unit in made.units):
-            raise ValueError(f"a unit of {made.kind} has no size")
-        return made
+        kind = super().of(data)
+        if not all(math.isfinite(kind.sizes[unit]) and kind.sizes[unit] > 0 for unit in kind.units):
+            raise ValueError(f"a unit of {kind.kind} has no size")
+        return kind
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(self.kind)
@@ -97,25 +97,25 @@ class Vocabulary(Message):
 
     def kind(self, name: str) -> Kind | None:
         """Return a kind, None for one that is not described."""
-        return next((one for one in self.kinds if one.kind == name), None)
+        return next((kind for kind in self.kinds if kind.kind == name), None)
 
     def label(self, name: str) -> str:
         """Return the words for a kind."""
-        found = self.kind(name)
-        return found.title if found else name
+        kind = self.kind(name)
+        return kind.title if kind else name
 
     def rank(self, name: str) -> int:
         """Return where a kind comes in lists; those that are not described come last."""
-        return next((place for place, one in enumerate(self.kinds) if one.kind == name), len(self.kinds))
+        return next((place for place, kind in enumerate(self.kinds) if kind.kind == name), len(self.kinds))
 
     def profile(self, name: str | None) -> Profile | None:
         """Return a profile, None for one that is not described."""
-        return next((one for one in self.profiles if one.profile == name), None)
+        return next((profile for profile in self.profiles if profile.profile == name), None)
 
     def required_by(self, profile: str | None) -> Sequence[Requirement]:
         """Return what a profile requires; nothing for none and for one that is not described."""
-        found = self.profile(profile)
-        return found.requirements if found else ()
+        described = self.profile(profile)
+        return described.requirements if described else ()
 
 
 class Parameter(Message):

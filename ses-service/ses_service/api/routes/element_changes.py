@@ -75,7 +75,7 @@ def add(json_data: AddIn) -> Response:
     """
     where = ElementName(json_data.system, json_data.name)
     return _made(
-        where, element_edits.added(where, json_data.said()), f"add element {where}", json_data.dry_run
+        where, element_edits.added(where, json_data.facts()), f"add element {where}", json_data.dry_run
     )
 
 
@@ -85,10 +85,10 @@ def add(json_data: AddIn) -> Response:
 @blueprint.doc(responses=answers(ElementChangeMade, 404, 409, 503, body=True))
 def change_element(system: str, name: str, json_data: FactsIn) -> Response:
     """Change what is stated of an element; what is not given stays"""
-    where, said = ElementName(system, name), json_data.said()
+    where, facts = ElementName(system, name), json_data.facts()
     loses = json_data.state not in _TAKES_FILES
-    reason = f"set {', '.join(said) or 'nothing'} of {where}"
-    return _made(where, element_edits.changed(where, said), reason, json_data.dry_run, asks_effect=loses)
+    reason = f"set {', '.join(facts) or 'nothing'} of {where}"
+    return _made(where, element_edits.changed(where, facts), reason, json_data.dry_run, asks_effect=loses)
 
 
 @blueprint.post("/v1/elements/<system>/<name>/remove")
@@ -118,17 +118,17 @@ def _made(
         raise invalid_description(error, "element") from None
     effect = _effect(where) if asks_effect else None
     number = None if dry_run else running.site_manager.apply(plan)
-    made = render_changes.made(plan, number, dry_run, _SUBJECTS)
-    return render.answer(ElementChangeMade(**made, element=str(where), effect=effect))
+    change = render_changes.made(plan, number, dry_run, _SUBJECTS)
+    return render.answer(ElementChangeMade(**change, element=str(where), effect=effect))
 
 
 def _effect(where: ElementName) -> Effect | None:
     """Return what depends on an element; ``None`` for one the service has not read yet."""
     try:
-        found = runtime().state.without(str(where))
+        dependents = runtime().state.without(str(where))
     except KeyError:
         return None
-    return _rendered(found)
+    return _rendered(dependents)
 
 
 def _rendered(found: Without) -> Effect:
@@ -140,14 +140,14 @@ def _rendered(found: Without) -> Effect:
         requirement_sets_asked=found.sets_asked,
         moved=[
             MovedSet(
-                level=one.level.value,
-                name=one.name,
-                distance=round(one.distance, render.PLACES),
-                instead=one.instead,
+                level=moved.level.value,
+                name=moved.name,
+                distance=round(moved.distance, render.PLACES),
+                instead=moved.instead,
                 distance_instead=None
-                if one.distance_instead is None
-                else round(one.distance_instead, render.PLACES),
+                if moved.distance_instead is None
+                else round(moved.distance_instead, render.PLACES),
             )
-            for one in found.moved
+            for moved in found.moved
         ],
     )

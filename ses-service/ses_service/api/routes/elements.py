@@ -20,7 +20,7 @@ from ses_client.messages.elements import (
 )
 from ses_client.messages.message import JSON
 
-from ses_service.api import operations, render
+from ses_service.api import operations, render, render_elements, render_nodes
 from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import answers
 from ses_service.api.problems import MonitorProblem, NotFoundProblem
@@ -90,7 +90,7 @@ def element_groups(query_data: GroupsQuery) -> Response:
     by, measure = None if asked.by is None else By(asked.by), Measure(asked.measure)
     if by not in counts:
         by = coarse(counts, asked.limit)
-    found = [] if by is None else groups(moment, rows, by, measure)
+    summed = [] if by is None else groups(moment, rows, by, measure)
     soon = full_soon(moment, rows, now.space.changes(moment.at), asked.full_within_days)
     return render.answer(
         ElementGroups(
@@ -100,10 +100,10 @@ def element_groups(query_data: GroupsQuery) -> Response:
             choices={str(each): count for each, count in counts.items()},
             by=by,
             unit="GB" if measure is Measure.FREE else "MB/s",
-            groups_total=len(found),
+            groups_total=len(summed),
             groups=[
-                render.element_group(one, moment.table.environment.systems, measure)
-                for one in found[asked.offset : asked.offset + asked.limit]
+                render_elements.element_group(group, moment.table.environment.systems, measure)
+                for group in summed[asked.offset : asked.offset + asked.limit]
             ],
             full_soon_total=len(soon),
             full_soon=[
@@ -124,20 +124,20 @@ def exporter_list(query_data: ExportersQuery) -> Response:
     How many each exporter shows, and how old they are; those with trouble first.
     """
     moment = runtime().state.moment()
-    found = exporters(zip(moment.observations.by_row, moment.seen.tolist(), strict=True), moment.at)
+    sources = exporters(zip(moment.observations.by_row, moment.seen.tolist(), strict=True), moment.at)
     listed = [
         Exporter(
-            target=one.target,
-            elements=one.elements,
-            ok=one.ok,
-            stale=one.stale,
-            missing=one.missing,
-            oldest_seconds=None if one.oldest is None else round(one.oldest, 3),
-            details=sorted(one.details)[:_MAX_DETAILS],
+            target=exporter.target,
+            elements=exporter.elements,
+            ok=exporter.ok,
+            stale=exporter.stale,
+            missing=exporter.missing,
+            oldest_seconds=None if exporter.oldest is None else round(exporter.oldest, 3),
+            details=sorted(exporter.details)[:_MAX_DETAILS],
         )
-        for one in found[: query_data.limit]
+        for exporter in sources[: query_data.limit]
     ]
-    return render.answer(Exporters(total=len(found), exporters=listed, **_sources(moment.at)))
+    return render.answer(Exporters(total=len(sources), exporters=listed, **_sources(moment.at)))
 
 
 def _wanted(asked: ElementsWanted) -> Wanted:
@@ -150,23 +150,23 @@ def _listed(chosen: Callable[[ElementTable], Codes]) -> Response:
     systems, changes = table.environment.systems, now.space.changes(time)
     listed = [
         Element(
-            **render.element(found, systems.get(found.storage_system), time),
+            **render_elements.element(described, systems.get(described.storage_system), time),
             observation=_observation(row, time),
             available=render.rates(row.available_read, row.available_write),
             open_placements=row.open_placements,
             reserved_bytes=row.reserved_bytes,
-            excluded=render.excluded(row.excluded, caller()),
-            **_outlook(changes.get(found.id), row.observation),
+            excluded=render_nodes.excluded(row.excluded, caller()),
+            **_outlook(changes.get(described.id), row.observation),
         )
         for row in rows
-        for found in (table.elements[row.row],)
+        for described in (table.elements[row.row],)
     ]
     return render.answer(Inventory(generated_at=time, elements=listed, **_sources(time)))
 
 
 def _observation(row: ElementNow, time: float) -> messages.Observation | None:
     seen = row.observation
-    return None if seen is None else render.observation(seen, time, seen=row.seen)
+    return None if seen is None else render_elements.observation(seen, time, seen=row.seen)
 
 
 def _sources(time: float) -> JSON:
@@ -185,10 +185,10 @@ def _sources(time: float) -> JSON:
 
 
 def _outlook(change: float | None, seen: Observation | None) -> JSON:
-    found = outlook(change, None if seen is None else seen.free_bytes)
-    days = None if found is None else found.full_in
+    expected = outlook(change, None if seen is None else seen.free_bytes)
+    days = None if expected is None else expected.full_in
     return {
-        "free_bytes_per_day": None if found is None else round(found.change),
+        "free_bytes_per_day": None if expected is None else round(expected.change),
         "full_in_days": None if days is None else round(days, 2),
     }
 
@@ -203,27 +203,29 @@ def history(system: str, name: str, query_data: HistoryQuery) -> Response:
     As the monitor remembers it, or the Prometheus server behind it: this service keeps none.
     """
     element, until = f"{system}/{name}", runtime().state.now()
-    known = {one.id for one in runtime().state.environment.elements}
+    known = {element.id for element in runtime().state.environment.elements}
     since = until - query_data.seconds
     if element not in known:
         raise NotFoundProblem(f"There is no element {element}.")
     try:
-        found = runtime().past.of(element, since, until, query_data.seconds / query_data.points)
+        past = runtime().past.of(element, since, until, query_data.seconds / query_data.points)
     except MonitorError as error:
         raise MonitorProblem(f"The past of {element} is not known: {error}.") from None
-    if found is None:
+    if past is None:
         raise NotFoundProblem(f"The monitor watches no element {element}.")
     return render.answer(
         History(
             element=element,
             since=since,
             until=until,
-            step_seconds=found.step,
-            source=found.source,
-            detail=found.detail,
+            step_seconds=past.step,
+            source=past.source,
+            detail=past.detail,
             points=[
-                HistoryPoint(at=one.at, **render.rates(one.read, one.write), queue_depth=one.queue_depth)
-                for one in found.points
+                HistoryPoint(
+                    at=point.at, **render.rates(point.read, point.write), queue_depth=point.queue_depth
+                )
+                for point in past.points
             ],
         )
     )

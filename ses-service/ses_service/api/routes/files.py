@@ -32,7 +32,7 @@ blueprint = APIBlueprint("files", __name__, tag="files")
 def files(query_data: FilesQuery) -> Response:
     """List files with what each received
 
-    A person sees their own.  Whether a requirement was met is said when a file ended: `met`, `nearly` (at
+    A person sees their own.  Whether a requirement was met is known when a file ended: `met`, `nearly` (at
     least 80 % of it), `missed`, or `cannot-say`.
     """
     asked = query_data
@@ -49,9 +49,9 @@ def files(query_data: FilesQuery) -> Response:
         asked.until,
     )
     after = None if asked.after is None else Cursor.of(asked.after)
-    found, further = runtime().files.page(wanted, asked.state, after, asked.limit)
+    listed, further = runtime().files.page(wanted, asked.state, after, asked.limit)
     body = FilePage(
-        files=[render_files.file(one) for one in found],
+        files=[render_files.file(file) for file in listed],
         next=None if further is None else str(further),
     )
     return render.answer(body)
@@ -62,11 +62,11 @@ def files(query_data: FilesQuery) -> Response:
 @blueprint.doc(responses=answers(Received, 404))
 def file(placement_id: str) -> Response:
     """Say what a file received, kind by kind, and how that went over time"""
-    found, detail = runtime().files.one(placement_id)
+    record, detail = runtime().files.one(placement_id)
     who = caller()
-    if who.role is Role.USER and found.user != who.user:
+    if who.role is Role.USER and record.user != who.user:
         raise ForbiddenProblem("This file belongs to somebody else.")
-    return render.answer(render_files.file_record(found, detail))
+    return render.answer(render_files.file_record(record, detail))
 
 
 @blueprint.get("/v1/report")

@@ -1,4 +1,4 @@
-"""Health, readiness and metrics; open to everyone, and telling nobody's business."""
+"""Health, readiness and metrics; open to everyone, and without anything about persons."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def readyz() -> Response:
     """
     checks = runtime().readiness.checks()
     is_ready = ready(checks)
-    degraded = is_ready and not all(one.ok for one in checks)
-    shown = [Check(name=one.name, ok=one.ok, detail=one.detail) for one in checks]
+    degraded = is_ready and not all(check.ok for check in checks)
+    shown = [Check(name=check.name, ok=check.ok, detail=check.detail) for check in checks]
     body = Readiness(ready=is_ready, degraded=degraded, version=versions.OWN, checks=shown)
     return render.answer(body, 200 if is_ready else 503)
 

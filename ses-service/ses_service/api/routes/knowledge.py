@@ -116,9 +116,9 @@ def changes(query_data: ChangesQuery) -> Response:
     subject = None if query_data.subject is None else _subject(query_data.subject)
     if subject is not None and not _may_read(subject):
         raise ForbiddenProblem("These requirements cannot apply to you.")
-    found = runtime().site_manager.exchange().changes(before=query_data.before, subject=subject)
-    more = found[-1].number if len(found) == PAGE else None
-    listed = [render_changes.summary(one) for one in found if _may_read(one.subject)]
+    page = runtime().site_manager.exchange().changes(before=query_data.before, subject=subject)
+    more = page[-1].number if len(page) == PAGE else None
+    listed = [render_changes.summary(change) for change in page if _may_read(change.subject)]
     return render.answer(ChangePage(changes=listed, next=more))
 
 
@@ -136,7 +136,7 @@ def change(number: int, query_data: PageQuery) -> Response:
     if not parts and not query_data.after:
         raise NotFoundProblem(f"There is no change {number} (any more).")
     next_ = str(parts[-1].subject) if more else None
-    shown = [one for one in parts if _may_read(one.subject)]
+    shown = [part for part in parts if _may_read(part.subject)]
     if parts and not shown and next_ is None:
         raise ForbiddenProblem("This change is of requirements that cannot apply to you.")
     return render.answer(render_changes.states(number, shown, next_))

@@ -28,5 +28,5 @@ def sizes(query_data: SizesQuery) -> Response:
     that few files of its pattern exceed, or else of its application.
     """
     user = whose(caller(), query_data.user, "sizes")
-    found = runtime().state.ledger.sizes(user, query_data.limit)
-    return render.answer(SizeList(sizes=[render.sizes(key, one) for key, one in found]))
+    entries = runtime().state.ledger.sizes(user, query_data.limit)
+    return render.answer(SizeList(sizes=[render.sizes(key, sizes) for key, sizes in entries]))

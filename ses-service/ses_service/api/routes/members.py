@@ -26,13 +26,16 @@ blueprint = APIBlueprint("members", __name__, tag="members")
 def accounts(json_data: AccountsIn) -> Response:
     """Take the VO of each account of a portal
 
-    All of them at once: they replace what this portal told before.  They count where neither the site nor a
+    All of them at once: they replace what this portal sent before.  They count where neither the site nor a
     group or token says which VO a user is of.  One that is refused keeps no other from being taken.
     """
-    homes = {one.user: one.vo for one in json_data.accounts}
+    homes = {account.user: account.vo for account in json_data.accounts}
     if len(homes) < len(json_data.accounts):
         raise InvalidProblem([{"location": "json.accounts", "message": "names a user more than once"}])
-    wrong = [{"location": f"json.accounts.{one.number}", "message": one.detail} for one in json_data.refused]
+    wrong = [
+        {"location": f"json.accounts.{refused.number}", "message": refused.detail}
+        for refused in json_data.refused
+    ]
     if wrong and not homes:
         raise InvalidProblem(wrong)
     if wrong:

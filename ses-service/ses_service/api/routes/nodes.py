@@ -1,4 +1,4 @@
-"""Nodes: which suit a task, what their agents announce, and which of them are heard of."""
+"""Nodes: which suit a task, what their agents announce, and which of them report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ blueprint = APIBlueprint("nodes", __name__, tag="nodes")
 def announce(node: str, json_data: AnnouncementIn) -> Response:
     """Announce files and a sign of life
 
-    What is open on a node stays open as long as its agent is heard of.  The same announcement again changes
+    What is open on a node stays open as long as its agent announces.  The same announcement again changes
     nothing.
     """
     return operations.announce(runtime(), caller(), json_data, node).response()
@@ -36,10 +36,10 @@ def announce(node: str, json_data: AnnouncementIn) -> Response:
 @allow(Role.PORTAL, Role.ADMIN)
 @blueprint.doc(responses=answers(HeardNodes))
 def nodes() -> Response:
-    """List the nodes whose agents are heard of"""
+    """List the nodes whose agents report"""
     state = runtime().state
-    heard = [render.node(one, count, caller()) for one, count in state.nodes()]
-    silent = [render.node(one, 0, caller()) for one in state.silent_nodes()]
+    heard = [render_nodes.node(node, count, caller()) for node, count in state.nodes()]
+    silent = [render_nodes.node(node, 0, caller()) for node in state.silent_nodes()]
     return render.answer(HeardNodes(nodes=heard, silent=silent))
 
 
@@ -63,10 +63,12 @@ def select_nodes(json_data: NodeSelectionRequest) -> Response:
 def node_classes() -> Response:
     """List the classes of nodes
 
-    Nodes that are alike, what they mount, their links, and how many of them are heard of.
+    Nodes that are alike, what they mount, their links, and how many of their agents report.
     """
-    found = runtime().state.node_classes()
-    return render.answer(NodeClasses(node_classes=[render_nodes.node_class(one, caller()) for one in found]))
+    classes = runtime().state.node_classes()
+    return render.answer(
+        NodeClasses(node_classes=[render_nodes.node_class(node_class, caller()) for node_class in classes])
+    )
 
 
 @blueprint.get("/v1/nodes/<node>/calibration")
@@ -77,7 +79,7 @@ def calibration(node: str) -> Response:
 
     The latest calibration that the knowledge base has of it.
     """
-    found = runtime().state.environment.calibrations.get(node)
-    if found is None:
+    measured = runtime().state.environment.calibrations.get(node)
+    if measured is None:
         raise NotFoundProblem(f"Node {node} was not calibrated.")
-    return render.answer(render_nodes.calibration(found))
+    return render.answer(render_nodes.calibration(measured))

@@ -32,15 +32,15 @@ def placements(query_data: PlacementQuery) -> Response:
     who = caller()
     wanted = query_data
 
-    def accept(one: Placement) -> bool:
+    def accept(placement: Placement) -> bool:
         return (
-            (who.role is not Role.USER or one.subject.user == who.user)
-            and who.speaks_for(one.subject.node)
-            and (wanted.path is None or one.path == wanted.path)
-            and (wanted.inode is None or (one.device, one.inode) == (wanted.device, wanted.inode))
-            and (wanted.user is None or one.subject.user == wanted.user)
-            and (wanted.element is None or one.element.id == wanted.element)
-            and (wanted.state is None or one.state is PlacementState(wanted.state))
+            (who.role is not Role.USER or placement.subject.user == who.user)
+            and who.speaks_for(placement.subject.node)
+            and (wanted.path is None or placement.path == wanted.path)
+            and (wanted.inode is None or (placement.device, placement.inode) == (wanted.device, wanted.inode))
+            and (wanted.user is None or placement.subject.user == wanted.user)
+            and (wanted.element is None or placement.element.id == wanted.element)
+            and (wanted.state is None or placement.state is PlacementState(wanted.state))
         )
 
     asked = {
@@ -52,8 +52,10 @@ def placements(query_data: PlacementQuery) -> Response:
         "state": wanted.state,
     }
     exact = {name: value for name, value in asked.items() if value is not None}
-    found = runtime().placements.listed(accept, wanted.limit, exact, wanted.element)
-    return render.answer(PlacementList(placements=[render.placement_summary(one) for one in found]))
+    listed = runtime().placements.listed(accept, wanted.limit, exact, wanted.element)
+    return render.answer(
+        PlacementList(placements=[render.placement_summary(placement) for placement in listed])
+    )
 
 
 @blueprint.get("/v1/placements/<placement_id>")
@@ -64,13 +66,13 @@ def placement(placement_id: str) -> Response:
 
     With the first ranks and the refused elements at the moment of the decision.
     """
-    found = runtime().placements.one(placement_id)
+    record = runtime().placements.one(placement_id)
     who = caller()
-    if who.role is Role.USER and found.subject.user != who.user:
+    if who.role is Role.USER and record.subject.user != who.user:
         raise ForbiddenProblem("This placement belongs to somebody else.")
-    if not who.speaks_for(found.subject.node):
+    if not who.speaks_for(record.subject.node):
         raise ForbiddenProblem("This placement is on another node.")
-    explained = runtime().placements.explained(found)
+    explained = runtime().placements.explained(record)
     try:
         now = runtime().state.predicted_now(explained)
     except NoEnvironmentError:

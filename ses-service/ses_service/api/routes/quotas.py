@@ -30,25 +30,25 @@ def quotas(query_data: QuotasQuery) -> Response:
     asked, now = query_data, runtime()
     user = whose(caller(), asked.user, "quotas")
     environment = now.state.environment
-    found = [
-        one
-        for one in foreseen(now.quotas.seen, now.quotas.changes(), environment.member_groups)
-        if asked.system in (None, one.quota.system)
-        and asked.kind in (None, one.quota.kind)
-        and (user is None or _counts_for(user, environment.home_vo.get(user), one))
+    listed = [
+        quota
+        for quota in foreseen(now.quotas.seen, now.quotas.changes(), environment.member_groups)
+        if asked.system in (None, quota.quota.system)
+        and asked.kind in (None, quota.quota.kind)
+        and (user is None or _counts_for(user, environment.home_vo.get(user), quota))
         and (
             asked.full_within_days is None
-            or (one.full_in is not None and one.full_in <= asked.full_within_days)
+            or (quota.full_in is not None and quota.full_in <= asked.full_within_days)
         )
     ]
     shows_sources = caller().role is not Role.USER
     return render.answer(
         QuotaPage(
-            total=len(found),
-            quotas=[_quota(one) for one in found[asked.offset : asked.offset + asked.limit]],
+            total=len(listed),
+            quotas=[_quota(quota) for quota in listed[asked.offset : asked.offset + asked.limit]],
             sources=[
-                QuotaSource(system=one.system, target=one.target, error=one.error)
-                for one in now.quotas.sources
+                QuotaSource(system=source.system, target=source.target, error=source.error)
+                for source in now.quotas.sources
                 if shows_sources
             ],
             problem=now.quotas.problem,
@@ -56,22 +56,22 @@ def quotas(query_data: QuotasQuery) -> Response:
     )
 
 
-def _quota(one: Foreseen) -> Quota:
-    quota = one.quota
+def _quota(foreseen: Foreseen) -> Quota:
+    quota = foreseen.quota
     return Quota(
         system=quota.system,
         kind=quota.kind,
         name=quota.name,
-        vo=one.vo or None,
+        vo=foreseen.vo or None,
         used_bytes=quota.used,
         limit_bytes=quota.limit,
-        used_bytes_per_day=None if one.change is None else round(one.change),
-        full_in_days=None if one.full_in is None else round(one.full_in, 2),
+        used_bytes_per_day=None if foreseen.change is None else round(foreseen.change),
+        full_in_days=None if foreseen.full_in is None else round(foreseen.full_in, 2),
         sampled_at=quota.at,
     )
 
 
-def _counts_for(user: str, vo: str | None, one: Foreseen) -> bool:
-    if one.quota.kind == "user":
-        return one.quota.name == user
-    return bool(one.vo) and one.vo == vo
+def _counts_for(user: str, vo: str | None, foreseen: Foreseen) -> bool:
+    if foreseen.quota.kind == "user":
+        return foreseen.quota.name == user
+    return bool(foreseen.vo) and foreseen.vo == vo

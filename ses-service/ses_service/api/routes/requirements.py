@@ -54,13 +54,21 @@ def requirement_sets(query_data: RequirementsQuery) -> Response:
     homes = state.environment.home_vo
     user = query_data.user or (who.user if who.role is Role.USER else None)
     if user is None:
-        listed = ordered(one for one in state.sets.values() if one.level is not Level.PROFILE)
+        listed = ordered(
+            requirement_set
+            for requirement_set in state.sets.values()
+            if requirement_set.level is not Level.PROFILE
+        )
     else:
         must_ask_for(who, user, None, homes)
         listed = sets_for_user(user, homes.get(user), state.sets)
     return render.answer(
         messages.RequirementSets(
-            sets=[render.requirement_set(one) for one in listed if one.requirements or one.profile]
+            sets=[
+                render.requirement_set(requirement_set)
+                for requirement_set in listed
+                if requirement_set.requirements or requirement_set.profile
+            ]
         )
     )
 
@@ -147,8 +155,10 @@ def replace_requirement_set(level: str, name: str, json_data: RequirementSetIn) 
     return _set_answer(changed)
 
 
-def _set_answer(one: RequirementSet) -> Response:
-    return render.answer(render.requirement_set(one), headers={"ETag": f'"{one.revision}"'})
+def _set_answer(requirement_set: RequirementSet) -> Response:
+    return render.answer(
+        render.requirement_set(requirement_set), headers={"ETag": f'"{requirement_set.revision}"'}
+    )
 
 
 def _level(text: str) -> Level:
@@ -184,10 +194,10 @@ def _expected_revision(level: Level, name: str) -> int | None:
     if header is None:
         return None
     if header.strip() == "*":
-        found = runtime().state.sets.get((level, name))
-        if found is None or found.revision == 0:
+        stored = runtime().state.sets.get((level, name))
+        if stored is None or stored.revision == 0:
             raise RevisionProblem(f"{level}/{name} was never set.")
-        return found.revision
+        return stored.revision
     match = _ETAG.fullmatch(header.strip())
     if match is None:
         raise RevisionProblem(f"If-Match {header!r} is not a revision such as '\"3\"'.")

@@ -25,7 +25,7 @@ def open_session(json_data: SessionIn) -> Response:
     once.
     """
     authenticator: Authenticator = current_app.extensions[AUTHENTICATOR]
-    found = authenticator.open_session(json_data.credential, request.headers.get, request.remote_addr)
-    who = found.principal
-    said = Session(token=found.token, seconds=LIFETIME, role=who.role, name=who.node or who.user or "")
-    return render.answer(said)
+    opened = authenticator.open_session(json_data.credential, request.headers.get, request.remote_addr)
+    who = opened.principal
+    session = Session(token=opened.token, seconds=LIFETIME, role=who.role, name=who.node or who.user or "")
+    return render.answer(session)

@@ -42,7 +42,7 @@ def make_token(json_data: TokenIn) -> Response:
     if caller().token is not None:
         raise ForbiddenProblem("A personal token makes no others; make them in the portal.")
     try:
-        secret, made = runtime().personal_tokens.make(
+        secret, kept = runtime().personal_tokens.make(
             _person(),
             json_data.name,
             Scope(json_data.scope),
@@ -53,7 +53,7 @@ def make_token(json_data: TokenIn) -> Response:
         raise TokenProblem(str(error)) from None
     except OSError as error:
         raise _not_kept(error) from None
-    return render.answer(MadeToken(**_shown(made), token=secret))
+    return render.answer(MadeToken(**_shown(kept), token=secret))
 
 
 @blueprint.post("/v1/tokens/<name>/revoke")
@@ -69,10 +69,10 @@ def revoke_token(name: str, json_data: RevokeIn) -> Response:  # noqa: ARG001
     if who.reads_only and who.token != name:
         raise ForbiddenProblem(f"The token {who.token!r} is of scope read; it revokes itself only.")
     try:
-        found = runtime().personal_tokens.revoke(user, name)
+        revoked = runtime().personal_tokens.revoke(user, name)
     except OSError as error:
         raise _not_kept(error) from None
-    if not found:
+    if not revoked:
         raise NotFoundProblem(f"You have no token named {name!r}.")
     return _list()
 
@@ -96,7 +96,7 @@ def revoke_tokens(json_data: RevokeIn) -> Response:  # noqa: ARG001
 
 def _list() -> Response:
     user = _person()
-    listed = [_shown(one) for one in runtime().personal_tokens.of(user)]
+    listed = [_shown(token) for token in runtime().personal_tokens.of(user)]
     return render.answer(PersonalTokens(user=user, shown=caller().token, tokens=listed))
 
 

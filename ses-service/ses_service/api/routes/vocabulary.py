@@ -28,11 +28,11 @@ def vocabulary() -> Response:
     profiles = profiles_by_name(runtime().state.sets.values())
     return render.answer(
         Vocabulary(
-            kinds=[render.kind(one.described) for one in known.metrics.values()],
-            profiles=[render.profile(one) for one in profiles.values()],
+            kinds=[render.kind(metric.described) for metric in known.metrics.values()],
+            profiles=[render.profile(profile) for profile in profiles.values()],
             workloads=[
-                Workload(workload=one.name, definition=one.definition, example=one.example)
-                for one in sorted(known.workloads.values(), key=lambda one: one.name)
+                Workload(workload=workload.name, definition=workload.definition, example=workload.example)
+                for workload in sorted(known.workloads.values(), key=lambda one: one.name)
             ],
         )
     )

@@ -29,29 +29,35 @@ def expansion(json_data: WorkloadIn) -> Response:
     """
     known = vocabulary()
     try:
-        found = expand(known.workloads.values(), json_data.sentence, json_data.values)
+        expanded = expand(known.workloads.values(), json_data.sentence, json_data.values)
     except WorkloadError as error:
         of_value = error.parameter in json_data.values
         location = f"json.values.{error.parameter}" if of_value else "json.sentence"
         raise InvalidProblem([{"location": location, "message": str(error)}]) from None
     return render.answer(
         Expansion(
-            workload=found.workload.name,
-            phrase=found.workload.phrase,
-            definition=found.workload.definition,
+            workload=expanded.workload.name,
+            phrase=expanded.workload.phrase,
+            definition=expanded.workload.definition,
             parameters=[
-                Parameter(name=one.name, definition=one.definition, value=found.values[one.name])
-                for one in found.workload.parameters.values()
+                Parameter(
+                    name=parameter.name,
+                    definition=parameter.definition,
+                    value=expanded.values[parameter.name],
+                )
+                for parameter in expanded.workload.parameters.values()
             ],
             derived=[
                 Derived(
                     requirement=render.requirement(
-                        Requirement(one.kind, one.bound, known.metrics[one.kind.value].described.weight)
+                        Requirement(
+                            derived.kind, derived.bound, known.metrics[derived.kind.value].described.weight
+                        )
                     ),
-                    formula=one.formula,
-                    arithmetic=one.arithmetic,
+                    formula=derived.formula,
+                    arithmetic=derived.arithmetic,
                 )
-                for one in found.derived
+                for derived in expanded.derived
             ],
         )
     )

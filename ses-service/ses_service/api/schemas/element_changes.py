@@ -58,7 +58,7 @@ class FactsIn(Body):
                 raise ValueError(f"an element has a {name} always")
         return self
 
-    def said(self) -> dict[str, object]:
+    def facts(self) -> dict[str, object]:
         """Return the facts that are given, times in seconds since the epoch."""
         given = {name: getattr(self, name) for name in self.model_fields_set - {"dry_run", "system", "name"}}
         if "state_until" in given:

@@ -29,7 +29,7 @@ class ElementQuery(ElementsWanted):
 
 
 class GroupsQuery(ElementsWanted):
-    """Which elements to sum up, and by what: if not said, by what makes the most groups in `limit`."""
+    """Which elements to sum up, and by what: without `by`, by what makes the most groups in `limit`."""
 
     by: ByName | None = None
     measure: Literal["write", "read", "free"] = "write"

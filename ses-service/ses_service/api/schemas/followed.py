@@ -1,4 +1,4 @@
-"""What an agent says beside which files are open: what each received, what is read, and how it fares."""
+"""What an agent announces beside which files are open: what each received, what is read, and how it fares."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Seconds = Annotated[float, Field(ge=0, le=1e11)]
 Sample = Annotated[list[Annotated[float, Field(ge=0, le=1e24)]], Field(min_length=3, max_length=3)]
 
 
-class Said(Body):
-    """A part of what an agent says.  What is not known is passed over: agents may be newer."""
+class AnnouncedPart(Body):
+    """A part of an announcement.  Members that are not known are passed over: agents may be newer."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -25,7 +25,7 @@ class Said(Body):
 _DOUBTS = {doubt.value: doubt for doubt in Doubt}
 
 
-class AchievedIn(Said):
+class AchievedIn(AnnouncedPart):
     """What a file received while it was open; absent: the agent did not follow it.
 
     `writing_seconds` and `reading_seconds` are those in which data moved, `open_seconds` those from create to
@@ -33,7 +33,7 @@ class AchievedIn(Said):
     null: unknown.  `samples` are seconds since the create, bytes written and bytes read until then.
 
     `doubts` say why a figure may say less than it seems: `page-cache` (what was written may be in memory
-    only), `too-small`, `too-short`, `shared` (several files moved at once and could not be told apart),
+    only), `too-small`, `too-short`, `shared` (several files moved at once and could not be distinguished),
     `gaps` (the agent did not look for a while), `mapped` (used as memory); others are passed over.
     """
 
@@ -55,12 +55,12 @@ class AchievedIn(Said):
             self.reading_seconds,
             self.open_seconds,
             self.bytes_on_device,
-            tuple(dict.fromkeys(_DOUBTS[one] for one in self.doubts if one in _DOUBTS)),
+            tuple(dict.fromkeys(_DOUBTS[doubt] for doubt in self.doubts if doubt in _DOUBTS)),
             tuple((moment, written, read) for moment, written, read in self.samples),
         )
 
 
-class ReadingSaid(Said):
+class ReadingIn(AnnouncedPart):
     """Existing files of an element that a user reads on the node, and how fast together."""
 
     system: Text
@@ -76,7 +76,7 @@ class ReadingSaid(Said):
         return Reading(name, self.user, self.files, self.bytes_per_second)
 
 
-class StalledSaid(Said):
+class StalledIn(AnnouncedPart):
     """A thread of the agent whose work has come to a stop, and for how many seconds."""
 
     thread: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]

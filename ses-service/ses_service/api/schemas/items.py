@@ -13,9 +13,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 PLACEMENT_ID = r"^[0-9a-f]{16}$"
-MAX_ERRORS = 50_000  # in one message: no agent says so much that is wrong
+MAX_ERRORS = 50_000  # in one message: no agent has that many
 MAX_AT_ONCE = 2**16  # bytes of JSON that are looked at a second time on the event loop; more are in a thread
-_LONGEST_DETAIL = 300
+_MAX_DETAIL = 300
 
 
 class Refused(NamedTuple):
@@ -66,21 +66,21 @@ class Itemised(BaseModel):
             return cls._without_refused(from_json(json_data), error)
 
     @classmethod
-    def _without_refused(cls, said: Any, error: ValidationError) -> Self:
+    def _without_refused(cls, obj: Any, error: ValidationError) -> Self:
         """Return a message without the items that the error is about; raises it if it is about more."""
         if error.error_count() > MAX_ERRORS:
             raise error
         wrong: dict[str, dict[Any, str]] = {}
-        for one in error.errors(include_url=False, include_context=False, include_input=False):
-            where = one["loc"]
+        for fault in error.errors(include_url=False, include_context=False, include_input=False):
+            where = fault["loc"]
             if len(where) < 2 or where[0] not in cls.ITEMS:
                 raise error
             path = ".".join(map(str, where[2:]))
-            detail = f"{path}: {one['msg']}" if path else one["msg"]
-            wrong.setdefault(str(where[0]), {}).setdefault(where[1], detail[:_LONGEST_DETAIL])
-        message, refused = dict(said), []
+            detail = f"{path}: {fault['msg']}" if path else fault["msg"]
+            wrong.setdefault(str(where[0]), {}).setdefault(where[1], detail[:_MAX_DETAIL])
+        message, refused = dict(obj), []
         for name, details in wrong.items():
-            items = said[name]
+            items = obj[name]
             keyed = items if isinstance(items, dict) else dict(enumerate(items))
             for number, (key, item) in enumerate(keyed.items()):
                 if key in details:

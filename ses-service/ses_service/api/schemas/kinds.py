@@ -18,20 +18,23 @@ def kind_names(schema: Schema) -> None:
 def kind_spellings(schema: Schema) -> None:
     """Name the kinds there are, and what else they are understood by."""
     metrics = vocabulary().metrics
-    schema["enum"] = [*metrics, *(other for one in metrics.values() for other in one.described.spellings)]
+    schema["enum"] = [
+        *metrics,
+        *(other for metric in metrics.values() for other in metric.described.spellings),
+    ]
     schema.pop("maxLength", None)
 
 
 def unit_names(schema: Schema) -> None:
     """Name the units of all kinds."""
     metrics = vocabulary().metrics.values()
-    schema["enum"] = [*dict.fromkeys(unit for one in metrics for unit in one.described.units)]
+    schema["enum"] = [*dict.fromkeys(unit for metric in metrics for unit in metric.described.units)]
     schema.pop("maxLength", None)
 
 
 def shown_units(schema: Schema) -> None:
     """Name the units kinds are shown in."""
-    schema["enum"] = [*dict.fromkeys(one.kind.unit for one in vocabulary().metrics.values())]
+    schema["enum"] = [*dict.fromkeys(metric.kind.unit for metric in vocabulary().metrics.values())]
 
 
 def without_defaults(schema: Schema) -> None:

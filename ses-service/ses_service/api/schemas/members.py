@@ -1,4 +1,4 @@
-"""What portals tell of their accounts."""
+"""What portals report of their accounts."""
 
 from __future__ import annotations
 

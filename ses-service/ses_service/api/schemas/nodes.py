@@ -1,4 +1,4 @@
-"""What the agent of a node says, and what it is told."""
+"""What the agent of a node announces."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from ses_service.api.schemas.followed import AchievedIn, Number, ReadingSaid, Said, StalledSaid
+from ses_service.api.schemas.followed import AchievedIn, AnnouncedPart, Number, ReadingIn, StalledIn
 from ses_service.api.schemas.items import PLACEMENT_ID, Itemised
 from ses_service.api.schemas.requests import Bound, Bytes, Device, ElementId, Inode, SetName, Text, Weight
 from ses_service.decision.node_tables import TableAsked
@@ -34,7 +34,7 @@ def _listed(most: int, kind: type = list) -> Any:
     return Field(max_length=most, default_factory=kind)
 
 
-class Restore(Said):
+class Restore(AnnouncedPart):
     """How a placement came about.  Either `element`, or `elements` in the order of stripes."""
 
     element: ElementId | None = None
@@ -59,7 +59,7 @@ class Restore(Said):
         )
 
 
-class Offered(Said):
+class Offered(AnnouncedPart):
     """What an element offers, bytes per second and bytes; null is unknown."""
 
     read: Number | None = None
@@ -90,7 +90,7 @@ class Considered(Offered):
     order: Annotated[int, Field(ge=0, lt=2**31)] = 0
 
 
-class RefusedHere(Said):
+class RefusedHere(AnnouncedPart):
     """An element that could not, and which of the requirements it misses if that is why."""
 
     element: ElementId
@@ -107,8 +107,8 @@ class RefusedHere(Said):
     requirement: Annotated[int, Field(ge=0, lt=64)] | None = None
 
 
-class NeedRequirement(Said):
-    """A requirement as needs tell it; `bound` is in base units, of which a `unit` has `size`."""
+class NeedRequirement(AnnouncedPart):
+    """A requirement as it is among needs; `bound` is in base units, of which a `unit` has `size`."""
 
     kind: Annotated[str, Field(min_length=1, max_length=limits.MAX_KIND)]
     code: int = 0
@@ -127,13 +127,16 @@ class NeedRequirement(Said):
         kind = Kind(self.kind, self.unit, self.size, at_most=self.at_most)
         strictness = Strictness.HARD if self.hard else Strictness.SOFT
         stated = Requirement(
-            next((one for one in PREDICTED if one == kind), kind), self.bound, self.weight, strictness
+            next((predicted for predicted in PREDICTED if predicted == kind), kind),
+            self.bound,
+            self.weight,
+            strictness,
         )
         return ResolvedRequirement(stated, Level(self.level), self.level_name, self.profile)
 
 
-class JobRankSaid(Said):
-    """The program's rank in its job, `of` so many where that is known, and the element that it began at."""
+class JobRankIn(AnnouncedPart):
+    """The program's rank in its job, `of` all ranks where their number is known, and its first element."""
 
     number: Annotated[int, Field(ge=0, lt=2**32)]
     of: Annotated[int, Field(ge=1, lt=2**32)] | None = None
@@ -144,12 +147,12 @@ class JobRankSaid(Said):
         return node_decisions.JobRank(self.number, self.of, self.begins_at)
 
 
-class DecisionMade(Said):
+class DecisionMade(AnnouncedPart):
     """What files were chosen by that one user and application chose from one state of the node's table.
 
     `age_seconds` is that of the service's last answer then, `offline` that none came.  `job_rank` is null
-    where the program has none.  Of the nearest candidates only so many were `compared`, the first in the
-    order of the node; null: all were.
+    where the program has none.  `compared` is how many of the nearest candidates were compared, the first in
+    the order of the node; null: all were.
     """
 
     id: Annotated[int, Field(ge=0, lt=2**31)]
@@ -158,7 +161,7 @@ class DecisionMade(Said):
     version: Annotated[int, Field(ge=0, lt=2**53)] = 0
     age_seconds: Number | None = None
     offline: bool = False
-    job_rank: JobRankSaid | None = None
+    job_rank: JobRankIn | None = None
     compared: Annotated[int, Field(ge=1, lt=2**31)] | None = None
     user_needs: Annotated[str, Field(max_length=64)] = ""
     requirements: Annotated[list[NeedRequirement], _listed(limits.MAX_REQUIREMENTS)]
@@ -174,30 +177,33 @@ class DecisionMade(Said):
             self.decided_at,
             self.age_seconds,
             self.offline,
-            tuple(one.to_model() for one in self.requirements),
+            tuple(requirement.to_model() for requirement in self.requirements),
             self.expected_bytes,
             self.expected_from,
             tuple(
                 node_decisions.Considered(
-                    one.element,
-                    one.distance,
-                    one.to_model(),
-                    one.streams,
-                    one.age,
-                    one.server_limit,
-                    one.own,
-                    one.order,
+                    candidate.element,
+                    candidate.distance,
+                    candidate.to_model(),
+                    candidate.streams,
+                    candidate.age,
+                    candidate.server_limit,
+                    candidate.own,
+                    candidate.order,
                 )
-                for one in self.candidates
+                for candidate in self.candidates
             ),
-            tuple(node_decisions.Refused(one.element, one.reason, one.requirement) for one in self.refused),
+            tuple(
+                node_decisions.Refused(refused.element, refused.reason, refused.requirement)
+                for refused in self.refused
+            ),
             self.refused_total,
             None if self.job_rank is None else self.job_rank.to_model(),
             self.compared,
         )
 
 
-class InBatchMade(Said):
+class InBatchMade(AnnouncedPart):
     """Which of the decisions a file is of, the how manieth of it, and what was predicted for it then."""
 
     id: Annotated[int, Field(ge=0, lt=2**31)]
@@ -210,7 +216,7 @@ class InBatchMade(Said):
         return node_decisions.InBatch(self.id, self.batch_number, self.batch_size, self.predicted.to_model())
 
 
-class ExcludedHere(Said):
+class ExcludedHere(AnnouncedPart):
     """An element to which no file of the node, or of one user there, can go, and why."""
 
     element: ElementId
@@ -218,11 +224,11 @@ class ExcludedHere(Said):
     user: Text | None = None
 
 
-class TableWanted(Said):
+class TableWanted(AnnouncedPart):
     """A storage system that is mounted on the node, and what it has of its table: nothing, by default.
 
     `excluded` are all its elements to which no file of the node, or of some users, can go; without it they
-    are as said before.
+    are as announced before.
     """
 
     system: Text
@@ -235,12 +241,12 @@ class TableWanted(Said):
         return TableAsked(self.system, self.revision, self.version)
 
 
-class FileOpened(Said):
+class FileOpened(AnnouncedPart):
     """A file that was created for a placement.  ``inode`` is decimal text: JSON numbers end at 2^53.
 
     ``idle``: nothing was written or read for seconds; it is reported again when that changes.
-    ``bytes``: so many it has or were allocated to it, absent while few; reported again when many more, and
-    when it is ``closed``, though it may still be read or written out of a cache.
+    ``bytes``: its size, or how many were allocated to it, absent while few; reported again when many more,
+    and when it is ``closed``, though it may still be read or written out of a cache.
     """
 
     placement_id: Id
@@ -278,7 +284,7 @@ class FileOpened(Said):
         )
 
 
-class FileEnded(Said):
+class FileEnded(AnnouncedPart):
     """A placement that is over."""
 
     placement_id: Id
@@ -293,7 +299,7 @@ class FileEnded(Said):
         return Ended(self.placement_id, EndReason(self.reason), self.bytes_written, self.path, achieved)
 
 
-class AnnouncementIn(Itemised, Said):
+class AnnouncementIn(Itemised, AnnouncedPart):
     """Files that were created, placements that are over, and a sign of life.
 
     At most 2,000 of both.  `complete`: `opened` is all that is open on the node.  `decisions`: what files
@@ -301,7 +307,7 @@ class AnnouncementIn(Itemised, Said):
     `tables` the storage systems whose elements it wants to know.  `busy`: programs run that can choose from
     them; `in_use`: some began, or files were created, within ten minutes.
     `number`: each announcement of an incarnation has a higher one than those before.
-    `reading`: all existing files that are read there now; absent: as said before.
+    `reading`: all existing files that are read there now; absent: as announced before.
     `stalled`: the agent's threads that have stalled, and no others have.
 
     An item that is refused is named in the answer, and all others are taken.  Files of a refused decision are
@@ -323,8 +329,8 @@ class AnnouncementIn(Itemised, Said):
     tables: Annotated[list[TableWanted], _listed(MAX_TABLES)]
     busy: bool = False
     in_use: bool = False
-    reading: Annotated[list[ReadingSaid], Field(max_length=limits.MAX_ANNOUNCED_READERS)] | None = None
-    stalled: Annotated[list[StalledSaid], _listed(64)]
+    reading: Annotated[list[ReadingIn], Field(max_length=limits.MAX_ANNOUNCED_READERS)] | None = None
+    stalled: Annotated[list[StalledIn], _listed(64)]
 
     @model_validator(mode="after")
     def _not_too_many(self) -> AnnouncementIn:
@@ -337,17 +343,19 @@ class AnnouncementIn(Itemised, Said):
         return Announcement(
             node,
             self.incarnation,
-            tuple(one.to_model() for one in self.opened),
-            tuple(one.to_model() for one in self.ended),
+            tuple(file.to_model() for file in self.opened),
+            tuple(file.to_model() for file in self.ended),
             self.complete,
             Use.NOW if self.in_use else Use.PERHAPS if self.busy else Use.NONE,
-            NodeDecisions({one.id: one.to_model() for one in self.decisions}),
-            None if self.reading is None else tuple(one.to_model() for one in self.reading),
+            NodeDecisions({decision.id: decision.to_model() for decision in self.decisions}),
+            None if self.reading is None else tuple(reading.to_model() for reading in self.reading),
             number=self.number,
-            refused=tuple((one.placement_id, one.detail) for one in self.refused if one.placement_id),
-            stalled={one.thread: one.seconds for one in self.stalled},
+            refused=tuple((item.placement_id, item.detail) for item in self.refused if item.placement_id),
+            stalled={stalled.thread: stalled.seconds for stalled in self.stalled},
             excluded={
-                table.system: tuple(Exclusion(one.element, one.why, one.user) for one in table.excluded)
+                table.system: tuple(
+                    Exclusion(excluded.element, excluded.why, excluded.user) for excluded in table.excluded
+                )
                 for table in self.tables
                 if table.excluded is not None
             },

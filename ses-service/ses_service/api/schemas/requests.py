@@ -78,7 +78,7 @@ Bound = Annotated[float, Field(ge=0, le=MAX_BOUND, examples=[20.0])]
 
 # A list that is not stated; pydantic takes longer to copy a default than to make a list.
 _NONE: Any = Field(default_factory=list, json_schema_extra={"default": []})
-_STRICTNESS = {one.value: one for one in Strictness}
+_STRICTNESS = {strictness.value: strictness for strictness in Strictness}
 
 
 class Body(BaseModel):
@@ -115,20 +115,20 @@ class RequirementIn(Body):
     @model_validator(mode="after")
     def _fits_its_kind(self) -> RequirementIn:
         try:
-            made = self.in_base_units
+            requirement = self.in_base_units
         except UnknownUnitError as error:
             raise ValueError(str(error)) from None
-        needed, other = ("maximum", "minimum") if made.kind.at_most else ("minimum", "maximum")
+        needed, other = ("maximum", "minimum") if requirement.kind.at_most else ("minimum", "maximum")
         stated = self.model_fields_set
         if needed not in stated or other in stated:
             raise ValueError(f"{self.kind} needs a {needed}, and no {other}")
-        if made.unit not in vocabulary().metrics[made.kind].units:
-            raise ValueError(f"{made.kind} is not written in {made.unit}")
-        if made.bound > MAX_BOUND:
-            size = vocabulary().metrics[made.kind].described.to_base(1.0, self.unit)
+        if requirement.unit not in vocabulary().metrics[requirement.kind].units:
+            raise ValueError(f"{requirement.kind} is not written in {requirement.unit}")
+        if requirement.bound > MAX_BOUND:
+            size = vocabulary().metrics[requirement.kind].described.to_base(1.0, self.unit)
             most = f"{MAX_BOUND / size:.15g} {self.unit}"
             raise ValueError(f"the {needed} is more than can be: write at most {most}")
-        if not made.applies_ever:
+        if not requirement.applies_ever:
             raise ValueError("valid_until is not after valid_from")
         return self
 

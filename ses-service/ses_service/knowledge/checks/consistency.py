@@ -82,8 +82,8 @@ def _shared_names(description: Graph) -> Iterator[Fault]:
         more = ["others"] if len(names) > _MAX_SHARING else []
         all_of_them = " and ".join([*names[:_MAX_SHARING], *more])
         where = "; each storage system needs its own" if within is None else " in one storage system"
-        for one in set(sharing) if len(set(sharing)) > 1 else ():
-            yield Fault(one, f"{all_of_them} share the name {shared!r}{where}", QSM.name)
+        for node in set(sharing) if len(set(sharing)) > 1 else ():
+            yield Fault(node, f"{all_of_them} share the name {shared!r}{where}", QSM.name)
 
 
 def _long_names(description: Graph) -> Iterator[Fault]:

@@ -61,18 +61,18 @@ class Screen:
         """Return whether everything the shapes are about conforms for certain."""
         for kind, target, check in self._targeted:
             deadline.check()
-            found = facts.instances(target) if kind == SH.targetClass else facts.subjects(target)
-            if not all(check(facts, node) for node in found):
+            nodes = facts.instances(target) if kind == SH.targetClass else facts.subjects(target)
+            if not all(check(facts, node) for node in nodes):
                 return False
         return True
 
     def _shape(self, shape: Node) -> Check:
         """Return whether a focus node conforms to a shape, with a path or without."""
         if shape in self._made:
-            made = self._made[shape]
-            if made is None:
+            built = self._made[shape]
+            if built is None:
                 raise UnknownConstraintError(f"{shape} refers to itself")
-            return made
+            return built
         self._made[shape] = None
         path = self._shapes.value(shape, SH.path)
         values: Values = _itself if path is None else self._path(path)
@@ -83,9 +83,9 @@ class Screen:
         ]
 
         def conforms(facts: Triples, node: Node) -> bool:
-            found = values(facts, node)
+            reached = values(facts, node)
             for check in checks:  # noqa: SIM110  # `all` takes twice as long, for each of a million
-                if not check(facts, node, found):
+                if not check(facts, node, reached):
                     return False
             return True
 

@@ -64,27 +64,31 @@ def validate(text: str, name: str, *, trig: bool | None = None) -> list[Finding]
 
 def unstorable(description: Graph, lines: Lines) -> list[Finding]:
     """Return a finding for each term no store takes: escapes can make IRIs that are none, and NUL."""
-    found = set()
+    unstorables = set()
     for statement in description:
         for term in statement:
             try:
                 if isinstance(term, URIRef | Literal):
                     serialise(term)
             except ValueError as error:
-                found.add(Finding(lines.of(*statement), "", str(error)))
-    return sorted(found, key=lambda one: (one.line or 0, one.message))
+                unstorables.add(Finding(lines.of(*statement), "", str(error)))
+    return sorted(unstorables, key=lambda one: (one.line or 0, one.message))
 
 
 def check(description: Graph, lines: Lines) -> list[Finding]:
     """Return the same of triples that are read already; the graph is used, and left as it was."""
-    found = [
+    checked = [
         *(
-            Finding(lines.of(one.node, one.property, one.value), named(one.node, description), one.message)
-            for one in faults(description)
+            Finding(
+                lines.of(fault.node, fault.property, fault.value),
+                named(fault.node, description),
+                fault.message,
+            )
+            for fault in faults(description)
         ),
         *_broken_shapes(description, lines),
     ]
-    return sorted(set(found), key=lambda one: (one.line or 0, one.node, one.message))
+    return sorted(set(checked), key=lambda one: (one.line or 0, one.node, one.message))
 
 
 def refused(findings: list[Finding]) -> bool:

@@ -111,7 +111,7 @@ def added(where: ElementName, stated: Mapping[str, object]) -> SiteEdit:
             QSM.name: frozenset({Literal(where.name)}),
             QSM.elementOf: frozenset({system}),
         }
-        subject = URIRef(BASE + "/".join(quote(one, safe="") for one in (where.system, where.name)))
+        subject = URIRef(BASE + "/".join(quote(part, safe="") for part in (where.system, where.name)))
         return _stated(site, subject, facts, where, stated)
 
     return edit
@@ -188,8 +188,8 @@ def _server(site: Description, where: ElementName, name: str) -> tuple[URIRef, d
     for subject, facts in sorted(site.items()):
         if QSM.Server in types(facts) and Literal(name) in facts.get(QSM.name, ()):
             return subject, {}
-    made = URIRef(f"{BASE}{quote(where.system, safe='')}/server/{quote(name, safe='')}")
-    return made, {made: {RDF.type: frozenset({QSM.Server}), QSM.name: frozenset({Literal(name)})}}
+    server = URIRef(f"{BASE}{quote(where.system, safe='')}/server/{quote(name, safe='')}")
+    return server, {server: {RDF.type: frozenset({QSM.Server}), QSM.name: frozenset({Literal(name)})}}
 
 
 def _system(site: Description, where: ElementName) -> URIRef:
@@ -209,12 +209,12 @@ def _find(site: Description, where: ElementName) -> URIRef | None:
 
 
 def _element(site: Description, where: ElementName) -> URIRef:
-    found = _find(site, where)
-    if found is None:
+    element = _find(site, where)
+    if element is None:
         near = get_close_matches(where.name, _names(site, where), 2)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise NoSuchElementError(f"The storage system {where.system} has no element {where.name}{hint}")
-    return found
+    return element
 
 
 def _names(site: Description, where: ElementName) -> list[str]:

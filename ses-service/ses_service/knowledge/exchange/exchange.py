@@ -92,8 +92,8 @@ class Exchange:
         subjects = [subject for subject in (row["s"] for row in rows) if isinstance(subject, URIRef)]
         if not subjects:
             return []
-        found = describe(graph_of(self._rows(graph, subjects)))
-        return [(subject, found.get(subject, {})) for subject in subjects]
+        described = describe(graph_of(self._rows(graph, subjects)))
+        return [(subject, described.get(subject, {})) for subject in subjects]
 
     def changes(self, *, before: int | None = None, subject: URIRef | None = None) -> list[Change]:
         """Return the last changes below a number, of one subject or of all, newest first; 50 at most."""
@@ -173,9 +173,9 @@ class Exchange:
         edits = [*differences(SITE_GRAPH, present, merged.description), *self._set_edits(sets, signature)]
         plan = Plan(stamps, signature, tuple(edits), merged.conflicts)
         if snapshot is not None and before != (
-            found := aligned(incoming.site, {**(before or {}), **present})
+            discovered := aligned(incoming.site, {**(before or {}), **present})
         ):
-            plan = replace(plan, snapshot=(snapshot, found))
+            plan = replace(plan, snapshot=(snapshot, discovered))
         return rewritten(plan, present, merged.description)
 
     def plan_site(self, description: Graph, name: str, digest: str, *, author: str, now: float) -> Plan:
@@ -293,8 +293,8 @@ class Exchange:
         return edits
 
     def _later(self, number: int, subject: URIRef) -> list[int]:
-        found = history.changes(self._store, before=None, subject=subject)
-        return sorted(change.number for change in found if change.number > number)
+        changes = history.changes(self._store, before=None, subject=subject)
+        return sorted(change.number for change in changes if change.number > number)
 
     def _described(self, graph: URIRef) -> Description:
         rows = self._store.select_terms(bind("statements.rq", graph=graph), patience=PATIENCE)
@@ -313,11 +313,17 @@ def _wanted(incoming: Incoming, stored: Iterable[RequirementSet], mode: Mode) ->
     }
     known = {(requirement_set.level, requirement_set.name): requirement_set for requirement_set in stored}
     wanted = [
-        one for key, one in sorted(given.items()) if key not in known or _content(one) != _content(known[key])
+        requirement_set
+        for key, requirement_set in sorted(given.items())
+        if key not in known or _content(requirement_set) != _content(known[key])
     ]
     if mode is Mode.REPLACE and given:
         gone = [requirement_set for key, requirement_set in sorted(known.items()) if key not in given]
-        wanted += [RequirementSet(one.level, one.name) for one in gone if one.requirements or one.profile]
+        wanted += [
+            RequirementSet(requirement_set.level, requirement_set.name)
+            for requirement_set in gone
+            if requirement_set.requirements or requirement_set.profile
+        ]
     return wanted
 
 
@@ -348,8 +354,13 @@ def _check_applications(stored: Iterable[RequirementSet], wanted: list[Requireme
         raise InvalidDescriptionError(name, faults)
 
 
-def _content(one: RequirementSet) -> tuple[object, ...]:
-    return frozenset(one.requirements), one.profile and one.profile.iri, one.definition, one.measured
+def _content(requirement_set: RequirementSet) -> tuple[object, ...]:
+    return (
+        frozenset(requirement_set.requirements),
+        requirement_set.profile and requirement_set.profile.iri,
+        requirement_set.definition,
+        requirement_set.measured,
+    )
 
 
 def _emptied(facts: Facts) -> Facts:

@@ -13,12 +13,12 @@ def check_import(text: str, name: str, *, trig: bool | None = None) -> list[Find
     ``trig``: the text is TriG, else Turtle; its name says it where this is ``None``. What an import refuses
     by itself is an error here; what depends on the site it is merged into is not known. Raises nothing.
     """
-    found = validate(text, name, trig=trig)
-    if refused(found):
-        return found
+    faults = validate(text, name, trig=trig)
+    if refused(faults):
+        return faults
     try:
         incoming = Incoming.read(text, name, trig=trig)
         incoming.requirement_sets()
     except InvalidDescriptionError as error:
-        found += [Finding(None, name, message) for message in error.messages]
-    return found
+        faults += [Finding(None, name, message) for message in error.messages]
+    return faults

@@ -112,8 +112,8 @@ def site_after(
     """Return the site after an import."""
     if mode is Mode.DISCOVERED:
         before = discovered_before or {}
-        found = aligned(incoming.site, {**before, **present})
-        return merge(before, present, found, single=_single(), prefer_discovered=prefer_discovered)
+        discovered = aligned(incoming.site, {**before, **present})
+        return merge(before, present, discovered, single=_single(), prefer_discovered=prefer_discovered)
     if not incoming.site:
         return Merged(present, ())
     if mode is Mode.REPLACE:
@@ -143,7 +143,7 @@ def discovered_graph(incoming: Incoming) -> URIRef:
         raise InvalidDescriptionError(
             incoming.name, [f"a discovery is of one storage system; this text has {len(systems)}"]
         )
-    names = sorted(str(one) for one in incoming.site[systems[0]].get(QSM.name, ()))
+    names = sorted(str(name) for name in incoming.site[systems[0]].get(QSM.name, ()))
     return URIRef(_DISCOVERED + quote(" ".join(names), safe=""))
 
 
@@ -159,13 +159,13 @@ def check(site: Description, incoming: Incoming | None, name: str, *, as_given: 
     else:
         graph = as_graph(site)
         if incoming is not None:
-            for one in as_graph(incoming.sets):
-                graph.add(one)
-    found = [finding.in_words() for finding in findings(graph, lines) if finding.severity == "error"]
-    if found:
-        more = len(found) - _MAX_FAULTS
+            for statement in as_graph(incoming.sets):
+                graph.add(statement)
+    faults = [finding.in_words() for finding in findings(graph, lines) if finding.severity == "error"]
+    if faults:
+        more = len(faults) - _MAX_FAULTS
         raise InvalidDescriptionError(
-            name, [*found[:_MAX_FAULTS], *([f"and {more} more faults"] if more > 0 else [])]
+            name, [*faults[:_MAX_FAULTS], *([f"and {more} more faults"] if more > 0 else [])]
         )
 
 

@@ -126,7 +126,9 @@ def aligned(found: Description, present: Description) -> Description:
 def storage_systems(description: Description, classes: Collection[str]) -> list[URIRef]:
     """Return the storage systems a description has."""
     return sorted(
-        one for one, facts in description.items() if {str(type_) for type_ in types(facts)} & set(classes)
+        subject
+        for subject, facts in description.items()
+        if {str(type_) for type_ in types(facts)} & set(classes)
     )
 
 

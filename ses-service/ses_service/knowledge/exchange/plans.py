@@ -26,7 +26,7 @@ _IN_REQUEST = 2000
 
 @dataclass(frozen=True, slots=True)
 class Stamps:
-    """What tells one state of site and requirements from another."""
+    """What distinguishes one state of site and requirements from another."""
 
     digest: str
     site: int
@@ -142,7 +142,9 @@ def whole(description: Description) -> str:
     """Return all statements, as Turtle."""
     labels = count(1)
     return lines(
-        one for subject in sorted(description) for one in statements(subject, description[subject], labels)
+        statement
+        for subject in sorted(description)
+        for statement in statements(subject, description[subject], labels)
     )
 
 

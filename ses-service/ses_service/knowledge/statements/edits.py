@@ -46,10 +46,10 @@ class Edit:
 
     def properties(self) -> Iterator[tuple[URIRef, frozenset[Value], frozenset[Value]]]:
         """Yield each property that differs, with its values on one side only: gone, and come."""
-        for one in sorted(self.before.keys() | self.after.keys()):
-            old, new = self.before.get(one, frozenset()), self.after.get(one, frozenset())
+        for property_ in sorted(self.before.keys() | self.after.keys()):
+            old, new = self.before.get(property_, frozenset()), self.after.get(property_, frozenset())
             if old != new:
-                yield one, old - new, new - old
+                yield property_, old - new, new - old
 
 
 def differences(graph: URIRef, before: Description, after: Description) -> list[Edit]:
@@ -86,12 +86,12 @@ def _removing(graph: URIRef, gone: list[URIRef], change: URIRef) -> str:
     return bind("remove-descriptions.ru", graph=graph, subjects=gone, history=HISTORY_GRAPH, change=change)
 
 
-def adding(one: Adding, change: URIRef) -> str:
+def adding(adding: Adding, change: URIRef) -> str:
     """Return the update request that adds statements, once the change is begun."""
     return bind(
         "add-statements.ru",
-        graph=one.graph,
-        statements=one.statements,
+        graph=adding.graph,
+        statements=adding.statements,
         history=HISTORY_GRAPH,
         change=change,
     )

@@ -32,7 +32,7 @@ def read_quickly(*texts: str) -> Graph | None:
     """
     if sum(map(len, texts)) < SHORT or any(map(_STEPS.search, texts)):
         return None
-    found, count = list[Triple](), StatementCount()
+    triples, count = list[Triple](), StatementCount()
     try:
         for terms, text in ((_Terms(), text) for text in texts):
             encoded = normalised(text).encode()
@@ -42,11 +42,11 @@ def read_quickly(*texts: str) -> Graph | None:
                 if isinstance(subject, Literal) or not isinstance(predicate, URIRef):
                     return None
                 count.add(item=predicate == ITEM, blank=isinstance(value, BNode))
-                found.append((subject, predicate, value))
+                triples.append((subject, predicate, value))
     except (SyntaxError, ValueError) as error:
         _log.info("a description is read the slow way", detail=str(error)[:200])
         return None
-    return read_only_graph(found)
+    return read_only_graph(triples)
 
 
 class _Terms:
@@ -58,10 +58,10 @@ class _Terms:
 
     def of(self, term: object) -> Term:
         """Return a term as rdflib has it."""
-        found = self._known.get(term)
-        if found is None:
-            found = self._known[term] = self._made(term)
-        return found
+        known = self._known.get(term)
+        if known is None:
+            known = self._known[term] = self._made(term)
+        return known
 
     def _made(self, term: object) -> Term:
         if isinstance(term, pyoxigraph.NamedNode):

@@ -31,8 +31,8 @@ class _Triples(Store):
 
     def triples(self, triple_pattern: Any, context: Any = None) -> Iterator[tuple[Triple, Iterator[Graph]]]:  # noqa: ARG002
         """Yield what matches a pattern, in which ``None`` stands for anything."""
-        for one in self._matching(triple_pattern):
-            yield one, iter(())
+        for triple in self._matching(triple_pattern):
+            yield triple, iter(())
 
     def __len__(self, context: Any = None) -> int:
         """Return how many there are."""
@@ -42,13 +42,13 @@ class _Triples(Store):
         given = [place for place in _INDEXED if pattern[place] is not None]
         if not given:
             return self._all
-        found = self._index(given[0]).get(pattern[given[0]], ())
-        return [triple for triple in found if all(triple[place] == pattern[place] for place in given[1:])]
+        triples = self._index(given[0]).get(pattern[given[0]], ())
+        return [triple for triple in triples if all(triple[place] == pattern[place] for place in given[1:])]
 
     def _index(self, place: int) -> dict[Node | None, list[Triple]]:
         index = self._indexes.get(place)
         if index is None:
             index = self._indexes[place] = {}
-            for one in self._all:
-                index.setdefault(one[place], []).append(one)
+            for triple in self._all:
+                index.setdefault(triple[place], []).append(triple)
         return index

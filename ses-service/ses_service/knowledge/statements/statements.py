@@ -64,13 +64,13 @@ def describe(graph: Graph) -> Description:
     if odd:
         graph = _named(graph, stated, inside, odd)
         stated, inside = _stated(graph), _required(graph)
-    found: Description = {}
+    described: Description = {}
     for subject in stated:
         if isinstance(subject, URIRef) and subject not in inside:
             facts = _facts(stated, subject, inside)
             if facts:
-                found[subject] = facts
-    return found
+                described[subject] = facts
+    return described
 
 
 def graph_of(rows: Iterable[Mapping[str, URIRef | BNode | Literal]]) -> Graph:
@@ -85,29 +85,29 @@ def as_graph(description: Description) -> Graph:
     """Return the triples of a description."""
     graph, labels = Graph(), count(1)
     for subject, facts in description.items():
-        for one in statements(subject, facts, labels):
-            graph.add(one)
+        for statement in statements(subject, facts, labels):
+            graph.add(statement)
     return graph
 
 
 def statements(subject: URIRef, facts: Facts, labels: Iterator[int] | None = None) -> list[Statement]:
     """Return the triples of one description; ``labels`` gives numbers to blank nodes."""
     numbers = count(1) if labels is None else labels
-    found: list[Statement] = []
+    listed: list[Statement] = []
 
     def say(about: URIRef | BNode, property_: URIRef, value: Value) -> None:
         if isinstance(value, Nested):
             node = BNode(f"n{next(numbers)}")
-            found.append((about, property_, node))
+            listed.append((about, property_, node))
             for inner, nested in value.facts:
                 say(node, inner, nested)
         else:
-            found.append((about, property_, value))
+            listed.append((about, property_, value))
 
     for property_ in sorted(facts):
         for value in _in_order(facts[property_]):
             say(subject, property_, value)
-    return found
+    return listed
 
 
 def canonical(literal: Literal) -> Literal:
@@ -233,16 +233,16 @@ def _named(graph: Graph, stated: _Stated, inside: set[Node], odd: set[BNode]) ->
         message = f"{alike} blank nodes differ from others in nothing that is stated of them: give them names"
         raise InvalidDescriptionError("the description", [message])
     names: dict[Node, Node] = {node: URIRef(f"{_GENERATED}{colours[node]}") for node in odd}
-    found = Graph()
+    renamed = Graph()
     for subject, property_, value in graph:
-        found.add((names.get(subject, subject), property_, names.get(value, value)))
-    return found
+        renamed.add((names.get(subject, subject), property_, names.get(value, value)))
+    return renamed
 
 
 def _colours(stated: _Stated, inside: set[Node], odd: set[BNode]) -> dict[Node, str]:
-    """Return what tells blank nodes apart, whatever their order: what is stated of them and where they stand.
+    """Return what distinguishes blank nodes in any order: what is stated of them and where they stand.
 
-    Of those in ``odd`` and what they stand in; by colour refinement, until it tells no more of them apart.
+    Of those in ``odd`` and what they stand in; by colour refinement, until it distinguishes no more of them.
     """
     around: dict[Node, list[tuple[Node, Node]]] = {}
     for subject, facts in stated.items():
@@ -262,17 +262,17 @@ def _colours(stated: _Stated, inside: set[Node], odd: set[BNode]) -> dict[Node, 
 
     def seen(node: Node) -> str:
         deadline.check()
-        of_it = [f">{one} {colour(it)}" for one, it in stated.get(node, ())]
-        of_others = [f"<{one} {colours.get(it, it)}" for one, it in around.get(node, ())]
+        of_it = [f">{property_} {colour(it)}" for property_, it in stated.get(node, ())]
+        of_others = [f"<{property_} {colours.get(it, it)}" for property_, it in around.get(node, ())]
         return sha256("\n".join(sorted(of_it + of_others)).encode()).hexdigest()[:32]
 
     apart = 1
     while True:
         colours = {node: seen(node) for node in colours}
-        found = len(set(colours.values()))
-        if found <= apart:
+        colour_count = len(set(colours.values()))
+        if colour_count <= apart:
             return colours
-        apart = found
+        apart = colour_count
 
 
 def is_generated(subject: URIRef) -> bool:

@@ -35,8 +35,8 @@ class Triples:
         if property_ not in self._backward:
             turned: dict[Node, set[Node]] = {}
             for subject, values in self._forward.get(property_, {}).items():
-                for one in values:
-                    turned.setdefault(one, set()).add(subject)
+                for value in values:
+                    turned.setdefault(value, set()).add(subject)
             self._backward[property_] = turned
         return self._backward[property_].get(value, _NONE)
 
@@ -50,6 +50,6 @@ class Triples:
                         classes.add(below)
                         ahead.append(below)
             self._instances[class_] = frozenset(
-                one for name in classes for one in self.subjects_of(RDF.type, name)
+                subject for name in classes for subject in self.subjects_of(RDF.type, name)
             )
         return self._instances[class_]

@@ -163,7 +163,7 @@ class EmbeddedStore:
     def _reason(self, status: int | None) -> str:
         what = f"ended with status {status}" if status is not None else f"not ready in {_START_SECONDS:.0f} s"
         lines = (self._state_dir / "store.log").read_text("utf-8", "replace").splitlines()
-        return f"the embedded store {what}; it said: {lines[-1] if lines else 'nothing'}"
+        return f"the embedded store {what}; its log ends: {lines[-1] if lines else 'nothing'}"
 
     def _watch(self) -> None:
         pause = _FIRST_PAUSE

@@ -59,7 +59,7 @@ class Costs:
         self._open: dict[int, tuple[int, float, float]] = {}
 
     def begin(self, limit: float) -> None:
-        """Note that this thread works on a request that may take so many seconds of a processor."""
+        """Note that this thread works on a request that may take ``limit`` seconds of a processor."""
         own = threading.get_ident()
         with self._guard:
             self._open[own] = time.pthread_getcpuclockid(own), time.thread_time(), limit
@@ -114,10 +114,10 @@ class Handler(BaseHTTPRequestHandler):
         )
 
     def _query(self, text: str) -> bytes:
-        found = self.server.store.query(text, use_default_graph_as_union=True)
-        if isinstance(found, QuerySolutions | QueryBoolean):
-            return found.serialize(format=QueryResultsFormat.JSON) or b""
-        return found.serialize(format=RdfFormat.N_TRIPLES) or b""
+        results = self.server.store.query(text, use_default_graph_as_union=True)
+        if isinstance(results, QuerySolutions | QueryBoolean):
+            return results.serialize(format=QueryResultsFormat.JSON) or b""
+        return results.serialize(format=RdfFormat.N_TRIPLES) or b""
 
     def _replace_graph(self, name: str, turtle: bytes) -> bytes:
         store, graph = self.server.store, NamedNode(name)
@@ -143,9 +143,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def _replace_all(self, quads: bytes) -> bytes:
         graphs: dict[str, list[str]] = {}
-        for one in parse(quads, format=RdfFormat.N_QUADS, rename_blank_nodes=True):
-            name = "" if isinstance(one.graph_name, DefaultGraph) else f"GRAPH {one.graph_name} "
-            graphs.setdefault(name, []).append(f"{one.triple} .\n")
+        for quad in parse(quads, format=RdfFormat.N_QUADS, rename_blank_nodes=True):
+            name = "" if isinstance(quad.graph_name, DefaultGraph) else f"GRAPH {quad.graph_name} "
+            graphs.setdefault(name, []).append(f"{quad.triple} .\n")
         statements = "\n".join(
             f"{name}{{\n{''.join(lines)}}}" if name else "".join(lines) for name, lines in graphs.items()
         )

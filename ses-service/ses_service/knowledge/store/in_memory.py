@@ -17,11 +17,11 @@ class GraphInMemory:
     @classmethod
     def of(cls, name: URIRef, statements: Graph) -> GraphInMemory:
         """Return one that holds these statements in a graph of this name."""
-        made = cls()
-        target = made._dataset.graph(name)
+        graph = cls()
+        target = graph._dataset.graph(name)
         for statement in statements:
             target.add(statement)
-        return made
+        return graph
 
     def select(self, query: str, *, patience: float = 1.0) -> list[Row]:
         """Return the rows a SELECT query gives."""
@@ -36,6 +36,6 @@ class GraphInMemory:
             assert isinstance(row, ResultRow)
             terms = row.asdict()
             rows.append(
-                {name: one for name, one in terms.items() if isinstance(one, URIRef | BNode | Literal)}
+                {name: term for name, term in terms.items() if isinstance(term, URIRef | BNode | Literal)}
             )
         return rows

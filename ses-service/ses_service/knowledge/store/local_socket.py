@@ -57,14 +57,14 @@ class _Connection(HTTPConnection):
         self._why = why
 
     def _new_conn(self) -> socket.socket:
-        made = socket.socket(socket.AF_UNIX)
-        made.settimeout(self.timeout if isinstance(self.timeout, int | float) else None)
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(self.timeout if isinstance(self.timeout, int | float) else None)
         try:
-            _connect(made, self._path)
+            _connect(connection, self._path)
         except OSError as error:
-            made.close()
+            connection.close()
             raise NewConnectionError(self, self._why() or f"{error.strerror or error}") from None
-        return made
+        return connection
 
 
 def _connect(made: socket.socket, path: Path) -> None:

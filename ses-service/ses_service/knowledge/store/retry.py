@@ -35,7 +35,7 @@ class RetryingStore:
         return self._retried(lambda: self._store.select(query, patience=patience))
 
     def select_terms(self, query: str, *, patience: float = 1.0) -> list[TermRow]:
-        """Return the rows a SELECT query gives, with IRIs, literals and blank nodes told apart."""
+        """Return the rows a SELECT query gives, with IRIs, literals and blank nodes distinguished."""
         return self._retried(lambda: self._store.select_terms(query, patience=patience))
 
     def put_graph(self, graph: str, turtle: str) -> None:

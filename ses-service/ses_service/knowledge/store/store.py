@@ -40,7 +40,7 @@ class SparqlReader(Protocol):
         ...
 
     def select_terms(self, query: str, *, patience: float = 1.0) -> list[TermRow]:
-        """Return the rows a SELECT query gives, with IRIs, literals and blank nodes told apart."""
+        """Return the rows a SELECT query gives, with IRIs, literals and blank nodes distinguished."""
         ...
 
 
@@ -96,9 +96,9 @@ class HttpStore:
     @classmethod
     def on_socket(cls, pool: SocketPool, timeout: float = 5.0) -> Self:
         """Return the client of a server on a UNIX socket, which has the three addresses of oxigraph."""
-        made = cls.for_oxigraph(pool.address, timeout)
-        made._pool = pool
-        return made
+        client = cls.for_oxigraph(pool.address, timeout)
+        client._pool = pool
+        return client
 
     @classmethod
     def for_fuseki(
@@ -122,7 +122,7 @@ class HttpStore:
         return self._rows(query, patience, lambda cell: str(cell["value"]))
 
     def select_terms(self, query: str, *, patience: float = 1.0) -> list[TermRow]:
-        """Return the rows a SELECT query gives, with IRIs, literals and blank nodes told apart."""
+        """Return the rows a SELECT query gives, with IRIs, literals and blank nodes distinguished."""
         return self._rows(query, patience, _term)
 
     def update(self, update: str, *, patience: float = 1.0) -> None:

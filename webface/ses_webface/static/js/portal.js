@@ -50,7 +50,7 @@ document.addEventListener("htmx:sendError", (event) => {
   message.className = "notice bad unanswered";
   message.setAttribute("role", "alert");
   message.textContent = "The portal does not answer. "
-    + (refreshed ? "What it said last is shown; it is asked again." : "What you typed is still here.");
+    + (refreshed ? "Its last answer is shown; it is asked again." : "What you typed is still here.");
   if (!refreshed) part.replaceChildren(message);
   else if (!part.querySelector(".unanswered")) part.prepend(message);
 });
