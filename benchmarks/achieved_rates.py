@@ -251,7 +251,7 @@ def direct_union(work: Path, undo: ExitStack, plans: Sequence[BranchPlan]) -> St
         undo.callback(unmount, branch.directory)
         slow_down(branch, throttle, undo)
         branches.append(branch)
-    mount_union(work / "union", [one.directory for one in branches], undo)
+    mount_union(work / "union", [branch.directory for branch in branches], undo)
     return Storage(work / "union", tuple(branches), True, ())
 
 

@@ -114,7 +114,7 @@ async def measure(loss: Loss, scratch: Path) -> Measured:
         await running.listens()
         crowd = Crowd(running.port, running.context, loss.files, loss.use is Use.NOW)
         agents = [Agent(crowd, number) for number in range(loss.agents)]
-        tasks = [asyncio.create_task(one.live(one.number / BEGIN_EACH_SECOND)) for one in agents]
+        tasks = [asyncio.create_task(agent.live(agent.number / BEGIN_EACH_SECOND)) for agent in agents]
         await found(agents, 0.0)
         await asyncio.sleep(SETTLES)
         told, before = crowd.told, Usage.of(running.process.pid)
@@ -136,7 +136,7 @@ async def measure(loss: Loss, scratch: Path) -> Measured:
         watcher.cancel()
         for task in tasks:
             task.cancel()
-        times = sorted(one.found_at - back for one in agents)
+        times = sorted(agent.found_at - back for agent in agents)
         came = Return(times[len(times) // 2], times[int(len(times) * 0.99)], times[-1], used / STEADY,
                       max(busy), 0, crowd.failed - failed, max(memory))  # fmt: skip
         return Measured(came, others / STEADY, back - killed)
@@ -157,7 +157,7 @@ async def watch(running: Service, busy: list[float], memory: list[float]) -> Non
 async def found(agents: list[Agent], since: float) -> None:
     """Wait until every agent has told the service all since then."""
     end = time.monotonic() + PATIENCE
-    while (left := sum(one.found_at <= since for one in agents)) and time.monotonic() < end:
+    while (left := sum(agent.found_at <= since for agent in agents)) and time.monotonic() < end:
         await asyncio.sleep(0.05)
     if left:
         raise SystemExit(f"{left} agents did not come back in {PATIENCE:.0f} s")

@@ -67,7 +67,7 @@ def run(*command: str | Path) -> None:
 def mounted(stack: ExitStack) -> list[Path]:
     """File systems of four kinds, tmpfs first, until the stack is closed."""
     work = stack.enter_context(scratch(MEMORY))
-    tmpfs, ext4, union, lustre, store = (work / one for one in ("tmpfs", "ext4", "union", "lustre", "store"))
+    tmpfs, ext4, union, lustre, store = map(work.joinpath, ("tmpfs", "ext4", "union", "lustre", "store"))
     branches = [work / "branch1", work / "branch2"]
     targets = [store / "control/pools", *(store / f"ost{number:04x}" for number in range(TARGETS))]
     for directory in (tmpfs, ext4, union, lustre, *branches, *targets):
@@ -133,7 +133,7 @@ def timed(command: list[str | Path], target: Path, keep: bool) -> Taken:
 
 def cell(build: Path, source: Path, parent: Path, rounds: int) -> dict[str, list[Taken]]:
     """What each program took in each round, after one that warms up; copies go below ``parent``."""
-    keep = sum(one.stat().st_size for one in source.iterdir()) < KEPT_BYTES
+    keep = sum(file.stat().st_size for file in source.iterdir()) < KEPT_BYTES
     names = list(commands(build, source, parent))
     taken: dict[str, list[Taken]] = {name: [] for name in names}
     for turn in range(rounds + 1):
@@ -150,7 +150,7 @@ def told(title: str, taken: dict[str, list[Taken]]) -> str:
     others = [name for name in taken if name != "ses-copy"]
 
     def against_fastest(what: str) -> str:
-        each = {name: [float(getattr(one, what)) for one in several] for name, several in taken.items()}
+        each = {name: [float(getattr(copied, what)) for copied in several] for name, several in taken.items()}
 
         def ratio(value: Callable[[list[float]], float]) -> float:
             return value(each["ses-copy"]) / min(value(each[name]) for name in others)
@@ -178,11 +178,11 @@ def main() -> None:
         pairs = list(itertools.product(places, repeat=2))
         if given.mount:
             pairs = [pair for pair in pairs if pair[0] == pair[1] or places[0] in pair]
-        for (size_title, count, size), (one, other) in itertools.product(SIZES, pairs):
-            title = f"{size_title} {one.parent.name} -> {other.parent.name}"
+        for (size_title, count, size), (origin, other) in itertools.product(SIZES, pairs):
+            title = f"{size_title} {origin.parent.name} -> {other.parent.name}"
             if given.cell not in title:
                 continue
-            source = one / size_title.replace(" ", "")
+            source = origin / size_title.replace(" ", "")
             if not source.exists():
                 source.mkdir()
                 for number in range(count):

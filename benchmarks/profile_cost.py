@@ -75,7 +75,7 @@ def profiled(command: list[str]) -> tuple[float, float]:
 
 def _used() -> float:
     both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in both)
+    return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
 def _timed(way: Callable[[list[str]], tuple[float, float]], text: str, turns: int) -> tuple[float, float]:

@@ -54,8 +54,8 @@ class Node:
             "incarnation": f"{int(self.name[1:]) + 1:016x}",
             "number": self._said,
             "opened": [
-                opened(one, ELEMENTS[number % len(ELEMENTS)], "alice", FILES)
-                for number, one in enumerate(made)
+                opened(placement_id, ELEMENTS[number % len(ELEMENTS)], "alice", FILES)
+                for number, placement_id in enumerate(made)
             ],
             "ended": ended(self._open),
             "decisions": decided("union", ELEMENTS),
@@ -79,18 +79,18 @@ def services(count: int, server: PostgresServer, options: list[list[str]]) -> It
             folder.mkdir()
             made.append(Running(folder, "--trust-loopback", f"--site={SITE}", *options[number]))
             stack.callback(made[-1].end, signal.SIGKILL)
-        for one in made:
-            one.wait_ready()
+        for running in made:
+            running.wait_ready()
         time.sleep(SETTLE)
         yield made
 
 
 def used(running: list[Running], postmaster: int) -> tuple[float, float, float]:
     """Processor seconds of services, writers and database until now."""
-    writers = [pid for one in running for pid in children(one.process.pid) if _is_writer(pid)]
+    writers = [pid for service in running for pid in children(service.process.pid) if _is_writer(pid)]
     backends = children(postmaster)
     return (
-        sum(Usage.of(one.process.pid).processor_seconds for one in running),
+        sum(Usage.of(service.process.pid).processor_seconds for service in running),
         sum(Usage.of(pid).processor_seconds for pid in writers),
         sum(Usage.of(pid).processor_seconds for pid in backends),
     )
@@ -131,7 +131,7 @@ def cost(
 
 def carried(service: Running) -> int:
     """How many placements all elements carry together."""
-    return sum(one["open_placements"] for one in service.call("GET", "/v1/elements")[1]["elements"])
+    return sum(element["open_placements"] for element in service.call("GET", "/v1/elements")[1]["elements"])
 
 
 def ages(running: list[Running], times: int) -> list[float]:
@@ -194,7 +194,7 @@ def main() -> int:
                         flush=True,
                     )
             ratios.append((of_count[2][0] / of_count[1][0], sum(of_count[2]) / sum(of_count[1])))
-        alone, whole = (statistics.median(one) for one in zip(*ratios, strict=True))
+        alone, whole = (statistics.median(ratio) for ratio in zip(*ratios, strict=True))
         print(f"two against one (median of {given.rounds}): services {alone:.2f}, together {whole:.2f}")
         print(f"two services carry {2 / alone:.2f} times as many files as one")
         with services(2, server, options) as running:

@@ -112,7 +112,7 @@ def main() -> None:
                 curve["MB"].append(round(Usage.of(pid).resident_mb, 1))
                 curve["descriptors"].append(len(list(Path(f"/proc/{pid}/fd").iterdir())))
         (site.union / "enough").touch()
-        said = [one.communicate(timeout=PATIENCE)[0].split() for one in site.workers]
+        said = [worker.communicate(timeout=PATIENCE)[0].split() for worker in site.workers]
         made = sum(int(words[1]) for words in said if words[:1] == ["made"])
     for curve in curves.values():
         curve["MB grown in the second half"] = [round(curve["MB"][-1] - curve["MB"][POINTS // 2], 1)]

@@ -74,11 +74,11 @@ import socket
 server = socket.create_server(("0.0.0.0", 9999))
 print("ready", flush=True)
 while True:
-    one, _ = server.accept()
-    while one.recv(1 << 20):
+    connection, _ = server.accept()
+    while connection.recv(1 << 20):
         pass
-    one.sendall(b"x")
-    one.close()
+    connection.sendall(b"x")
+    connection.close()
 """
 
 
@@ -174,7 +174,7 @@ class Shaped:
 def cells(most: int, way: str | None) -> Iterator[Cell]:
     """Yield cells of the grid, the same ones each time."""
     ways = WAYS if way is None else (way,)
-    every = [Cell(*one) for one in product(DISKS, LINKS, CORES, LOOPS, ways)]
+    every = [Cell(*parts) for parts in product(DISKS, LINKS, CORES, LOOPS, ways)]
     yield from random.Random(1).sample(every, min(most, len(every)))
 
 
@@ -194,7 +194,7 @@ class Found:
     @property
     def bound(self) -> Resource:
         """What bound in truth."""
-        return max(self.costs, key=lambda one: self.costs[one])
+        return max(self.costs, key=lambda resource: self.costs[resource])
 
     @property
     def right(self) -> bool:
@@ -213,7 +213,7 @@ def try_cell(shaped: Shaped, cell: Cell, seconds: float, runs: int) -> Found:
         Resource.LINK: replace(cell, link=cell.link / 2),
         Resource.PROCESSOR: replace(cell, cores=cell.cores / 2),
     }
-    costs = {name: _seconds(shaped, one, blocks, runs) / took - 1 for name, one in halved.items()}
+    costs = {name: _seconds(shaped, less, blocks, runs) / took - 1 for name, less in halved.items()}
     return Found(_forecast(cell, blocks, processor), took, costs)
 
 
@@ -229,19 +229,19 @@ def main() -> None:
     with ExitStack() as undo:
         shaped = Shaped(undo, FILE_BLOCKS * BLOCK)
         for cell in cells(options.most, options.way):
-            one = try_cell(shaped, cell, options.seconds, options.runs)
-            found.setdefault(cell.way, []).append(one)
-            cost = ", ".join(f"{name} {part:+.0%}" for name, part in one.costs.items())
+            result = try_cell(shaped, cell, options.seconds, options.runs)
+            found.setdefault(cell.way, []).append(result)
+            cost = ", ".join(f"{name} {part:+.0%}" for name, part in result.costs.items())
             print(
-                f"{cell}: forecast {one.predicted.seconds:.2f} s, was {one.seconds:.2f} s "
-                f"({one.error:+.0%}); named {one.predicted.binding}, bound {one.bound}: "
-                f"{'right' if one.right else 'WRONG'} (halved, costs: {cost})",
+                f"{cell}: forecast {result.predicted.seconds:.2f} s, was {result.seconds:.2f} s "
+                f"({result.error:+.0%}); named {result.predicted.binding}, bound {result.bound}: "
+                f"{'right' if result.right else 'WRONG'} (halved, costs: {cost})",
                 flush=True,
             )
     for way, several in found.items():
-        within = sum(abs(one.error) <= 0.15 for one in several)
-        middle = statistics.median(abs(one.error) for one in several)
-        right = sum(one.right for one in several)
+        within = sum(abs(result.error) <= 0.15 for result in several)
+        middle = statistics.median(abs(result.error) for result in several)
+        right = sum(result.right for result in several)
         print(
             f"{way}: {within} of {len(several)} times within 15 % (median error {middle:.0%}); "
             f"{right} of {len(several)} bottlenecks named rightly"

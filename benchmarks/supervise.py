@@ -107,7 +107,7 @@ def show(name: str, what: str, pairs: list[list[list[float]]]) -> None:
     """One line of microseconds and ratios."""
     plain, supervised = ([statistics.median(pair[side]) / 1000 for pair in pairs] for side in (0, 1))
     ratios = [after / before for before, after in zip(plain, supervised, strict=True)]
-    p99 = percentile([one for pair in pairs for one in pair[1]], 99) / 1000
+    p99 = percentile([second for pair in pairs for second in pair[1]], 99) / 1000
     print(
         f"{name:18} {statistics.median(plain):7.1f} us -> {statistics.median(supervised):7.1f} us"
         f"  x{statistics.median(ratios):6.2f} ({min(ratios):.2f}-{max(ratios):.2f})"

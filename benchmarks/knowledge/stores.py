@@ -179,11 +179,11 @@ def main() -> None:
     found = []
     for elements in given.elements or SIZES:
         for name in given.store or STORES:
-            one = measure(name, elements, given.rounds)
-            found.append(asdict(one))
-            quick = (f"{1000 * seconds:.1f}" for seconds in (one.notice, one.write, one.requirement))
-            slow = (f"{seconds:.2f}" for seconds in (one.whole, one.load, one.one, one.all))
-            cells = (name, elements, f"{one.start:.2f}", *quick, *slow, f"{one.memory_mb:.0f}")
+            result = measure(name, elements, given.rounds)
+            found.append(asdict(result))
+            quick = (f"{1000 * seconds:.1f}" for seconds in (result.notice, result.write, result.requirement))
+            slow = (f"{seconds:.2f}" for seconds in (result.whole, result.load, result.one, result.all))
+            cells = (name, elements, f"{result.start:.2f}", *quick, *slow, f"{result.memory_mb:.0f}")
             print("| " + " | ".join(map(str, cells)) + " |", flush=True)
     if given.output:
         given.output.write_text(json.dumps(found, indent=1) + "\n")

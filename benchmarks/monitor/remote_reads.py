@@ -77,7 +77,10 @@ def measure(provider: str, servers: int, period: int, seconds: float) -> str:
                 assert mirror.poll() is None, "smed-mirror does not run"
                 time.sleep(0.1)
             time.sleep(SETTLE_SECONDS)
-            before, woken_before = [Usage.of(one.pid) for one in (sampler, mirror)], sleeps(sampler.pid)
+            before, woken_before = (
+                [Usage.of(process.pid) for process in (sampler, mirror)],
+                sleeps(sampler.pid),
+            )
             local, seen, begun = samples(folder / "table"), samples(folder / "s0"), time.monotonic()
             time.sleep(seconds)
             taken = time.monotonic() - begun

@@ -75,5 +75,5 @@ def revision_of(port: int, context: ssl.SSLContext) -> str:
         path = head.split()[1].decode()
         connection.request("POST", path, body, {"Content-Type": "application/json"})
         answer = json.loads(connection.getresponse().read())
-    found: str = next(one["revision"] for one in answer["tables"] if one["system"] == SYSTEM)
+    found: str = next(table["revision"] for table in answer["tables"] if table["system"] == SYSTEM)
     return found

@@ -61,8 +61,8 @@ def claims(served: Served, count: int, rate: float, seconds: float, note: str) -
         elements, revision, version = revisions[node]
         ids = [f"{number * _FILES + file + 1:016x}" for file in range(_FILES)]
         files = [
-            opened(one, elements[place % len(elements)]["element"], batch=_FILES)
-            for place, one in enumerate(ids)
+            opened(placement_id, elements[place % len(elements)]["element"], batch=_FILES)
+            for place, placement_id in enumerate(ids)
         ]
         announcements.append(_announcement(node, files, last.get(node, []), revision, version))
         last[node] = ids

@@ -26,13 +26,13 @@ def unwind_when_ended() -> None:
     """
 
     def end(number: int, _frame: object) -> None:
-        for one in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(one, signal.SIG_IGN)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
         sys.exit(128 + number)
 
-    for one in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(one) is not signal.SIG_IGN:  # nohup
-            signal.signal(one, end)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, end)
 
 
 def run_to_the_end(command: Sequence[str | Path], env: Mapping[str, str]) -> None:

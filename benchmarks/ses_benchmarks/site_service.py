@@ -89,7 +89,7 @@ def service(
 
     file = scratch / "tokens"
     whose = (["--role", "user", "--user", "bench"], ["--role", "node", "--node", "*"])
-    tokens = [_token(programs, file, *one) for one in whose]
+    tokens = [_token(programs, file, *person) for person in whose]
     with knowledge_base(programs / "oxigraph", scratch, turtle) as store_port:
         port = free_port()
         command: list[str | Path] = [programs / "ses-service", "serve", "--listen", f"127.0.0.1:{port}"]

@@ -79,8 +79,8 @@ class Report:
         return {
             "settings": self.settings,
             "machine": self.machine,
-            "rounds": [one.as_json() for one in self.rounds],
-            "summary": [asdict(one) for one in self.summaries],
+            "rounds": [round_.as_json() for round_ in self.rounds],
+            "summary": [asdict(summary) for summary in self.summaries],
             "holds": self.holds,
             "verdict": self.sentence,
         }
@@ -132,7 +132,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
     shape = plan.shape()
     return {
         **{name: value for name, value in asdict(plan).items() if name not in ("arms", "build")},
-        "arms": {one.name: list(one.agent) if one.agent is not None else one.policy for one in plan.arms},
+        "arms": {arm.name: list(arm.agent) if arm.agent is not None else arm.policy for arm in plan.arms},
         "shape": asdict(shape),
         "union_options": shape.union_options,
         "product": product(find_parts(plan.build)),

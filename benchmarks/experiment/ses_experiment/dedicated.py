@@ -118,7 +118,7 @@ class Run:
 
     def over(self, mean: float) -> float:
         """The share of responses above 1.1 times ``mean``."""
-        return sum(one > (1 + ALPHA) * mean for one in self.taken) / len(self.taken)
+        return sum(response > (1 + ALPHA) * mean for response in self.taken) / len(self.taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ def measure(
                 _served(programs.sampler, folder, mine.free) as port,
             ):
 
-                def one(way: str, count: int, period: int) -> Run:
+                def measured(way: str, count: int, period: int) -> Run:
                     interrupts.check()
                     used = mine.every if way in (NONE, DEFAULT) else mine.fewer
                     for each in _family(server):
@@ -213,11 +213,11 @@ def measure(
                         for way in WAYS if forth else reversed(WAYS):
                             progress(f"{way}, {count or 'no'} servers, every {period} ms")
                             used = NONE if way == DEFAULT else SHARED
-                            before, base[used] = base.get(used), one(used, 0, 0)
+                            before, base[used] = base.get(used), measured(used, 0, 0)
                             if before is not None:
                                 runs = (base[used], before, base[NONE])
                                 found.setdefault((ALONE[used], 0, 0), []).append(runs)
-                            runs = (one(way, count, period), base[used], base[NONE])
+                            runs = (measured(way, count, period), base[used], base[NONE])
                             found.setdefault((way, count, period), []).append(runs)
     finally:
         os.sched_setaffinity(0, mine.every)
@@ -428,7 +428,7 @@ def _used(process: int) -> float:
         return 0.0
     tasks = Path(f"/proc/{process}/task").glob("*/schedstat")
     total = 0
-    for one in tasks:
+    for task in tasks:
         with contextlib.suppress(OSError):  # a thread that has just ended
-            total += int(one.read_text().split()[0])
+            total += int(task.read_text().split()[0])
     return total / 1e9

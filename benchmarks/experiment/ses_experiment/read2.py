@@ -67,16 +67,16 @@ def compare(file: Path, size: int, rates: Sequence[float], rounds: int) -> Gener
 def lines(runs: Sequence[Run]) -> list[Line]:
     """Return the medians, by allowed rate and arm in the order they came."""
     found = []
-    for arm, allowed in dict.fromkeys((one.arm, one.allowed) for one in runs):
-        same = [one for one in runs if (one.arm, one.allowed) == (arm, allowed)]
-        rate = statistics.median(one.rate for one in same)
-        found.append(Line(arm, allowed, rate, statistics.median(one.cpu_per_byte for one in same)))
+    for arm, allowed in dict.fromkeys((run.arm, run.allowed) for run in runs):
+        same = [run for run in runs if (run.arm, run.allowed) == (arm, allowed)]
+        rate = statistics.median(run.rate for run in same)
+        found.append(Line(arm, allowed, rate, statistics.median(run.cpu_per_byte for run in same)))
     return found
 
 
 def cost(runs: Sequence[Run], arm: str) -> float:
     """Processor seconds of an arm for each byte: the median of all its runs."""
-    return statistics.median(one.cpu_per_byte for one in runs if one.arm == arm)
+    return statistics.median(run.cpu_per_byte for run in runs if run.arm == arm)
 
 
 def transpose(block: array[float], result: array[float]) -> None:

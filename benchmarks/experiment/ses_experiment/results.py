@@ -66,7 +66,7 @@ class Results:
         )  # fmt: skip
         try:
             with self.file.open("a", encoding="utf-8") as out:
-                out.writelines(json.dumps(one) + "\n" for one in lines)
+                out.writelines(json.dumps(record) + "\n" for record in lines)
         except OSError as error:
             raise SesError(f"The results cannot be written to {self.file}: {error.strerror}.") from error
 

@@ -71,8 +71,8 @@ def _of_class(client: ServiceClient, user: str, host: str) -> Link:
         found = client.select_nodes(Subject(user=user), count=1, nodes=host, limit=1).candidates
     except RefusedError:
         return Link()
-    names = {one.node_class for one in found if one.node_class is not None}
-    for one in client.node_classes().node_classes if names else ():
-        if one.node_class in names and one.link_mb_s is not None:
-            return Link(one.link_mb_s * _MB, node_class=one.node_class)
+    names = {mount.node_class for mount in found if mount.node_class is not None}
+    for node_class in client.node_classes().node_classes if names else ():
+        if node_class.node_class in names and node_class.link_mb_s is not None:
+            return Link(node_class.link_mb_s * _MB, node_class=node_class.node_class)
     return Link()

@@ -42,7 +42,7 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian
         if isinstance(value, tuple):
             return value
         try:
-            found = tuple(dict.fromkeys(int(one) for one in value.split(",")))
+            found = tuple(dict.fromkeys(int(number) for number in value.split(",")))
         except ValueError:
             self.fail(f"{value!r} is no list of numbers like 4,8.", param, ctx)
         if min(found) < 1:
@@ -65,7 +65,7 @@ class Words(click.ParamType):  # type: ignore[type-arg]  # as above
         if isinstance(value, tuple):
             return value
         found = tuple(dict.fromkeys(value.split(",")))
-        unknown = [one for one in found if one not in self._known]
+        unknown = [word for word in found if word not in self._known]
         if unknown:
             self.fail(f"{', '.join(unknown)}: not one of {', '.join(self._known)}.", param, ctx)
         return found

@@ -75,7 +75,7 @@ def table1(
     """
     chosen = {
         **(_SHORT if short else _FULL),
-        **{key: one for key, one in settings.items() if one is not None},
+        **{key: value for key, value in settings.items() if value is not None},
     }
     if min(chosen["users"]) < 2:
         raise click.BadParameter("there must be two users to compare halves", param_hint="--users")
@@ -106,14 +106,14 @@ def _as_json(
     ideal: float,
 ) -> dict[str, Any]:
     rows = []
-    for one in found:
-        row = as_json(one)
-        twin = beside.get(one.cell)
+    for comparison in found:
+        row = as_json(comparison)
+        twin = beside.get(comparison.cell)
         if twin is not None:
             row["simulated"] = {
                 "gain": twin.gain.mean, "low": twin.gain.low, "high": twin.gain.high, "seconds": twin.seconds,
                 "baseline_seconds": twin.baseline_seconds,
-                "agrees": agrees(one.gain, twin.gain),
+                "agrees": agrees(comparison.gain, twin.gain),
             }  # fmt: skip
         rows.append(row)
     return {"ideal_seconds": ideal, "lone_over_ideal": dict(alone), "comparisons": rows}
@@ -126,19 +126,19 @@ def _show(
     ideal: float,
 ) -> None:
     rows = []
-    for one in found:
-        twin = beside.get(one.cell)
-        met = None if twin is None else agrees(one.gain, twin.gain)
+    for comparison in found:
+        twin = beside.get(comparison.cell)
+        met = None if twin is None else agrees(comparison.gain, twin.gain)
         rows.append(
             [
-                one.background,
-                str(one.users),
-                one.who,
-                one.baseline,
-                str(one.repeats),
-                number(one.seconds),
-                number(one.baseline_seconds),
-                _percent(one.gain),
+                comparison.background,
+                str(comparison.users),
+                comparison.who,
+                comparison.baseline,
+                str(comparison.repeats),
+                number(comparison.seconds),
+                number(comparison.baseline_seconds),
+                _percent(comparison.gain),
                 "-" if twin is None else _percent(twin.gain),
                 "-" if met is None else "yes" if met else "NO",
             ]

@@ -80,19 +80,19 @@ class Loads:
         return [self._load(row) for row in range(count)]
 
     def _load(self, row: int) -> Load:
-        one = self._rows[row]
+        load = self._rows[row]
         return Load(
             element=text(library().ses_loads_element(self._loads, row)),
-            number=int(one.number),
-            read_rate=_known(one.read_mb_s),
-            write_rate=_known(one.write_mb_s),
-            free=_known(one.free_gb),
-            own=float(one.own),
-            foreign=float(one.foreign),
-            busy=_known(one.busy),
-            refuses=bool(one.state & _REFUSES),
-            degraded=bool(one.state & _DEGRADED),
-            scarce=bool(one.state & _SCARCE),
+            number=int(load.number),
+            read_rate=_known(load.read_mb_s),
+            write_rate=_known(load.write_mb_s),
+            free=_known(load.free_gb),
+            own=float(load.own),
+            foreign=float(load.foreign),
+            busy=_known(load.busy),
+            refuses=bool(load.state & _REFUSES),
+            degraded=bool(load.state & _DEGRADED),
+            scarce=bool(load.state & _SCARCE),
         )
 
 

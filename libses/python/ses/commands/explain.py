@@ -98,23 +98,26 @@ def _find(client: ServiceClient, path: Path, file: FileIdentity | None) -> tuple
     """
     mismatch = ""
     if file is not None:
-        for one in client.placements(device=file.device, inode=str(file.inode), limit=_LOOKED_AT):
-            judged = judge(one, path, file)
+        for placement in client.placements(device=file.device, inode=str(file.inode), limit=_LOOKED_AT):
+            judged = judge(placement, path, file)
             if judged.match is not Match.OTHER:
-                return _Found(one.placement_id, judged.why), ""
-            path_then = f" ({on_one_line(one.path)})" if one.path else ""
+                return _Found(placement.placement_id, judged.why), ""
+            path_then = f" ({on_one_line(placement.path)})" if placement.path else ""
             mismatch = mismatch or (
-                f" The file of placement {one.placement_id}{path_then} had the same inode number, but "
+                f" The file of placement {placement.placement_id}{path_then} had the same inode number, but "
                 f"{judged.why}: it was another file, {_OR_CLOCKS}."
             )
-    named = [(one, judge(one, path, file)) for one in client.placements(path=str(path), limit=_LOOKED_AT)]
-    for one, judged in named:
+    named = [
+        (placement, judge(placement, path, file))
+        for placement in client.placements(path=str(path), limit=_LOOKED_AT)
+    ]
+    for placement, judged in named:
         if judged.match is not Match.OTHER:
-            return _Found(one.placement_id, judged.why), ""
+            return _Found(placement.placement_id, judged.why), ""
     if named:
-        one, judged = named[0]
+        placement, judged = named[0]
         doubt = f"{judged.why}: it was replaced or copied since, {_OR_CLOCKS}"
-        return _Found(one.placement_id, doubt, other=True), ""
+        return _Found(placement.placement_id, doubt, other=True), ""
     return None, mismatch
 
 
@@ -151,18 +154,18 @@ def _still_known(client: ServiceClient, path: Path) -> str:
         listed = client.files({"path": name, "state": "ended"}, limit=_LOOKED_AT).files
     except (NotAllowedError, RefusedError):
         return ""
-    one = next((one for one in listed if one.path == name), None)
-    if one is None:
+    file = next((file for file in listed if file.path == name), None)
+    if file is None:
         return ""
-    received = _received(client, one.placement_id)
+    received = _received(client, file.placement_id)
     told = [] if received is None else verdict_lines(received)
-    who = one.user + (f":{one.application}" if one.application else "")
-    when = "" if one.ended_at is None else strftime(" on %Y-%m-%d at %H:%M", localtime(one.ended_at))
+    who = file.user + (f":{file.application}" if file.application else "")
+    when = "" if file.ended_at is None else strftime(" on %Y-%m-%d at %H:%M", localtime(file.ended_at))
     return "\n  ".join([
         f"The explanation of {on_one_line(name)} is not kept any more: the service keeps those of the last "
         "files that ended (10,000, unless the site sets max_records). Known of the last file of this name:",
         f"created by   {who}, ended{when}",
-        f"chosen       {one.element}",
+        f"chosen       {file.element}",
         *(f"received     {line}" for line in told),
     ])  # fmt: skip
 
@@ -175,14 +178,14 @@ def _received(client: ServiceClient, placement_id: str) -> Received | None:
         return None
 
 
-def _amount(one: Prediction) -> str:
-    if one.value is None:
-        return f"unknown {one.unit}"
-    return f"{number(one.value, 2 if one.kind == 'free-capacity' else 1)} {one.unit}"
+def _amount(prediction: Prediction) -> str:
+    if prediction.value is None:
+        return f"unknown {prediction.unit}"
+    return f"{number(prediction.value, 2 if prediction.kind == 'free-capacity' else 1)} {prediction.unit}"
 
 
 def _amounts(many: Sequence[Prediction]) -> str:
-    return ", ".join(f"{one.kind} {_amount(one)}" for one in many)
+    return ", ".join(f"{prediction.kind} {_amount(prediction)}" for prediction in many)
 
 
 def _show(

@@ -52,8 +52,8 @@ def job(client: ServiceClient, as_json: bool, job: str, wait: float, comment: bo
 
 def _summed(client: ServiceClient, job: str, record: JobRecord | None) -> Job:
     """Sum up all files that name the job, or those of its user, where Slurm said who that is."""
-    files = (one for page in listed(client, {"job": job}, None) for one in page["files"])
-    return Job.of(job, (one for one in files if record is None or record.is_of(str(one["user"]))))
+    files = (file for page in listed(client, {"job": job}, None) for file in page["files"])
+    return Job.of(job, (file for file in files if record is None or record.is_of(str(file["user"]))))
 
 
 def _show(out: Console, found: Job) -> None:
@@ -63,16 +63,16 @@ def _show(out: Console, found: Job) -> None:
     line(out, f"Job {found.name} of {whose}: {total.files} files on {len(found.nodes)} nodes{open_}")
     if found.needs:
         headers = ("kind", ">required", ">promised", ">got", "", "verdicts")
-        table(out, headers, [_need(one) for one in found.needs.values()])
+        table(out, headers, [_need(need) for need in found.needs.values()])
     rows = [
-        [name, str(one.files), str(one.open), number(one.written / 1e6), number(one.read / 1e6)]
-        for name, one in sorted(found.elements.items())
+        [name, str(share.files), str(share.open), number(share.written / 1e6), number(share.read / 1e6)]
+        for name, share in sorted(found.elements.items())
     ]
     table(out, ("element", ">files", ">open", ">MB written", ">MB read"), rows)
 
 
-def _need(one: Need) -> list[str]:
-    return [one.kind, number(one.required), _told(one.promised), _told(one.got), one.unit, one.told]
+def _need(need: Need) -> list[str]:
+    return [need.kind, number(need.required), _told(need.promised), _told(need.got), need.unit, need.told]
 
 
 def _told(values: list[float]) -> str:

@@ -38,19 +38,19 @@ def layout(file: Path, as_json: bool) -> None:
     if found["mirrors"] > 1:
         line(out, f"  mirrors    {found['mirrors']}")
     headers = (">from", ">to", "kind", ">stripes", ">stripe size", "pool", "OSTs")
-    table(out, headers, [_row(one) for one in found["components"]])
+    table(out, headers, [_row(component) for component in found["components"]])
 
 
-def _row(one: dict[str, Any]) -> list[str]:
-    asked = "any" if one["first_ost"] is None else f"from {one['first_ost']}"
+def _row(component: dict[str, Any]) -> list[str]:
+    asked = "any" if component["first_ost"] is None else f"from {component['first_ost']}"
     return [
-        _size(one["start"]),
-        "end" if one["end"] is None else _size(one["end"]),
-        one["kind"],
-        "all" if one["stripe_count"] is None else str(one["stripe_count"] or "default"),
-        _size(one["stripe_size_bytes"]) if one["stripe_size_bytes"] else "default",
-        one["pool"] or "-",
-        ", ".join(map(str, one["osts"])) or ("-" if one["kind"] == "mdt" else asked),
+        _size(component["start"]),
+        "end" if component["end"] is None else _size(component["end"]),
+        component["kind"],
+        "all" if component["stripe_count"] is None else str(component["stripe_count"] or "default"),
+        _size(component["stripe_size_bytes"]) if component["stripe_size_bytes"] else "default",
+        component["pool"] or "-",
+        ", ".join(map(str, component["osts"])) or ("-" if component["kind"] == "mdt" else asked),
     ]
 
 

@@ -45,7 +45,7 @@ def login(url: str | None, service_ca: Path | None) -> None:
         draft.unlink(missing_ok=True)
     if url:
         _draft(own_directory(), address.url).replace(own_directory() / "service")
-    (mine,) = (one for one in found.tokens if one.name == found.shown)
+    (mine,) = (token for token in found.tokens if token.name == found.shown)
     what = "may read" if mine.scope == "read" else "may do what you may"
     say(f"{address.url} knows you as {found.user}. The token {mine.name} {what}, until {day(mine.ends)}.")
     if os.environ.get("SES_TOKEN_FILE"):

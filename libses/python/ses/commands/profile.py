@@ -91,7 +91,7 @@ def profile(
     if save is not None:
         if not needs:
             raise SesError("The program moved too little to require anything; nothing was stored.")
-        store(client, save, [one.requirement for one in needs], _about(found))
+        store(client, save, [need.requirement for need in needs], _about(found))
     raise SystemExit(status)
 
 
@@ -126,15 +126,15 @@ def _show(out: Console, found: ProgramProfile, needs: tuple[Implied, ...]) -> No
         )
     if found.counters:
         line(out, "  " + ", ".join(f"{name} {value}" for name, value in found.counters.items()))
-    rows = [_phase(one) for one in found.phases if one.seconds > 0]
+    rows = [_phase(phase) for phase in found.phases if phase.seconds > 0]
     if rows:
         line(out)
         table(out, ("phase", ">at s", ">for s", ">read", ">written", ">MB/s", ">processor"), rows)
-    large = [one for one in found.files if one.read_bytes + one.written_bytes >= _LARGE]
+    large = [file for file in found.files if file.read_bytes + file.written_bytes >= _LARGE]
     if large:
         line(out)
-        rows = [[on_one_line(one.path), _mega(one.read_bytes), _mega(one.written_bytes), one.pattern]
-                for one in large[:_MAX_FILES]]  # fmt: skip
+        rows = [[on_one_line(file.path), _mega(file.read_bytes), _mega(file.written_bytes), file.pattern]
+                for file in large[:_MAX_FILES]]  # fmt: skip
         table(out, ("file", ">read", ">written", "order"), rows)
         if len(large) > _MAX_FILES:
             line(out, f"and {len(large) - _MAX_FILES} files more (--json)")
@@ -142,15 +142,15 @@ def _show(out: Console, found: ProgramProfile, needs: tuple[Implied, ...]) -> No
     for note in found.notes:
         line(out, f"Note: {note}.")
     line(out, "\nWhat it implies:" if needs else "It moved too little to require anything.")
-    for one in needs:
-        line(out, f"  {written(one.requirement)}: {one.arithmetic}")
+    for need in needs:
+        line(out, f"  {written(need.requirement)}: {need.arithmetic}")
 
 
-def _phase(one: Phase) -> list[str]:
-    moved = one.read_bytes + one.written_bytes
-    times = [f"{one.begin:.1f}", f"{one.seconds:.1f}"]
-    sizes = [_mega(one.read_bytes), _mega(one.written_bytes), number(moved / one.seconds / 1e6)]
-    return [one.kind, *times, *sizes, f"{one.cpu_seconds / one.seconds:.0%}"]
+def _phase(phase: Phase) -> list[str]:
+    moved = phase.read_bytes + phase.written_bytes
+    times = [f"{phase.begin:.1f}", f"{phase.seconds:.1f}"]
+    sizes = [_mega(phase.read_bytes), _mega(phase.written_bytes), number(moved / phase.seconds / 1e6)]
+    return [phase.kind, *times, *sizes, f"{phase.cpu_seconds / phase.seconds:.0%}"]
 
 
 def _mega(count: int) -> str:

@@ -34,7 +34,11 @@ def list_command(client: ServiceClient, as_json: bool, user: str | None) -> None
     if as_json:
         print_json(found)
     elif found.tokens:
-        table(console(), ("token", "scope", "made", "ends", "last used"), [_row(one) for one in found.tokens])
+        table(
+            console(),
+            ("token", "scope", "made", "ends", "last used"),
+            [_row(personal) for personal in found.tokens],
+        )
     elif user is not None:
         say(f"{user} has no tokens.")
     else:
@@ -89,5 +93,11 @@ def _for(client: ServiceClient, user: str | None) -> ServiceClient:
     return acting
 
 
-def _row(one: PersonalToken) -> list[str]:
-    return [one.name, one.scope, day(one.made), day(one.ends), "never" if one.used is None else day(one.used)]
+def _row(personal: PersonalToken) -> list[str]:
+    return [
+        personal.name,
+        personal.scope,
+        day(personal.made),
+        day(personal.ends),
+        "never" if personal.used is None else day(personal.used),
+    ]

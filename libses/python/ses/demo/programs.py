@@ -138,8 +138,8 @@ def run_together(
 ) -> list[Run]:
     """Run programs at the same time, each in the home of its user; see :func:`run`."""
     with ThreadPoolExecutor(len(todo)) as pool:
-        begun = [pool.submit(run, one, homes / one.user, environment, interrupts) for one in todo]
-    return [one.result() for one in begun]
+        begun = [pool.submit(run, program, homes / program.user, environment, interrupts) for program in todo]
+    return [future.result() for future in begun]
 
 
 def _one(

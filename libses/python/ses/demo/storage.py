@@ -38,13 +38,14 @@ class Storage:
 
     def branch(self, name: str) -> Branch:
         """Return the branch of a short name."""
-        return next(one for one in self.branches if one.name == name)
+        return next(branch for branch in self.branches if branch.name == name)
 
     def branch_of(self, directory: str) -> str:
         """Return the short name of the branch in a directory, or the directory itself."""
         wanted = os.path.realpath(directory)
         return next(
-            (one.name for one in self.branches if os.path.realpath(one.directory) == wanted), directory
+            (branch.name for branch in self.branches if os.path.realpath(branch.directory) == wanted),
+            directory,
         )
 
 
@@ -145,7 +146,7 @@ def mount_union(union: Path, directories: Sequence[Path], undo: ExitStack, furth
         # minfreespace: 4 GB by default, more than these branches have
         f"allow_other,use_ino,category.create={CREATE_POLICY},minfreespace=8M,fsname=qstorman-demo"
         + (f",{further}" if further else ""),
-        ":".join(str(one) for one in directories),
+        ":".join(str(directory) for directory in directories),
         str(union),
     )
     if mount_type(union) != "fuse.mergerfs":

@@ -78,7 +78,7 @@ class IoMaxThrottle:
     def join(cls, root: Path, name: str) -> IoMaxThrottle:
         """Make a group under ``root`` and move this process into it; raises DemoError."""
         own = Path("/proc/self/cgroup").read_text().splitlines()
-        path = next((one.split(":", 2)[2] for one in own if one.startswith("0::")), "/")
+        path = next((entry.split(":", 2)[2] for entry in own if entry.startswith("0::")), "/")
         group = root / name
         try:
             group.mkdir()
@@ -97,13 +97,13 @@ class IoMaxThrottle:
         """Write one rule for both directions and read it back."""
         _write(self.group / "io.max", f"{device} rbps={read_rate} wbps={write_rate}\n")
         rules = (self.group / "io.max").read_text().splitlines()
-        if not any(one.startswith(f"{device} ") and f"wbps={write_rate}" in one for one in rules):
+        if not any(rule.startswith(f"{device} ") and f"wbps={write_rate}" in rule for rule in rules):
             raise DemoError(f"The kernel did not keep the limit of {device} in {self.group}/io.max.")
 
     def release(self, device: str) -> None:
         """Write a rule without limits, which removes it."""
         rules = self.group / "io.max"
-        if rules.exists() and any(one.startswith(f"{device} ") for one in rules.read_text().splitlines()):
+        if rules.exists() and any(rule.startswith(f"{device} ") for rule in rules.read_text().splitlines()):
             _write(rules, f"{device} rbps=max wbps=max\n")
 
     def close(self) -> None:

@@ -45,9 +45,11 @@ class Verdict:
         """
         if self.placement is None or not self.placement.candidates:
             return False
-        nearest = min(self.placement.candidates, key=lambda one: one.rank).distance
+        nearest = min(self.placement.candidates, key=lambda candidate: candidate.rank).distance
         near_enough = (
-            one.element for one in self.placement.candidates if one.distance <= nearest + EQUAL_DISTANCE
+            candidate.element
+            for candidate in self.placement.candidates
+            if candidate.distance <= nearest + EQUAL_DISTANCE
         )
         return self.placement.element in near_enough
 
@@ -91,8 +93,10 @@ def _by_path(run: Run, client: ServiceClient) -> str | None:
 
 def _by_program(run: Run, client: ServiceClient) -> str | None:
     name = Path(run.program.commands(str(run.path))[0][0]).name
-    for one in client.placements(user=run.program.user, limit=200):
-        during = one.placed_at is not None and run.started_at <= one.placed_at <= run.started_at + run.seconds
-        if one.path is None and one.application == name and during and one.end_reason != "unused":
-            return one.placement_id
+    for placement in client.placements(user=run.program.user, limit=200):
+        at = placement.placed_at
+        during = at is not None and run.started_at <= at <= run.started_at + run.seconds
+        unnamed = placement.path is None and placement.application == name
+        if unnamed and during and placement.end_reason != "unused":
+            return placement.placement_id
     return None

@@ -37,7 +37,7 @@ def examine(client: ServiceClient, library: Path, socket: Path, trial: Path | No
     reachable, readiness = check_readiness(client)
     findings += check_munge(client, reachable)
     found, about_site = inventory(client) if reachable else (None, [])
-    if all(one.state is State.OK for one in at_socket):
+    if all(finding.state is State.OK for finding in at_socket):
         findings += check_reaches(socket)
         findings += check_threads(socket)
         findings += check_answers(socket, None if found is None else found.elements)

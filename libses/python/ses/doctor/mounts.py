@@ -25,9 +25,9 @@ _AMPLE, _AMPLE_PART = 4 << 30, 0.6  # as in libses/core/judge.c
 def check_mounts(elements: Sequence[Element]) -> list[Finding]:
     """Look at every mergerfs storage system the site describes, on this machine."""
     systems: dict[str, list[Element]] = {}
-    for one in elements:
-        if one.backend == "mergerfs":
-            systems.setdefault(one.mount_point, []).append(one)
+    for element in elements:
+        if element.backend == "mergerfs":
+            systems.setdefault(element.mount_point, []).append(element)
     if not systems:
         return [skipped(MOUNT, "the site describes no mergerfs union")]
     findings: list[Finding] = []
@@ -48,8 +48,8 @@ def check_undescribed(mount: str) -> list[Finding]:
     except (SesError, OSError):
         return []
     findings = [*_copies_links(union), *check_choices(union)]
-    for one in union.branches:
-        findings.extend((*_branch("", one, "ses init again"), *_swappable(one.path)))
+    for branch in union.branches:
+        findings.extend((*_branch("", branch, "ses init again"), *_swappable(branch.path)))
     return findings
 
 
@@ -79,10 +79,10 @@ def _union(mount: str) -> Union | Finding:
 def _described(union: Union, members: Sequence[Element]) -> list[Finding]:
     """Compare the branches of a union with those that the site describes."""
     mount, findings = union.mount_point, []
-    branches = {one.path: one for one in union.branches}
+    branches = {branch.path: branch for branch in union.branches}
     add = f"setfattr -n {_BRANCHES} -v '+>PATH' {quote(f'{mount}/.mergerfs')}"
     again = f"ses discover --mergerfs {quote(mount)} --turtle FILE; ses kb import --discovered FILE"
-    missing = sorted(one.target for one in members if one.target.rstrip("/") not in branches)
+    missing = sorted(member.target for member in members if member.target.rstrip("/") not in branches)
     if missing:
         findings.append(
             fault(
@@ -93,11 +93,11 @@ def _described(union: Union, members: Sequence[Element]) -> list[Finding]:
             )
         )
     findings.extend(_copies_links(union))
-    for one in members:
-        branch = branches.get(one.target.rstrip("/"))
+    for member in members:
+        branch = branches.get(member.target.rstrip("/"))
         if branch is not None:
-            findings.extend(_branch(one.file_system or "", branch, again))
-    unsaid = sum(not one.file_system for one in members)
+            findings.extend(_branch(member.file_system or "", branch, again))
+    unsaid = sum(not member.file_system for member in members)
     if unsaid:
         findings.append(
             warning(
@@ -107,7 +107,7 @@ def _described(union: Union, members: Sequence[Element]) -> list[Finding]:
                 f"Describe them again: {again}",
             )
         )
-    undescribed = sorted(branches.keys() - {one.target.rstrip("/") for one in members})
+    undescribed = sorted(branches.keys() - {member.target.rstrip("/") for member in members})
     if undescribed:
         findings.append(
             warning(
@@ -196,9 +196,9 @@ def _staging(members: Sequence[Element]) -> list[Finding]:
     """Look at the staging directory of each branch; one that is not there yet is fine."""
     made = 0
     findings = []
-    for one in members:
-        findings.extend(_swappable(one.target))
-        directory = Path(one.target) / ".ses"
+    for member in members:
+        findings.extend(_swappable(member.target))
+        directory = Path(member.target) / ".ses"
         try:
             state = directory.lstat()
         except FileNotFoundError:

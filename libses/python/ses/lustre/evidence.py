@@ -40,10 +40,12 @@ def on_lustre(
         return None, None, None
     if layout is None:
         return (), "no OST yet: it was never opened for writing", None
-    pools = sorted({one.pool for one in layout.components if one.pool and one.osts})
+    pools = sorted({component.pool for component in layout.components if component.pool and component.osts})
     told = f"OST {', '.join(map(str, layout.osts))}" + (f", pool {', '.join(pools)}" if pools else "")
-    targets = {str(one.get("target")) for one in record.get("elements") or [record]}
-    first = next((one.osts for one in layout.components if one.kind != "mdt" and one.osts), ())
+    targets = {str(element.get("target")) for element in record.get("elements") or [record]}
+    first = next(
+        (component.osts for component in layout.components if component.kind != "mdt" and component.osts), ()
+    )
     if not first:
         return layout.osts, told, None
     if all(target.isdigit() for target in targets):

@@ -53,8 +53,8 @@ def mount_of(path: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> Lust
     """Return the Lustre that holds a path; raises NotFoundError."""
     wanted = os.path.realpath(path)
     mounts = parse_mountinfo(read_mounts(mountinfo))
-    over = [one for one in mounts if os.path.commonpath([wanted, one.mount_point]) == one.mount_point]
+    over = [mount for mount in mounts if os.path.commonpath([wanted, mount.mount_point]) == mount.mount_point]
     if not over:
-        known = ", ".join(one.mount_point for one in mounts) or "none"
+        known = ", ".join(mount.mount_point for mount in mounts) or "none"
         raise NotFoundError(f"{path} is not on a Lustre file system. Lustre is mounted at: {known}.")
-    return max(over, key=lambda one: len(one.mount_point))
+    return max(over, key=lambda mount: len(mount.mount_point))

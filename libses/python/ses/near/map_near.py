@@ -84,8 +84,8 @@ def run_all(
         began = time.monotonic()
         threads = _threads(wanted, at_once, turns, state, folder)
         try:
-            for one in threads:
-                one.start()
+            for thread in threads:
+                thread.start()
             _pass_on(tasks, turns, state, output, errors, tell, began)
         except SystemExit as stopped:
             for node in _end(turns, state, threads, _LEAVE_SECONDS):
@@ -115,14 +115,14 @@ def _end(
     try:
         for each in running:
             each.end()
-        for one in threads:
-            if not one.is_alive():  # it has ended, or was not begun
+        for thread in threads:
+            if not thread.is_alive():  # it has ended, or was not begun
                 continue
-            one.join(None if seconds is None else max(0.0, until - time.monotonic()))
+            thread.join(None if seconds is None else max(0.0, until - time.monotonic()))
     except SystemExit:
         if seconds is None:
             raise
-    return list(dict.fromkeys(one.name for one in threads if one.is_alive()))
+    return list(dict.fromkeys(thread.name for thread in threads if thread.is_alive()))
 
 
 def _threads(
@@ -155,7 +155,7 @@ def _pass_on(
     output: Callable[[bytes], object], errors: Callable[[bytes], object], tell: Callable[[Progress], None],
     began: float,
 ) -> None:  # fmt: skip
-    by_number = {one.number: one for one in tasks}
+    by_number = {task.number: task for task in tasks}
     told = began
     for number in range(len(tasks)):
         with state.changed:
@@ -197,7 +197,7 @@ def _work_as_array(
         tasks[task.number] = task
     if not tasks:
         return
-    runs = {number: run_of(wanted, one, node) for number, one in tasks.items()}
+    runs = {number: run_of(wanted, task, node) for number, task in tasks.items()}
     array = JobArray(runs, at_once, folder, wanted.rsh)
     with state.changed:
         state.running.add(array)
@@ -207,8 +207,8 @@ def _work_as_array(
         array.end()
         with state.changed:
             state.result.failures.setdefault(node, str(error))
-        for one in tasks.values():
-            turns.failed(one, node, f"{node}: {error}")
+        for task in tasks.values():
+            turns.failed(task, node, f"{node}: {error}")
         return
     for number, answer in array.answers():
         kept = Output(state.folder)
@@ -255,7 +255,7 @@ def run_of(wanted: Wanted, task: Task, node: str) -> Run:
     name = str(task.file.absolute()) if here else wanted.name_there(task.file)
     mapped = not here and wanted.path_map is not None
     shown = "/dev/stdin" if not task.whole else name if mapped else wanted.name_here(task.file)
-    argv = tuple(shown if one == "{}" else one for one in wanted.argv)
+    argv = tuple(shown if word == "{}" else word for word in wanted.argv)
     piece = None if task.whole else Piece(name, task.start, task.end)
     executor, rsh = (LOCAL, ()) if here else (wanted.executor_used, wanted.rsh)
     return Run(argv, node or "here", executor, (File.of(task.file, name),), wanted.limits, rsh, piece)

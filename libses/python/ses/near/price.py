@@ -19,7 +19,7 @@ class Prices:
     @classmethod
     def of(cls, text: str) -> Prices:
         """Read ``desktop=300,endpoint=60``; raises ValueError."""
-        parts = dict(one.split("=", 1) for one in text.split(","))
+        parts = dict(part.split("=", 1) for part in text.split(","))
         found = cls(**{name: float(value) for name, value in parts.items()})
         if found.desktop <= 0 or found.endpoint <= 0:
             raise ValueError("prices are positive")

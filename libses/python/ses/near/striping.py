@@ -22,9 +22,10 @@ def stripes_of(components: Sequence[Mapping[str, Any]], size: int) -> list[Strip
     Neighbours on the same OST are one.  Raises ValueError where the bytes are not in stripes on OSTs.
     """
     found: list[Stripe] = []
-    for one in sorted(components, key=lambda one: int(one["start"])):
-        position, end = int(one["start"]), min(size, size if one["end"] is None else int(one["end"]))
-        osts, width = one["osts"], one["stripe_size_bytes"]
+    for component in sorted(components, key=lambda component: int(component["start"])):
+        position = int(component["start"])
+        end = size if component["end"] is None else min(size, int(component["end"]))
+        osts, width = component["osts"], component["stripe_size_bytes"]
         if position >= end:
             continue
         if not osts or not width or position != (found[-1].end if found else 0):

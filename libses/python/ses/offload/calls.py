@@ -61,7 +61,8 @@ class Domain:
             raise ValueError("A domain takes either an address or a file.")
         begin()
         words = [
-            ffi.NULL if one is None else ffi.new("char[]", one.encode()) for one in (rsh, program, listen)
+            ffi.NULL if option is None else ffi.new("char[]", option.encode())
+            for option in (rsh, program, listen)
         ]
         options: Any = ffi.new("ses_offload_options *", [*words, start_seconds, fallback])
         domain: Any = ffi.new("ses_offload_domain **")

@@ -113,28 +113,28 @@ def of_text(text: str, name: str) -> ProgramProfile:
 def _profile(log: Log, name: str) -> ProgramProfile:
     files = log.files
     uses = [
-        FileUse(path, int(one["BYTES_READ"]), int(one["BYTES_WRITTEN"]), _pattern(one))
-        for path, one in files.items()
-        if one["BYTES_READ"] + one["BYTES_WRITTEN"] > 0 and not path.startswith("<STD")
+        FileUse(path, int(record["BYTES_READ"]), int(record["BYTES_WRITTEN"]), _pattern(record))
+        for path, record in files.items()
+        if record["BYTES_READ"] + record["BYTES_WRITTEN"] > 0 and not path.startswith("<STD")
     ]
-    uses.sort(key=lambda one: (-one.read_bytes - one.written_bytes, one.path))
-    known = [files[one.path] for one in uses]
+    uses.sort(key=lambda use: (-use.read_bytes - use.written_bytes, use.path))
+    known = [files[use.path] for use in uses]
     read_span, write_span = _span(known, "READ", "BYTES_READ"), _span(known, "WRITE", "BYTES_WRITTEN")
     return ProgramProfile(
         command=tuple(log.command.split()),
         seconds=log.seconds,
         cpu_seconds=0.0,
-        read_bytes=sum(one.read_bytes for one in uses),
-        written_bytes=sum(one.written_bytes for one in uses),
-        read_calls=int(sum(one["READS"] for one in known)),
-        write_calls=int(sum(one["WRITES"] for one in known)),
+        read_bytes=sum(use.read_bytes for use in uses),
+        written_bytes=sum(use.written_bytes for use in uses),
+        read_calls=int(sum(record["READS"] for record in known)),
+        write_calls=int(sum(record["WRITES"] for record in known)),
         files=tuple(uses),
         phases=_phases({"READ": read_span, "WRITE": write_span}, uses, log.seconds),
         processes=log.ranks,
         open_files=len(uses),
         read_streams=read_span[2],
         write_streams=write_span[2],
-        counters={what: int(sum(one[c] for one in files.values() for c in names))
+        counters={what: int(sum(record[c] for record in files.values() for c in names))
                   for what, names in _METADATA.items()},
         notes=("processor time, cache misses and instructions: a Darshan log does not have them",),
         source=f"Darshan log {name}",
@@ -152,17 +152,19 @@ def _add(counters: Counters, name: str, value: float) -> None:
         counters[name] += value
 
 
-def _pattern(one: Counters) -> str:
-    calls = one["READS"] + one["WRITES"]
+def _pattern(record: Counters) -> str:
+    calls = record["READS"] + record["WRITES"]
     if not calls:
         return UNKNOWN
-    return SEQUENTIAL if one["SEQ_READS"] + one["SEQ_WRITES"] >= 0.9 * calls else RANDOM
+    return SEQUENTIAL if record["SEQ_READS"] + record["SEQ_WRITES"] >= 0.9 * calls else RANDOM
 
 
 def _span(known: list[Counters], way: str, size: str) -> tuple[float, float, float]:
     """Return the first and the last access of a direction, and how many files moved at once on average."""
     times = [
-        (one[f"F_{way}_START_TIMESTAMP"], one[f"F_{way}_END_TIMESTAMP"]) for one in known if one[size] > 0
+        (record[f"F_{way}_START_TIMESTAMP"], record[f"F_{way}_END_TIMESTAMP"])
+        for record in known
+        if record[size] > 0
     ]
     if not times:
         return 0.0, 0.0, 1.0
@@ -176,7 +178,7 @@ def _phases(
 ) -> tuple[Phase, ...]:
     """From the first to the last access of each direction; what lies outside is not told."""
     moments = sorted({0.0, seconds, *(moment for span in spans.values() for moment in span[:2])})
-    totals = {"READ": sum(one.read_bytes for one in uses), "WRITE": sum(one.written_bytes for one in uses)}
+    totals = {"READ": sum(use.read_bytes for use in uses), "WRITE": sum(use.written_bytes for use in uses)}
     found = []
     for begin, end in pairwise(moments):
         parts = {

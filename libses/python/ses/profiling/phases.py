@@ -35,20 +35,20 @@ def phases(totals: Sequence[Totals]) -> tuple[Phase, ...]:
     began = totals[0].at
     found: list[Phase] = []
     for before, after in pairwise(_windows(totals)):
-        one = _phase(before, after, began)
-        if found and found[-1].kind == one.kind:
-            found[-1] = _joined(found[-1], one)
+        phase = _phase(before, after, began)
+        if found and found[-1].kind == phase.kind:
+            found[-1] = _joined(found[-1], phase)
         else:
-            found.append(one)
+            found.append(phase)
     return tuple(found)
 
 
 def _windows(totals: Sequence[Totals]) -> list[Totals]:
     """Leave out what lies closer together than a window; the last stays."""
     kept = [totals[0]]
-    for one in totals[1:]:
-        if one.at - kept[-1].at >= WINDOW_SECONDS:
-            kept.append(one)
+    for look in totals[1:]:
+        if look.at - kept[-1].at >= WINDOW_SECONDS:
+            kept.append(look)
     if kept[-1] is not totals[-1]:
         if len(kept) > 1:
             kept.pop()

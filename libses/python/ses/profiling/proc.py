@@ -143,14 +143,14 @@ def moved_by(pid: int) -> Moved:
 
 def look_at(root: int) -> Look:
     """Look at a process and all its descendants."""
-    found = {pid: one for pid in _tree(root) if (one := _process(pid)) is not None}
+    found = {pid: process for pid in _tree(root) if (process := _process(pid)) is not None}
     return Look(time.monotonic(), found)
 
 
 def running_on(look: Look, ended: int) -> list[ProcessLook]:
     """Look again at those processes that go on after the first one, ``ended``, has ended."""
     found = (_process(pid) for pid in look.processes if pid != ended and _runs(pid))
-    return [one for one in found if one is not None]
+    return [pid for pid in found if pid is not None]
 
 
 def _runs(pid: int) -> bool:
@@ -170,7 +170,7 @@ def _read(path: str) -> str:
 
 def _names(directory: str) -> list[str]:
     with os.scandir(directory) as entries:
-        return [one.name for one in entries]
+        return [entry.name for entry in entries]
 
 
 def _tree(root: int) -> Iterator[int]:
@@ -209,15 +209,15 @@ def _process(pid: int) -> ProcessLook | None:
             if not path.startswith("/") or (path.startswith(_NOT_FILES) and not path.startswith(_FILES)):
                 streams.add(path)
                 if path in _ENDLESS and int(number) != _STANDARD_ERROR:
-                    one = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
-                    if one.writes if path == ENDLESS_SINK else one.reads:
-                        endless[int(number)] = one
+                    file = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
+                    if file.writes if path == ENDLESS_SINK else file.reads:
+                        endless[int(number)] = file
                 elif path.startswith(_PIPE):
                     pipes[int(number)] = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
                 continue
-            one = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
-            if not one.flags & os.O_DIRECTORY:
-                files[int(number)] = one
+            file = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
+            if not file.flags & os.O_DIRECTORY:
+                files[int(number)] = file
         except (OSError, ValueError):
             continue
     try:

@@ -60,8 +60,8 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
 
     counters = Counters(calls)
     began, cpu_before = time.monotonic(), _children_cpu()
-    heard = [one for one in _FORWARDED if signal.getsignal(one) is not signal.SIG_IGN]  # by nohup
-    handlers = {one: signal.signal(one, forward) for one in heard}
+    heard = [number for number in _FORWARDED if signal.getsignal(number) is not signal.SIG_IGN]  # by nohup
+    handlers = {number: signal.signal(number, forward) for number in heard}
     try:
         pid = _begun(command)
         running = os.pidfd_open(pid)
@@ -74,8 +74,8 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
         left = _watch(pid, running, attribution, totals)
         ended = time.monotonic()
         moved = moved_by(pid)
-        for one in left:
-            moved = moved.plus(one.moved)
+        for process in left:
+            moved = moved.plus(process.moved)
         counted = counters.read()
         _, status, used = os.wait4(pid, 0)
     finally:
@@ -86,7 +86,7 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
             os.close(running)
         for number in unsent:
             signal.raise_signal(number)
-    cpu = _children_cpu() - cpu_before + sum(one.cpu_seconds for one in left)
+    cpu = _children_cpu() - cpu_before + sum(process.cpu_seconds for process in left)
     moved = moved.without(*attribution.no_storage)
     totals.append(Totals(ended, moved.read_bytes, moved.written_bytes, cpu))
     read_streams, write_streams = attribution.streams()
@@ -156,8 +156,8 @@ def _has_ended(running: int, within: float) -> bool:
 
 def _totals(look: Look, attribution: Attribution) -> Totals:
     moved, cpu = Moved(), 0.0
-    for one in look.processes.values():
-        moved, cpu = moved.plus(one.moved), cpu + one.cpu_seconds
+    for process in look.processes.values():
+        moved, cpu = moved.plus(process.moved), cpu + process.cpu_seconds
     moved = moved.without(*attribution.no_storage)
     return Totals(look.at, moved.read_bytes, moved.written_bytes, cpu)
 
@@ -206,7 +206,7 @@ def _notes(found: ProgramProfile, refused: dict[str, str], calls: bool) -> list[
     notes = []
     for name, way in (("read", 0), ("written", 1)):
         whole = (found.read_bytes, found.written_bytes)[way]
-        known = sum((one.read_bytes, one.written_bytes)[way] for one in found.files)
+        known = sum((file.read_bytes, file.written_bytes)[way] for file in found.files)
         if whole - known > max(1e6, 0.05 * whole):
             notes.append(
                 f"{(whole - known) / 1e6:.0f} MB {name} belong to no file that was seen: pipes, sockets, "

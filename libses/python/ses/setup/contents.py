@@ -82,7 +82,7 @@ def texts(answers: Answers) -> dict[Path, str]:
     default = answers.directory / "default"
     proof = _BY_MUNGE if answers.munge else _BY_TOKEN
     return {
-        here / "site.ttl": "\n".join(one.turtle for one in answers.storage) + _PEOPLE,
+        here / "site.ttl": "\n".join(system.turtle for system in answers.storage) + _PEOPLE,
         here / "smed.toml": _MONITOR.format(here=here) + _targets(answers.storage),
         here / "node/ses-agent": _AGENT.format(host=host, port=SERVICE_PORT, **proof),
         default / "ses-service": _SERVICE.format(options=" ".join(_service_options(answers))),
@@ -109,7 +109,7 @@ def _tls(answers: Answers) -> str:
 
 
 def _targets(storage: Sequence[Storage]) -> str:
-    return "".join(_target(one, system) for system in storage for one in system.targets)
+    return "".join(_target(target, place) for place in storage for target in place.targets)
 
 
 def _target(target: Target, system: Storage) -> str:

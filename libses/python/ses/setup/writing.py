@@ -78,7 +78,9 @@ def lacking(answers: Answers) -> str:
     site = answers.here / "site.ttl"
     if not site.is_file():
         return ""
-    return "".join(_run(_service(), "undescribed", site, "-", said=one.turtle) for one in answers.storage)
+    return "".join(
+        _run(_service(), "undescribed", site, "-", said=system.turtle) for system in answers.storage
+    )
 
 
 def extend(answers: Answers, text: str) -> None:

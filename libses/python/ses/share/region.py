@@ -256,7 +256,7 @@ class Region:
                 check(status, self.name)
                 found.append(_item_facts(facts))
             number += 1
-        return sorted(found, key=lambda one: one.name)
+        return sorted(found, key=lambda item: item.name)
 
     def _handle(self) -> Any:
         if self.closed:
@@ -284,7 +284,7 @@ def regions() -> list[RegionFacts]:
         return 0
 
     check(library().ses_share_each(see, ffi.NULL), "regions")
-    return sorted(found, key=lambda one: (one.owner, one.name))
+    return sorted(found, key=lambda region: (region.owner, region.name))
 
 
 def _region_facts(facts: Any) -> RegionFacts:

@@ -21,13 +21,15 @@ def weights(ranked: Iterable[RankedNode], base: int = LIGHTEST) -> dict[str, int
     Both are taken in steps, so that small changes move no job.
     """
     nodes = list(ranked)
-    rates = {one.node: min(one.available.read_mb_s or 0.0, one.available.write_mb_s or 0.0) for one in nodes}
+    rates = {
+        node.node: min(node.available.read_mb_s or 0.0, node.available.write_mb_s or 0.0) for node in nodes
+    }
     best = max(rates.values(), default=0.0)
     return {
-        one.node: base
-        + round(one.distance * _STEPS) * _OF_DISTANCE
-        + (round((1 - rates[one.node] / best) * _STEPS) if best > 0 else 0)
-        for one in nodes
+        node.node: base
+        + round(node.distance * _STEPS) * _OF_DISTANCE
+        + (round((1 - rates[node.node] / best) * _STEPS) if best > 0 else 0)
+        for node in nodes
     }
 
 

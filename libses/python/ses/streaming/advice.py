@@ -71,8 +71,8 @@ class Forecast:
 
 def forecast(work: Work, places: Sequence[Place], link: float = math.inf) -> Forecast:
     """Return the forecast for a file striped evenly over these places; ``link``: bytes per second."""
-    slowest_read = min(one.read_rate for one in places) * len(places)
-    slowest_write = min(one.write_rate for one in places) * len(places)
+    slowest_read = min(place.read_rate for place in places) * len(places)
+    slowest_write = min(place.write_rate for place in places) * len(places)
     by_storage = _over(work.read_bytes, slowest_read) + _over(work.written_bytes, slowest_write)
     profile = work.profile()
     storage = work.moved / by_storage if by_storage > 0 else math.inf
@@ -80,7 +80,7 @@ def forecast(work: Work, places: Sequence[Place], link: float = math.inf) -> For
     found = peak(node, profile, PATHS["client"])
     alone = peak(Node(processor=work.cores, link=link), profile, PATHS["client"]).rate
     return Forecast(
-        tuple(one.name for one in places),
+        tuple(place.name for place in places),
         _over(work.moved, found.rate),
         found.binding,
         dict(found.allowed),
@@ -91,14 +91,14 @@ def forecast(work: Work, places: Sequence[Place], link: float = math.inf) -> For
 
 def forecasts(work: Work, places: Sequence[Place], link: float = math.inf) -> list[Forecast]:
     """Return one for each place, in their order, then one for each stripe count over the best of them."""
-    alone = [forecast(work, [one], link) for one in places]
-    best = sorted(places, key=lambda one: forecast(work, [one], link).seconds)
+    alone = [forecast(work, [place], link) for place in places]
+    best = sorted(places, key=lambda place: forecast(work, [place], link).seconds)
     return alone + [forecast(work, best[:count], link) for count in STRIPES[1:] if count <= len(best)]
 
 
 def advice(found: Forecast, others: Sequence[Forecast], work: Work) -> str:
     """Return what to change first for the forecast that was found, in one sentence."""
-    faster = min(others, key=lambda one: one.seconds)
+    faster = min(others, key=lambda other: other.seconds)
     gain = 1 - faster.seconds / found.seconds if found.seconds > 0 else 0.0
     if found.binding is Resource.DISK and gain > _WORTH:
         where = faster.elements[0] if len(faster.elements) == 1 else f"{len(faster.elements)} stripes"
@@ -133,9 +133,11 @@ def fitting(found: Forecast) -> str:
 
 def fitting_on_all(found: Sequence[Forecast]) -> str:
     """Return how many such programs fit on all elements, each program on one of them, in one sentence."""
-    single = [one for one in found if len(one.elements) == 1]
-    counts = ", ".join(f"{one.elements[0]} {one.together}" for one in single)
-    return f"all {len(single)} elements: {sum(one.together for one in single)} at once ({counts})."
+    single = [prediction for prediction in found if len(prediction.elements) == 1]
+    counts = ", ".join(f"{prediction.elements[0]} {prediction.together}" for prediction in single)
+    return (
+        f"all {len(single)} elements: {sum(prediction.together for prediction in single)} at once ({counts})."
+    )
 
 
 _WORTH = 0.05

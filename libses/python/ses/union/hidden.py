@@ -18,7 +18,7 @@ def hidden(paths: Iterable[str]) -> list[tuple[str, str]]:
     """Return what hides paths of this machine from the monitor, and what to do about it, once each."""
     found = {}
     for path in map(Path, paths):
-        closed = next((one for one in _CLOSED if path.is_relative_to(one)), None)
+        closed = next((folder for folder in _CLOSED if path.is_relative_to(folder)), None)
         if closed is not None:
             found[f"{path} lies below {closed}, which ProtectHome=yes hides from the monitor."] = (
                 "Let it look: systemctl edit smed-monitor, with the lines [Service] and "

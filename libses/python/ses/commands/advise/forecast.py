@@ -94,7 +94,7 @@ def advise(
     found, status = _profile(program, kept, darshan) if stored is None else (_as_run(stored), 0)
     if status:
         say(f"{program[0]} ended with status {status}: what follows is of that run.", err=True)
-    needs = [one.requirement for one in implied(found)] if stored is None else stored.requirements
+    needs = [item.requirement for item in implied(found)] if stored is None else stored.requirements
     moved = found.read_bytes + found.written_bytes
     if moved < MIN_BYTES:
         raise UsageError(f"The program moved {moved / 1e6:.1f} MB: too little for storage to matter to it.")
@@ -102,9 +102,9 @@ def advise(
         Subject(user=user, application=application, vo=vo), needs, storage_system=system, limit=0
     )
     places = [
-        Place(one.element, one.available.read_mb_s * 1e6, one.available.write_mb_s * 1e6)
-        for one in selection.candidates
-        if one.available.read_mb_s is not None and one.available.write_mb_s is not None
+        Place(candidate.element, candidate.available.read_mb_s * 1e6, candidate.available.write_mb_s * 1e6)
+        for candidate in selection.candidates
+        if candidate.available.read_mb_s is not None and candidate.available.write_mb_s is not None
     ]
     if not places:
         say("No element is left whose rates are known.", err=True)
@@ -120,8 +120,8 @@ def advise(
             {
                 "measured_seconds": found.seconds,
                 "advice": hint,
-                "forecasts": [_facts(one) for one in predicted],
-                "together_on_all": sum(one.together for one in predicted if len(one.elements) == 1),
+                "forecasts": [_facts(forecast) for forecast in predicted],
+                "together_on_all": sum(each.together for each in predicted if len(each.elements) == 1),
                 "link": _link_facts(carries),
                 "notes": list(selection.notes),
             }
@@ -178,15 +178,15 @@ def _work(found: ProgramProfile, in_turn: bool) -> Work:
     return Work(found.read_bytes, found.written_bytes, found.cpu_seconds, float(found.cores), not in_turn)
 
 
-def _facts(one: Forecast) -> dict[str, Any]:
-    allowed = {str(name): rate / 1e6 for name, rate in one.allowed.items() if math.isfinite(rate)}
+def _facts(forecast: Forecast) -> dict[str, Any]:
+    allowed = {str(name): rate / 1e6 for name, rate in forecast.allowed.items() if math.isfinite(rate)}
     return {
-        "elements": list(one.elements),
-        "seconds": one.seconds if math.isfinite(one.seconds) else None,
-        "binding": str(one.binding),
+        "elements": list(forecast.elements),
+        "seconds": forecast.seconds if math.isfinite(forecast.seconds) else None,
+        "binding": str(forecast.binding),
         "allowed_mb_s": allowed,
-        "together": one.together,
-        "alone_mb_s": one.alone / 1e6 if math.isfinite(one.alone) else None,
+        "together": forecast.together,
+        "alone_mb_s": forecast.alone / 1e6 if math.isfinite(forecast.alone) else None,
     }
 
 
@@ -209,12 +209,14 @@ def _show(
     )
     line(out, str(link))
     rows = []
-    for one in predicted:
-        rates = [f"{name} {rate / 1e6:.0f}" for name, rate in one.allowed.items() if math.isfinite(rate)]
-        where = one.elements[0] if len(one.elements) == 1 else f"{len(one.elements)} stripes"
-        rows.append([where, number(one.seconds), str(one.binding), ", ".join(rates), str(one.together)])
+    for forecast in predicted:
+        rates = [f"{name} {rate / 1e6:.0f}" for name, rate in forecast.allowed.items() if math.isfinite(rate)]
+        where = forecast.elements[0] if len(forecast.elements) == 1 else f"{len(forecast.elements)} stripes"
+        rows.append(
+            [where, number(forecast.seconds), str(forecast.binding), ", ".join(rates), str(forecast.together)]
+        )
     table(out, ("where", ">seconds", "binds", "would allow, MB/s", ">fit at once"), rows)
-    line(out, f"Fit at once, {fitting(min(predicted, key=lambda one: one.seconds))}")
+    line(out, f"Fit at once, {fitting(min(predicted, key=lambda forecast: forecast.seconds))}")
     line(out, f"Fit at once, {fitting_on_all(predicted)}")
     line(out, hint)
     for note in notes:

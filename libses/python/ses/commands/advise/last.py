@@ -23,9 +23,12 @@ def compare(client: ServiceClient, as_json: bool, application: str | None, job: 
     asked["since"] = repr(kept.at)
     pages = listed(client, {name: value for name, value in asked.items() if value is not None}, None)
     found = [
-        one for page in pages for one in page.files if one.opened_at is not None and one.opened_at >= kept.at
+        file
+        for page in pages
+        for file in page.files
+        if file.opened_at is not None and file.opened_at >= kept.at
     ]
-    ended = [_ended(one) for one in found if one.state == "ended"]
+    ended = [_ended(file) for file in found if file.state == "ended"]
     came = outcome(kept.work, kept.places, kept.link, ended)
     if came is None:
         still = f" {len(found) - len(ended)} are open." if len(found) > len(ended) else ""
@@ -40,7 +43,8 @@ def compare(client: ServiceClient, as_json: bool, application: str | None, job: 
     where = ", ".join(came.found.elements)
     line(out, f"Forecast of {_moment(kept.at)} for {kept.program} on {where}; {came.files} files since.")
     rows = [
-        [one.name, *map(number, (one.forecast, one.measured)), number(one.ratio, 2)] for one in came.pairs
+        [pair.name, *map(number, (pair.forecast, pair.measured)), number(pair.ratio, 2)]
+        for pair in came.pairs
     ]
     table(out, ("", ">forecast", ">measured", ">ratio"), rows)
     line(out, _bound(came))
@@ -82,8 +86,8 @@ def _facts(kept: Kept, came: Outcome) -> dict[str, object]:
         "binding_forecast": str(came.found.binding),
         "binding_measured": None if came.bound is None else str(came.bound),
         "compared": [
-            {"name": one.name, "forecast": one.forecast, "measured": one.measured, "ratio": one.ratio}
-            for one in came.pairs
+            {"name": pair.name, "forecast": pair.forecast, "measured": pair.measured, "ratio": pair.ratio}
+            for pair in came.pairs
         ],
         "causes": dict(came.causes),
         "not_forecast": list(came.unforeseen),

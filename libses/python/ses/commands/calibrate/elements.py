@@ -96,7 +96,7 @@ def calibrate(
     if bool(elements) == every:
         raise UsageError("Name elements, like union/b1, or give --all.")
     size = size_mib * 2**20
-    places = [_place(one, directory) for one in _wanted(client.elements().elements, elements)]
+    places = [_place(element, directory) for element in _wanted(client.elements().elements, elements)]
     results: dict[str, Measured | str | None] = {}
     if not as_json:
         _announce(places, size, seconds)
@@ -126,7 +126,7 @@ def calibrate(
 
 
 def _wanted(known: Sequence[Element], names: tuple[str, ...]) -> list[Element]:
-    by_name = {one.id: one for one in known}
+    by_name = {element.id: element for element in known}
     missing = [name for name in names if name not in by_name]
     if missing or not by_name:
         raise NotFoundError(
@@ -135,16 +135,16 @@ def _wanted(known: Sequence[Element], names: tuple[str, ...]) -> list[Element]:
     return [by_name[name] for name in dict.fromkeys(names)] if names else list(by_name.values())
 
 
-def _place(one: Element, directory: Path | None) -> Place:
-    element, iri, target, free = one.id, one.iri, one.target, one.free_bytes
-    match one.backend:
+def _place(described: Element, directory: Path | None) -> Place:
+    element, iri, target, free = described.id, described.iri, described.target, described.free_bytes
+    match described.backend:
         case "mergerfs":
             return Place(element, iri, Path(target), free_bytes=free)
         case "lustre":
             return Place(
                 element,
                 iri,
-                directory or Path(one.mount_point),
+                directory or Path(described.mount_point),
                 int(target) if target.isdigit() else target,
                 free,
             )

@@ -54,7 +54,7 @@ def turtle_of(host: str, found: NodeRates, now: datetime) -> str:
         if rate is not None
     )
     method = _METHOD if found.link is None else f"{_METHOD}; one TCP stream to a peer"
-    name = "".join(one if one.isalnum() or one in "-." else "-" for one in host)
+    name = "".join(character if character.isalnum() or character in "-." else "-" for character in host)
     return f"""@prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
 @prefix unit: <http://qudt.org/vocab/unit/> .

@@ -64,15 +64,15 @@ def _show_effect(out: Console, element: str, effect: JSON) -> None:
     line(out, f"Requirement sets: {len(moved)} of {asked}{more} would have their next file there.")
     if moved:
         headers = ("who", "goes to", ">distance now", ">then")
-        table(out, headers, [_row(one) for one in moved])
+        table(out, headers, [_row(effect) for effect in moved])
 
 
-def _row(one: JSON) -> list[str]:
-    who = _LEVELS.get(str(one["level"]), str(one["level"]))
-    then = one["distance_instead"]
+def _row(effect: JSON) -> list[str]:
+    who = _LEVELS.get(str(effect["level"]), str(effect["level"]))
+    then = effect["distance_instead"]
     return [
-        who if one["level"] == "site" else f"{who} {one['name']}",
-        one["instead"] or "nowhere: no other element meets it",
-        f"{one['distance']:.2f}",
+        who if effect["level"] == "site" else f"{who} {effect['name']}",
+        effect["instead"] or "nowhere: no other element meets it",
+        f"{effect['distance']:.2f}",
         "-" if then is None else f"{then:.2f}",
     ]

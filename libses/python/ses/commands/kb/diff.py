@@ -57,7 +57,7 @@ def _of_files(first: str, second: str) -> JSON:
     except ModuleNotFoundError as error:
         raise SesError(f"{MISSING} ({error}).") from error
     try:
-        found = differences_of(*((read_turtle(one), one) for one in (first, second)))
+        found = differences_of(*((read_turtle(name), name) for name in (first, second)))
     except InvalidDescriptionError as error:
         raise SesError(f"{error}.") from error
     return {"total": len(found), "subjects": edits(found)}

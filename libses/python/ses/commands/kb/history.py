@@ -56,8 +56,8 @@ def history(
         line(console(), "No change is recorded.")
     else:
         rows = [
-            [str(one["number"]), _when(one["at"]), one["author"], _what(one), one["reason"]]
-            for one in found[:limit]
+            [str(change["number"]), _when(change["at"]), change["author"], _what(change), change["reason"]]
+            for change in found[:limit]
         ]
         table(console(), _HEADERS, rows)
 
@@ -107,9 +107,9 @@ def _states(client: ServiceClient, number: int) -> Iterator[JSON]:
 
 
 def _show_states(out: Console, states: list[JSON]) -> None:
-    for one in states:
-        line(out, short(one["subject"]))
-        before, after = ((one[side] or "").splitlines() for side in ("before", "after"))
+    for state in states:
+        line(out, short(state["subject"]))
+        before, after = ((state[side] or "").splitlines() for side in ("before", "after"))
         for text in difflib.unified_diff(before, after, lineterm="", n=0):
             if text[:3] not in ("---", "+++") and text[:2] != "@@" and text[1:].strip():
                 line(out, f"    {text[0]} {text[1:].strip()}")
@@ -122,6 +122,6 @@ def _when(text: str) -> str:
         return text
 
 
-def _what(one: JSON) -> str:
-    more = f" and {one['subjects'] - 1} more" if one["subjects"] > 1 else ""
-    return short(one["subject"]) + more
+def _what(change: JSON) -> str:
+    more = f" and {change['subjects'] - 1} more" if change["subjects"] > 1 else ""
+    return short(change["subject"]) + more

@@ -201,8 +201,8 @@ def _report(where: Spread, decision: Decision | None, prices: Prices | None) -> 
             "near": asdict(decision.near), "here": asdict(decision.here), "saved": decision.saved,
         }  # fmt: skip
     return {
-        "nodes": {node: int(one.bytes) for node, one in where.holders.items()},
-        "here_bytes": sum(one.end - one.start for one in where.extents if one.node == HERE),
+        "nodes": {node: int(holder.bytes) for node, holder in where.holders.items()},
+        "here_bytes": sum(extent.end - extent.start for extent in where.extents if extent.node == HERE),
         "predicted": predicted,
         "price_performance": None if prices is None or decision is None else near_over_here(
             prices, len(where.holders), decision.near.seconds, decision.here.seconds
@@ -217,9 +217,9 @@ def _tell(where: Spread, decision: Decision | None, reasons: list[str], report: 
     for reason in reasons:
         line(out, f"map-near: {reason}")
     if decision is not None:
-        for name, one in (("near", decision.near), ("here", decision.here)):
-            line(out, f"map-near: {name} {one.seconds:.2f} s predicted, {one.bound_by} binds, "
-                 f"{one.wire_bytes / 1e6:.1f} MB over the network")  # fmt: skip
+        for name, prediction in (("near", decision.near), ("here", decision.here)):
+            line(out, f"map-near: {name} {prediction.seconds:.2f} s predicted, {prediction.bound_by} binds, "
+                 f"{prediction.wire_bytes / 1e6:.1f} MB over the network")  # fmt: skip
     if report["price_performance"] is not None:
         line(out, f"map-near: price and performance near, over here: {report['price_performance']:.2f}")
 

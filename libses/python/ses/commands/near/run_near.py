@@ -62,7 +62,7 @@ def run_near(
     measured, are one line of JSON on standard error (with --dry-run on standard output).  Exits with the
     program's status, 128 and the number for a signal, and 1 when the node was lost while it ran.
     """
-    named = {Path(one): one for one in files}
+    named = {Path(file): file for file in files}
     limits = Limits(cpus, memory, io_weight)
     wanted = Wanted(tuple(map(Path, files)), program(), limits=limits, names=named, **asked)
     with interruptible("run-near"), Connection() as connection:
@@ -105,7 +105,7 @@ def _run(wanted: Wanted, made: Plan, connection: Connection) -> tuple[Ended | Lo
             raise SystemExit(PIPE_CLOSED) from None
         else:
             with suppress(OSError):  # the program removed one
-                learn(wanted.argv, node, [(sum(one.stat().st_size for one in wanted.files), ended)])
+                learn(wanted.argv, node, [(sum(file.stat().st_size for file in wanted.files), ended)])
             return ended, made
     connection.close()
     return run_here(wanted), made
@@ -127,10 +127,11 @@ def _tell(made: Plan, stream: Any) -> None:
         line(out, f"  saved      {made.decision.saved:.0%} (at least {made.decision.margin:.0%} is wanted)")
 
 
-def _prediction(one: Prediction) -> str:
+def _prediction(prediction: Prediction) -> str:
     return (
-        f"{one.seconds:.2f} s, {one.bound_by} binds (disk {one.disk:.2f} s, link {one.link:.2f} s, "
-        f"CPU {one.cpu:.2f} s), {one.wire_bytes / 1e6:.1f} MB over the network"
+        f"{prediction.seconds:.2f} s, {prediction.bound_by} binds (disk {prediction.disk:.2f} s, "
+        f"link {prediction.link:.2f} s, CPU {prediction.cpu:.2f} s), "
+        f"{prediction.wire_bytes / 1e6:.1f} MB over the network"
     )
 
 
@@ -146,8 +147,8 @@ def _tell_measured(done: Ended | Local) -> None:
 def _as_json(made: Plan, done: Ended | Local | None = None) -> dict[str, Any]:
     decision = made.decision
     shown = {} if decision is None else {
-        name: {**asdict(one), "bound_by": one.bound_by}
-        for name, one in (("near", decision.near), ("here", decision.here))
+        name: {**asdict(prediction), "bound_by": prediction.bound_by}
+        for name, prediction in (("near", decision.near), ("here", decision.here))
     }  # fmt: skip
     return {
         "node": made.node, "reason": made.reason, "elements": made.elements,

@@ -33,10 +33,10 @@ def derive(
     sentence is answered with those there are.  Nothing is stored without --save.
     """
     given = {}
-    for one in values:
-        name, equals, value = one.partition("=")
+    for text in values:
+        name, equals, value = text.partition("=")
         if not equals:
-            raise UsageError(f"{one!r} is not NAME=VALUE, like share=10%.")
+            raise UsageError(f"{text!r} is not NAME=VALUE, like share=10%.")
         given[name.strip()] = value.strip()
     found = client.expand(" ".join(sentence), given)
     if as_json:
@@ -44,10 +44,10 @@ def derive(
     else:
         out = console()
         line(out, f"{found.workload}: {found.definition}")
-        rows = [[one.name, one.value, one.definition] for one in found.parameters]
+        rows = [[parameter.name, parameter.value, parameter.definition] for parameter in found.parameters]
         table(out, ("parameter", "value", "meaning"), rows)
         line(out)
-        rows = [[written(one.requirement), one.arithmetic] for one in found.derived]
+        rows = [[written(derived.requirement), derived.arithmetic] for derived in found.derived]
         table(out, ("requirement", "because"), rows)
     if save is not None:
-        store(client, save, [one.requirement for one in found.derived])
+        store(client, save, [derived.requirement for derived in found.derived])

@@ -30,7 +30,7 @@ def list_command(as_json: bool) -> None:
     with told():
         found = regions()
     if as_json:
-        print_json({"regions": [asdict(one) for one in found]})
+        print_json({"regions": [asdict(region) for region in found]})
         return
     out = console()
     if not found:
@@ -39,10 +39,15 @@ def list_command(as_json: bool) -> None:
     headers = ["owner", "region", "mode", ">items", ">bytes", ">free", ">open in"]
     rows = [
         [
-            *(_user(one.owner), one.name, f"{one.mode:04o}", f"{one.items} of {one.items_most}"),
-            *(f"{one.bytes:,}", f"{one.bytes_free:,}", str(one.opened)),
+            *(
+                _user(region.owner),
+                region.name,
+                f"{region.mode:04o}",
+                f"{region.items} of {region.items_most}",
+            ),
+            *(f"{region.bytes:,}", f"{region.bytes_free:,}", str(region.opened)),
         ]
-        for one in found
+        for region in found
     ]
     table(out, headers, rows)
 
@@ -78,8 +83,8 @@ def remove(region: tuple[str, ...], job: str | None) -> None:
     if bool(region) == (job is not None):
         raise click.UsageError("Say either which regions, or --job.")
     if job is not None:
-        may = [one for one in regions() if os.geteuid() in (0, one.owner)]
-        region = tuple(f"{one.owner}:{one.name}" for one in may if one.name.startswith(f"{job}/"))
-    for one in region:
+        may = [region for region in regions() if os.geteuid() in (0, region.owner)]
+        region = tuple(f"{region.owner}:{region.name}" for region in may if region.name.startswith(f"{job}/"))
+    for name in region:
         with told():
-            Region.remove(one)
+            Region.remove(name)

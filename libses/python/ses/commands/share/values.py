@@ -28,7 +28,7 @@ def items(region: str, as_json: bool) -> None:
     with told(), Region.open(region) as opened:
         found = opened.items()
     if as_json:
-        print_json({"items": [asdict(one) | {"model": one.model.name.lower()} for one in found]})
+        print_json({"items": [asdict(item) | {"model": item.model.name.lower()} for item in found]})
         return
     out = console()
     if not found:
@@ -37,18 +37,18 @@ def items(region: str, as_json: bool) -> None:
     headers = ["item", "model", ">version", ">bytes", ">most", ">age (s)", ">lock held by"]
     rows = [
         [
-            *(one.name, _model(one), str(one.version)),
-            *(str(one.value_bytes), str(one.bytes), f"{one.value_age:.1f}" if one.version else ""),
-            str(one.holder or ""),
+            *(item.name, _model(item), str(item.version)),
+            *(str(item.value_bytes), str(item.bytes), f"{item.value_age:.1f}" if item.version else ""),
+            str(item.holder or ""),
         ]
-        for one in found
+        for item in found
     ]
     table(out, headers, rows)
 
 
-def _model(one: ItemFacts) -> str:
-    allows = {"delta": f" ({one.versions} versions)", "temporal": f" ({one.age:g} s)"}
-    name = one.model.name.lower()
+def _model(item: ItemFacts) -> str:
+    allows = {"delta": f" ({item.versions} versions)", "temporal": f" ({item.age:g} s)"}
+    name = item.model.name.lower()
     return name + allows.get(name, "")
 
 

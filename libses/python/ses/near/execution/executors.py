@@ -79,7 +79,7 @@ def command(node: str, _limits: Limits, own: Sequence[str]) -> list[str]:
     """By any command that ends in running what follows it on the node; ``%n`` in it is the node's name."""
     if not own:
         raise UsageError("The executor 'command' needs --rsh, such as --rsh 'ip netns exec %n'.")
-    return [*(one.replace("%n", node) for one in own), *bootstrap("python3")]
+    return [*(word.replace("%n", node) for word in own), *bootstrap("python3")]
 
 
 EXECUTORS: Mapping[str, Executor] = {"ssh": ssh, "slurm": slurm, "command": command}

@@ -65,15 +65,15 @@ class JobArray:
         """
         left, asked_at = dict.fromkeys(self._runs, 0), 0.0
         while left and not self._ended.is_set():
-            for number in [one for one in left if (self._folder / f"{one}.answer").exists()]:
+            for number in [number for number in left if (self._folder / f"{number}.answer").exists()]:
                 del left[number]
                 yield number, self._folder / f"{number}.answer"
             if left and time.monotonic() - asked_at >= _ASK_SECONDS:
                 asked_at = time.monotonic()
                 known = self._known()
-                for number in [one for one in left if known is not None and one not in known]:
+                for number in [number for number in left if known is not None and number not in known]:
                     left[number] += 1
-                for number in [one for one, missing in left.items() if missing >= _MISSING]:
+                for number in [number for number, missing in left.items() if missing >= _MISSING]:
                     if not (self._folder / f"{number}.answer").exists():
                         del left[number]
                         yield number, None

@@ -53,7 +53,7 @@ class Run:
     def request(self) -> bytes:
         """Return what the runner is told: also this process's user, directory and environment."""
         return json.dumps({
-            "argv": self.argv, "files": [asdict(one) for one in self.files], "uid": os.getuid(),
+            "argv": self.argv, "files": [asdict(file) for file in self.files], "uid": os.getuid(),
             "directory": str(Path.cwd()), "environment": dict(os.environ), "limits": asdict(self.limits),
             "executor": self.executor, "attended": self.attended,
             "piece": None if self.piece is None else asdict(self.piece),

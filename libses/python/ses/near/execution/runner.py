@@ -185,7 +185,7 @@ def limited(argv: list[str], limits: dict[str, Any], executor: str) -> tuple[lis
     if executor == "slurm":
         return argv, None, "limits kept by Slurm" + ("; I/O is not limited" if weight else "")
     scope, kept = scope_of(cpus, memory, weight)
-    left = [one for one in asked if one not in kept]
+    left = [limit for limit in asked if limit not in kept]
     others = {"processors": "whole processors", "memory": "the address space of each process"}
     if "I/O" in left and runnable("ionice", None):
         others["I/O"] = "the class of I/O"
@@ -197,10 +197,12 @@ def limited(argv: list[str], limits: dict[str, Any], executor: str) -> tuple[lis
         if "processors" in left:
             os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: max(1, -int(-cpus // 1))])
 
-    by_group = f"a control group limits {', '.join(one for one in asked if one in kept)}" if kept else ""
-    by_hand = ", ".join(others[one] for one in left if one in others) or "nothing"
+    by_group = (
+        f"a control group limits {', '.join(limit for limit in asked if limit in kept)}" if kept else ""
+    )
+    by_hand = ", ".join(others[limit] for limit in left if limit in others) or "nothing"
     by_hand = f"no control group limits {', '.join(left)}; limited in their place: {by_hand}" if left else ""
-    return [*scope, *argv], child if left else None, "; ".join(one for one in (by_group, by_hand) if one)
+    return [*scope, *argv], child if left else None, "; ".join(text for text in (by_group, by_hand) if text)
 
 
 def runnable(program: str, path: str | None) -> bool:
@@ -208,7 +210,7 @@ def runnable(program: str, path: str | None) -> bool:
     if "/" in program:
         return os.access(program, os.X_OK)
     folders = (os.environ.get("PATH", os.defpath) if path is None else path).split(":")
-    return any(os.access(f"{one or '.'}/{program}", os.X_OK) for one in folders)
+    return any(os.access(f"{folder or '.'}/{program}", os.X_OK) for folder in folders)
 
 
 def scope_of(cpus: Any, memory: Any, weight: Any) -> tuple[list[str], set[str]]:
@@ -345,7 +347,7 @@ class Gathered:
 
     def send(self) -> None:
         """Send all, in the order in which it came; raises OSError when nobody is there any more."""
-        for kind, parts in itertools.groupby(self._parts, lambda one: one[0]):
+        for kind, parts in itertools.groupby(self._parts, lambda part: part[0]):
             tell(kind, b"".join(part for _, part in parts))
         self._parts, self._size = [], 0
         self._sent_at = time.monotonic()
@@ -357,17 +359,17 @@ def report(process: subprocess.Popen[bytes], started: float) -> None:
     assert process.stderr is not None
     streams = {process.stdout.fileno(): b"O", process.stderr.fileno(): b"E"}
     poll = select.poll()
-    for one in streams:
-        poll.register(one, select.POLLIN)
+    for stream in streams:
+        poll.register(stream, select.POLLIN)
     gathered = Gathered()
     while streams:
-        for one, _ in poll.poll(gathered.milliseconds()):
-            data = os.read(one, PIECE)
+        for stream, _ in poll.poll(gathered.milliseconds()):
+            data = os.read(stream, PIECE)
             if data:
-                gathered.add(streams[one], data)
+                gathered.add(streams[stream], data)
             else:
-                poll.unregister(one)
-                del streams[one]
+                poll.unregister(stream)
+                del streams[stream]
         if gathered.milliseconds() == 0:
             gathered.send()
     gathered.send()
@@ -397,7 +399,7 @@ def own_controls(controller: str, control: str, *older: str) -> Iterator[str]:
             if not names:
                 yield Path(f"/sys/fs/cgroup{path}/{control}").read_text()
             elif controller in names.split(","):
-                yield " ".join(Path(f"/sys/fs/cgroup/{names}{path}/{one}").read_text() for one in older)
+                yield " ".join(Path(f"/sys/fs/cgroup/{names}{path}/{name}").read_text() for name in older)
 
 
 def cores() -> float:
@@ -413,7 +415,7 @@ def cores() -> float:
 def memory() -> float:
     """Return the bytes of memory that programs may use: what is available, or the control group's if less."""
     lines = Path("/proc/meminfo").read_text().splitlines()
-    found = next(float(one.split()[1]) * 1024 for one in lines if one.startswith("MemAvailable:"))
+    found = next(float(text.split()[1]) * 1024 for text in lines if text.startswith("MemAvailable:"))
     for most in own_controls("memory", "memory.max", "memory.limit_in_bytes"):
         with contextlib.suppress(ValueError):
             found = min(found, float(most))
