@@ -117,12 +117,12 @@ async def measure(loss: Loss, scratch: Path) -> Measured:
         tasks = [asyncio.create_task(agent.live(agent.number / BEGIN_EACH_SECOND)) for agent in agents]
         await found(agents, 0.0)
         await asyncio.sleep(SETTLES)
-        told, before = crowd.told, Usage.of(running.process.pid)
+        sent_before, before = crowd.told, Usage.of(running.process.pid)
         all_before = processor_seconds(running.process.pid)
         await asyncio.sleep(STEADY)
         used = Usage.of(running.process.pid).processor_seconds - before.processor_seconds
         others = processor_seconds(running.process.pid) - all_before - used
-        print(f"{(crowd.told - told) / STEADY:.0f} words a second before the loss", flush=True)
+        print(f"{(crowd.told - sent_before) / STEADY:.0f} words a second before the loss", flush=True)
         killed = time.monotonic()
         running.kill()
         await asyncio.sleep(loss.away)

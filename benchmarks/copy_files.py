@@ -86,7 +86,7 @@ def mounted(stack: ExitStack) -> list[Path]:
 
 def commands(build: Path, source: Path, target: Path) -> dict[str, list[str | Path]]:
     """The programs, each copying the directory SOURCE to TARGET; dd copies single files only."""
-    found: dict[str, list[str | Path]] = {
+    programs: dict[str, list[str | Path]] = {
         "ses-copy": [build / "copy/ses-copy", source, target],
         "cp": ["cp", "-a", "--reflink=never", source, target],
         "cp --reflink": ["cp", "-a", "--reflink=auto", source, target],
@@ -94,8 +94,8 @@ def commands(build: Path, source: Path, target: Path) -> dict[str, list[str | Pa
     }
     files = list(source.iterdir())
     if len(files) == 1:
-        found["dd"] = ["dd", f"if={files[0]}", f"of={target}.file", "bs=1M", "status=none"]
-    return found
+        programs["dd"] = ["dd", f"if={files[0]}", f"of={target}.file", "bs=1M", "status=none"]
+    return programs
 
 
 class Taken(NamedTuple):

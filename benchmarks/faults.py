@@ -213,16 +213,16 @@ class Site:
     def check(self) -> dict[str, object]:
         """End the programs, and say what is wrong."""
         (self.union / "enough").touch()
-        said = [
+        lines = [
             line for worker in self.workers for line in worker.communicate(timeout=PATIENCE)[0].splitlines()
         ]
-        wrong = [line for line in said if line.startswith("failed")]
-        made = sum(int(line.split()[1]) for line in said if line.startswith("made"))
+        wrong = [line for line in lines if line.startswith("failed")]
+        created = sum(int(line.split()[1]) for line in lines if line.startswith("made"))
         for away in (path for branch in self.branches for path in branch.glob(".away-*")):
             shutil.rmtree(away)  # the first names of files that were being made when it was moved
         wrong += [f"left over: {path}" for branch in self.branches for path in branch.glob(".ses/*/*")]
         where: Counter[str] = Counter()
-        found = 0
+        present = 0
         for number in range(WORKERS):
             user = USERS[number % len(USERS)]
             copies: Counter[Path] = Counter()
@@ -236,12 +236,12 @@ class Site:
                     if not right or path.read_text() != str(self.union / inside):
                         wrong.append(f"wrong: {path} {oct(state.st_mode)} {state.st_uid} {state.st_nlink}")
             wrong += [f"twice: {path}" for path, count in copies.items() if count > 1]
-            found += len(copies)
-        if found != made:
-            wrong.append(f"{made} were made, {found} are there")
-        if min(where[branch.name] for branch in self.branches) < found / 20:
+            present += len(copies)
+        if present != created:
+            wrong.append(f"{created} were made, {present} are there")
+        if min(where[branch.name] for branch in self.branches) < present / 20:
             wrong.append("hardly any file was placed: the union alone puts all on one branch")
-        return {"files": found, "where": dict(sorted(where.items())), "wrong": wrong}
+        return {"files": present, "where": dict(sorted(where.items())), "wrong": wrong}
 
     def open_in_the_end(self) -> int:
         """How many files the service counts as open, when it has heard of all ends."""

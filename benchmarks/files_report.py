@@ -121,8 +121,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", choices=("sqlite", "postgresql"))
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch, databases(given.only, Path(scratch)) as found:
-        for name, url in found:
+    with tempfile.TemporaryDirectory() as scratch, databases(given.only, Path(scratch)) as stores:
+        for name, url in stores:
             fill(url, given.files)
             database = Database(url)
             history = FileHistory(database)

@@ -102,8 +102,8 @@ def main() -> None:
         turns = _turns(text, options.seconds)
         pairs = []
         for pair in range(options.pairs):
-            found = {way: _timed(way, text, turns) for way in (ways if pair % 2 else ways[::-1])}
-            pairs.append((found[plain], found[profiled]))
+            seconds_of = {way: _timed(way, text, turns) for way in (ways if pair % 2 else ways[::-1])}
+            pairs.append((seconds_of[plain], seconds_of[profiled]))
         for place, what in enumerate(("seconds", "processor time")):
             parts = sorted(mine[place] / other[place] - 1 for other, mine in pairs)
             more = statistics.median(mine[place] - other[place] for other, mine in pairs)

@@ -49,19 +49,19 @@ class Node:
     def say(self) -> float:
         """Announce; return for how many seconds the answer was waited."""
         self._said += 1
-        made = [secrets.token_hex(8) for _ in range(FILES)]
+        placement_ids = [secrets.token_hex(8) for _ in range(FILES)]
         message = {
             "incarnation": f"{int(self.name[1:]) + 1:016x}",
             "number": self._said,
             "opened": [
                 opened(placement_id, ELEMENTS[number % len(ELEMENTS)], "alice", FILES)
-                for number, placement_id in enumerate(made)
+                for number, placement_id in enumerate(placement_ids)
             ],
             "ended": ended(self._open),
             "decisions": decided("union", ELEMENTS),
             "in_use": True,
         }
-        self._open = made
+        self._open = placement_ids
         began = time.monotonic()
         status, _ = self.service.call("POST", f"/v1/nodes/{self.name}/announcements", message)
         assert status == 200
@@ -73,16 +73,16 @@ def services(count: int, server: PostgresServer, options: list[list[str]]) -> It
     """Services on an empty database."""
     server.sql("drop schema public cascade", "create schema public")
     with ExitStack() as stack, tempfile.TemporaryDirectory() as scratch:
-        made = []
+        started = []
         for number in range(count):
             folder = Path(scratch, str(number))
             folder.mkdir()
-            made.append(Running(folder, "--trust-loopback", f"--site={SITE}", *options[number]))
-            stack.callback(made[-1].end, signal.SIGKILL)
-        for running in made:
+            started.append(Running(folder, "--trust-loopback", f"--site={SITE}", *options[number]))
+            stack.callback(started[-1].end, signal.SIGKILL)
+        for running in started:
             running.wait_ready()
         time.sleep(SETTLE)
-        yield made
+        yield started
 
 
 def used(running: list[Running], postmaster: int) -> tuple[float, float, float]:
@@ -114,17 +114,17 @@ def cost(
     time.sleep(SETTLE)
     resting, earlier = time.monotonic(), used(running, postmaster)
     time.sleep(seconds / 2)
-    begun, said = time.monotonic(), 0
+    begun, sent = time.monotonic(), 0
     before = used(running, postmaster)
     rest = [1e6 * (late - early) / (begun - resting) for early, late in zip(earlier, before, strict=True)]
-    while said * FILES < rate * seconds:
-        time.sleep(max(0.0, begun + said * FILES / rate - time.monotonic()))
-        nodes[said % NODES].say()
-        said += 1
+    while sent * FILES < rate * seconds:
+        time.sleep(max(0.0, begun + sent * FILES / rate - time.monotonic()))
+        nodes[sent % NODES].say()
+        sent += 1
     time.sleep(SETTLE)
     after, took = used(running, postmaster), time.monotonic() - begun
     return [
-        (1e6 * (late - early) - idle * took) / (said * FILES)
+        (1e6 * (late - early) - idle * took) / (sent * FILES)
         for early, late, idle in zip(before, after, rest, strict=True)
     ], rest
 
@@ -136,17 +136,17 @@ def carried(service: Running) -> int:
 
 def ages(running: list[Running], times: int) -> list[float]:
     """Seconds after which what is announced to the first counts at the second."""
-    node, found = Node(NODES), []
+    node, waits = Node(NODES), []
     node.service = running[0]
     node.say()
     for _ in range(times):
         wait_until(lambda: carried(running[1]) == carried(running[0]))
         before, node._open = carried(running[1]), []
         node.say()
-        told = time.monotonic()
+        begun = time.monotonic()
         wait_until(lambda before=before: carried(running[1]) >= before + FILES)
-        found.append(time.monotonic() - told)
-    return found
+        waits.append(time.monotonic() - begun)
+    return waits
 
 
 def longest_wait(running: list[Running]) -> float:
@@ -185,11 +185,11 @@ def main() -> int:
             of_count = {}
             for count in (1, 2):
                 with services(count, server, options) as running:
-                    found, rest = cost(running, postmaster, given.rate, given.seconds)
-                    of_count[count] = found
+                    cpu, rest = cost(running, postmaster, given.rate, given.seconds)
+                    of_count[count] = cpu
                     print(
-                        f"{count} service{'s' * (count > 1)}: us of CPU a file: services {found[0]:.0f}, "
-                        f"writers {found[1]:.0f}, database {found[2]:.0f}, together {sum(found):.0f}; "
+                        f"{count} service{'s' * (count > 1)}: us of CPU a file: services {cpu[0]:.0f}, "
+                        f"writers {cpu[1]:.0f}, database {cpu[2]:.0f}, together {sum(cpu):.0f}; "
                         f"at rest {sum(rest) / 1e4:.1f} % of a processor",
                         flush=True,
                     )
@@ -198,10 +198,9 @@ def main() -> int:
         print(f"two against one (median of {given.rounds}): services {alone:.2f}, together {whole:.2f}")
         print(f"two services carry {2 / alone:.2f} times as many files as one")
         with services(2, server, options) as running:
-            found = ages(running, 20)
-            print(
-                f"age of the other's word: median {statistics.median(found):.3f} s, worst {max(found):.3f} s"
-            )
+            delays = ages(running, 20)
+            median, worst = statistics.median(delays), max(delays)
+            print(f"delay to the other service: median {median:.3f} s, worst {worst:.3f} s")
             print(f"longest wait while a service is killed: {longest_wait(running):.3f} s")
     finally:
         server.remove()

@@ -225,12 +225,12 @@ def main() -> None:
     asked.add_argument("--seconds", type=float, default=2.5, help="about how long a stream lasts")
     asked.add_argument("--way", choices=WAYS, help="only this way of reading")
     options = asked.parse_args()
-    found: dict[str, list[Found]] = {}
+    results: dict[str, list[Found]] = {}
     with ExitStack() as undo:
         shaped = Shaped(undo, FILE_BLOCKS * BLOCK)
         for cell in cells(options.most, options.way):
             result = try_cell(shaped, cell, options.seconds, options.runs)
-            found.setdefault(cell.way, []).append(result)
+            results.setdefault(cell.way, []).append(result)
             cost = ", ".join(f"{name} {part:+.0%}" for name, part in result.costs.items())
             print(
                 f"{cell}: forecast {result.predicted.seconds:.2f} s, was {result.seconds:.2f} s "
@@ -238,7 +238,7 @@ def main() -> None:
                 f"{'right' if result.right else 'WRONG'} (halved, costs: {cost})",
                 flush=True,
             )
-    for way, several in found.items():
+    for way, several in results.items():
         within = sum(abs(result.error) <= 0.15 for result in several)
         middle = statistics.median(abs(result.error) for result in several)
         right = sum(result.right for result in several)
@@ -250,25 +250,25 @@ def main() -> None:
 
 def _processor_seconds(shaped: Shaped, cell: Cell, runs: int) -> float:
     """What a block takes of a processor where nothing is limited: the least of several runs."""
-    found = []
+    seconds_per_block = []
     for _ in range(runs):
         shaped.allow(None)
         measured, status = profile(shaped.command(cell, MEASURED_BLOCKS))
         assert status == 0, measured
         used = shaped.said()[1]
         assert used <= measured.cpu_seconds, "the stream is a part of what ses profile saw"
-        found.append(used / MEASURED_BLOCKS)
-    return min(found)
+        seconds_per_block.append(used / MEASURED_BLOCKS)
+    return min(seconds_per_block)
 
 
 def _seconds(shaped: Shaped, cell: Cell, blocks: int, runs: int) -> float:
     """Run the program in a cell, several times; return the seconds of its shortest stream."""
-    found = []
+    seconds_each = []
     for _ in range(runs):
         shaped.allow(cell)
         subprocess.run(shaped.command(cell, blocks), check=True)
-        found.append(shaped.said()[0])
-    return min(found)
+        seconds_each.append(shaped.said()[0])
+    return min(seconds_each)
 
 
 def _forecast(cell: Cell, blocks: int, processor: float) -> Forecast:

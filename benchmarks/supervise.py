@@ -96,9 +96,9 @@ def in_pairs(
             place.table.users[0].take()
             start: list[str | Path] = [ses_run, "--supervise"] if supervised else []
             pair[supervised] = run([*start, *probe], place)
-            made = sum(claim.outcome == CREATED for claim in place.table.users[0].claims())
-            if placed and supervised and made < CALLS:
-                raise SystemExit(f"only {made} of {CALLS} files were placed")
+            placed_calls = sum(claim.outcome == CREATED for claim in place.table.users[0].claims())
+            if placed and supervised and placed_calls < CALLS:
+                raise SystemExit(f"only {placed_calls} of {CALLS} files were placed")
         pairs.append([pair[False], pair[True]])
     return pairs
 

@@ -184,21 +184,21 @@ class Site:
 
     def pids(self) -> dict[str, int]:
         """Return the processes of the parts, with those that they started."""
-        found = {}
+        pids = {}
         for part in self.parts:
-            found[part.name] = part.process.pid if part.process.poll() is None else -1
+            pids[part.name] = part.process.pid if part.process.poll() is None else -1
             for pid in part.children():
                 with suppress(OSError):
                     words = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-                    found[f"{part.name}: {words[:60]}"] = pid
-        return found
+                    pids[f"{part.name}: {words[:60]}"] = pid
+        return pids
 
     def directory(self, name: str, user: int) -> Path:
         """Make a directory of a user in the union."""
-        made = self.union / name
-        made.mkdir(exist_ok=True)
-        os.chown(made, user, user)
-        return made
+        directory = self.union / name
+        directory.mkdir(exist_ok=True)
+        os.chown(directory, user, user)
+        return directory
 
     def writer(self, number: int) -> subprocess.Popen[str]:
         """Start an honest program; those from WRITERS on are without the library."""
@@ -220,10 +220,10 @@ class Site:
 
     def hanging(self, user: int) -> Path:
         """Make a directory where a user may mount a file system."""
-        made = self.work / f"hanging-{user}"
-        made.mkdir()
-        os.chown(made, user, user)
-        return made
+        directory = self.work / f"hanging-{user}"
+        directory.mkdir()
+        os.chown(directory, user, user)
+        return directory
 
     def attacker(self, number: int, name: str, neighbour: int) -> subprocess.Popen[bytes]:
         """Start an attacker in a group of its own, which ends with it."""

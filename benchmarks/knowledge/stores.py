@@ -88,19 +88,19 @@ def running(name: str, directory: Path) -> Iterator[tuple[HttpStore, int]]:
         return
     port = free_port()
     command: list[str | Path] = [ROOT / "packaging/fuseki.sh", "serve", directory, str(port)]
-    found: list[HttpStore] = []
+    started: list[HttpStore] = []
 
     def ready() -> bool:
         with contextlib.suppress(OSError, StoreUnavailableError):
             password = (directory / "writer.txt").read_text().strip().partition(":")[2]
             url, writer = f"http://127.0.0.1:{port}/kb", ("writer", password)
-            found.append(HttpStore.for_fuseki(url, writer, timeout=PATIENCE))
-            found[-1].select("SELECT * WHERE {} LIMIT 1")
+            started.append(HttpStore.for_fuseki(url, writer, timeout=PATIENCE))
+            started[-1].select("SELECT * WHERE {} LIMIT 1")
             return True
         return False
 
     with server(command, directory / "log", ready, PATIENCE) as pid:
-        yield found[-1], pid
+        yield started[-1], pid
 
 
 def measure(name: str, elements: int, rounds: int) -> Figures:
@@ -176,17 +176,17 @@ def main() -> None:
     columns = ("start s", "notice ms", "write ms", "requirement ms", "whole s", "load s", "one s", "all s")
     print(f"| store | elements | {' | '.join(columns)} | memory MB |")
     print("|" + "---|" * (len(columns) + 3))
-    found = []
+    results = []
     for elements in given.elements or SIZES:
         for name in given.store or STORES:
             result = measure(name, elements, given.rounds)
-            found.append(asdict(result))
+            results.append(asdict(result))
             quick = (f"{1000 * seconds:.1f}" for seconds in (result.notice, result.write, result.requirement))
             slow = (f"{seconds:.2f}" for seconds in (result.whole, result.load, result.one, result.all))
             cells = (name, elements, f"{result.start:.2f}", *quick, *slow, f"{result.memory_mb:.0f}")
             print("| " + " | ".join(map(str, cells)) + " |", flush=True)
     if given.output:
-        given.output.write_text(json.dumps(found, indent=1) + "\n")
+        given.output.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,8 @@ def measure(provider: str, servers: int, period: int, seconds: float) -> str:
         folder = Path(name)
         (folder / "key").touch(0o600)
         (folder / "key").write_text(os.urandom(16).hex())
-        said, key = folder / "said", ["--key-file", f"{folder}/key", "--period-ms", str(period), "--always"]
+        log_path = folder / "log"
+        key = ["--key-file", f"{folder}/key", "--period-ms", str(period), "--always"]
         serve = [
             "--table",
             f"{folder}/table",
@@ -52,14 +53,14 @@ def measure(provider: str, servers: int, period: int, seconds: float) -> str:
             "127.0.0.1:0",
             *(["--fabric", provider] if provider else []),
         ]
-        with said.open("w") as log:
+        with log_path.open("w") as log:
             sampler = subprocess.Popen(
                 [BUILT / "smed-sampler", *serve, *key, *([device] * RECORDS)], stderr=log
             )
-        while "listens at" not in said.read_text():
-            assert sampler.poll() is None, said.read_text()
+        while "listens at" not in log_path.read_text():
+            assert sampler.poll() is None, log_path.read_text()
             time.sleep(0.01)
-        port = said.read_text().split("listens at 127.0.0.1:")[1].split()[0]
+        port = log_path.read_text().split("listens at 127.0.0.1:")[1].split()[0]
         names = [f"s{number}=127.0.0.1:{port}" for number in range(servers)]
         mirror = subprocess.Popen(
             [

@@ -124,13 +124,13 @@ class Agent:
     def _told(self, answer: bytes) -> bool:
         """Take an answer; returns whether it is that of another service than before."""
         self.crowd.told += 1
-        found = orjson.loads(answer)
-        self.pace, self.telling = found["next_within_seconds"], found["report_within_seconds"]
-        self.within = found["return_within_seconds"]
-        for table in found["tables"]:
+        reply = orjson.loads(answer)
+        self.pace, self.telling = reply["next_within_seconds"], reply["report_within_seconds"]
+        self.within = reply["return_within_seconds"]
+        for table in reply["tables"]:
             if table["revision"] != self._revision:
                 self._revision, self._sign = table["revision"], b""
-        before, self._instance = self._instance, found["instance"]
+        before, self._instance = self._instance, reply["instance"]
         return before != self._instance
 
     async def _said(self, files: int) -> bytes:

@@ -91,8 +91,8 @@ def server(
             ended = process.poll() is not None
             if ended or time.monotonic() > deadline:
                 what = f"ended with {process.returncode}" if ended else f"was not ready after {seconds:g} s"
-                said = log.read_text(errors="replace")[-2000:]
-                raise BenchmarkError(f"{Path(command[0]).name} {what}:\n{said}")
+                log_end = log.read_text(errors="replace")[-2000:]
+                raise BenchmarkError(f"{Path(command[0]).name} {what}:\n{log_end}")
             time.sleep(0.05)
         yield process.pid
     finally:

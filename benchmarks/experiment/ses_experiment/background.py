@@ -111,8 +111,8 @@ def play(file: Path, begin: float) -> None:
     data = json.loads(file.read_text())
     branches = [Path(branch) for branch in data["branches"]]
     parent = os.getppid()
-    for number, told in enumerate(data["streams"]):
-        stream = Stream(**told)
+    for number, stream_data in enumerate(data["streams"]):
+        stream = Stream(**stream_data)
         while (left := begin + stream.at - time.monotonic()) > 0:
             if os.getppid() != parent:
                 return

@@ -109,7 +109,7 @@ def turns(plan: Plan) -> Iterator[Turn]:
 def collide(plan: Plan, interrupts: Interrupts, progress: Callable[[str], None]) -> Report:
     """Run a collision and undo everything it made, however it ends; raises DemoError, StoppedError."""
     todo = list(turns(plan))
-    told = machine()
+    host = machine()
     rounds = []
     with ExitStack() as undo:
         try:
@@ -123,9 +123,9 @@ def collide(plan: Plan, interrupts: Interrupts, progress: Callable[[str], None])
         finally:
             interrupts.hold()
             progress("stopping and removing everything")
-    found = summaries(rounds, plan.branches)
-    holds, sentence = verdict(found)
-    return Report(_settings(plan), told, tuple(rounds), tuple(found), holds, sentence)
+    summarised = summaries(rounds, plan.branches)
+    holds, sentence = verdict(summarised)
+    return Report(_settings(plan), host, tuple(rounds), tuple(summarised), holds, sentence)
 
 
 def _settings(plan: Plan) -> dict[str, Any]:

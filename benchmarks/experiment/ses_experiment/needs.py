@@ -137,7 +137,7 @@ def measure(
     on, arm, chance = machine(), Arm(PRODUCT, agent=()), Random(plan.seed)
     settings = {**asdict(plan), "build": None, "rates": RATES, "needs": NEEDS,
                 "product": product(find_parts(plan.build))}  # fmt: skip
-    found = []
+    played = []
     with ExitStack() as undo:
         try:
             stand = stand_up(plan.shape(), [arm], plan.build, undo, interrupts, progress)
@@ -148,11 +148,11 @@ def measure(
                 names = [PRODUCT, *plan.baselines]
                 for name in chance.sample(names, len(names)):
                     progress(f"round {number} of {plan.rounds}: {name}")
-                    found.append(_play(plan, stand, number, name, stand.environment(arm)))
+                    played.append(_play(plan, stand, number, name, stand.environment(arm)))
         finally:
             interrupts.hold()
             progress("stopping and removing everything")
-    return found, {"settings": settings, "machine": on}
+    return played, {"settings": settings, "machine": on}
 
 
 def _play(plan: Plan, stand: Stand, number: int, name: str, library: Mapping[str, str]) -> Round:
@@ -182,8 +182,8 @@ def _play(plan: Plan, stand: Stand, number: int, name: str, library: Mapping[str
     return Round(number, name, rates, busy)
 
 
-def _rates(said: str) -> tuple[float, ...]:
-    return tuple(json.loads(said.splitlines()[-1]))
+def _rates(output: str) -> tuple[float, ...]:
+    return tuple(json.loads(output.splitlines()[-1]))
 
 
 def compared(plan: Plan, rounds: Sequence[Round], name: str) -> list[tuple[Attained, Attained]]:

@@ -159,7 +159,7 @@ def _cell(
     all_clients = [replace(wanted, files=(stand.mount / name,)) for name in names]
     stand.shape(LINK_BITS / clients)
     stand.forget(*names)
-    made = plan(wanted, _no_site)
+    planned = plan(wanted, _no_site)
     seconds, wire, outputs, cpu = {"near": [], "here": []}, {}, set(), 0.0  # type: ignore[var-annotated]
     for turn in range(grid.repeats):
         for way in ("near", "here") if turn % 2 else ("here", "near"):
@@ -167,15 +167,15 @@ def _cell(
             stand.forget(*names)
             before, began = stand.sent(), time.monotonic()
             if way == "near":
-                found, cpu = _near(all_clients)
-                outputs |= found
+                answers, cpu = _near(all_clients)
+                outputs |= answers
             else:
                 outputs.add(_here(wanted))
             seconds[way].append(time.monotonic() - began)
             wire[way] = stand.sent() - before
-    decision = made.decision
+    decision = planned.decision
     return Cell(
-        program, size, clients, "near" if made.node else "here", made.reason,
+        program, size, clients, "near" if planned.node else "here", planned.reason,
         min(seconds["near"]), min(seconds["here"]),
         decision.near.seconds if decision else None, decision.here.seconds if decision else None,
         wire["near"] // clients, wire["here"], cpu / clients, len(outputs) == 1, load(),

@@ -17,7 +17,7 @@ _LEGEND = 0.35  # inches above the panels
 
 
 def draw(
-    found: Sequence[Comparison], beside: Mapping[tuple[str, int, str, str], Simulated], file: Path
+    compared: Sequence[Comparison], beside: Mapping[tuple[str, int, str, str], Simulated], file: Path
 ) -> None:
     """Draw the part of the baseline's time that was saved: a panel per background, with intervals.
 
@@ -30,11 +30,11 @@ def draw(
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    panels = list(dict.fromkeys(comparison.background for comparison in found))
-    tall = 1.4 + 0.4 * max(sum(comparison.background == name for comparison in found) for name in panels)
+    panels = list(dict.fromkeys(comparison.background for comparison in compared))
+    tall = 1.4 + 0.4 * max(sum(comparison.background == name for comparison in compared) for name in panels)
     figure, axes = pyplot.subplots(1, len(panels), figsize=(5 * len(panels), tall), squeeze=False)
     for axis, name in zip(axes.flat, panels, strict=True):
-        rows = [comparison for comparison in found if comparison.background == name][::-1]
+        rows = [comparison for comparison in compared if comparison.background == name][::-1]
         twins = [(place, beside[row.cell]) for place, row in enumerate(rows) if row.cell in beside]
         measured = [(place + _HIGH / 2, row.gain) for place, row in enumerate(rows)]
         _bars(axis, measured, "tab:blue", "measured")

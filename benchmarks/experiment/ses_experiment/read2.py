@@ -51,11 +51,11 @@ class Line:
 def compare(file: Path, size: int, rates: Sequence[float], rounds: int) -> Generator[Run, None, None]:
     """Run every arm at every rate, in turns; ``file`` is made with ``size`` bytes and taken away again."""
     blocks = max(1, size // BLOCK_BYTES)
-    with file.open("xb") as made:
+    with file.open("xb") as output:
         try:
             for _ in range(blocks):
-                made.write(os.urandom(BLOCK_BYTES))
-            made.flush()
+                output.write(os.urandom(BLOCK_BYTES))
+            output.flush()
             for turn in range(rounds):
                 for rate in rates:
                     for arm in ARMS if turn % 2 == 0 else reversed(ARMS):
@@ -66,12 +66,12 @@ def compare(file: Path, size: int, rates: Sequence[float], rounds: int) -> Gener
 
 def lines(runs: Sequence[Run]) -> list[Line]:
     """Return the medians, by allowed rate and arm in the order they came."""
-    found = []
+    rows = []
     for arm, allowed in dict.fromkeys((run.arm, run.allowed) for run in runs):
         same = [run for run in runs if (run.arm, run.allowed) == (arm, allowed)]
         rate = statistics.median(run.rate for run in same)
-        found.append(Line(arm, allowed, rate, statistics.median(run.cpu_per_byte for run in same)))
-    return found
+        rows.append(Line(arm, allowed, rate, statistics.median(run.cpu_per_byte for run in same)))
+    return rows
 
 
 def cost(runs: Sequence[Run], arm: str) -> float:

@@ -31,8 +31,8 @@ echo "$query" | "$@" "$data" postgres"""
 
 def installed() -> Path | None:
     """Return the folder of PostgreSQL's programs, if it is installed with file_fdw."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/lib/file_fdw.so"))
-    return found[-1].parents[1] / "bin" if found else None
+    libraries = sorted(Path("/usr/lib/postgresql").glob("*/lib/file_fdw.so"))
+    return libraries[-1].parents[1] / "bin" if libraries else None
 
 
 def prepare(work: Path, programs: Path, at_once: int) -> tuple[str, ...]:

@@ -57,10 +57,10 @@ def site(form: Form, shape: Shape) -> Site:
 
 
 def simulated(
-    found: Sequence[Comparison], of: Site, seeds: int, jobs: int, progress: Progress
+    compared: Sequence[Comparison], of: Site, seeds: int, jobs: int, progress: Progress
 ) -> dict[tuple[str, int, str, str], Simulated]:
     """Return what the simulation says about each comparison of the library, where it knows the baseline."""
-    cells = [known for known in found if known.baseline in POLICIES and known.who != "A/A"]
+    cells = [known for known in compared if known.baseline in POLICIES and known.who != "A/A"]
     needed = {
         cell.cell: [tuple(_run(cell, side, seed, of) for side in (True, False)) for seed in range(seeds)]
         for cell in cells

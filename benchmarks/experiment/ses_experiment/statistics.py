@@ -41,7 +41,7 @@ def comparisons(results: Sequence[Result]) -> list[Comparison]:
     """Return every comparison that at least one repetition allows, in order of background and users."""
     runs = [result.run for result in results if result.run.kind in ("half", "none")]
     cells = sorted({(run.background, run.users, run.baseline) for run in runs})
-    found = []
+    compared = []
     for background, users, baseline in cells:
         alike = (background, users)
         here = [result for result in results if (result.run.background, result.run.users) == alike]
@@ -57,10 +57,10 @@ def comparisons(results: Sequence[Result]) -> list[Comparison]:
             "all": [(fmean(result.supported), fmean(none[result.run.repeat].others)) for result in everyone],
             "A/A": [_halves(result.others) for result in none.values()],
         }
-        found += [
+        compared += [
             _comparison((background, users, baseline, who), times) for who, times in pairs.items() if times
         ]
-    return found
+    return compared
 
 
 def _halves(seconds: Sequence[float]) -> tuple[float, float]:
@@ -81,12 +81,12 @@ def _comparison(cell: tuple[str, int, str, str], times: Sequence[tuple[float, fl
 
 def lone(results: Iterable[Result], ideal: float) -> dict[str, float]:
     """Return how many times the ideal time a user alone needed, with and without the library."""
-    found = {}
+    ratios = {}
     for result in results:
         if result.run.kind == "lone":
             times = (*result.supported, *result.others)
-            found["library" if result.run.supported else "plain"] = times[0] / ideal
-    return found
+            ratios["library" if result.run.supported else "plain"] = times[0] / ideal
+    return ratios
 
 
 def agrees(live: Interval, simulated: Interval) -> bool | None:

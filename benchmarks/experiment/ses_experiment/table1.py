@@ -91,13 +91,13 @@ def measure(
     Returns the results and what is known of the machine.  Raises DemoError, StoppedError, and what
     Results raises.
     """
-    told = machine()
-    results = Results(file, plan.settings(), told)
+    host = machine()
+    results = Results(file, plan.settings(), host)
     todo = [run for run in plan.runs() if run not in results]
     if results.others:
         progress(f"{results.others} runs in {file} are of other settings or another build, and do not count")
     if not todo:
-        return results, told
+        return results, host
     progress(f"{len(todo)} runs to do, about {plan.estimate(todo) / 60:.0f} minutes; results go to {file}")
     arm = Arm(PRODUCT, agent=plan.agent)
     with ExitStack() as undo:
@@ -115,7 +115,7 @@ def measure(
         finally:
             interrupts.hold()
             progress("stopping and removing everything")
-    return results, told
+    return results, host
 
 
 def _told(run: Run) -> str:

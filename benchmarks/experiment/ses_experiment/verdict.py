@@ -106,9 +106,9 @@ def _summary(rounds: Sequence[Round], branches: int) -> Summary:
     )
 
 
-def verdict(found: Sequence[Summary]) -> tuple[bool, str]:
+def verdict(summarised: Sequence[Summary]) -> tuple[bool, str]:
     """Return whether every arm under the library keeps the promise, and a sentence that says so."""
-    judged = [summary for summary in found if summary.holds is not None]
+    judged = [summary for summary in summarised if summary.holds is not None]
     broken = [summary for summary in judged if not summary.holds]
     if not judged:
         return False, "No arm ran under the library, so nothing is promised and nothing is judged."

@@ -156,9 +156,9 @@ class _Group(LoadedWhenCalled):
         except SesError as error:
             from ses_client.visible import visible
 
-            told = click.ClickException(visible(error.told))
-            told.exit_code = error.exit_code  # type: ignore[misc]  # click reads it from the instance
-            raise told from error
+            shown = click.ClickException(visible(error.told))
+            shown.exit_code = error.exit_code  # type: ignore[misc]  # click reads it from the instance
+            raise shown from error
 
 
 @click.group(

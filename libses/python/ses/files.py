@@ -44,8 +44,8 @@ def became(file: File) -> str:
     """Return what became of a file: the verdict, with the likely cause of a miss."""
     if file.state == "open":
         return "open"
-    found = words(file.verdict)
-    return f"{found}: {cause_words(file.cause)}" if file.cause else found
+    verdict = words(file.verdict)
+    return f"{verdict}: {cause_words(file.cause)}" if file.cause else verdict
 
 
 def row(file: File) -> list[str]:
@@ -85,12 +85,12 @@ def write_csv(stream: IO[str], files: Iterable[JSON]) -> None:
     writer.writerows({name: csv_cell(value) for name, value in file.items()} for file in files)
 
 
-def verdict_lines(found: Received) -> list[str]:
+def verdict_lines(received: Received) -> list[str]:
     """Return what a file received, a sentence for each kind and one for the likely cause."""
-    told = []
-    for kind in found.kinds:
+    lines = []
+    for kind in received.kinds:
         numbers = f"{number(kind.achieved)} of {number(kind.required)} {kind.unit}"
-        told.append(f"{kind.kind}: {words(kind.verdict)}, {numbers}. {kind.why}".rstrip())
-    if found.cause:
-        told.append(f"likely cause: {found.why}")
-    return told
+        lines.append(f"{kind.kind}: {words(kind.verdict)}, {numbers}. {kind.why}".rstrip())
+    if received.cause:
+        lines.append(f"likely cause: {received.why}")
+    return lines

@@ -53,9 +53,9 @@ def identify(path: Path) -> FileIdentity | None:
 
 def _born(path: Path) -> float | None:
     """Return the birth of a file; mergerfs does not pass it on, so its branch is asked."""
-    told = _birth(os.fsencode(path))
-    if told is not None:
-        return told
+    seconds = _birth(os.fsencode(path))
+    if seconds is not None:
+        return seconds
     try:
         return _birth(os.getxattr(path, _FULL_PATH, follow_symlinks=False))
     except OSError:

@@ -128,16 +128,17 @@ class Job:
     def line(self) -> str:
         """Return one line, of some hundred bytes: of the needs, those of the most files."""
         total = self.total
-        told = [f"{total.files} files on {len(self.elements)} elements, {total.written / 1e9:.1f} GB written"]
+        written = f"{total.written / 1e9:.1f} GB written"
+        parts = [f"{total.files} files on {len(self.elements)} elements, {written}"]
         needs = sorted(self.needs.values(), key=lambda need: -need.verdicts.total())
         for need in needs[:_MAX_NEEDS]:
-            told.append(
+            parts.append(
                 f"{need.kind}>={need.required:.15g}{need.unit}: promised {middle(need.promised)}, "
                 f"got {middle(need.got)}, {need.told}"
             )
         if len(needs) > _MAX_NEEDS:
-            told.append(f"and {len(needs) - _MAX_NEEDS} other needs")
-        return "; ".join(told)
+            parts.append(f"and {len(needs) - _MAX_NEEDS} other needs")
+        return "; ".join(parts)
 
 
 def spread(values: list[float]) -> JSON | None:

@@ -16,7 +16,7 @@ def literal(text: str) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise SesError(f"{visible(text)} is no UTF-8, and so cannot be described; rename it.") from None
-    escaped = _ESCAPED.sub(lambda found: "\\" + found[0], text)
+    escaped = _ESCAPED.sub(lambda match: "\\" + match[0], text)
     return (
         '"' + "".join(_code(character) if is_hidden(character) else character for character in escaped) + '"'
     )

@@ -17,10 +17,10 @@ def outside(client: ServiceClient, path: Path) -> str:
         return ""
     if any(system.backend == "lustre" for system in systems) and _on_lustre(path):
         return ""  # a node may mount it elsewhere than the site says
-    told = ", ".join(sorted(f"{system.mount_point} ({system.name})" for system in systems))
+    described = ", ".join(sorted(f"{system.mount_point} ({system.name})" for system in systems))
     return (
         f"{path} is outside managed storage: the file system chose its place. Files are placed on: "
-        f"{told or 'none, the site describes no storage system'}."
+        f"{described or 'none, the site describes no storage system'}."
     )
 
 

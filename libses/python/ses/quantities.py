@@ -70,9 +70,9 @@ def requirement(text: str) -> Requirement:
                 "or until=TIME."
             )
     amount = amount.removesuffix("!")
-    made = make_requirement(kind.strip(), amount, weight, strictness, at_most=rest[0] == "<=")
-    said = {"valid_from": times["from"], "valid_until": times["until"]}
-    return made.but(**{name: value for name, value in said.items() if value is not None})
+    wanted = make_requirement(kind.strip(), amount, weight, strictness, at_most=rest[0] == "<=")
+    validity = {"valid_from": times["from"], "valid_until": times["until"]}
+    return wanted.but(**{name: value for name, value in validity.items() if value is not None})
 
 
 def make_requirement(

@@ -49,17 +49,17 @@ def dedicated(
     )
     programs = _programs(build)
     before = load()
-    found = run(lambda interrupts, progress: runs.measure(grid, programs, interrupts, progress))
+    lines = run(lambda interrupts, progress: runs.measure(grid, programs, interrupts, progress))
     if as_json:
         print_json(
-            {"load": before, "cores": len(runs.cores().every), "lines": [asdict(row) for row in found]}
+            {"load": before, "cores": len(runs.cores().every), "lines": [asdict(row) for row in lines]}
         )
         return
     out = console()
     headers = ("monitor", ">servers", ">every ms", ">core %", ">mean us", ">over 1.1 own mean %",
                ">over 1.1 base %", ">p50 %", ">p99 %", ">between %", ">p50, all cores %",
                ">p99, all cores %")  # fmt: skip
-    table(out, headers, [_row(row) for row in found])
+    table(out, headers, [_row(row) for row in lines])
     line(out, f"Shifts are against no monitor, on the same cores and on all of them; load {before:.1f}.")
 
 
@@ -78,8 +78,8 @@ def _programs(build: Path | None) -> runs.Programs:
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
         raise DemoError("nginx is not installed: apt-get install nginx-light.")
-    found = [_found(built, name) for name in ("smed-sampler", "smed-mirror")]
-    return runs.Programs(Path(nginx), *found)
+    programs = [_found(built, name) for name in ("smed-sampler", "smed-mirror")]
+    return runs.Programs(Path(nginx), *programs)
 
 
 def _found(built: Path, name: str) -> Path:

@@ -60,23 +60,23 @@ def read2(
         run(measure)
     except OSError as error:
         raise SesError(f"The experiment broke off: {error}.") from None
-    found = lines(runs)
+    medians = lines(runs)
     costs = {arm: cost(runs, arm) * 1e9 for arm in ARMS}
     less = 1 - costs[DISK] / costs[NOTHING]
     if as_json:
-        print_json({"lines": [asdict(row) for row in found], "cpu_seconds_per_gb": costs, "less": less})
+        print_json({"lines": [asdict(row) for row in medians], "cpu_seconds_per_gb": costs, "less": less})
         return
     out = console()
     rows = [
         [_allowed(row.allowed), row.arm, number(row.rate / 1e6),
          number(row.cpu_per_byte * 1e9, 2)]
-        for row in found
+        for row in medians
     ]  # fmt: skip
     table(out, (">allowed", "path", ">consumed MB/s", ">processor s/GB"), rows)
     path = {arm: costs[arm] - costs[ALONE] for arm in (NOTHING, SENDFILE, DISK)}
     line(out, f"Shared disk: {less:.0%} less processor time for each GB than shared nothing.")
-    told = ", ".join(f"{arm} {value:.2f}" for arm, value in path.items())
-    line(out, f"Of the path alone, without the transposition, processor s/GB: {told}.")
+    seconds_per_gb = ", ".join(f"{arm} {value:.2f}" for arm, value in path.items())
+    line(out, f"Of the path alone, without the transposition, processor s/GB: {seconds_per_gb}.")
 
 
 def _allowed(rate: float) -> str:

@@ -83,30 +83,30 @@ def table1(
     file = resume or Path(f"ses-table1-{time.strftime('%Y%m%d-%H%M%S')}.jsonl").absolute()
     results, machine = run(lambda interrupts, progress: measure(plan, file, interrupts, progress))
     done = results.among(plan.runs())
-    found = comparisons(done)
-    beside = _simulate(plan, found)
+    compared = comparisons(done)
+    beside = _simulate(plan, compared)
     alone = lone(done, plan.ideal_seconds)
     if as_json:
-        told = _as_json(found, beside, alone, plan.ideal_seconds)
-        print_json({"settings": results.settings, "machine": machine, "runs": str(file), **told})
+        facts = _as_json(compared, beside, alone, plan.ideal_seconds)
+        print_json({"settings": results.settings, "machine": machine, "runs": str(file), **facts})
     else:
-        _show(found, beside, alone, plan.ideal_seconds)
+        _show(compared, beside, alone, plan.ideal_seconds)
     if picture is not None:
-        _draw(found, beside, picture)
+        _draw(compared, beside, picture)
 
 
-def _simulate(plan: Plan, found: list[Comparison]) -> Mapping[tuple[str, int, str, str], Simulated]:
-    return simulated(found, site(plan.form, plan.shape), _SIMULATED_SEEDS, processors(), RunProgress())
+def _simulate(plan: Plan, compared: list[Comparison]) -> Mapping[tuple[str, int, str, str], Simulated]:
+    return simulated(compared, site(plan.form, plan.shape), _SIMULATED_SEEDS, processors(), RunProgress())
 
 
 def _as_json(
-    found: list[Comparison],
+    compared: list[Comparison],
     beside: Mapping[tuple[str, int, str, str], Simulated],
     alone: Mapping[str, float],
     ideal: float,
 ) -> dict[str, Any]:
     rows = []
-    for comparison in found:
+    for comparison in compared:
         row = as_json(comparison)
         twin = beside.get(comparison.cell)
         if twin is not None:
@@ -120,13 +120,13 @@ def _as_json(
 
 
 def _show(
-    found: list[Comparison],
+    compared: list[Comparison],
     beside: Mapping[tuple[str, int, str, str], Simulated],
     alone: Mapping[str, float],
     ideal: float,
 ) -> None:
     rows = []
-    for comparison in found:
+    for comparison in compared:
         twin = beside.get(comparison.cell)
         met = None if twin is None else agrees(comparison.gain, twin.gain)
         rows.append(
@@ -158,10 +158,10 @@ def _percent(gain: Interval) -> str:
 
 
 def _draw(
-    found: list[Comparison], beside: Mapping[tuple[str, int, str, str], Simulated], picture: Path
+    compared: list[Comparison], beside: Mapping[tuple[str, int, str, str], Simulated], picture: Path
 ) -> None:
     try:
-        draw(found, beside, picture)
+        draw(compared, beside, picture)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--plot") from error
     except OSError as error:

@@ -45,15 +45,15 @@ class Layout:
         if b"\0" in path:
             raise ValueError("embedded null byte")
         c = library()
-        found = c.ses_layout_read(path)
-        if found == ffi.NULL:
+        handle = c.ses_layout_read(path)
+        if handle == ffi.NULL:
             raise OSError(ffi.errno, os.strerror(ffi.errno), os.fspath(name))
         try:
             return cls(
-                tuple(_component(c, found, number) for number in range(c.ses_layout_components(found)))
+                tuple(_component(c, handle, number) for number in range(c.ses_layout_components(handle)))
             )
         finally:
-            c.ses_layout_free(found)
+            c.ses_layout_free(handle)
 
 
 def _component(c: Any, layout: Any, number: int) -> Component:

@@ -45,10 +45,10 @@ class Loads:
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = os.fspath(directory)
-        found = library().ses_loads_open(os.fsencode(self.directory))
-        if found == ffi.NULL:
+        opened = library().ses_loads_open(os.fsencode(self.directory))
+        if opened == ffi.NULL:
             raise OSError(ffi.errno, os.strerror(ffi.errno), self.directory)
-        self._loads = ffi.gc(found, library().ses_loads_close)
+        self._loads = ffi.gc(opened, library().ses_loads_close)
         self._rows: Any = ffi.new(f"ses_load[{_MAX_ELEMENTS}]")
         self._age: Any = ffi.new("double *")
 

@@ -113,8 +113,8 @@ class StoragePolicy:
         """Say nothing about this kind any more."""
         _check("kind", self._c.ses_policy_clear(self._policy, int(kind)))
         name = Kind(kind).name
-        for said in (name.lower().removeprefix("free_"), f"{name}.weight", f"{name}.hard"):
-            self._said.pop(said, None)
+        for key in (name.lower().removeprefix("free_"), f"{name}.weight", f"{name}.hard"):
+            self._said.pop(key, None)
 
     def set_expected_size(self, size: int | str) -> None:
         """How large the file is going to be, in bytes, or a text like ``"4GiB"``."""

@@ -67,14 +67,14 @@ def discover(
 
 
 def _discover_nodes(written: str | None, as_json: bool) -> None:
-    found = look_at_nodes()
-    if _write(written, nodes_turtle(found)):
+    cluster = look_at_nodes()
+    if _write(written, nodes_turtle(cluster)):
         return
     if as_json:
-        print_json(found.as_json())
+        print_json(cluster.as_json())
         return
     out = console()
-    line(out, f"Slurm's cluster {found.name}")
+    line(out, f"Slurm's cluster {cluster.name}")
     rows = [
         [
             node_class.name,
@@ -83,28 +83,28 @@ def _discover_nodes(written: str | None, as_json: bool) -> None:
             ", ".join(node_class.features) or "-",
             node_class.uplink or "-",
         ]
-        for node_class in found.classes
+        for node_class in cluster.classes
     ]
     table(out, ("class", "nodes", ">count", "features", "uplink"), rows)
 
 
 def _discover_union(mount: Path, written: str | None, as_json: bool) -> None:
-    found = look(mount)
-    branches = [branch.directory for branch in found.branches]
+    union = look(mount)
+    branches = [branch.directory for branch in union.branches]
     for cause, step in on_the_root(branches):
         say(f"Warning: {cause} {step}", err=True)
     if written:
         check_mounted(branches)
-    if _write(written, union_turtle(found) if written else ""):
+    if _write(written, union_turtle(union) if written else ""):
         return
     if as_json:
-        print_json(found.as_json())
+        print_json(union.as_json())
         return
     out = console()
-    line(out, f"{found.name} at {found.mount_point}, a mergerfs union on {found.server}")
+    line(out, f"{union.name} at {union.mount_point}, a mergerfs union on {union.server}")
     rows = [
         [branch.name, branch.mode, branch.state, _gb(branch.capacity_bytes), branch.directory]
-        for branch in found.branches
+        for branch in union.branches
     ]
     table(out, ("branch", "mode", "state", ">capacity GB", "directory"), rows)
 

@@ -47,33 +47,33 @@ def explain(client: ServiceClient, as_json: bool, file: Path, wide: bool) -> Non
     """
     path = Path(os.path.realpath(file))
     identity = identify(path)
-    found, mismatch = _find(client, path, identity)
+    nearest, mismatch = _find(client, path, identity)
     lies_in, exists = _lies_in(path)
-    if found is None and exists and (told := outside(client, path)) and not mismatch:
-        raise NotFoundError(told)
-    while (found is None or found.doubt) and _may_still_be_announced(identity):
+    if nearest is None and exists and (why := outside(client, path)) and not mismatch:
+        raise NotFoundError(why)
+    while (nearest is None or nearest.doubt) and _may_still_be_announced(identity):
         sleep(_ASK_AGAIN_SECONDS)
-        found, mismatch = _find(client, path, identity)
-    if found is None:
-        told = _still_known(client, path) or _unknown(file, path, lies_in, exists) + mismatch
-        raise NotFoundError(told)
-    placement = client.placement(found.placement_id)
-    received = _received(client, found.placement_id)
+        nearest, mismatch = _find(client, path, identity)
+    if nearest is None:
+        why = _still_known(client, path) or _unknown(file, path, lies_in, exists) + mismatch
+        raise NotFoundError(why)
+    placement = client.placement(nearest.placement_id)
+    received = _received(client, nearest.placement_id)
     verified = None
     osts: tuple[int, ...] | None = None
     if lies_in is not None and placement.target:
         verified = same_directory(lies_in, placement.target)
     elif exists and lies_in is None:
         osts, lies_in, verified = on_lustre(path, placement)
-    if found.other:
+    if nearest.other:
         verified = None  # where the other file went says nothing of this one
     if as_json:
         print_json({"file": str(path), "exists": exists, "basepath": None if osts is not None else lies_in,
                     "osts": None if osts is None else list(osts), "verified": verified,
-                    "doubt": found.doubt or None, "placement": placement,
+                    "doubt": nearest.doubt or None, "placement": placement,
                     "received": None if received is None else received})  # fmt: skip
     else:
-        _show(console(wide=wide), path, found, placement, lies_in, exists, verified, received)
+        _show(console(wide=wide), path, nearest, placement, lies_in, exists, verified, received)
     if verified is False:
         raise SystemExit(1)
 
@@ -158,7 +158,7 @@ def _still_known(client: ServiceClient, path: Path) -> str:
     if file is None:
         return ""
     received = _received(client, file.placement_id)
-    told = [] if received is None else verdict_lines(received)
+    verdict = [] if received is None else verdict_lines(received)
     who = file.user + (f":{file.application}" if file.application else "")
     when = "" if file.ended_at is None else strftime(" on %Y-%m-%d at %H:%M", localtime(file.ended_at))
     return "\n  ".join([
@@ -166,7 +166,7 @@ def _still_known(client: ServiceClient, path: Path) -> str:
         "files that ended (10,000, unless the site sets max_records). Known of the last file of this name:",
         f"created by   {who}, ended{when}",
         f"chosen       {file.element}",
-        *(f"received     {line}" for line in told),
+        *(f"received     {line}" for line in verdict),
     ])  # fmt: skip
 
 
@@ -191,7 +191,7 @@ def _amounts(many: Sequence[Prediction]) -> str:
 def _show(
     out: Console,
     path: Path,
-    found: _Found,
+    nearest: _Found,
     placement: PlacementRecord,
     lies_in: str | None,
     exists: bool,
@@ -202,8 +202,8 @@ def _show(
     line(out, on_one_line(str(path)))
     if placement.path not in (None, str(path)):
         line(out, f"  created as   {on_one_line(placement.path or '')}")
-    if found.doubt:
-        line(out, f"  in doubt     {found.doubt}", "yellow")
+    if nearest.doubt:
+        line(out, f"  in doubt     {nearest.doubt}", "yellow")
     line(out, f"  created by   {who}")
     line(out, f"  chosen       {placement.element}, distance {placement.distance:.3f}")
     line(out, f"  predicted    {_amounts(placement.predicted) or 'nothing was asked for'}")
@@ -224,7 +224,7 @@ def _show(
         line(out, "  bytes        the file is gone, or has another name now")
     elif lies_in is None:
         line(out, "  bytes        not on a mergerfs union or Lustre: the file system does not say")
-    elif found.other:
+    elif nearest.other:
         line(out, f"  bytes        {lies_in}; {placement.element} was chosen for the file of before")
     elif verified:
         line(out, f"  bytes        {lies_in}, as chosen", "green")

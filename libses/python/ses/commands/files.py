@@ -63,9 +63,9 @@ def files(
     if as_json:
         print_json({"files": [file for page in pages for file in page["files"]]})
         return
-    found = [file for page in pages for file in page.files]
+    shown = [file for page in pages for file in page.files]
     out = console(wide=wide)
-    if not found:
+    if not shown:
         line(out, "No file is known that this is true of.")
         return
-    table(out, HEADERS, [row(file) for file in found])
+    table(out, HEADERS, [row(file) for file in shown])

@@ -87,8 +87,10 @@ def init(
     _check(answers)
     for cause, step in (warning for system in answers.storage for warning in system.warnings):
         say(f"Warning: {cause} {step}", err=True)
-    for found in (finding for system in answers.storage for finding in check_undescribed(system.mount_point)):
-        say(f"Warning: {found.detail} {found.mend}", err=True)
+    for warning in (
+        finding for system in answers.storage for finding in check_undescribed(system.mount_point)
+    ):
+        say(f"Warning: {warning.detail} {warning.mend}", err=True)
     files, added = planned(answers), lacking(answers)
     if added:
         files = {answers.here / "site.ttl": "the storage, with what was not described"}
@@ -118,8 +120,8 @@ def _ask(
         mounts.append(kind.convert(another, None, None))
     host = host or click.prompt("Names and addresses of this machine", default=socket.gethostname())
     if not nodes and not munge:
-        said = click.prompt("Nodes that run programs, separated by spaces", default="", show_default=False)
-        nodes = tuple(said.split())
+        answer = click.prompt("Nodes that run programs, separated by spaces", default="", show_default=False)
+        nodes = tuple(answer.split())
     return tuple(mounts), host, nodes
 
 
@@ -141,8 +143,8 @@ def _check(answers: Answers) -> None:
 
 def _show(answers: Answers, files: dict[Path, str], dry_run: bool) -> None:
     out = console()
-    found = ", ".join(f"{system.mount_point} ({system.elements} elements)" for system in answers.storage)
-    line(out, f"{'Would describe' if dry_run else 'Described'} {found}.")
+    described = ", ".join(f"{system.mount_point} ({system.elements} elements)" for system in answers.storage)
+    line(out, f"{'Would describe' if dry_run else 'Described'} {described}.")
     table(out, ("file", "what it is"), [[str(path), what] for path, what in files.items()])
     if dry_run:
         line(out, "Nothing was written.")

@@ -36,18 +36,18 @@ def job(client: ServiceClient, as_json: bool, job: str, wait: float, comment: bo
     record = record_of(job) if comment else None
     end = time.monotonic() + wait
     while True:
-        found = _summed(client, job, record)
-        if (found.elements and not found.total.open) or time.monotonic() >= end:
+        summary = _summed(client, job, record)
+        if (summary.elements and not summary.total.open) or time.monotonic() >= end:
             break
         time.sleep(_PAUSE_SECONDS)
-    if not found.elements:
+    if not summary.elements:
         raise NotFoundError(f"No file of job {job} is known.")
     if record is not None:
-        set_comment(job, record.comment, found.line())
+        set_comment(job, record.comment, summary.line())
     if as_json:
-        print_json(found.as_json())
+        print_json(summary.as_json())
     else:
-        _show(console(), found)
+        _show(console(), summary)
 
 
 def _summed(client: ServiceClient, job: str, record: JobRecord | None) -> Job:
@@ -56,17 +56,17 @@ def _summed(client: ServiceClient, job: str, record: JobRecord | None) -> Job:
     return Job.of(job, (file for file in files if record is None or record.is_of(str(file["user"]))))
 
 
-def _show(out: Console, found: Job) -> None:
-    total = found.total
+def _show(out: Console, summary: Job) -> None:
+    total = summary.total
     open_ = f", {total.open} of them open" if total.open else ""
-    whose = ", ".join(sorted(found.users))
-    line(out, f"Job {found.name} of {whose}: {total.files} files on {len(found.nodes)} nodes{open_}")
-    if found.needs:
+    whose = ", ".join(sorted(summary.users))
+    line(out, f"Job {summary.name} of {whose}: {total.files} files on {len(summary.nodes)} nodes{open_}")
+    if summary.needs:
         headers = ("kind", ">required", ">promised", ">got", "", "verdicts")
-        table(out, headers, [_need(need) for need in found.needs.values()])
+        table(out, headers, [_need(need) for need in summary.needs.values()])
     rows = [
         [name, str(share.files), str(share.open), number(share.written / 1e6), number(share.read / 1e6)]
-        for name, share in sorted(found.elements.items())
+        for name, share in sorted(summary.elements.items())
     ]
     table(out, ("element", ">files", ">open", ">MB written", ">MB read"), rows)
 

@@ -22,23 +22,23 @@ def layout(file: Path, as_json: bool) -> None:
     Of a directory, what it gives to new files.  Exits with 5 when there is no such file, or its
     file system does not say.
     """
-    found = layout_of(file)
+    facts = layout_of(file)
     if as_json:
-        print_json({"file": str(file), **found})
+        print_json({"file": str(file), **facts})
         return
     out = console()
     line(out, str(file))
-    if "branch" in found:
-        line(out, f"  branch     {found['branch']}")
+    if "branch" in facts:
+        line(out, f"  branch     {facts['branch']}")
         return
-    if found["components"] is None:
+    if facts["components"] is None:
         line(out, "  no layout: the file system chooses when it is first written")
         return
-    line(out, f"  OSTs       {', '.join(map(str, found['osts'])) or 'none yet'}")
-    if found["mirrors"] > 1:
-        line(out, f"  mirrors    {found['mirrors']}")
+    line(out, f"  OSTs       {', '.join(map(str, facts['osts'])) or 'none yet'}")
+    if facts["mirrors"] > 1:
+        line(out, f"  mirrors    {facts['mirrors']}")
     headers = (">from", ">to", "kind", ">stripes", ">stripe size", "pool", "OSTs")
-    table(out, headers, [_row(component) for component in found["components"]])
+    table(out, headers, [_row(component) for component in facts["components"]])
 
 
 def _row(component: dict[str, Any]) -> list[str]:

@@ -39,15 +39,15 @@ def login(url: str | None, service_ca: Path | None) -> None:
     draft = _draft(own_directory(), token)
     try:
         client = ServiceClient(replace(address, token_file=draft, munge=None))
-        found = _checked(client)
+        answer = _checked(client)
         draft.replace(own_directory() / "token")
     finally:
         draft.unlink(missing_ok=True)
     if url:
         _draft(own_directory(), address.url).replace(own_directory() / "service")
-    (mine,) = (token for token in found.tokens if token.name == found.shown)
+    (mine,) = (token for token in answer.tokens if token.name == answer.shown)
     what = "may read" if mine.scope == "read" else "may do what you may"
-    say(f"{address.url} knows you as {found.user}. The token {mine.name} {what}, until {day(mine.ends)}.")
+    say(f"{address.url} knows you as {answer.user}. The token {mine.name} {what}, until {day(mine.ends)}.")
     if os.environ.get("SES_TOKEN_FILE"):
         say("SES_TOKEN_FILE is set in this shell and goes before it.", err=True)
 
@@ -93,15 +93,15 @@ def _asked_for(url: str) -> str:
 
 def _checked(client: ServiceClient) -> PersonalTokens:
     try:
-        found = client.tokens()
+        answer = client.tokens()
     except NotFoundError:
         raise UsageError("This service keeps no personal tokens: it is older than this command.") from None
-    if found.shown is None:
+    if answer.shown is None:
         raise UsageError(
             "The service knows this token, but it is not a personal one.",
             "Name its file by --token-file or SES_TOKEN_FILE.",
         )
-    return found
+    return answer
 
 
 def _draft(directory: Path, text: str) -> Path:

@@ -39,25 +39,25 @@ def quotas(
 
     Those that are used up first come first.  GB are decimal.
     """
-    found = client.quotas(system=system, user=user, kind=kind, full_within_days=within, limit=limit)
-    if not found.total:
+    answer = client.quotas(system=system, user=user, kind=kind, full_within_days=within, limit=limit)
+    if not answer.total:
         _explain_none(client, system, user)
     if as_json:
-        print_json(found)
+        print_json(answer)
         return
     out = console()
-    if found.quotas:
+    if answer.quotas:
         headers = ("whose", "storage system", ">used GB", ">of GB", ">used %", ">GB a day", "used up")
-        table(out, headers, [_row(quota) for quota in found.quotas])
+        table(out, headers, [_row(quota) for quota in answer.quotas])
     else:
         line(out, "No quota is known." if within is None else f"No quota is used up within {within:g} days.")
-    if found.total > len(found.quotas):
-        line(out, f"and {found.total - len(found.quotas)} more (--limit)")
-    for source in found.sources:
+    if answer.total > len(answer.quotas):
+        line(out, f"and {answer.total - len(answer.quotas)} more (--limit)")
+    for source in answer.sources:
         if source.error:
             line(out, f"Quotas of {source.system}: {source.error}", "yellow")
-    if found.problem:
-        line(out, f"These may be old: {found.problem}", "yellow")
+    if answer.problem:
+        line(out, f"These may be old: {answer.problem}", "yellow")
 
 
 def _explain_none(client: ServiceClient, system: str | None, user: str | None) -> None:

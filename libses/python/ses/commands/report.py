@@ -80,8 +80,8 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
     table(out, ("hour", *_HEADERS), [_row(total, hour(total)) for total in worst])
     if summed.causes:
         line(out)
-        found = ", ".join(f"{cause_words(cause.cause)} {cause.files}" for cause in summed.causes)
-        line(out, f"Likely causes: {found}.")
+        causes = ", ".join(f"{cause_words(cause.cause)} {cause.files}" for cause in summed.causes)
+        line(out, f"Likely causes: {causes}.")
     for text in summed.advice:
         line(out, f"  {text}")
 

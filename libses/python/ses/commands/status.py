@@ -58,8 +58,8 @@ def _show(url: str, ready: bool, checks: Sequence[Check], inventory: Inventory) 
     for name, source in inventory.sources:
         state = "reachable" if source.reachable else "NOT reachable"
         revision = f", revision {source['revision']}" if source.get("revision") else ""
-        told = f"{source.url or '-'}, last read {seconds(source.age_seconds)} ago{revision}"
-        rows.append([f"reads {name}", state, told])
+        detail = f"{source.url or '-'}, last read {seconds(source.age_seconds)} ago{revision}"
+        rows.append([f"reads {name}", state, detail])
     table(out, ("check", "state", "detail"), rows)
     fresh = sum(
         1 for element in inventory.elements if element.observation and element.observation.state == "ok"

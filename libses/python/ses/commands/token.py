@@ -30,14 +30,14 @@ _user_option = click.option("--user", help="Whose, for administrators.  [you]")
 @service_command
 def list_command(client: ServiceClient, as_json: bool, user: str | None) -> None:
     """List your tokens: what each may do, until when, and when it was last used."""
-    found = _for(client, user).tokens()
+    answer = _for(client, user).tokens()
     if as_json:
-        print_json(found)
-    elif found.tokens:
+        print_json(answer)
+    elif answer.tokens:
         table(
             console(),
             ("token", "scope", "made", "ends", "last used"),
-            [_row(personal) for personal in found.tokens],
+            [_row(personal) for personal in answer.tokens],
         )
     elif user is not None:
         say(f"{user} has no tokens.")
@@ -56,12 +56,12 @@ def new(client: ServiceClient, as_json: bool, name: str, scope: str, days: int) 
 
     On a machine that knows you by MUNGE or by its socket. A personal token makes no others.
     """
-    made = client.make_token(name, scope, days)
+    created = client.make_token(name, scope, days)
     if as_json:
-        print_json(made)
+        print_json(created)
         return
-    say(made.token)
-    say(f"Until {day(made.ends)}. Keep it now, such as by: ses login", err=True)
+    say(created.token)
+    say(f"Until {day(created.ends)}. Keep it now, such as by: ses login", err=True)
 
 
 @token.command("revoke", epilog=examples("ses token revoke laptop", "ses token revoke --all --user alice"))

@@ -166,8 +166,8 @@ def _one(
             raise
     if process.returncode != 0:
         lines = words.decode("utf-8", "replace").strip().splitlines()
-        said = " / ".join(lines[-_SAID:]) if lines else f"status {process.returncode}"
-        raise DemoError(f"{program.title} as {program.user} failed: {said}")
+        why = " / ".join(lines[-_SAID:]) if lines else f"status {process.returncode}"
+        raise DemoError(f"{program.title} as {program.user} failed: {why}")
 
 
 def _words(process: subprocess.Popen[bytes], interrupts: Interrupts) -> bytes:

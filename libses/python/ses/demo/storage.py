@@ -77,19 +77,19 @@ def _branches(
     work: Path, undo: ExitStack, progress: Progress, plans: tuple[BranchPlan, ...], notes: list[str]
 ) -> tuple[Branch, ...]:
     images = _image_directory(work, undo, min(_ROOM_MB, sum(plan.free for plan in plans)))
-    made: list[Branch] = []
+    branches: list[Branch] = []
     with ExitStack() as attempt:
         for plan in plans:
             progress(f"making branch {plan.name}: loop device and ext4")
             try:
-                made.append(loop_branch(plan, work / plan.name, images / f"{plan.name}.img", attempt))
+                branches.append(loop_branch(plan, work / plan.name, images / f"{plan.name}.img", attempt))
             except (DemoError, OSError) as error:
                 reason = str(error).rstrip(".")
                 break
         else:
             notes.append(f"branches: ext4 on loop devices, image files in {images}")
             undo.push(attempt.pop_all())
-            return tuple(made)
+            return tuple(branches)
     notes.append(f"branches: plain directories on one device, so their speeds do not differ ({reason})")
     for plan in plans:
         (work / plan.name).mkdir(exist_ok=True)

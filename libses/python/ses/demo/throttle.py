@@ -84,14 +84,14 @@ class IoMaxThrottle:
             group.mkdir()
         except OSError as error:
             raise DemoError(f"The control group {group} cannot be made: {error.strerror}.") from error
-        made = cls(group, root / path.lstrip("/"))
+        joined = cls(group, root / path.lstrip("/"))
         try:
             _write(root / "cgroup.subtree_control", "+io\n")
             _write(group / "cgroup.procs", f"{os.getpid()}\n")
         except DemoError:
-            made.close()
+            joined.close()
             raise
-        return made
+        return joined
 
     def limit(self, device: str, read_rate: int, write_rate: int) -> None:
         """Write one rule for both directions and read it back."""

@@ -78,17 +78,17 @@ def _got(placement_id: str, client: ServiceClient, interrupts: Interrupts) -> Se
     """Return what a file received.  It is judged a moment after it was closed: waits."""
     kinds: Sequence[ReceivedKind] = ()
     for _ in range(int(_PATIENCE_SECONDS / _PAUSE_SECONDS)):
-        found = client.file(placement_id)
-        kinds = found.kinds
-        if found.state == "ended" and (kinds or not found.required):
+        received = client.file(placement_id)
+        kinds = received.kinds
+        if received.state == "ended" and (kinds or not received.required):
             break
         interrupts.pause(_PAUSE_SECONDS)
     return kinds
 
 
 def _by_path(run: Run, client: ServiceClient) -> str | None:
-    found = client.placements(path=str(run.path), limit=1)
-    return found[0].placement_id if found else None
+    placements = client.placements(path=str(run.path), limit=1)
+    return placements[0].placement_id if placements else None
 
 
 def _by_program(run: Run, client: ServiceClient) -> str | None:

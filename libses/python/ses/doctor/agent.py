@@ -90,13 +90,13 @@ def check_reaches(path: Path) -> list[Finding]:
 
 def check_threads(path: Path) -> list[Finding]:
     """Look which threads the agent says have stalled, in the same file."""
-    found = []
+    findings = []
     for line in _lines_of_agent(path)[1:]:
         kind, *words = line.split(" ", 5)
         if kind != "stalled" or len(words) != _STALLED_WORDS or not words[2].isdecimal():
             continue
         pid, thread, since, name, work = words
-        found.append(
+        findings.append(
             fault(
                 THREADS,
                 f"The agent's thread {name} has stalled since {second(int(since))}: {work}.",
@@ -105,7 +105,7 @@ def check_threads(path: Path) -> list[Finding]:
                 "unmounted (umount -f); else: systemctl restart ses-agent",
             )
         )
-    return found
+    return findings
 
 
 def _lines_of_agent(path: Path) -> list[str]:

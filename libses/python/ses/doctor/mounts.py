@@ -56,7 +56,7 @@ def check_undescribed(mount: str) -> list[Finding]:
 def _union(mount: str) -> Union | Finding:
     """Read the union as the site has it; a finding: it cannot be used."""
     try:
-        found = read_union(mount)
+        union = read_union(mount)
     except NotFoundError as error:
         return fault(
             MOUNT,
@@ -67,13 +67,13 @@ def _union(mount: str) -> Union | Finding:
         return fault(MOUNT, str(error), "Nothing is placed there until then.")
     except OSError as error:
         return fault(MOUNT, f"{mount} does not answer ({error.strerror}).", "See what hangs: findmnt, dmesg.")
-    if found.mount_point != mount:
+    if union.mount_point != mount:
         return fault(
             MOUNT,
-            f"The site describes the union as {mount}, which is {found.mount_point}.",
-            f"Describe it again: ses discover --mergerfs {quote(found.mount_point)} --turtle FILE.",
+            f"The site describes the union as {mount}, which is {union.mount_point}.",
+            f"Describe it again: ses discover --mergerfs {quote(union.mount_point)} --turtle FILE.",
         )
-    return found
+    return union
 
 
 def _described(union: Union, members: Sequence[Element]) -> list[Finding]:
@@ -194,7 +194,7 @@ def _branch(described: str, branch: UnionBranch, again: str) -> list[Finding]:
 
 def _staging(members: Sequence[Element]) -> list[Finding]:
     """Look at the staging directory of each branch; one that is not there yet is fine."""
-    made = 0
+    count = 0
     findings = []
     for member in members:
         findings.extend(_swappable(member.target))
@@ -222,9 +222,9 @@ def _staging(members: Sequence[Element]) -> list[Finding]:
                 )
             )
             continue
-        made += 1
+        count += 1
     if not findings:
-        findings.append(ok(STAGE, f"{made} of {len(members)} branches are in use; the agent makes the rest"))
+        findings.append(ok(STAGE, f"{count} of {len(members)} branches are in use; the agent makes the rest"))
     return findings
 
 

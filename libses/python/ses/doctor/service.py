@@ -87,31 +87,31 @@ def _mend(name: str) -> str:
 def inventory(client: ServiceClient) -> tuple[Inventory | None, list[Finding]]:
     """Return the elements the service describes; ``None`` and the fault when it does not say."""
     try:
-        found = client.elements()
+        described = client.elements()
     except NotAllowedError as error:
         return None, [
             fault(TOKEN, error.told, "Ask the service's administrator: ses-service token new --help")
         ]
     except SesError as error:
         return None, [fault(SITE, error.told, "Mend the service first.")]
-    if not found.elements:
-        return found, [
+    if not described.elements:
+        return described, [
             fault(
                 SITE,
                 "The site describes no element.",
                 "Load a description: ses-service serve --site FILE.ttl",
             )
         ]
-    systems = sorted({element.storage_system for element in found.elements})
-    return found, [ok(SITE, f"{len(found.elements)} elements in {', '.join(systems)}")]
+    systems = sorted({element.storage_system for element in described.elements})
+    return described, [ok(SITE, f"{len(described.elements)} elements in {', '.join(systems)}")]
 
 
-def check_sources(found: Inventory) -> list[Finding]:
+def check_sources(described: Inventory) -> list[Finding]:
     """Look at monitor and knowledge base as the service sees them."""
     findings = []
     for link, source, what in (
-        (KNOWLEDGE, found.knowledge_base, "Start it; the embedded one comes back with ses-service."),
-        (MONITOR, found.monitor, "Start smed-monitor, and name it to ses-service with --monitor-url."),
+        (KNOWLEDGE, described.knowledge_base, "Start it; the embedded one comes back with ses-service."),
+        (MONITOR, described.monitor, "Start smed-monitor, and name it to ses-service with --monitor-url."),
     ):
         if source.reachable:
             findings.append(ok(link, f"{source.url or 'embedded'} answers the service"))
@@ -122,19 +122,16 @@ def check_sources(found: Inventory) -> list[Finding]:
     return findings
 
 
-def check_data(found: Inventory) -> list[Finding]:
+def check_data(described: Inventory) -> list[Finding]:
     """Look at the age of each element's data."""
-    if not found.monitor.reachable:
+    if not described.monitor.reachable:
         return [skipped(DATA, "the monitor is not reachable")]
-    stale = [
-        element
-        for element in found.elements
-        if element.observation is None or element.observation.state != "ok"
-    ]
-    blind = [element for element in found.elements if element.observation and element.observation.load_unseen]
+    seen = [(element, element.observation) for element in described.elements]
+    stale = [element for element, observed in seen if observed is None or observed.state != "ok"]
+    blind = [element for element, observed in seen if observed and observed.load_unseen]
     if not stale:
-        ages = [element.observation.age_seconds or 0.0 for element in found.elements if element.observation]
-        fresh = f"all {len(found.elements)} are fresh, the oldest {max(ages, default=0.0):.1f} s"
+        ages = [observed.age_seconds or 0.0 for _, observed in seen if observed]
+        fresh = f"all {len(seen)} are fresh, the oldest {max(ages, default=0.0):.1f} s"
         return [ok(DATA, fresh), *map(_blind, blind[:_SHOWN])]
     findings = [_stale(element) for element in stale[:_SHOWN]]
     if len(stale) > _SHOWN:
@@ -177,9 +174,9 @@ def _stale(element: Element) -> Finding:
     seen = element.observation
     if seen is None or seen.state == "missing":
         reason = f" ({seen.detail})" if seen is not None and seen.detail else ""
-        if element.backend == "mergerfs" and (found := hidden([element.mount_point, element.target])):
+        if element.backend == "mergerfs" and (reasons := hidden([element.mount_point, element.target])):
             return fault(
-                DATA, f"{element.id} was never seen by the monitor{reason}. {found[0][0]}", found[0][1]
+                DATA, f"{element.id} was never seen by the monitor{reason}. {reasons[0][0]}", reasons[0][1]
             )
         return fault(
             DATA,
@@ -199,7 +196,7 @@ def _stale(element: Element) -> Finding:
 def check_exclusions(elements: Sequence[Element]) -> list[Finding]:
     """Look for elements that the agent of this machine leaves out for some users."""
     here = socket.gethostname().partition(".")[0]
-    found = [
+    pairs = [
         (element.id, other)
         for element in elements
         for other in element.excluded
@@ -211,7 +208,7 @@ def check_exclusions(elements: Sequence[Element]) -> list[Finding]:
             f"{name} is {other}.",
             "Its files go elsewhere until a create there works again, which is tried after 30 s.",
         )
-        for name, other in found[:_SHOWN]
+        for name, other in pairs[:_SHOWN]
     ]
 
 

@@ -41,16 +41,16 @@ def on_lustre(
     if layout is None:
         return (), "no OST yet: it was never opened for writing", None
     pools = sorted({component.pool for component in layout.components if component.pool and component.osts})
-    told = f"OST {', '.join(map(str, layout.osts))}" + (f", pool {', '.join(pools)}" if pools else "")
+    detail = f"OST {', '.join(map(str, layout.osts))}" + (f", pool {', '.join(pools)}" if pools else "")
     targets = {str(element.get("target")) for element in record.get("elements") or [record]}
     first = next(
         (component.osts for component in layout.components if component.kind != "mdt" and component.osts), ()
     )
     if not first:
-        return layout.osts, told, None
+        return layout.osts, detail, None
     if all(target.isdigit() for target in targets):
-        return layout.osts, told, {str(ost) for ost in first} <= targets
+        return layout.osts, detail, {str(ost) for ost in first} <= targets
     known = pools_at(path)
     if not targets <= known.keys():
-        return layout.osts, told, None
-    return layout.osts, told, set(first) <= {ost for target in targets for ost in known[target]}
+        return layout.osts, detail, None
+    return layout.osts, detail, set(first) <= {ost for target in targets for ost in known[target]}

@@ -65,12 +65,12 @@ class FileSystem:
 
 def _clients(parameters: Parameters, name: str) -> dict[int, tuple[str, str]]:
     """Index -> (name of the client's device, name of the OST); the first client of each."""
-    found: dict[int, tuple[str, str]] = {}
+    clients: dict[int, tuple[str, str]] = {}
     for device in parameters.names("osc"):
         match = _CLIENT.match(device)
         if match and match["target"].startswith(f"{name}-OST"):
-            found.setdefault(int(match["index"], 16), (device, match["target"]))
-    return found
+            clients.setdefault(int(match["index"], 16), (device, match["target"]))
+    return clients
 
 
 def pools_of(parameters: Parameters, name: str) -> dict[str, tuple[int, ...]]:
@@ -90,28 +90,28 @@ def _number(text: str | None, unit: int) -> int | None:
 
 
 def _inactive(parameters: Parameters, name: str) -> set[int]:
-    found: set[int] = set()
+    indexes: set[int] = set()
     for device in parameters.names("lov"):
         if device.startswith(f"{name}-clilov"):
             text = parameters.value("lov", device, "target_obd") or ""
-            found.update(int(index) for index in re.findall(r"^(\d+): \S+ INACTIVE", text, re.MULTILINE))
-    return found
+            indexes.update(int(index) for index in re.findall(r"^(\d+): \S+ INACTIVE", text, re.MULTILINE))
+    return indexes
 
 
 def gather(
     name: str, mount_point: str, parameters: Parameters, asked: Iterable[TargetStatfs] = ()
 ) -> FileSystem:
     """Return the file system ``name``: parameters, and over them what the client said when asked."""
-    clients, pools, said = (
+    clients, pools, spaces = (
         _clients(parameters, name),
         pools_of(parameters, name),
         {target.index: target for target in asked},
     )
     inactive = _inactive(parameters, name)
     targets = []
-    for index in sorted(clients.keys() | said.keys()):
+    for index in sorted(clients.keys() | spaces.keys()):
         device, target = clients.get(index, ("", f"{name}-OST{index:04x}"))
-        space = said.get(index)
+        space = spaces.get(index)
 
         def read(parameter: str, device: str = device) -> str | None:
             return parameters.value("osc", device, parameter) if device else None

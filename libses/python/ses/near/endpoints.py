@@ -37,7 +37,7 @@ def files_of(patterns: Sequence[str]) -> dict[Path, str]:
 
     Raises NotFoundError.
     """
-    found: dict[Path, str] = {}
+    files: dict[Path, str] = {}
     for pattern in patterns:
         base = Path("/") if pattern.startswith("/") else Path()
         named = [Path(pattern)] if Path(pattern).exists() else sorted(base.glob(pattern.lstrip("/")))
@@ -45,8 +45,8 @@ def files_of(patterns: Sequence[str]) -> dict[Path, str]:
         if not regular:
             raise NotFoundError(f"{pattern}: no such file.")
         shown = "./" if pattern.startswith("./") else ""
-        found |= {path: shown + str(path) for path in regular if path not in found}
-    return found
+        files |= {path: shown + str(path) for path in regular if path not in files}
+    return files
 
 
 def spread(
@@ -71,12 +71,12 @@ def spread(
     for file in wanted.files:
         node = next((node for pattern, node in held if fnmatch.fnmatch(str(file), pattern)), None)
         try:
-            found = _extents(file, node, wanted, known, piece)
+            located = _extents(file, node, wanted, known, piece)
         except SesError as error:
             reasons[f"from here: {error}"] = None
             extents.append(Extent(file, 0, file.stat().st_size, HERE))
             continue
-        for extent, holder in found:
+        for extent, holder in located:
             extents.append(extent)
             holders.setdefault(extent.node, []).append(holder)
     together = {node: _together(parts, wanted) for node, parts in holders.items()}
@@ -143,10 +143,10 @@ def _seen(wanted: Wanted, where: Spread, reasons: list[str]) -> Seen | None:
     for node, most in largest.items():
         if wanted.sampled and most.end > most.start:
             try:
-                found = sampled(wanted, node, most.file)
+                seen = sampled(wanted, node, most.file)
             except (NotStartedError, LostError) as error:
                 reasons.append(f"not tried on {node}: {error}")
                 continue
-            remember(wanted.argv, node, found)
-            return found
+            remember(wanted.argv, node, seen)
+            return seen
     return None

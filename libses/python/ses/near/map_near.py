@@ -129,13 +129,13 @@ def _threads(
     wanted: Wanted, at_once: Mapping[str, int], turns: Turns, state: _State, folder: Path | None
 ) -> list[threading.Thread]:
     """Return a thread for each task that may run at once, or for each array."""
-    found: list[threading.Thread] = []
+    threads: list[threading.Thread] = []
     for node, count in at_once.items():
         if folder is not None and node != HERE:
-            found.append(_thread(_work_as_array, wanted, node, turns, state, folder, count))
+            threads.append(_thread(_work_as_array, wanted, node, turns, state, folder, count))
         else:
-            found.extend(_thread(_work, wanted, node, turns, state) for _ in range(count))
-    return found
+            threads.extend(_thread(_work, wanted, node, turns, state) for _ in range(count))
+    return threads
 
 
 def _thread(
@@ -156,15 +156,15 @@ def _pass_on(
     began: float,
 ) -> None:  # fmt: skip
     by_number = {task.number: task for task in tasks}
-    told = began
+    reported_at = began
     for number in range(len(tasks)):
         with state.changed:
             while number not in state.finished:
                 if turns.given_up is not None:
                     raise GivenUpError(f"{turns.given_up.rstrip('.')}.")
-                if time.monotonic() - told >= _LOOK_SECONDS:
-                    told = time.monotonic()
-                    tell(progress(by_number, state.done, told - began))
+                if time.monotonic() - reported_at >= _LOOK_SECONDS:
+                    reported_at = time.monotonic()
+                    tell(progress(by_number, state.done, reported_at - began))
                 state.changed.wait(_LOOK_SECONDS)
             ready = state.finished.pop(number)
         ready.errors.pass_on(errors)

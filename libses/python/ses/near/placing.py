@@ -140,15 +140,15 @@ def elements_of(file: Path, elements: Sequence[Element]) -> list[Element]:
     path = file.resolve()
     system = [element for element in elements if path.is_relative_to(element.mount_point)]
     if "branch" in layout:
-        found = [element for element in system if same_directory(element.target, layout["branch"])]
+        held = [element for element in system if same_directory(element.target, layout["branch"])]
     else:
         osts = {str(ost) for ost in layout["osts"]}
-        found = [element for element in system if element.target in osts]
-        if len(found) < len(osts):
-            found = []
-    if not found:
+        held = [element for element in system if element.target in osts]
+        if len(held) < len(osts):
+            held = []
+    if not held:
         raise NowhereError(f"The site describes no storage element that holds {file}.")
-    return found
+    return held
 
 
 def _rate(element: Element) -> float:

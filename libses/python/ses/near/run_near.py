@@ -147,7 +147,7 @@ def _place(wanted: Wanted, site: Callable[[], Site], cores: float) -> tuple[Plac
     if size == 0:
         raise SesError("the files are empty")
     if wanted.node is not None and wanted.disk_rate is not None:
-        found = Place(wanted.node, Holder(size, wanted.disk_rate), ())
+        whole = Place(wanted.node, Holder(size, wanted.disk_rate), ())
         here = Here(cores=cores)
     else:
         known = site()
@@ -160,14 +160,14 @@ def _place(wanted: Wanted, site: Callable[[], Site], cores: float) -> tuple[Plac
         seconds = sum(place.holder.bytes / place.holder.disk_rate for place in places)
         holder = replace(places[0].holder, bytes=size, disk_rate=wanted.disk_rate or size / seconds)
         elements = tuple(dict.fromkeys(name for place in places for name in place.elements))
-        found = Place(wanted.node or places[0].node, holder, elements)
+        whole = Place(wanted.node or places[0].node, holder, elements)
         here = known.here(cores)
     holder = replace(
-        found.holder,
-        link_rate=found.holder.link_rate if wanted.link_rate is None else wanted.link_rate,
-        clients=found.holder.clients if wanted.clients is None else wanted.clients,
+        whole.holder,
+        link_rate=whole.holder.link_rate if wanted.link_rate is None else wanted.link_rate,
+        clients=whole.holder.clients if wanted.clients is None else wanted.clients,
     )
-    return replace(found, holder=holder), here
+    return replace(whole, holder=holder), here
 
 
 def _seen(wanted: Wanted, place: Place, connection: Connection | None) -> Seen | None:

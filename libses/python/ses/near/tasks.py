@@ -41,14 +41,14 @@ class Extent:
 
 def tasks_of(extents: Sequence[Extent], piece: int | None) -> list[Task]:
     """Return the tasks for what nodes hold, in order; pieces have about ``piece`` bytes."""
-    found: list[Task] = []
+    tasks: list[Task] = []
     for extent in extents:
         size = extent.end - extent.start
         count = 1 if piece is None else max(1, -(-size // piece))
         for part in range(count):
             start, end = (extent.start + size * number // count for number in (part, part + 1))
-            found.append(Task(len(found), extent.file, extent.node, start, end, extent.whole and count == 1))
-    return found
+            tasks.append(Task(len(tasks), extent.file, extent.node, start, end, extent.whole and count == 1))
+    return tasks
 
 
 class Turns:

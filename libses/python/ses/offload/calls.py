@@ -25,8 +25,8 @@ class OffloadError(SesError):
 
     def __init__(self, status: int, why: str) -> None:
         self.status = Status(status)
-        said = text(library().ses_offload_strerror(status))
-        super().__init__(f"{said} ({why})" if why else said)
+        meaning = text(library().ses_offload_strerror(status))
+        super().__init__(f"{meaning} ({why})" if why else meaning)
 
 
 class FunctionError(OffloadError):

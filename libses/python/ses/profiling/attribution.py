@@ -102,12 +102,12 @@ class Attribution:
 
     def files(self) -> tuple[FileUse, ...]:
         """Return the files that moved, the largest first."""
-        found = [
+        uses = [
             FileUse(path, file.moved[0], file.moved[1], file.pattern)
             for path, file in self._files.items()
             if sum(file.moved)
         ]
-        return tuple(sorted(found, key=lambda file: (-file.read_bytes - file.written_bytes, file.path)))
+        return tuple(sorted(uses, key=lambda file: (-file.read_bytes - file.written_bytes, file.path)))
 
     def _add_process(self, pid: int, now: ProcessLook, gone: list[tuple[int, ProcessLook]]) -> None:
         before = self._last.get(pid, ProcessLook(Moved(), 0.0, {}))

@@ -56,12 +56,12 @@ def read_log(log: Path) -> ProgramProfile:
 
 def _parsed(parser: str, log: Path) -> ProgramProfile:
     try:
-        made = subprocess.run([parser, log], capture_output=True, text=True, timeout=_SECONDS, check=False)
+        done = subprocess.run([parser, log], capture_output=True, text=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise SesError(f"darshan-parser did not end within {_SECONDS} s on {log}.") from None
-    if made.returncode:
-        raise SesError(f"darshan-parser does not understand {log}: {made.stderr.strip()[-300:]}.")
-    return of_text(made.stdout, str(log))
+    if done.returncode:
+        raise SesError(f"darshan-parser does not understand {log}: {done.stderr.strip()[-300:]}.")
+    return of_text(done.stdout, str(log))
 
 
 def _of_package(log: Path) -> Log:
@@ -104,10 +104,10 @@ def of_text(text: str, name: str) -> ProgramProfile:
             continue
         _add(files[fields[5]], fields[3].removeprefix(f"{fields[0]}_"), float(fields[4]))
     try:
-        found = Log(facts.get("exe", ""), float(facts["run time"]), int(facts["nprocs"]), files)
+        log = Log(facts.get("exe", ""), float(facts["run time"]), int(facts["nprocs"]), files)
     except (KeyError, ValueError):
         raise UsageError(f"{name} is no text of darshan-parser: it has no run time or nprocs.") from None
-    return _profile(found, name)
+    return _profile(log, name)
 
 
 def _profile(log: Log, name: str) -> ProgramProfile:
@@ -179,7 +179,7 @@ def _phases(
     """From the first to the last access of each direction; what lies outside is not told."""
     moments = sorted({0.0, seconds, *(moment for span in spans.values() for moment in span[:2])})
     totals = {"READ": sum(use.read_bytes for use in uses), "WRITE": sum(use.written_bytes for use in uses)}
-    found = []
+    phases = []
     for begin, end in pairwise(moments):
         parts = {
             way: int(totals[way] * (end - begin) / (last - first)) if first <= begin and end <= last else 0
@@ -188,5 +188,5 @@ def _phases(
         kind = {(True, True): BOTH, (True, False): READS, (False, True): WRITES}.get(
             (parts["READ"] > 0, parts["WRITE"] > 0), WAITS
         )
-        found.append(Phase(kind, begin, end - begin, parts["READ"], parts["WRITE"]))
-    return tuple(found)
+        phases.append(Phase(kind, begin, end - begin, parts["READ"], parts["WRITE"]))
+    return tuple(phases)

@@ -33,14 +33,14 @@ def phases(totals: Sequence[Totals]) -> tuple[Phase, ...]:
     if len(totals) < 2:
         return ()
     began = totals[0].at
-    found: list[Phase] = []
+    joined: list[Phase] = []
     for before, after in pairwise(_windows(totals)):
         phase = _phase(before, after, began)
-        if found and found[-1].kind == phase.kind:
-            found[-1] = _joined(found[-1], phase)
+        if joined and joined[-1].kind == phase.kind:
+            joined[-1] = _joined(joined[-1], phase)
         else:
-            found.append(phase)
-    return tuple(found)
+            joined.append(phase)
+    return tuple(joined)
 
 
 def _windows(totals: Sequence[Totals]) -> list[Totals]:

@@ -102,10 +102,10 @@ class Look:
 
 def parse_io(text: str) -> Moved:
     """Return what /proc/PID/io says; raises ValueError when it is not as expected."""
-    said = dict(line.split(": ", 1) for line in text.splitlines())
+    counters = dict(line.split(": ", 1) for line in text.splitlines())
     names = ("rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes")
     try:
-        return Moved(*(int(said[name]) for name in names))
+        return Moved(*(int(counters[name]) for name in names))
     except KeyError as error:
         raise ValueError(f"{error} is missing") from None
 
@@ -118,9 +118,9 @@ def parse_stat(text: str) -> float:
 
 def parse_descriptor(path: str, text: str) -> OpenFile:
     """Return a descriptor from its link and /proc/PID/fdinfo/FD; raises ValueError."""
-    said = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+    fields = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
     try:
-        return OpenFile(path.removesuffix(" (deleted)"), int(said["pos"]), int(said["flags"], 8))
+        return OpenFile(path.removesuffix(" (deleted)"), int(fields["pos"]), int(fields["flags"], 8))
     except KeyError as error:
         raise ValueError(f"{error} is missing") from None
 
@@ -143,14 +143,14 @@ def moved_by(pid: int) -> Moved:
 
 def look_at(root: int) -> Look:
     """Look at a process and all its descendants."""
-    found = {pid: process for pid in _tree(root) if (process := _process(pid)) is not None}
-    return Look(time.monotonic(), found)
+    processes = {pid: process for pid in _tree(root) if (process := _process(pid)) is not None}
+    return Look(time.monotonic(), processes)
 
 
 def running_on(look: Look, ended: int) -> list[ProcessLook]:
     """Look again at those processes that go on after the first one, ``ended``, has ended."""
-    found = (_process(pid) for pid in look.processes if pid != ended and _runs(pid))
-    return [pid for pid in found if pid is not None]
+    pids = (_process(pid) for pid in look.processes if pid != ended and _runs(pid))
+    return [pid for pid in pids if pid is not None]
 
 
 def _runs(pid: int) -> bool:

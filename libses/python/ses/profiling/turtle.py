@@ -21,12 +21,12 @@ def check_name(name: str) -> None:
         raise UsageError(f"{name!r} is no name of a profile: small letters, digits and '-'.")
 
 
-def turtle_of(name: str, needs: Sequence[Implied], found: ProgramProfile) -> str:
+def turtle_of(name: str, needs: Sequence[Implied], measured: ProgramProfile) -> str:
     """Return the Turtle; raises UsageError as ``check_name``, and for nothing to require."""
     check_name(name)
     if not needs:
         raise UsageError("The program moved too little to require anything.")
-    program = found.command[0] if found.command else "a program"
+    program = measured.command[0] if measured.command else "a program"
     requires = ",\n        ".join(_requirement(need) for need in needs)
     return f"""@prefix odrl: <http://www.w3.org/ns/odrl/2/> .
 @prefix qsm: <https://w3id.org/qstorman/ontology#> .

@@ -113,10 +113,10 @@ def _targets(storage: Sequence[Storage]) -> str:
 
 
 def _target(target: Target, system: Storage) -> str:
-    said = [f"\n# The elements of {literal(system.mount_point)}.", "[[target]]"]
-    said += [f"name = {literal(target.name)}", f"collector = {literal(target.collector)}"]
+    lines = [f"\n# The elements of {literal(system.mount_point)}.", "[[target]]"]
+    lines += [f"name = {literal(target.name)}", f"collector = {literal(target.collector)}"]
     if target.url:
-        said += [f"url = {literal(target.url)}", "timeout_seconds = 1.0"]
+        lines += [f"url = {literal(target.url)}", "timeout_seconds = 1.0"]
     if target.paths:
-        said.append(f"paths = [{', '.join(map(literal, target.paths))}]")
-    return "\n".join(said) + "\n"
+        lines.append(f"paths = [{', '.join(map(literal, target.paths))}]")
+    return "\n".join(lines) + "\n"

@@ -54,8 +54,8 @@ class Cluster:
 
 def look() -> Cluster:
     """Ask Slurm; raises SesError when it does not answer, NotFoundError when it has no nodes."""
-    found = re.search(r"^ClusterName\s*=\s*(\S+)", scontrol("show", "config"), re.MULTILINE)
-    cluster = found[1] if found else "cluster"
+    match = re.search(r"^ClusterName\s*=\s*(\S+)", scontrol("show", "config"), re.MULTILINE)
+    cluster = match[1] if match else "cluster"
     features = features_of(scontrol("show", "nodes", "--oneliner"))
     if not features:
         raise NotFoundError("Slurm has no nodes.")

@@ -35,12 +35,12 @@ def weights(ranked: Iterable[RankedNode], base: int = LIGHTEST) -> dict[str, int
 
 def changes(wanted: dict[str, int], shown: str) -> dict[int, list[str]]:
     """Return the nodes that are to get each weight, of those that ``scontrol show nodes`` shows otherwise."""
-    found = defaultdict(list)
+    nodes_of = defaultdict(list)
     for node, fields in fields_of(shown).items():
         weight = wanted.get(node)
         if weight is not None and str(weight) != fields.get("Weight"):
-            found[weight].append(node)
-    return dict(sorted(found.items()))
+            nodes_of[weight].append(node)
+    return dict(sorted(nodes_of.items()))
 
 
 def apply(changed: dict[int, list[str]]) -> None:

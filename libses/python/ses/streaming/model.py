@@ -122,9 +122,9 @@ def peak(node: Node, profile: StreamProfile, path: Path) -> Peak:
     A program that overlaps its parts runs at the least of what the resources allow.  One that does not
     waits for disk, processor and link in turn; the buses carry what goes on meanwhile.
     """
-    found = _limits(node, profile, path)
-    allowed = {resource: float(found.allowed[at]) for resource, at in _AT.items()}
-    return Peak(float(found.rate), _RESOURCES[found.binding], allowed)
+    limits = _limits(node, profile, path)
+    allowed = {resource: float(limits.allowed[at]) for resource, at in _AT.items()}
+    return Peak(float(limits.rate), _RESOURCES[limits.binding], allowed)
 
 
 _RESOURCES = tuple(Resource)

@@ -78,11 +78,11 @@ def outcome(work: Work, places: Sequence[Place], link: float, files: Iterable[En
     seconds = _open_seconds(mine)
     if basis <= 0 or seconds <= 0:
         return None
-    found = forecast(work, [known[name] for name in sorted({file.element for file in mine})], link)
+    predicted = forecast(work, [known[name] for name in sorted({file.element for file in mine})], link)
     share = (read + written) / basis
     pairs = [
-        Pair("seconds", found.seconds * share, seconds),
-        Pair("MB/s of the program", work.moved / found.seconds / 1e6, work.moved * share / seconds / 1e6),
+        Pair("seconds", predicted.seconds * share, seconds),
+        Pair("MB/s of the program", work.moved / predicted.seconds / 1e6, work.moved * share / seconds / 1e6),
     ]
     for name, rates in (
         ("MB/s written to a file", [(known[file.element].write_rate, file.write_rate) for file in mine]),
@@ -93,9 +93,9 @@ def outcome(work: Work, places: Sequence[Place], link: float, files: Iterable[En
             pairs.append(Pair(name, *(median(several) for several in zip(*both, strict=True))))
     causes = Counter(file.cause for file in mine if file.cause)
     return Outcome(
-        found,
+        predicted,
         tuple(pairs),
-        _bound(found, work.moved * share / seconds, causes),
+        _bound(predicted, work.moved * share / seconds, causes),
         len(mine),
         tuple(causes.most_common()),
         tuple(sorted({file.element for file in moved} - known.keys())),
@@ -110,9 +110,9 @@ def _open_seconds(files: Iterable[Ended]) -> float:
     return total
 
 
-def _bound(found: Forecast, rate: float, causes: Counter[str]) -> Resource | None:
+def _bound(predicted: Forecast, rate: float, causes: Counter[str]) -> Resource | None:
     """What the service found comes first; else the tightest resource that allows the rate."""
-    if rate < (1 - _NEAR) * found.allowed[found.binding]:
+    if rate < (1 - _NEAR) * predicted.allowed[predicted.binding]:
         return _BOUND_BY.get(causes.most_common(1)[0][0]) if causes else None
-    able = [resource for resource, allowed in found.allowed.items() if allowed >= (1 - _NEAR) * rate]
-    return min(able, key=lambda resource: found.allowed[resource]) if able else found.binding
+    able = [resource for resource, allowed in predicted.allowed.items() if allowed >= (1 - _NEAR) * rate]
+    return min(able, key=lambda resource: predicted.allowed[resource]) if able else predicted.binding

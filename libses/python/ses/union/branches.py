@@ -89,16 +89,16 @@ class Union:
 
 def look(mount: Path) -> Union:
     """Return the union mounted at a directory.  Raises NotFoundError when there is none."""
-    found = read_union(mount)
-    name = _name(Path(found.mount_point).name) or "union"
-    paths = [branch.path for branch in found.branches]
+    union = read_union(mount)
+    name = _name(Path(union.mount_point).name) or "union"
+    paths = [branch.path for branch in union.branches]
     return Union(
         name,
-        found.mount_point,
+        union.mount_point,
         socket.gethostname(),
         tuple(
             Branch(called, branch.path, branch.mode, *_file_system(branch.path))
-            for called, branch in zip(names_of(paths), found.branches, strict=True)
+            for called, branch in zip(names_of(paths), union.branches, strict=True)
         ),
     )
 
@@ -161,7 +161,7 @@ def _name(text: str) -> str:
 
 def _file_system(directory: str) -> tuple[int | None, str]:
     try:
-        found = os.statvfs(directory)
-        return found.f_blocks * found.f_frsize, file_system_at(directory)
+        status = os.statvfs(directory)
+        return status.f_blocks * status.f_frsize, file_system_at(directory)
     except OSError:
         return None, ""

@@ -36,15 +36,15 @@ def on_the_root(directories: Sequence[str]) -> list[tuple[str, str]]:
         with suppress(OSError):
             devices[directory] = Path(directory).stat().st_dev
     root = Path("/").stat().st_dev
-    found = [directory for directory, device in devices.items() if device == root]
-    if len(found) == len(devices):
+    on_root = [directory for directory, device in devices.items() if device == root]
+    if len(on_root) == len(devices):
         return []
     return [
         (
             f"{directory} is on the file system of /, as not all branches are.",
             "If it is to be a disk of its own, mount that first.",
         )
-        for directory in found
+        for directory in on_root
     ]
 
 

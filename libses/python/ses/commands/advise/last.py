@@ -22,22 +22,22 @@ def compare(client: ServiceClient, as_json: bool, application: str | None, job: 
     asked = {"user": kept.user, "application": application or kept.application, "job": job}
     asked["since"] = repr(kept.at)
     pages = listed(client, {name: value for name, value in asked.items() if value is not None}, None)
-    found = [
+    files = [
         file
         for page in pages
         for file in page.files
         if file.opened_at is not None and file.opened_at >= kept.at
     ]
-    ended = [_ended(file) for file in found if file.state == "ended"]
+    ended = [_ended(file) for file in files if file.state == "ended"]
     came = outcome(kept.work, kept.places, kept.link, ended)
     if came is None:
-        still = f" {len(found) - len(ended)} are open." if len(found) > len(ended) else ""
+        still = f" {len(files) - len(ended)} are open." if len(files) > len(ended) else ""
         raise NotFoundError(
             f"No file of {kept.user} was placed and ended since {_moment(kept.at)} on an element of the "
             f"forecast.{still} Run the program, or look at them: ses files --last 1d."
         )
     if as_json:
-        print_json({**_facts(kept, came), "open_files": len(found) - len(ended)})
+        print_json({**_facts(kept, came), "open_files": len(files) - len(ended)})
         return
     out = console()
     where = ", ".join(came.found.elements)
@@ -52,8 +52,8 @@ def compare(client: ServiceClient, as_json: bool, application: str | None, job: 
         line(out, f"  {count} files: {cause_words(cause)}.")
     if came.unforeseen:
         line(out, f"Not forecast, and left out: files on {', '.join(came.unforeseen)}.")
-    if len(found) > len(ended):
-        line(out, f"Left out: {len(found) - len(ended)} files that are still open.")
+    if len(files) > len(ended):
+        line(out, f"Left out: {len(files) - len(ended)} files that are still open.")
 
 
 def _ended(file: File) -> Ended:

@@ -174,9 +174,9 @@ def _show(places: list[Place], results: dict[str, Measured | str | None], yes: b
     rows = []
     for place in places:
         match results[place.element]:
-            case Measured() as found:
-                how = "direct" if found.direct else "through the page cache"
-                rows.append([place.element, _mega(found.write_rate), _mega(found.read_rate), how])
+            case Measured() as measured:
+                how = "direct" if measured.direct else "through the page cache"
+                rows.append([place.element, _mega(measured.write_rate), _mega(measured.read_rate), how])
             case str() as reason:
                 rows.append([place.element, "-", "-", f"left alone: {reason}"])
     if rows:
@@ -193,9 +193,9 @@ def turtle_of(places: Iterable[Place], results: dict[str, Measured | str | None]
     """Return the measured rates as Turtle about the elements of the site; empty when there are none."""
     statements = []
     for place in places:
-        found = results[place.element]
-        if isinstance(found, Measured):
-            rates = (("nominalReadRate", found.read_rate), ("nominalWriteRate", found.write_rate))
+        measured = results[place.element]
+        if isinstance(measured, Measured):
+            rates = (("nominalReadRate", measured.read_rate), ("nominalWriteRate", measured.write_rate))
             facts = " ;\n".join(
                 f"    qsm:{name} [ a qudt:QuantityValue ; qudt:numericValue {rate / 1e6:.6e} ; "
                 "qudt:hasUnit unit:MegaBYTE-PER-SEC ]"

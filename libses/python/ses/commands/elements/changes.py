@@ -53,8 +53,8 @@ def add(
     only; recorded, and taken back by ses kb undo.
     """
     system, _, name = element.partition("/")
-    made = client.add_element({**_said(facts), "system": system, "name": name, "dry_run": dry_run})
-    show(made, f"{element} was added.", as_json)
+    answer = client.add_element({**_said(facts), "system": system, "name": name, "dry_run": dry_run})
+    show(answer, f"{element} was added.", as_json)
 
 
 @click.command("set", epilog=examples("ses elements set scratch/b4 --read 500MB/s --write 300MB/s"))
@@ -71,10 +71,10 @@ def set_command(
 
     Administrators only; recorded, and taken back by ses kb undo.
     """
-    said = _said(facts)
-    if not said:
+    changed = _said(facts)
+    if not changed:
         raise UsageError("Nothing to set. Name at least one fact, such as --tier flash.")
-    show(client.set_element(element, {**said, "dry_run": dry_run}), f"{element} was changed.", as_json)
+    show(client.set_element(element, {**changed, "dry_run": dry_run}), f"{element} was changed.", as_json)
 
 
 @click.command(epilog=examples("ses elements remove scratch/b4 --dry-run"))

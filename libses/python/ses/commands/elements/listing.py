@@ -29,8 +29,8 @@ def list_command(client: ServiceClient, as_json: bool, system: str | None, wide:
         raise NotFoundError("The site describes no elements.")
     if as_json:
         names = {element.id for element in shown}
-        found = [element for element in inventory["elements"] if element["id"] in names]
-        print_json({**inventory, "elements": found})
+        facts = [element for element in inventory["elements"] if element["id"] in names]
+        print_json({**inventory, "elements": facts})
         return
     table(console(wide=wide), _HEADERS, [_row(element) for element in shown])
 

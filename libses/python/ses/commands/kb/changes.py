@@ -48,7 +48,7 @@ def show_conflicts(out: Console, conflicts: list[JSON]) -> None:
         line(out, f"! {name} {conflict['property']}: {sides}; kept: {conflict['kept']}")
 
 
-def turned(made: JSON) -> JSON:
+def turned(answer: JSON) -> JSON:
     """Return the same changes the other way round."""
     status = {"added": "removed", "removed": "added", "changed": "changed"}
     subjects: list[dict[str, Any]] = [
@@ -60,6 +60,6 @@ def turned(made: JSON) -> JSON:
                 for change in subject["properties"]
             ],
         }
-        for subject in made["subjects"]
+        for subject in answer["subjects"]
     ]
-    return {**made, "subjects": subjects}
+    return {**answer, "subjects": subjects}

@@ -39,17 +39,17 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
     there is no such file.  Needs the selection service's package beside this command.
     """
     check = _rules()
-    found = [(file, check(read_turtle(file), file)) for file in files]
-    wrong = any(finding.severity == "error" for _, findings in found for finding in findings)
+    checked = [(file, check(read_turtle(file), file)) for file in files]
+    wrong = any(finding.severity == "error" for _, findings in checked for finding in findings)
     if as_json:
         print_json(
             {
                 "valid": not wrong,
-                "findings": [_as_json(file, finding) for file, all_ in found for finding in all_],
+                "findings": [_as_json(file, finding) for file, all_ in checked for finding in all_],
             }
         )
     else:
-        _show(found)
+        _show(checked)
     if wrong:
         raise click.exceptions.Exit(EXIT_FAILED)
 
@@ -82,9 +82,9 @@ def _as_json(file: str, finding: Finding) -> dict[str, str | int | None]:
     }
 
 
-def _show(found: Sequence[tuple[str, list[Finding]]]) -> None:
+def _show(checked: Sequence[tuple[str, list[Finding]]]) -> None:
     out = console()
-    for file, findings in found:
+    for file, findings in checked:
         name = "standard input" if file == "-" else file
         for finding in findings:
             place = name if finding.line is None else f"{name}:{finding.line:d}"

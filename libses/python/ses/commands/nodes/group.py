@@ -29,25 +29,25 @@ def list_command(client: ServiceClient, as_json: bool) -> None:
 
     Nodes that no class of the site has, but that an agent runs on, come last, as class '-'.
     """
-    found = client.node_classes()
+    answer = client.node_classes()
     if as_json:
-        print_json(found)
+        print_json(answer)
         return
-    if not found.node_classes:
+    if not answer.node_classes:
         raise NotFoundError(
             "No nodes are known: the site describes none (qsm:NodeClass), and no agent is heard of."
         )
     headers = ("class", "nodes", ">count", ">heard", ">open", "mounts", ">link", "uplink")
     out = console()
-    table(out, headers, [_row(node_class) for node_class in found.node_classes])
-    for stalled in (thread for of_class in found.node_classes for thread in of_class.stalled):
+    table(out, headers, [_row(node_class) for node_class in answer.node_classes])
+    for stalled in (thread for of_class in answer.node_classes for thread in of_class.stalled):
         line(
             out,
             f"{stalled.node}: thread {stalled.thread} of its agent has stalled since "
             f"{second(stalled.since)}; run there: ses doctor",
             "yellow",
         )
-    for excluded in (exclusion for of_class in found.node_classes for exclusion in of_class.excluded):
+    for excluded in (exclusion for of_class in answer.node_classes for exclusion in of_class.excluded):
         line(out, f"{excluded.element} is {excluded}", "yellow")
 
 

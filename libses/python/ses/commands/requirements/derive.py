@@ -38,16 +38,16 @@ def derive(
         if not equals:
             raise UsageError(f"{text!r} is not NAME=VALUE, like share=10%.")
         given[name.strip()] = value.strip()
-    found = client.expand(" ".join(sentence), given)
+    expanded = client.expand(" ".join(sentence), given)
     if as_json:
-        print_json(found)
+        print_json(expanded)
     else:
         out = console()
-        line(out, f"{found.workload}: {found.definition}")
-        rows = [[parameter.name, parameter.value, parameter.definition] for parameter in found.parameters]
+        line(out, f"{expanded.workload}: {expanded.definition}")
+        rows = [[parameter.name, parameter.value, parameter.definition] for parameter in expanded.parameters]
         table(out, ("parameter", "value", "meaning"), rows)
         line(out)
-        rows = [[written(derived.requirement), derived.arithmetic] for derived in found.derived]
+        rows = [[written(derived.requirement), derived.arithmetic] for derived in expanded.derived]
         table(out, ("requirement", "because"), rows)
     if save is not None:
-        store(client, save, [derived.requirement for derived in found.derived])
+        store(client, save, [derived.requirement for derived in expanded.derived])

@@ -41,13 +41,13 @@ def get(client: ServiceClient, as_json: bool, level: str | None, name: str | Non
     if level is not None:
         if name is None or user is not None:
             raise UsageError("Give LEVEL and NAME, like: ses requirements get user alice (or only --user).")
-        found: RequirementSet | RequirementSets = client.requirement_set(level, name)
+        stored: RequirementSet | RequirementSets = client.requirement_set(level, name)
     else:
-        found = client.requirement_sets(user)
+        stored = client.requirement_sets(user)
     if as_json:
-        print_json(found)
+        print_json(stored)
     else:
-        _show_sets(console(), found.sets if isinstance(found, RequirementSets) else [found])
+        _show_sets(console(), stored.sets if isinstance(stored, RequirementSets) else [stored])
 
 
 @requirements.command(epilog=examples("ses requirements effective --user alice --application dd"))
@@ -61,29 +61,29 @@ def effective(
     Says, too, by what the user belongs to a VO (docs/members.md), and what is stated besides and does not
     count: a more particular level says something else, or it is not its time.
     """
-    found = client.effective(Subject(user=user, application=application, vo=vo))
+    answer = client.effective(Subject(user=user, application=application, vo=vo))
     if as_json:
-        print_json(found)
+        print_json(answer)
         return
     out = console()
-    if found.subject.vo and found.vo_from:
-        line(out, f"{user} belongs to {found.subject.vo} (by {found.vo_from}).")
-    if found.requirements:
+    if answer.subject.vo and answer.vo_from:
+        line(out, f"{user} belongs to {answer.subject.vo} (by {answer.vo_from}).")
+    if answer.requirements:
         table(
             out,
             ("requirement", "from"),
-            [[written(requirement), origin(requirement)] for requirement in found.requirements],
+            [[written(requirement), origin(requirement)] for requirement in answer.requirements],
         )
     else:
         line(out, "No requirement applies.")
-    if found.passed_over:
+    if answer.passed_over:
         line(out, "Stated, too, and not counting:")
         rows = [
             [written(requirement), origin(requirement), requirement.reason]
-            for requirement in found.passed_over
+            for requirement in answer.passed_over
         ]
         table(out, ("requirement", "from", "because"), rows)
-    for note in found.notes:
+    for note in answer.notes:
         line(out, f"Note: {note}", "yellow")
 
 
@@ -167,16 +167,19 @@ def kinds(client: ServiceClient, as_json: bool) -> None:
 def profile(client: ServiceClient, as_json: bool, name: str) -> None:
     """Print what a profile requires on one line, as SES_REQUIRE and --storage of Slurm take it."""
     vocabulary = client.vocabulary()
-    found = vocabulary.profile(name)
-    if found is None:
+    known_profile = vocabulary.profile(name)
+    if known_profile is None:
         known = ", ".join(entry.profile for entry in vocabulary.profiles)
         raise NotFoundError(f"There is no profile {name!r}. Profiles are: {known}.")
     if as_json:
         print_json(
-            {"profile": name, "requirements": [requirement.as_json() for requirement in found.requirements]}
+            {
+                "profile": name,
+                "requirements": [requirement.as_json() for requirement in known_profile.requirements],
+            }
         )
     else:
-        say(" ".join(written(requirement) for requirement in found.requirements))
+        say(" ".join(written(requirement) for requirement in known_profile.requirements))
 
 
 requirements.add_command(derive)

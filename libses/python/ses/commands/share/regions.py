@@ -28,12 +28,12 @@ def list_command(as_json: bool) -> None:
     from ses.share import regions
 
     with told():
-        found = regions()
+        listed = regions()
     if as_json:
-        print_json({"regions": [asdict(region) for region in found]})
+        print_json({"regions": [asdict(region) for region in listed]})
         return
     out = console()
-    if not found:
+    if not listed:
         line(out, "Nobody shares a region on this node that you may read.")
         return
     headers = ["owner", "region", "mode", ">items", ">bytes", ">free", ">open in"]
@@ -47,7 +47,7 @@ def list_command(as_json: bool) -> None:
             ),
             *(f"{region.bytes:,}", f"{region.bytes_free:,}", str(region.opened)),
         ]
-        for region in found
+        for region in listed
     ]
     table(out, headers, rows)
 

@@ -26,12 +26,12 @@ def items(region: str, as_json: bool) -> None:
     from ses.share import Region
 
     with told(), Region.open(region) as opened:
-        found = opened.items()
+        listed = opened.items()
     if as_json:
-        print_json({"items": [asdict(item) | {"model": item.model.name.lower()} for item in found]})
+        print_json({"items": [asdict(item) | {"model": item.model.name.lower()} for item in listed]})
         return
     out = console()
-    if not found:
+    if not listed:
         line(out, "The region has no items.")
         return
     headers = ["item", "model", ">version", ">bytes", ">most", ">age (s)", ">lock held by"]
@@ -41,7 +41,7 @@ def items(region: str, as_json: bool) -> None:
             *(str(item.value_bytes), str(item.bytes), f"{item.value_age:.1f}" if item.version else ""),
             str(item.holder or ""),
         ]
-        for item in found
+        for item in listed
     ]
     table(out, headers, rows)
 

@@ -96,14 +96,14 @@ def end_jobs(work: Path, environment: Mapping[str, str]) -> None:
 def _steps(work: Path) -> list[int]:
     """Return the processes of this Slurm that keep a step."""
     named = f"SLURM_CONF={work}/slurm.conf".encode()
-    found = []
+    pids = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if (process / "comm").read_text() == "slurmstepd\n" and named in (
                 process / "environ"
             ).read_bytes().split(b"\0"):
-                found.append(int(process.name))
-    return found
+                pids.append(int(process.name))
+    return pids
 
 
 def _state(node: str, environment: Mapping[str, str]) -> str:

@@ -120,16 +120,16 @@ def _job(
         return JobRow(plan.title, plan.need, plan.ranks, refused=done.stderr.strip().splitlines()[0])
     job, client = done.stdout.strip(), services.client()
 
-    def found() -> Job:
+    def summed() -> Job:
         return Job.of(job, client.files({"job": job}, limit=100)["files"])
 
     def has_ended() -> bool:
         services.processes.check()
-        total = found().total
+        total = summed().total
         return total.files >= ranks and total.open == 0
 
     interrupts.until(has_ended, _PATIENCE, f"The files of job {job} ({plan.title}) did not become known")
-    return JobRow(plan.title, plan.need, plan.ranks, found())
+    return JobRow(plan.title, plan.need, plan.ranks, summed())
 
 
 def _run(command: tuple[str, ...], environment: Mapping[str, str]) -> None:

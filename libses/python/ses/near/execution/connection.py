@@ -248,15 +248,15 @@ def _start(argv: list[str]) -> _Started:
         raise NotStartedError(f"{argv[0]}: {error.strerror}") from None
     assert process.stdin is not None
     assert process.stdout is not None
-    said: list[bytes] = []
-    listener = threading.Thread(target=_keep_end, args=(process.stderr, said), daemon=True)
+    kept: list[bytes] = []
+    listener = threading.Thread(target=_keep_end, args=(process.stderr, kept), daemon=True)
     listener.start()
-    return _Started(process, process.stdin, Incoming(process.stdout), time.monotonic(), said, listener)
+    return _Started(process, process.stdin, Incoming(process.stdout), time.monotonic(), kept, listener)
 
 
-def _job(run: Run, told: bytes) -> str:
+def _job(run: Run, answer: bytes) -> str:
     """Return the job of Slurm that was made for the runner; empty: none was, as in a user's allocation."""
-    return told.decode() if run.executor == "slurm" and "SLURM_JOB_ID" not in os.environ else ""
+    return answer.decode() if run.executor == "slurm" and "SLURM_JOB_ID" not in os.environ else ""
 
 
 def _heard(now: _Started, node: str) -> tuple[bytes, bytes]:

@@ -111,8 +111,8 @@ class Conversation:
         except (NotStartedError, LostError):
             if self._watch.given_up is None:
                 raise
-            said = f"{self._run.node} has not answered for {ANSWER_SECONDS:.0f} s. {self.may_run}"
-            raise LeftError(said, self._watch.given_up) from None
+            why = f"{self._run.node} has not answered for {ANSWER_SECONDS:.0f} s. {self.may_run}"
+            raise LeftError(why, self._watch.given_up) from None
         except Exception:
             raise
         except BaseException as stopped:  # a signal

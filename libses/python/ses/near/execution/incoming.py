@@ -33,9 +33,9 @@ class Incoming:
             if not data:
                 break
             self._kept += data
-        found = bytes(self._kept[:count])
+        whole = bytes(self._kept[:count])
         del self._kept[:count]
-        return found
+        return whole
 
     def end(self) -> None:
         """Let :meth:`read` wait for nothing any more."""

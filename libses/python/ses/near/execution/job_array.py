@@ -115,8 +115,8 @@ class JobArray:
         except subprocess.TimeoutExpired:
             raise NotStartedError(f"{argv[0]} does not answer") from None
         if done.returncode != 0:
-            said = done.stderr.strip().splitlines()
-            raise NotStartedError(said[-1] if said else f"{argv[0]} ended with {done.returncode}")
+            errors = done.stderr.strip().splitlines()
+            raise NotStartedError(errors[-1] if errors else f"{argv[0]} ended with {done.returncode}")
         self._jobs.append(done.stdout.strip().partition(";")[0])
 
     def _known(self) -> set[int] | None:

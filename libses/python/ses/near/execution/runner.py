@@ -44,7 +44,7 @@ CONTROLS = {
     "memory": {"memory.max", "memory.limit_in_bytes"},
     "I/O": {"io.weight", "io.bfq.weight", "blkio.weight", "blkio.bfq.weight"},
 }
-told = threading.Lock()
+sending = threading.Lock()
 
 
 class Refused(Exception):
@@ -53,7 +53,7 @@ class Refused(Exception):
 
 def tell(kind: bytes, data: bytes = b"") -> None:
     """Send a frame; raises OSError when nobody is there any more."""
-    with told:
+    with sending:
         view = memoryview(HEAD.pack(kind, len(data)) + data)
         while view:
             view = view[os.write(1, view) :]
@@ -67,13 +67,13 @@ def acknowledge() -> None:
 
 def exactly(count: int) -> bytes:
     """Return that many bytes of standard input; fewer: it ended."""
-    found = b""
-    while len(found) < count:
-        more = os.read(0, count - len(found))
+    data = b""
+    while len(data) < count:
+        more = os.read(0, count - len(data))
         if not more:
             break
-        found += more
-    return found
+        data += more
+    return data
 
 
 def heard() -> tuple[bytes, bytes]:
@@ -404,22 +404,22 @@ def own_controls(controller: str, control: str, *older: str) -> Iterator[str]:
 
 def cores() -> float:
     """Return the processors the program may use: affinity, or the quota of its control group if less."""
-    found = float(len(os.sched_getaffinity(0)))
-    for said in own_controls("cpu", "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"):
+    count = float(len(os.sched_getaffinity(0)))
+    for values in own_controls("cpu", "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"):
         with contextlib.suppress(ValueError):
-            quota, period = map(float, said.split())
-            found = min(found, quota / period if quota > 0 else found)
-    return found
+            quota, period = map(float, values.split())
+            count = min(count, quota / period if quota > 0 else count)
+    return count
 
 
 def memory() -> float:
     """Return the bytes of memory that programs may use: what is available, or the control group's if less."""
     lines = Path("/proc/meminfo").read_text().splitlines()
-    found = next(float(text.split()[1]) * 1024 for text in lines if text.startswith("MemAvailable:"))
+    available = next(float(text.split()[1]) * 1024 for text in lines if text.startswith("MemAvailable:"))
     for most in own_controls("memory", "memory.max", "memory.limit_in_bytes"):
         with contextlib.suppress(ValueError):
-            found = min(found, float(most))
-    return found
+            available = min(available, float(most))
+    return available
 
 
 def main() -> None:
