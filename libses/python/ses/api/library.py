@@ -56,7 +56,7 @@ typedef struct ses_load {
   double write_mb_s;
   double free_gb;
   float own;
-  float others;
+  float foreign;
   float busy;
   uint32_t state;
   uint32_t number;

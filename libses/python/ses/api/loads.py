@@ -19,7 +19,7 @@ class Load:
     """One element now.
 
     ``read_rate`` and ``write_rate`` are what it gives at best (MB/s), ``free`` what is free beyond what open
-    files are expected to take (GB); ``own`` are streams of files that were placed there, ``others`` all the
+    files are expected to take (GB); ``own`` are streams of files that were placed there, ``foreign`` all the
     rest, ``busy`` the part of its time it was in use, 0 to 1.  ``None``: not known.  ``refuses``: it takes no
     files now; ``degraded``: only if no other can; ``scarce``: it is spared where others do as well.
     """
@@ -69,7 +69,7 @@ class Loads:
 
     @property
     def age(self) -> float:
-        """Seconds, at the last read, since the service told the loads."""
+        """Seconds, at the last read, since the service sent the loads."""
         return float(self._age[0])
 
     def read(self) -> list[Load]:
