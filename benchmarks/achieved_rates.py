@@ -153,7 +153,7 @@ class Site:
         return done.stderr if error else done.stdout
 
     def achieved(self, path: Path) -> dict[str, object]:
-        """What was told of the file when it ended."""
+        """What was reported of the file when it ended."""
         end = time.monotonic() + WAIT_SECONDS
         while time.monotonic() < end:
             for id, reports in list(self.service.opened_as.items()):
@@ -161,7 +161,7 @@ class Site:
                     achieved: dict[str, object] = self.service.ended_as[id][-1].get("achieved", {})
                     return achieved
             time.sleep(0.1)
-        raise SystemExit(f"the agent told of no end of {path}")
+        raise SystemExit(f"the agent reported no end of {path}")
 
 
 def by_python(how: str, megabytes: int) -> Callable[[Site, Path], Measured]:

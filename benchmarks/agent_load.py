@@ -46,7 +46,7 @@ SETTLE_SECONDS = 5
 def create(
     site: Chain, library: Path, name: str, rate: float, seconds: float, programs: int = 1, held: float = 0
 ) -> list[float]:
-    """Times (us) of creates by programs under the library, each file ``held`` open for so many seconds."""
+    """Times (us) of creates by programs under the library, each file open for ``held`` seconds."""
     environment = {**os.environ, **site.patient, "LD_PRELOAD": str(library)}
     running = []
     for number in range(programs):

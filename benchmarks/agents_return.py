@@ -1,6 +1,6 @@
 """Many agents that lose their service and find it again: how soon, and what that costs the service.
 
-First it is measured what each request of an agent costs the service.  Then so many clients do as ses-agent
+First it is measured what each request of an agent costs the service.  Then as many clients do as ses-agent
 does (``ses_simulate.agents`` says how): two TLS connections each, open files, the pace the service gives
 them, and after a failure a wait by chance, longer each time.  The real service is killed and started again.
 Beside it stands what the model says of the same agents with the costs measured, and of more of them.
@@ -36,7 +36,7 @@ from ses_service.ledger.pace import Use
 from ses_simulate.agents import Costs, Loss, Return, come_back
 
 STEADY = 10.0  # seconds in which the usual load is measured
-SETTLES = 4.0  # seconds after which all agents have the pace of so many
+SETTLES = 4.0  # seconds after which all agents have the pace of their number
 BEGIN_EACH_SECOND = 100  # this process makes the handshakes, too
 PATIENCE = 300.0
 
@@ -117,12 +117,14 @@ async def measure(loss: Loss, scratch: Path) -> Measured:
         tasks = [asyncio.create_task(agent.live(agent.number / BEGIN_EACH_SECOND)) for agent in agents]
         await found(agents, 0.0)
         await asyncio.sleep(SETTLES)
-        sent_before, before = crowd.told, Usage.of(running.process.pid)
+        sent_before, before = crowd.answers, Usage.of(running.process.pid)
         all_before = processor_seconds(running.process.pid)
         await asyncio.sleep(STEADY)
         used = Usage.of(running.process.pid).processor_seconds - before.processor_seconds
         others = processor_seconds(running.process.pid) - all_before - used
-        print(f"{(crowd.told - sent_before) / STEADY:.0f} words a second before the loss", flush=True)
+        print(
+            f"{(crowd.answers - sent_before) / STEADY:.0f} announcements a second before the loss", flush=True
+        )
         killed = time.monotonic()
         running.kill()
         await asyncio.sleep(loss.away)
@@ -155,7 +157,7 @@ async def watch(running: Service, busy: list[float], memory: list[float]) -> Non
 
 
 async def found(agents: list[Agent], since: float) -> None:
-    """Wait until every agent has told the service all since then."""
+    """Wait until every agent has reported everything to the service since then."""
     end = time.monotonic() + PATIENCE
     while (left := sum(agent.found_at <= since for agent in agents)) and time.monotonic() < end:
         await asyncio.sleep(0.05)

@@ -5,7 +5,7 @@ least time as a ratio to that of the fastest of the others, and the ratio of the
 program has ended, when most of the copy is in memory only, and once until it is on the device (syncfs);
 then the same of processor time.  The least counts, since waits only add: in a virtual machine that gives
 free pages back to its hypervisor, 1 GB took up to 2 s longer in some rounds of any program.  Where the two
-ratios differ much, more rounds tell more.  Sources are in the page cache.  Copies of small files stay until
+ratios differ much, more rounds show more.  Sources are in the page cache.  Copies of small files stay until
 the end: ext4 gives no inode again that was freed in the last minute, and looking past those takes most of
 the time.  `--mount` (root) compares tmpfs, ext4 on a loop device, a mergerfs union of two branches and the
 tests' stand-in for Lustre, all in memory: each within itself and to and from tmpfs.  `--cell` measures
@@ -145,7 +145,7 @@ def cell(build: Path, source: Path, parent: Path, rounds: int) -> dict[str, list
     return taken
 
 
-def told(title: str, taken: dict[str, list[Taken]]) -> str:
+def rows(title: str, taken: dict[str, list[Taken]]) -> str:
     """The line of a cell."""
     others = [name for name in taken if name != "ses-copy"]
 
@@ -187,7 +187,7 @@ def main() -> None:
                 source.mkdir()
                 for number in range(count):
                     (source / str(number)).write_bytes(os.urandom(min(size, 1 << 20)) * (max(size >> 20, 1)))
-            print(told(title, cell(given.build, source, other, given.rounds)), flush=True)
+            print(rows(title, cell(given.build, source, other, given.rounds)), flush=True)
 
 
 if __name__ == "__main__":

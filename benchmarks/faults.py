@@ -244,7 +244,7 @@ class Site:
         return {"files": present, "where": dict(sorted(where.items())), "wrong": wrong}
 
     def open_in_the_end(self) -> int:
-        """How many files the service counts as open, when it has heard of all ends."""
+        """How many files the service counts as open, when all ends were reported to it."""
         deadline, count = time.monotonic() + PATIENCE, -1
         while count != 0 and time.monotonic() < deadline:
             time.sleep(0.5)

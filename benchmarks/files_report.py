@@ -89,7 +89,7 @@ def databases(only: str | None, scratch: Path) -> Iterator[Iterator[tuple[str, s
 
 
 def fill(url: str, files: int) -> None:
-    """Make the tables, with so many files."""
+    """Make the tables, with ``files`` files."""
     engine = sa.create_engine(url)
     METADATA.create_all(engine)
     with engine.begin() as connection:

@@ -84,7 +84,7 @@ def _timed(way: Callable[[list[str]], tuple[float, float]], text: str, turns: in
 
 
 def _turns(text: str, seconds: float) -> int:
-    """Return how often a program works in so many seconds."""
+    """Return how often a program works in ``seconds``."""
     turns = _FIRST_TURNS
     while (taken := _timed(plain, text, turns)[0]) < seconds / 4:
         turns *= 2

@@ -43,16 +43,16 @@ class Node:
     def __init__(self, number: int) -> None:
         self.name = f"n{number}"
         self.service: Running
-        self._said = 0
+        self._announcements = 0
         self._open: list[str] = []
 
-    def say(self) -> float:
+    def announce(self) -> float:
         """Announce; return for how many seconds the answer was waited."""
-        self._said += 1
+        self._announcements += 1
         placement_ids = [secrets.token_hex(8) for _ in range(FILES)]
         message = {
             "incarnation": f"{int(self.name[1:]) + 1:016x}",
-            "number": self._said,
+            "number": self._announcements,
             "opened": [
                 opened(placement_id, ELEMENTS[number % len(ELEMENTS)], "alice", FILES)
                 for number, placement_id in enumerate(placement_ids)
@@ -110,7 +110,7 @@ def cost(
     nodes = [Node(number) for number in range(NODES)]
     for number, node in enumerate(nodes):
         node.service = running[number % len(running)]
-        node.say()
+        node.announce()
     time.sleep(SETTLE)
     resting, earlier = time.monotonic(), used(running, postmaster)
     time.sleep(seconds / 2)
@@ -119,7 +119,7 @@ def cost(
     rest = [1e6 * (late - early) / (begun - resting) for early, late in zip(earlier, before, strict=True)]
     while sent * FILES < rate * seconds:
         time.sleep(max(0.0, begun + sent * FILES / rate - time.monotonic()))
-        nodes[sent % NODES].say()
+        nodes[sent % NODES].announce()
         sent += 1
     time.sleep(SETTLE)
     after, took = used(running, postmaster), time.monotonic() - begun
@@ -138,11 +138,11 @@ def ages(running: list[Running], times: int) -> list[float]:
     """Seconds after which what is announced to the first counts at the second."""
     node, waits = Node(NODES), []
     node.service = running[0]
-    node.say()
+    node.announce()
     for _ in range(times):
         wait_until(lambda: carried(running[1]) == carried(running[0]))
         before, node._open = carried(running[1]), []
-        node.say()
+        node.announce()
         begun = time.monotonic()
         wait_until(lambda before=before: carried(running[1]) >= before + FILES)
         waits.append(time.monotonic() - begun)
@@ -160,10 +160,10 @@ def longest_wait(running: list[Running]) -> float:
         for node in nodes:
             began = time.monotonic()
             try:
-                node.say()
+                node.announce()
             except urllib3.exceptions.HTTPError:
                 node.service = running[1]
-                node.say()
+                node.announce()
             waits.append(time.monotonic() - began)
     return max(waits)
 

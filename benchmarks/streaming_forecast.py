@@ -7,7 +7,7 @@ limited by tc tbf to a network namespace, a share of a processor by a cgroup (v1
 page cache in blocks of 64 KiB, or reads or writes with O_DIRECT in blocks of 1 MiB.  All are forecast as
 overlapped: the kernel's limits save up what is not used, so that a program that waits for each transfer
 loses nothing here.  How much it moves of the file depends on the cell, so that its stream lasts some
-seconds: a limit lets through at once in the beginning what it gives in a tenth of a second.  It tells its
+seconds: a limit lets through at once in the beginning what it gives in a tenth of a second.  It reports its
 own time and processor time from its first byte to its last, so that its start and its end, which are not
 streaming, are left out.  Of several runs in a cell the shortest counts: limits are the same for all of
 them, and other work on the machine only adds.
@@ -55,7 +55,7 @@ import hashlib, mmap, os, socket, sys, time
 path, peer, loops, way = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 size, flags = (2**16, 0) if way == "cached" else (2**20, os.O_DIRECT)
 move = os.writev if way == "written" else os.readv
-blocks, told = int(sys.argv[5]), open(sys.argv[6], "w")
+blocks, report = int(sys.argv[5]), open(sys.argv[6], "w")
 disk = os.open(path, os.O_RDWR | flags)
 block = mmap.mmap(-1, size)
 out = socket.create_connection((peer, 9999))
@@ -67,7 +67,7 @@ for _ in range(blocks * 2**16 // size):
     out.sendall(block)
 out.shutdown(socket.SHUT_WR)
 out.recv(1)
-told.write(f"{time.monotonic() - began} {time.process_time() - used}")
+report.write(f"{time.monotonic() - began} {time.process_time() - used}")
 """
 RECEIVER = """
 import socket
@@ -113,7 +113,7 @@ class Shaped:
         undo.callback(run, "losetup", "--detach", self.loop)
         run("mount", self.loop, str(mount))
         undo.callback(run, "umount", str(mount))
-        self.told = work / "told"
+        self.report = work / "report"
         self.file = mount / "data"
         self.file.write_bytes(os.urandom(size))
         run("sync", "-f", str(self.file))
@@ -162,12 +162,12 @@ class Shaped:
         """The program, inside the group, whatever priority this benchmark has."""
         inside = f'echo $$ > {self.group}/tasks && exec "$@"'
         python = [sys.executable, "-S", "-c", PROGRAM]
-        given = map(str, (self.file, PEER, cell.loops, cell.way, blocks, self.told))
+        given = map(str, (self.file, PEER, cell.loops, cell.way, blocks, self.report))
         return ["chrt", "-o", "0", "sh", "-c", inside, "sh", *python, *given]
 
-    def said(self) -> tuple[float, float]:
+    def reported(self) -> tuple[float, float]:
         """Seconds of the stream of the last run, and its processor seconds, without start and end."""
-        seconds, used = map(float, self.told.read_text().split())
+        seconds, used = map(float, self.report.read_text().split())
         return seconds, used
 
 
@@ -255,7 +255,7 @@ def _processor_seconds(shaped: Shaped, cell: Cell, runs: int) -> float:
         shaped.allow(None)
         measured, status = profile(shaped.command(cell, MEASURED_BLOCKS))
         assert status == 0, measured
-        used = shaped.said()[1]
+        used = shaped.reported()[1]
         assert used <= measured.cpu_seconds, "the stream is a part of what ses profile saw"
         seconds_per_block.append(used / MEASURED_BLOCKS)
     return min(seconds_per_block)
@@ -267,7 +267,7 @@ def _seconds(shaped: Shaped, cell: Cell, blocks: int, runs: int) -> float:
     for _ in range(runs):
         shaped.allow(cell)
         subprocess.run(shaped.command(cell, blocks), check=True)
-        seconds_each.append(shaped.said()[0])
+        seconds_each.append(shaped.reported()[0])
     return min(seconds_each)
 
 

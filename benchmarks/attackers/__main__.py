@@ -3,14 +3,14 @@
 Builds a union of four branches in memory, service, monitor, portal and agent (root is needed).  Honest
 programs create files under the preload library, alone, then beside the attackers (attack.py), then alone
 again; further programs make the same calls of the file system without it.  Reported: how long a create took,
-how soon the service knew of a file and how long it took to say so, files that it never heard of, and parts
+how soon the service knew of a file and how long it took to say so, files it never knew of, and parts
 that are not the processes they were.  Attackers keep the union and the caches busy as well: how much slower
 creates without the library become says how much, and what is left of the slowdown of placed ones is what
 the parts cost for attackers.
 Service, monitor and portal, and who attacks them, have one processor, as they have a machine of their own;
 union, agent and programs have another.  Attackers run with SCHED_IDLE: how a busy machine divides its
 processors is the scheduler's affair, and only what the parts do for attackers counts.
-Users have accounts in a mount namespace of the benchmark's own: the service refuses who has none.
+Users have accounts in a mount namespace of the benchmark's own: the service refuses users without one.
 Does NOT attack what needs other machines: MUNGE, the sampler, shared values.
 
 Usage: benchmarks/attackers [--seconds 600] [--alone 60] [--only NAME ...]
@@ -274,7 +274,7 @@ def end_all_of(attacker: subprocess.Popen[bytes], user: int) -> None:
 
 
 def build_frozen(program: Path) -> None:
-    """Compile the program whose processes hang whoever looks at them."""
+    """Compile the program whose processes hang any process that looks at them."""
     flags = run("pkg-config", "--cflags", "--libs", "fuse3").split()
     compile_program(ROOT / "tests/agent/probes/frozen.c", program, *flags, "-lpthread")
 

@@ -58,7 +58,7 @@ class _Local(http.client.HTTPConnection):
 
 
 def local(target: Target, seconds: float = 5.0) -> http.client.HTTPConnection:
-    """Return a connection to the service at its socket, where the kernel says who asks."""
+    """Return a connection to the service at its socket, where the kernel names the caller."""
     return _Local(target.service_socket, seconds)
 
 

@@ -85,7 +85,7 @@ def impossible_bound(target: Target) -> None:
 
 @on_node
 def impossible_questions(target: Target) -> None:
-    """Files told of over the agent's socket, with numbers that no program states."""
+    """Files reported over the agent's socket, with numbers that no program states."""
     for number in itertools.count():
         connection = agent(target)
         path = f"{target.own}/asked-{number % 200}"
@@ -392,7 +392,7 @@ def staging_directories(target: Target) -> None:
 
 @on_node
 def frozen_processes(target: Target) -> None:
-    """Processes that nobody can look at, and files told of in their names."""
+    """Processes that nobody can look at, and files reported in their names."""
     subprocess.Popen([target.frozen, "serve", "-f", target.hanging])
     while not Path(target.hanging).is_mount():
         time.sleep(0.05)

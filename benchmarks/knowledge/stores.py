@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/knowledge/stores.py [--elements N]... [--store NAME]... [--rounds N]
 
 Measured through the service's own code, from an empty store on loopback, which is the oxigraph server the
-service starts or the Fuseki of `make fuseki`. What takes seconds is measured once, the rest as often as told.
+service starts or the Fuseki of `make fuseki`. What takes seconds is measured once, the rest in each round.
 Does not measure decisions: they ask no store.
 """
 
@@ -62,7 +62,7 @@ class Figures:
 
 
 def site(elements: int) -> str:
-    """Return a Lustre file system of so many OSTs on servers of eight."""
+    """Return a Lustre file system of ``elements`` OSTs on servers of eight."""
     servers = [f':oss{n} a qsm:Server ; qsm:name "oss{n}" .' for n in range(-(-elements // 8))]
     targets = [
         f':ost{n} a qsm:ObjectStorageTarget ; qsm:name "OST{n:04x}" ; qsm:elementOf :fs ; qsm:target "{n}" ;'

@@ -85,7 +85,7 @@ def measure(provider: str, servers: int, period: int, seconds: float) -> str:
             local, seen, begun = samples(folder / "table"), samples(folder / "s0"), time.monotonic()
             time.sleep(seconds)
             taken = time.monotonic() - begun
-            theirs, ours = (
+            server_share, own_share = (
                 Usage.of(program.pid).processor_seconds - used.processor_seconds
                 for program, used in zip((sampler, mirror), before, strict=True)
             )
@@ -98,7 +98,7 @@ def measure(provider: str, servers: int, period: int, seconds: float) -> str:
                 program.wait()
     readings = max(1.0, new * taken * servers)
     return (
-        f"{provider or 'pull':8} {100 * theirs / taken:8.1f} % {100 * ours / taken:8.1f} % "
+        f"{provider or 'pull':8} {100 * server_share / taken:8.1f} % {100 * own_share / taken:8.1f} % "
         f"{max(0, woken) / readings:14.3f} {new:14.0f}"
     )
 

@@ -29,7 +29,7 @@ _FILES = 10
 
 
 async def costs_of(port: int, context: ssl.SSLContext, pid: int, count: int) -> Costs:
-    """Measure with so many connected nodes, of a service that knows none of them yet."""
+    """Measure with ``count`` connected nodes, of a service that knows none of them yet."""
     empty = Usage.of(pid)
     revision = await asyncio.to_thread(revision_of, port, context)
     crowd = Crowd(port, count, context)

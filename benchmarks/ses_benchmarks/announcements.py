@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from ses_benchmarks.http_call import request_bytes
 
 SYSTEM = "bench"
-ELEMENTS = 64  # as many as an agent is told of a storage system at most
+ELEMENTS = 64  # as many as a table of an agent has of a storage system at most
 LOOK = request_bytes("GET", "/v1/storage-systems")
 
 
 def opened(placement_id: str, element: str, user: str = "bench", batch: int = 0) -> dict[str, object]:
-    """Return an open file that a program placed on an element; with ``batch`` as one of so many decided."""
+    """Return an open file that a program placed on an element; ``batch``: how many were decided together."""
     file: dict[str, object] = {
         "placement_id": placement_id,
         "user": user,
@@ -54,7 +54,7 @@ def opened_by(node: int, files: int) -> list[dict[str, object]]:
 
 
 def word(node: int, files: int = 0, revision: str | None = None, in_use: bool = False) -> bytes:
-    """Return an announcement: of so many files, all that are open there, or a sign of life with none.
+    """Return an announcement: of ``files`` files, all that are open there, or a sign of life with none.
 
     With ``revision`` it asks for the loads of all elements of that table, as if each had changed.
     """

@@ -1,4 +1,4 @@
-"""Crowds in front of one service: deciders in an open or a closed loop, agents that poll or tell of files."""
+"""Crowds in front of one service: deciders in an open or a closed loop, agents that poll or report files."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def deciders(
 
 
 def claims(served: Served, count: int, rate: float, seconds: float, note: str) -> Measurement:
-    """``count`` nodes with a connection each that say what programs placed, and hear what changed.
+    """``count`` nodes with a connection each that report what programs placed, and receive what changed.
 
-    Each announcement opens so many files and ends those of the node's last one.
+    Each announcement opens ``_FILES`` files and ends those of the node's last one.
     """
     polls = [_announcement(node, [], [], "", 0) for node in range(count)]
     revisions = []
@@ -84,7 +84,7 @@ def claims(served: Served, count: int, rate: float, seconds: float, note: str) -
 
 
 def listeners(served: Served, count: int, rate: float, seconds: float, note: str) -> Measurement:
-    """``count`` nodes whose tables are in use and who only hear what is new, at ``rate`` of all together."""
+    """``count`` nodes with tables in use that only receive what is new, at ``rate`` of all together."""
     polls = []
     with Connection(served.port) as connection:
         for node in range(count):
@@ -140,7 +140,7 @@ def agents(served: Served, count: int, rate: float, seconds: float, note: str) -
 
 
 def pressing(served: Served, counts: Sequence[int], seconds: float, note: str) -> Iterator[Measurement]:
-    """So many connections of one user that ask for selections without pause, while a node announces.
+    """Connections of one user that ask for selections without pause, while a node announces.
 
     Timed is the node, which is a process of its own; the note says how many selections were answered.
     """

@@ -64,7 +64,7 @@ def run_to_the_end(command: Sequence[str | Path], env: Mapping[str, str]) -> Non
 def free_port() -> int:
     """A TCP port of the loopback interface that the kernel gives to nobody else while this process lives.
 
-    Who names it can listen there: servers set SO_REUSEADDR, and the socket that keeps it does not listen.
+    A server can listen on it: it sets SO_REUSEADDR, and the socket that keeps the port does not listen.
     """
     kept = socket.socket()
     kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -63,7 +63,7 @@ class Served:
 
 @contextmanager
 def monitor(scratch: Path, count: int) -> Iterator[int]:
-    """A stand-in of the monitor that has news of ``count`` elements each second; yields its port."""
+    """A stand-in of the monitor that has samples of ``count`` elements each second; yields its port."""
     port = free_port()
     command = [sys.executable, "-m", "ses_benchmarks.monitor_standin", str(port), str(count)]
     path = os.pathsep.join(filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH"))))

@@ -65,7 +65,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything a collision tells."""
+    """Everything that a collision shows."""
 
     settings: dict[str, Any]
     machine: dict[str, Any]

@@ -112,9 +112,9 @@ class Run:
     taken: Sequence[float]
     processor: float = 0.0
 
-    def quantile(self, hundredth: int) -> float:
-        """So many hundredths of the responses took no longer."""
-        return statistics.quantiles(self.taken, n=100)[hundredth - 1]
+    def quantile(self, percent: int) -> float:
+        """The time that ``percent`` % of the responses took at most."""
+        return statistics.quantiles(self.taken, n=100)[percent - 1]
 
     def over(self, mean: float) -> float:
         """The share of responses above 1.1 times ``mean``."""

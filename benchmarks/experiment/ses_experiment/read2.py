@@ -116,7 +116,7 @@ def _forked(work: Callable[[], None]) -> int:
 
 
 def _pace(began: float, moved: int, allowed: float) -> None:
-    """Wait until the disk may have given so many bytes."""
+    """Wait until the disk may have given that number of bytes."""
     if allowed:
         time.sleep(max(0.0, began + moved / allowed - time.monotonic()))
 

@@ -1,8 +1,8 @@
 """The same site simulated, beside what was measured, with nothing fitted.
 
-What the simulation is told: rates, sizes, computing, starts, background, that all users are on one node, how
+What the simulation is given: rates, sizes, computing, starts, background, that all users are on one node, how
 often the monitor samples and over which window it averages.
-It draws its own chance.  Not told: the time programs take to start, the cost of FUSE, the processors.
+It draws its own chance.  Not given: the time programs take to start, the cost of FUSE, the processors.
 """
 
 from __future__ import annotations

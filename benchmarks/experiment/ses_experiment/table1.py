@@ -108,9 +108,11 @@ def measure(
             begun = time.monotonic()
             for number, run in enumerate(todo):
                 left = plan.estimate(todo[number:])
-                if number:  # what was done tells better than the estimate
+                if number:  # what was done is a better guide than the estimate
                     left *= (time.monotonic() - begun) / plan.estimate(todo[:number])
-                progress(f"run {number + 1} of {len(todo)}, about {left / 60:.0f} min left: {_told(run)}")
+                progress(
+                    f"run {number + 1} of {len(todo)}, about {left / 60:.0f} min left: {_run_words(run)}"
+                )
                 results.add(runner.play(run))
         finally:
             interrupts.hold()
@@ -118,7 +120,7 @@ def measure(
     return results, host
 
 
-def _told(run: Run) -> str:
+def _run_words(run: Run) -> str:
     if run.kind == "lone":
         return "one user alone, " + ("with the library" if run.supported else "without it")
     who = {"half": "half supported", "all": "all supported", "none": "none supported"}[run.kind]

@@ -51,7 +51,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The rounds of an arm with so many writers: means, and whether they keep the promise.
+    """The rounds of an arm with a number of writers: means, and whether they keep the promise.
 
     ``holds`` is ``None`` for arms without the library, which promise nothing.
     """
@@ -115,10 +115,10 @@ def verdict(summarised: Sequence[Summary]) -> tuple[bool, str]:
     if not broken:
         arms = ", ".join(dict.fromkeys(summary.arm for summary in judged))
         return True, f"Holds ({arms}): files created together went to different branches."
-    return False, "Does not hold: " + "; ".join(_told(summary) for summary in broken) + "."
+    return False, "Does not hold: " + "; ".join(_summary_words(summary) for summary in broken) + "."
 
 
-def _told(summary: Summary) -> str:
+def _summary_words(summary: Summary) -> str:
     return (
         f"{summary.arm} with {summary.writers} files by {_by(summary)}: {summary.distinct:.1f} distinct "
         f"branches on average (wanted {summary.wanted_distinct:.1f}), "

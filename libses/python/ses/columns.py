@@ -45,7 +45,7 @@ class Fit:
 
 
 def fit(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Fit:
-    """Return which columns are shown in so many cells.
+    """Return which columns are shown in ``width`` cells.
 
     Columns are left out until the others have room for their cells, those that wrap for their longest
     word.  What is left goes first to those that need little more for their longest cell.  Where nothing

@@ -39,7 +39,7 @@ class Need:
         self.verdicts["open" if file["state"] == "open" else words(file["verdict"])] += 1
 
     @property
-    def told(self) -> str:
+    def verdict_counts(self) -> str:
         """The verdicts with their numbers, the most frequent first."""
         return ", ".join(f"{name} {count}" for name, count in self.verdicts.most_common())
 
@@ -134,7 +134,7 @@ class Job:
         for need in needs[:_MAX_NEEDS]:
             parts.append(
                 f"{need.kind}>={need.required:.15g}{need.unit}: promised {middle(need.promised)}, "
-                f"got {middle(need.got)}, {need.told}"
+                f"got {middle(need.got)}, {need.verdict_counts}"
             )
         if len(needs) > _MAX_NEEDS:
             parts.append(f"and {len(needs) - _MAX_NEEDS} other needs")

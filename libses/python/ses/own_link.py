@@ -57,7 +57,7 @@ class Link:
 
 
 def own_link(client: ServiceClient, user: str) -> Link:
-    """Return it by the node's calibration, else by its class; of unknown rate where neither tells one."""
+    """Return it by the node's calibration, else by its class; of unknown rate where neither has one."""
     host = socket.gethostname()
     with suppress(NotFoundError, RefusedError):
         calibration = client.node_calibration(host)

@@ -78,11 +78,11 @@ def _programs(build: Path | None) -> runs.Programs:
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
         raise DemoError("nginx is not installed: apt-get install nginx-light.")
-    programs = [_found(built, name) for name in ("smed-sampler", "smed-mirror")]
+    programs = [_program(built, name) for name in ("smed-sampler", "smed-mirror")]
     return runs.Programs(Path(nginx), *programs)
 
 
-def _found(built: Path, name: str) -> Path:
+def _program(built: Path, name: str) -> Path:
     place = built / name
     other = shutil.which(name)
     if not place.exists() and other is None:

@@ -53,7 +53,7 @@ def needs(as_json: bool, **settings: Any) -> None:
         arms[name] = {
             what: (
                 interval([getattr(baseline, what) for _, baseline in pairs]).mean,
-                interval([getattr(ours, what) - getattr(baseline, what) for ours, baseline in pairs]),
+                interval([getattr(placed, what) - getattr(baseline, what) for placed, baseline in pairs]),
             )
             for what in ("met", "nearly", "worst")
         }

@@ -69,7 +69,7 @@ def table1(
     Users read, compute and write at the same time on eight branches of 25 MB/s for readers and 15 MB/s for
     writers; half of them, all or none run under the library. Prints how much time is saved, with
     95 % intervals, and what the simulator says of the same site; A/A compares halves that are placed
-    alike, so it shows what is noise. How long it will take is told first. Each finished run is kept in a
+    alike, so it shows what is noise. How long it will take is printed first. Each finished run is kept in a
     file of JSON lines, with its load averages and a hash of settings and build; with --resume runs in the
     file are not run again.
     """

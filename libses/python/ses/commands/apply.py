@@ -178,11 +178,11 @@ def _report(directory: Path, changed: dict[str, Any], as_json: bool) -> None:
         return
     out = console()
     line(out, f"{directory}: {changed['place']}" + (f" ({changed['element']})" if changed["element"] else ""))
-    line(out, f"  before  {_told(changed['before'])}")
-    line(out, f"  now     {_told(changed['after'])}")
+    line(out, f"  before  {_layout_words(changed['before'])}")
+    line(out, f"  now     {_layout_words(changed['after'])}")
 
 
-def _told(layout: dict[str, Any]) -> str:
+def _layout_words(layout: dict[str, Any]) -> str:
     if layout["components"] is None:
         return "no default but the file system's own"
     return "; ".join(

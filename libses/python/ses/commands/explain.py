@@ -28,7 +28,7 @@ from ses.managed import outside
 from ses.output import console, line, number, print_json
 
 _LOOKED_AT = 50
-_ANNOUNCED_SECONDS, _ASK_AGAIN_SECONDS = 2.0, 0.1  # a node tells of a file some tenths of a second late
+_ANNOUNCED_SECONDS, _ASK_AGAIN_SECONDS = 2.0, 0.1  # a node reports a file some tenths of a second late
 _OR_CLOCKS = f"or the clocks of node and service are more than {CLOCKS_SECONDS:g} s apart"
 
 
@@ -79,7 +79,7 @@ def explain(client: ServiceClient, as_json: bool, file: Path, wide: bool) -> Non
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Nearest:
     """The placement that goes best with the file, and what speaks against it.
 
     ``other``: that is certain: the file that was placed is another one, which had this name.
@@ -90,18 +90,18 @@ class _Found:
     other: bool = False
 
 
-def _find(client: ServiceClient, path: Path, file: FileIdentity | None) -> tuple[_Found | None, str]:
+def _find(client: ServiceClient, path: Path, file: FileIdentity | None) -> tuple[_Nearest | None, str]:
     """Ask by the file's numbers, then by its name; without a result, say what nearly was one.
 
     By its name a file is found even when it is another one than the one placed: people ask for
-    names, and the doubt is told.
+    names, and the answer says what is in doubt.
     """
     mismatch = ""
     if file is not None:
         for placement in client.placements(device=file.device, inode=str(file.inode), limit=_LOOKED_AT):
             judged = judge(placement, path, file)
             if judged.match is not Match.OTHER:
-                return _Found(placement.placement_id, judged.why), ""
+                return _Nearest(placement.placement_id, judged.why), ""
             path_then = f" ({on_one_line(placement.path)})" if placement.path else ""
             mismatch = mismatch or (
                 f" The file of placement {placement.placement_id}{path_then} had the same inode number, but "
@@ -113,11 +113,11 @@ def _find(client: ServiceClient, path: Path, file: FileIdentity | None) -> tuple
     ]
     for placement, judged in named:
         if judged.match is not Match.OTHER:
-            return _Found(placement.placement_id, judged.why), ""
+            return _Nearest(placement.placement_id, judged.why), ""
     if named:
         placement, judged = named[0]
         doubt = f"{judged.why}: it was replaced or copied since, {_OR_CLOCKS}"
-        return _Found(placement.placement_id, doubt, other=True), ""
+        return _Nearest(placement.placement_id, doubt, other=True), ""
     return None, mismatch
 
 
@@ -191,7 +191,7 @@ def _amounts(many: Sequence[Prediction]) -> str:
 def _show(
     out: Console,
     path: Path,
-    nearest: _Found,
+    nearest: _Nearest,
     placement: PlacementRecord,
     lies_in: str | None,
     exists: bool,

@@ -23,7 +23,7 @@ _PAUSE_SECONDS = 0.2
 @click.argument("job")
 @click.option(
     "--wait", type=click.FloatRange(0), default=0.0, metavar="SECONDS",
-    help="Wait so long for files that are open, or not heard of yet.",
+    help="Seconds to wait for files that are open, or not reported yet.",
 )  # fmt: skip
 @click.option("--comment", is_flag=True, help="Write one line of it into AdminComment of Slurm's job.")
 @service_command
@@ -72,8 +72,15 @@ def _show(out: Console, summary: Job) -> None:
 
 
 def _need(need: Need) -> list[str]:
-    return [need.kind, number(need.required), _told(need.promised), _told(need.got), need.unit, need.told]
+    return [
+        need.kind,
+        number(need.required),
+        _spread(need.promised),
+        _spread(need.got),
+        need.unit,
+        need.verdict_counts,
+    ]
 
 
-def _told(values: list[float]) -> str:
+def _spread(values: list[float]) -> str:
     return f"{middle(values)} ({min(values):.1f})" if values else "-"

@@ -18,7 +18,7 @@ from ses.commands.options import Existing
 from ses.output import day, say
 from ses.settings import own_directory, service_address
 
-_LONGEST = 4096
+_MAX_TOKEN_LENGTH = 4096
 
 
 @click.command(epilog=examples("ses login", "ses login https://ses.example.org:8630"))
@@ -84,7 +84,7 @@ def _asked_for(url: str) -> str:
     if sys.stdin.isatty():
         text = click.prompt(f"Token for {url}", hide_input=True)
     else:
-        text = sys.stdin.read(_LONGEST)
+        text = sys.stdin.read(_MAX_TOKEN_LENGTH)
     token: str = text.strip()
     if not token or any(not 33 <= ord(character) <= 126 for character in token):
         raise UsageError("That is no token: one word of letters, digits and signs is.", "Paste it whole.")

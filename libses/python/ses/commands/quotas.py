@@ -20,7 +20,7 @@ from ses.output import console, line, number, print_json, table
     "--within",
     type=click.FloatRange(0, 3650, min_open=True),
     metavar="DAYS",
-    help="Only those that are used up within so many days.",
+    help="Only those that are used up within this number of days.",
 )
 @click.option(
     "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most quotas to list."

@@ -1,4 +1,4 @@
-"""``ses token``: the personal tokens of whoever runs it."""
+"""``ses token``: the personal tokens of the user who runs it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def revoke(
 
 
 def _for(client: ServiceClient, user: str | None) -> ServiceClient:
-    """Return the service as asked for a user; raises NotAllowedError for who may not act for others."""
+    """Return the service as asked for a user; raises NotAllowedError for one who may not do that."""
     if user is None:
         return client
     acting = client.acting(user)

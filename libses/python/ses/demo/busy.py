@@ -61,7 +61,7 @@ def _as_meant(elements: Iterable[Element]) -> bool:
 
 
 def utilisation(element: Element) -> float | None:
-    """Return the part of its write rate an element gives now, ``None`` when nobody can tell."""
+    """Return the part of its write rate an element gives now, ``None`` when that is not known."""
     seen = element.observation
     if seen is None or seen.write_bytes_per_second.current is None or not element.nominal.write_mb_s:
         return None

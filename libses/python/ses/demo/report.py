@@ -148,7 +148,7 @@ def make_row(placed: Run, verdict: Verdict, verified_on: str | None, plain: Run,
 
 
 def passed_over(placement: PlacementRecord) -> str:
-    """Return the most telling element that was not chosen, and why.
+    """Return the element not chosen that says most, and why it was not.
 
     That is the first one refused; else the best one that falls short; else the next in rank.
     """

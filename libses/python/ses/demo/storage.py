@@ -58,7 +58,7 @@ def set_up(
 ) -> Storage:
     """Build the storage under ``work``; what it takes to undo it goes onto ``undo``.
 
-    ``progress`` is told each step before it is made; it may raise to stop here.  ``union_options`` are
+    ``progress`` is called with each step before it is made; it may raise to stop here.  ``union_options`` are
     further options of mergerfs, separated by commas.
     """
     notes: list[str] = []

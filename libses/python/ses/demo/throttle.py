@@ -7,7 +7,7 @@ Two ways, whichever the machine has:
 * cgroup v2: ``io.max`` of a group of our own, which this process joins with all it starts later;
   the root has no limits there.
 
-A rule outlives the loop device it was made for and would slow down whoever gets that number next,
+A rule outlives the loop device it was made for and would slow down the device that gets that number next,
 so each is taken away before its device is detached.  Does not check that the kernel keeps a rule
 beyond reading it back.
 """
@@ -107,7 +107,7 @@ class IoMaxThrottle:
             _write(rules, f"{device} rbps=max wbps=max\n")
 
     def close(self) -> None:
-        """Move whoever is left back and remove the group."""
+        """Move the processes that are left back and remove the group."""
         if not self.group.exists():
             return
         members = self.group / "cgroup.procs"

@@ -148,7 +148,7 @@ def _answer_about(path: Path, mount: str, elements: Sequence[Element] | None, wh
             SERVICE, f"The agent closed the question without an answer ({error.strerror or error}).", _LOG
         )
     if elements is None:
-        return skipped(SERVICE, f"the agent answers, but {why}: cannot be told")
+        return skipped(SERVICE, f"the agent answers, but {why}: this is not known")
     if answer.status is Status.PLACE:
         return ok(SERVICE, f"asked for a file in {mount}, the agent says {answer.element}")
     if answer.status is Status.NOT_MANAGED:

@@ -53,7 +53,7 @@ def check_token(client: ServiceClient) -> Finding:
 
 
 def check_readiness(client: ServiceClient) -> tuple[bool, list[Finding]]:
-    """Ask the service what is wrong with it; the first result tells whether it answers at all."""
+    """Ask the service what is wrong with it; the first result is whether it answers at all."""
     mend = "Start ses-service (ses-service serve --help), or name the right --url."
     try:
         readiness = client.readiness()
@@ -215,10 +215,10 @@ def check_exclusions(elements: Sequence[Element]) -> list[Finding]:
 def check_node_names(client: ServiceClient) -> list[Finding]:
     """Look for nodes that are known by a short name and by one with a domain: two nodes to all who count."""
     try:
-        heard = client.nodes()
+        known = client.nodes()
     except SesError:
         return []
-    names = {node.node for node in (*heard.nodes, *heard.silent)}
+    names = {node.node for node in (*known.nodes, *known.silent)}
     twice = sorted(name for name in names if (short := name.partition(".")[0]) != name and short in names)
     return [
         warning(

@@ -27,7 +27,7 @@ def pools_at(path: Path) -> Pools:
 def on_lustre(
     path: Path, record: dict[str, Any], pools_at: Callable[[Path], Pools] = pools_at
 ) -> tuple[tuple[int, ...] | None, str | None, bool | None]:
-    """Return the OSTs of a file, what to tell of them, and whether they are those of the record.
+    """Return the OSTs of a file, what to print of them, and whether they are those of the record.
 
     All None where the file system is no Lustre, or the layout cannot be read; the last None where the
     file has no objects yet, or the members of the record's pool cannot be read: the name of a pool in a

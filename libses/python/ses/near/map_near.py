@@ -69,7 +69,7 @@ def run_all(
     retries: int,
     output: Callable[[bytes], object],
     errors: Callable[[bytes], object],
-    tell: Callable[[Progress], None],
+    report: Callable[[Progress], None],
     folder: Path | None = None,
 ) -> Result:
     """Run all tasks, ``at_once`` of them on each node, and pass their output on in the order of the tasks.
@@ -86,7 +86,7 @@ def run_all(
         try:
             for thread in threads:
                 thread.start()
-            _pass_on(tasks, turns, state, output, errors, tell, began)
+            _pass_on(tasks, turns, state, output, errors, report, began)
         except SystemExit as stopped:
             for node in _end(turns, state, threads, _LEAVE_SECONDS):
                 stopped.add_note(f"{node} has not answered. {wanted.argv[0]} may still run there.")
@@ -104,7 +104,7 @@ def run_all(
 def _end(
     turns: Turns, state: _State, threads: Sequence[threading.Thread], seconds: float | None = None
 ) -> list[str]:
-    """End what runs, and wait for that; returns nodes that are still waited for after so many seconds.
+    """End what runs, and wait for that; returns nodes that are still waited for after ``seconds``.
 
     With ``seconds`` another signal ends the waiting, too.
     """
@@ -152,7 +152,7 @@ def _thread(
 
 def _pass_on(
     tasks: Sequence[Task], turns: Turns, state: _State,
-    output: Callable[[bytes], object], errors: Callable[[bytes], object], tell: Callable[[Progress], None],
+    output: Callable[[bytes], object], errors: Callable[[bytes], object], report: Callable[[Progress], None],
     began: float,
 ) -> None:  # fmt: skip
     by_number = {task.number: task for task in tasks}
@@ -164,7 +164,7 @@ def _pass_on(
                     raise GivenUpError(f"{turns.given_up.rstrip('.')}.")
                 if time.monotonic() - reported_at >= _LOOK_SECONDS:
                     reported_at = time.monotonic()
-                    tell(progress(by_number, state.done, reported_at - began))
+                    report(progress(by_number, state.done, reported_at - began))
                 state.changed.wait(_LOOK_SECONDS)
             ready = state.finished.pop(number)
         ready.errors.pass_on(errors)
@@ -214,7 +214,9 @@ def _work_as_array(
         kept = Output(state.folder)
         try:
             if answer is None:
-                raise LostError(array.said(number) or "the element of the job array ended without an answer")
+                raise LostError(
+                    array.error_of(number) or "the element of the job array ended without an answer"
+                )
             with answer.open("rb") as come:
                 ended = answered(come, runs[number], kept.out.write, kept.errors.write)
             kept.close()

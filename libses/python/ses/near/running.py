@@ -55,7 +55,7 @@ def run_there(wanted: Wanted, node: str, connection: Connection) -> Ended:
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """How a local run ended, as a shell tells it."""
+    """How a local run ended, as a shell reports it."""
 
     exit_status: int
     seconds: float

@@ -17,7 +17,7 @@ from ses.offload.library import Fallback, Status, ffi, library, put, taken, text
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_SLICE_SECONDS = 0.1  # until a call that runs hears that its domain is closed
+_SLICE_SECONDS = 0.1  # until a call that runs notices that its domain is closed
 
 
 class OffloadError(SesError):

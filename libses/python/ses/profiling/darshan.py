@@ -176,7 +176,7 @@ def _span(known: list[Counters], way: str, size: str) -> tuple[float, float, flo
 def _phases(
     spans: dict[str, tuple[float, float, float]], uses: list[FileUse], seconds: float
 ) -> tuple[Phase, ...]:
-    """From the first to the last access of each direction; what lies outside is not told."""
+    """From the first to the last access of each direction; what lies outside is not known."""
     moments = sorted({0.0, seconds, *(moment for span in spans.values() for moment in span[:2])})
     totals = {"READ": sum(use.read_bytes for use in uses), "WRITE": sum(use.written_bytes for use in uses)}
     phases = []

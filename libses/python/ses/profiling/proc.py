@@ -46,7 +46,7 @@ class Moved:
         )
 
     def without(self, read: int, written: int) -> Moved:
-        """Return the same without so many bytes that were read and written."""
+        """Return the same without the bytes given, which were read and written."""
         return replace(
             self,
             read_bytes=max(0, self.read_bytes - read),

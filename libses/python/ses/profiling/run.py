@@ -60,8 +60,10 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
 
     counters = Counters(calls)
     began, cpu_before = time.monotonic(), _children_cpu()
-    heard = [number for number in _FORWARDED if signal.getsignal(number) is not signal.SIG_IGN]  # by nohup
-    handlers = {number: signal.signal(number, forward) for number in heard}
+    forwarded = [
+        number for number in _FORWARDED if signal.getsignal(number) is not signal.SIG_IGN
+    ]  # by nohup
+    handlers = {number: signal.signal(number, forward) for number in forwarded}
     try:
         pid = _begun(command)
         running = os.pidfd_open(pid)
@@ -178,7 +180,7 @@ def _begun(command: Sequence[str]) -> int:
 
 
 def _forward(running: int, number: int, late: list[int]) -> None:
-    """Send the program a signal; one that comes when it has ended is ours."""
+    """Send the program a signal; one that comes when it has ended is for this process."""
     if _has_ended(running, 0):
         late.append(number)
     else:

@@ -181,7 +181,7 @@ class Region:
 
     @staticmethod
     def remove(name: str) -> None:
-        """Remove it; who has it open keeps it."""
+        """Remove it; programs that have it open keep it."""
         check(library().ses_share_remove(name.encode()), name)
 
     def __repr__(self) -> str:

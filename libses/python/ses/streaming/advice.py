@@ -56,7 +56,7 @@ class Place:
 class Forecast:
     """The time on some elements, what binds, what each resource would allow, and how many such programs fit.
 
-    ``together``: so many of them (writers, aggregators) run there at once before storage is what limits
+    ``together``: how many of them (writers, aggregators) run there at once before storage is what limits
     them: ``allowed`` of the disk over ``alone``, what one of them would move there if storage gave all it
     could take, in bytes per second (infinite when nothing but storage limits it).
     """

@@ -27,7 +27,7 @@ _BOUND_BY = {
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """One file that has ended, as the service tells it.  Rates are MB/s, None where nothing moved."""
+    """One file that has ended, as the service reports it.  Rates are MB/s, None where nothing moved."""
 
     element: str
     opened_at: float
@@ -60,7 +60,7 @@ class Outcome:
     says of files that were too slow, with how many they are.  ``unforeseen``: elements without a forecast.
     """
 
-    found: Forecast
+    predicted: Forecast
     pairs: tuple[Pair, ...]
     bound: Resource | None
     files: int
@@ -111,7 +111,7 @@ def _open_seconds(files: Iterable[Ended]) -> float:
 
 
 def _bound(predicted: Forecast, rate: float, causes: Counter[str]) -> Resource | None:
-    """What the service found comes first; else the tightest resource that allows the rate."""
+    """What the service found comes first; else the slowest resource that allows the rate."""
     if rate < (1 - _NEAR) * predicted.allowed[predicted.binding]:
         return _BOUND_BY.get(causes.most_common(1)[0][0]) if causes else None
     able = [resource for resource, allowed in predicted.allowed.items() if allowed >= (1 - _NEAR) * rate]

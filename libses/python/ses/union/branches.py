@@ -20,7 +20,7 @@ from ses_client.unions import file_system_at, read_union
 from ses.literal import literal
 
 _STATES = {"RW": "Active", "RO": "ReadOnly", "NC": "Draining"}
-_LONGEST_NAME = 31
+_MAX_NAME_LENGTH = 31
 _TAKEN = ("union", "server")
 _HEAD = """\
 # The union at {mount_literal}, as seen from {server_literal}.  Add nominal rates
@@ -146,12 +146,14 @@ def names_of(paths: Sequence[str]) -> list[str]:
 
 
 def _is_usable(name: str) -> bool:
-    return 0 < len(name) <= _LONGEST_NAME and name not in _TAKEN
+    return 0 < len(name) <= _MAX_NAME_LENGTH and name not in _TAKEN
 
 
 def _whole(path: str) -> str:
     """Return a path as a name that no other path has: it ends with a checksum."""
-    return f"{_name(path)[-_LONGEST_NAME + 9 :].strip('-.')}-{zlib.crc32(os.fsencode(path)):08x}".lstrip("-")
+    return f"{_name(path)[-_MAX_NAME_LENGTH + 9 :].strip('-.')}-{zlib.crc32(os.fsencode(path)):08x}".lstrip(
+        "-"
+    )
 
 
 def _name(text: str) -> str:

@@ -40,7 +40,7 @@ def compare(client: ServiceClient, as_json: bool, application: str | None, job: 
         print_json({**_facts(kept, came), "open_files": len(files) - len(ended)})
         return
     out = console()
-    where = ", ".join(came.found.elements)
+    where = ", ".join(came.predicted.elements)
     line(out, f"Forecast of {_moment(kept.at)} for {kept.program} on {where}; {came.files} files since.")
     rows = [
         [pair.name, *map(number, (pair.forecast, pair.measured)), number(pair.ratio, 2)]
@@ -71,19 +71,19 @@ def _ended(file: File) -> Ended:
 
 def _bound(came: Outcome) -> str:
     if came.bound is None:
-        return f"Bound by none of what was forecast ({came.found.binding}): the program waited elsewhere."
-    if came.bound is came.found.binding:
+        return f"Bound by none of what was forecast ({came.predicted.binding}): the program waited elsewhere."
+    if came.bound is came.predicted.binding:
         return f"Bound by the {came.bound}, as forecast."
-    return f"Bound by the {came.bound}; forecast was the {came.found.binding}."
+    return f"Bound by the {came.bound}; forecast was the {came.predicted.binding}."
 
 
 def _facts(kept: Kept, came: Outcome) -> dict[str, object]:
     return {
         "forecast_at": kept.at,
         "program": kept.program,
-        "elements": list(came.found.elements),
+        "elements": list(came.predicted.elements),
         "files": came.files,
-        "binding_forecast": str(came.found.binding),
+        "binding_forecast": str(came.predicted.binding),
         "binding_measured": None if came.bound is None else str(came.bound),
         "compared": [
             {"name": pair.name, "forecast": pair.forecast, "measured": pair.measured, "ratio": pair.ratio}

@@ -53,7 +53,7 @@ def add(
     only; recorded, and taken back by ses kb undo.
     """
     system, _, name = element.partition("/")
-    answer = client.add_element({**_said(facts), "system": system, "name": name, "dry_run": dry_run})
+    answer = client.add_element({**_named(facts), "system": system, "name": name, "dry_run": dry_run})
     show(answer, f"{element} was added.", as_json)
 
 
@@ -71,7 +71,7 @@ def set_command(
 
     Administrators only; recorded, and taken back by ses kb undo.
     """
-    changed = _said(facts)
+    changed = _named(facts)
     if not changed:
         raise UsageError("Nothing to set. Name at least one fact, such as --tier flash.")
     show(client.set_element(element, {**changed, "dry_run": dry_run}), f"{element} was changed.", as_json)
@@ -90,6 +90,6 @@ def remove(client: ServiceClient, as_json: bool, element: str, dry_run: bool) ->
     show(client.remove_element(element, {"dry_run": dry_run}), f"{element} was removed.", as_json)
 
 
-def _said(facts: Mapping[str, str | float | None]) -> JSON:
+def _named(facts: Mapping[str, str | float | None]) -> JSON:
     """Return the facts that were named; an empty text says there is none."""
     return {name: None if fact == "" else fact for name, fact in facts.items() if fact is not None}

@@ -83,7 +83,7 @@ def import_command(
             _progress(large, f"Changing {planned['total']} subjects ...")
             outcome = client.import_knowledge(asked | {"revision": planned["revision"]})
     except RefusedError as error:
-        _tell(error, file)
+        _show_faults(error, file)
         raise click.exceptions.Exit(EXIT_FAILED) from error
     if as_json:
         print_json(outcome)
@@ -110,7 +110,7 @@ def _progress(large: bool, text: str) -> None:
         say(text, err=True)
 
 
-def _tell(error: RefusedError, file: str) -> None:
+def _show_faults(error: RefusedError, file: str) -> None:
     """Print each fault on its own line; raise the error again when it lists none."""
     if error.status != 422 or not error.faults:
         raise error

@@ -58,7 +58,7 @@ def run_near(
 
     {} stands for the names of the files.  The program runs as you, in this directory and environment; its
     input, output, errors, signals and exit status are those of a run here.  When it cannot run there, or that
-    does not pay, it runs here, and the reason is told on standard error.  With --json the plan, and what was
+    does not pay, it runs here, with the reason on standard error.  With --json the plan, and what was
     measured, are one line of JSON on standard error (with --dry-run on standard output).  Exits with the
     program's status, 128 and the number for a signal, and 1 when the node was lost while it ran.
     """
@@ -71,17 +71,17 @@ def run_near(
             if as_json:
                 print_json(_as_json(decided))
             else:
-                _tell(decided, sys.stdout)
+                _show(decided, sys.stdout)
             return
         if explain and not as_json:
-            _tell(decided, sys.stderr)
+            _show(decided, sys.stderr)
         elif decided.node is None and wanted.where == "auto" and not as_json:
             _say(f"it runs here: {decided.reason}")
         done, decided = _run(wanted, decided, connection)
     if as_json:
         sys.stderr.write(json.dumps(_as_json(decided, done)) + "\n")
     elif explain:
-        _tell_measured(done)
+        _show_measured(done)
     raise SystemExit(done.exit_status)
 
 
@@ -115,7 +115,7 @@ def _say(text: str) -> None:
     line(console(sys.stderr), f"run-near: {text}")
 
 
-def _tell(decided: Plan, stream: Any) -> None:
+def _show(decided: Plan, stream: Any) -> None:
     out = console(stream)
     where = f"on {decided.node}" if decided.node else "here"
     line(out, f"run-near: {where}: {decided.reason}")
@@ -135,7 +135,7 @@ def _prediction(prediction: Prediction) -> str:
     )
 
 
-def _tell_measured(done: Ended | Local) -> None:
+def _show_measured(done: Ended | Local) -> None:
     text = f"measured {done.seconds:.2f} s, {done.cpu_seconds:.2f} CPU seconds"
     if isinstance(done, Ended):
         text += f", {done.returned / 1e6:.1f} MB returned"

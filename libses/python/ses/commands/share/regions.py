@@ -10,7 +10,7 @@ import click
 
 from ses.commands.examples import examples
 from ses.commands.options import json_option
-from ses.commands.share.failures import told
+from ses.commands.share.failures import explained
 from ses.output import console, line, print_json, table
 
 
@@ -27,7 +27,7 @@ def list_command(as_json: bool) -> None:
     """List the regions of this node that you may read."""
     from ses.share import regions
 
-    with told():
+    with explained():
         listed = regions()
     if as_json:
         print_json({"regions": [asdict(region) for region in listed]})
@@ -69,7 +69,7 @@ def create(region: str, size: int, items: int, mode: str) -> None:
         raise click.BadParameter(
             f"{mode!r} does not let its owner read and write, as 0600 does.", param_hint="--mode"
         )
-    with told():
+    with explained():
         Region.create(region, size, items, permissions).close()
 
 
@@ -86,5 +86,5 @@ def remove(region: tuple[str, ...], job: str | None) -> None:
         may = [region for region in regions() if os.geteuid() in (0, region.owner)]
         region = tuple(f"{region.owner}:{region.name}" for region in may if region.name.startswith(f"{job}/"))
     for name in region:
-        with told():
+        with explained():
             Region.remove(name)

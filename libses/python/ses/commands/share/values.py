@@ -11,7 +11,7 @@ from ses_client.errors import NotFoundError
 
 from ses.commands.examples import examples
 from ses.commands.options import json_option
-from ses.commands.share.failures import told
+from ses.commands.share.failures import explained
 from ses.output import console, line, print_json, table
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def items(region: str, as_json: bool) -> None:
     """List the items of a region."""
     from ses.share import Region
 
-    with told(), Region.open(region) as opened:
+    with explained(), Region.open(region) as opened:
         listed = opened.items()
     if as_json:
         print_json({"items": [asdict(item) | {"model": item.model.name.lower()} for item in listed]})
@@ -59,7 +59,7 @@ def get(region: str, item: str) -> None:
     """Write the value of an item to standard output, as its coherence model allows."""
     from ses.share import Region
 
-    with told(), Region.open(region) as opened:
+    with explained(), Region.open(region) as opened:
         value = opened.find(item).get()
     if value is None:
         raise NotFoundError(f"Nothing has been put into {item!r} yet.")
@@ -74,5 +74,5 @@ def put(region: str, item: str) -> None:
     from ses.share import Region
 
     value = sys.stdin.buffer.read()
-    with told(), Region.open(region) as opened:
+    with explained(), Region.open(region) as opened:
         opened.have(item, max(1, len(value))).put(value)

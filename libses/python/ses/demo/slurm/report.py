@@ -19,15 +19,15 @@ class JobRow:
     title: str
     asked: str
     files: int
-    found: Job | None = None
+    summary: Job | None = None
     refused: str = ""
 
     @property
     def as_wanted(self) -> bool:
         """Whether a job is refused that should be, and every file of any other is known."""
-        if self.found is None:
+        if self.summary is None:
             return self.files == 0 and bool(self.refused)
-        return self.found.total.files == self.files > 0 and self.found.total.open == 0
+        return self.summary.total.files == self.files > 0 and self.summary.total.open == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class JobsReport:
                 "title": job.title,
                 "asked": job.asked,
                 "refused": job.refused or None,
-                "got": None if job.found is None else job.found.as_json(),
+                "got": None if job.summary is None else job.summary.as_json(),
                 "as_wanted": job.as_wanted,
             }
             for job in self.rows
@@ -75,17 +75,17 @@ def show_jobs(out: Console, report: JobsReport) -> None:
 
 
 def _cells(job: JobRow) -> list[str]:
-    if job.found is None:
+    if job.summary is None:
         return [job.title, job.asked, "0", "-", "-", "-", "refused" if job.refused else "not refused"]
-    rate = next((need for need in job.found.needs.values() if need.unit == "MB/s"), None)
+    rate = next((need for need in job.summary.needs.values() if need.unit == "MB/s"), None)
     verdicts: Counter[str] = Counter()
-    for need in job.found.needs.values():
+    for need in job.summary.needs.values():
         verdicts.update(need.verdicts)
-    names = sorted(name.rpartition("/")[2] for name in job.found.elements)
+    names = sorted(name.rpartition("/")[2] for name in job.summary.elements)
     return [
         job.title,
         job.asked,
-        str(job.found.total.files),
+        str(job.summary.total.files),
         ", ".join(names),
         "-" if rate is None else middle(rate.promised),
         "-" if rate is None else middle(rate.got),

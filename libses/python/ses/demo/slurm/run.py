@@ -30,7 +30,7 @@ _RANK = 'dd if=/dev/zero of="$0/$SLURM_JOB_ID.$SLURM_PROCID" bs=1M count="$1" co
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A job of so many ranks, each of which writes one file."""
+    """A job of ``ranks`` ranks, each of which writes one file."""
 
     title: str
     need: str

@@ -34,7 +34,7 @@ class Limits:
     io_weight: int | None = None
 
     def cores(self, there: float, programs: int = 1) -> float:
-        """Return the processors that so many programs at once can use, of those that are there."""
+        """Return the processors that ``programs`` at once can use, of those that are there."""
         return there if self.cpus is None else min(there, programs * self.cpus)
 
     def at_once(self, cores: float, memory: float) -> int:
