@@ -153,23 +153,23 @@ class Site:
         return done.stderr if error else done.stdout
 
     def achieved(self, path: Path) -> dict[str, object]:
-        """What was told of the file when it ended."""
+        """What was reported of the file when it ended."""
         end = time.monotonic() + WAIT_SECONDS
         while time.monotonic() < end:
-            for id, told in list(self.service.opened_as.items()):
-                if told[-1]["path"] == str(path) and id in self.service.ended_as:
+            for id, reports in list(self.service.opened_as.items()):
+                if reports[-1]["path"] == str(path) and id in self.service.ended_as:
                     achieved: dict[str, object] = self.service.ended_as[id][-1].get("achieved", {})
                     return achieved
             time.sleep(0.1)
-        raise SystemExit(f"the agent told of no end of {path}")
+        raise SystemExit(f"the agent reported no end of {path}")
 
 
 def by_python(how: str, megabytes: int) -> Callable[[Site, Path], Measured]:
     """One way of the program above."""
 
     def run(site: Site, path: Path) -> Measured:
-        said = site.run([sys.executable, "-c", PYTHON, str(path), how, str(megabytes * MEGABYTE)])
-        return Measured(**json.loads(said))
+        output = site.run([sys.executable, "-c", PYTHON, str(path), how, str(megabytes * MEGABYTE)])
+        return Measured(**json.loads(output))
 
     return run
 
@@ -179,12 +179,12 @@ def by_dd(megabytes: int, *options: str) -> Callable[[Site, Path], Measured]:
 
     def run(site: Site, path: Path) -> Measured:
         count = megabytes * MEGABYTE // 262144
-        said = site.run(
+        output = site.run(
             ["dd", "if=/dev/zero", f"of={path}", "bs=256k", f"count={count}", *options], error=True
         )
-        found = re.search(r"(\d+) bytes.* copied, ([\d.]+) s", said)
-        assert found, said
-        return Measured(float(found[1]), float(found[2]))
+        match = re.search(r"(\d+) bytes.* copied, ([\d.]+) s", output)
+        assert match, output
+        return Measured(float(match[1]), float(match[2]))
 
     return run
 
@@ -195,8 +195,8 @@ def by_fio(megabytes: int, *options: str) -> Callable[[Site, Path], Measured]:
     def run(site: Site, path: Path) -> Measured:
         command = ["fio", "--name=job", f"--filename={path}", "--bs=256k", "--create_on_open=1", "--thread"]
         command += ["--fallocate=none", f"--size={megabytes * MEGABYTE // 262144 * 262144}", *options]
-        said = site.run([*command, "--ioengine=psync", "--output-format=json"])
-        job = json.loads(said[said.index("{") :])["jobs"][0]
+        output = site.run([*command, "--ioengine=psync", "--output-format=json"])
+        job = json.loads(output[output.index("{") :])["jobs"][0]
         write, read = job["write"], job["read"]
         return Measured(
             *(write["io_bytes"], write["runtime"] / 1000), *(read["io_bytes"], read["runtime"] / 1000)
@@ -251,7 +251,7 @@ def direct_union(work: Path, undo: ExitStack, plans: Sequence[BranchPlan]) -> St
         undo.callback(unmount, branch.directory)
         slow_down(branch, throttle, undo)
         branches.append(branch)
-    mount_union(work / "union", [one.directory for one in branches], undo)
+    mount_union(work / "union", [branch.directory for branch in branches], undo)
     return Storage(work / "union", tuple(branches), True, ())
 
 
@@ -288,9 +288,9 @@ def show_accuracy(
         for turn in range(rounds):
             path = site.union / f"{name.replace(' ', '-').replace('=', '-')}-{turn}"
             itself = run(site, path)
-            last = told = site.achieved(path)
-            numbers = [float(str(told[key])) for key in ("bytes_written", "writing_seconds")]
-            numbers += [float(str(told[key])) for key in ("bytes_read", "reading_seconds")]
+            last = reports = site.achieved(path)
+            numbers = [float(str(reports[key])) for key in ("bytes_written", "writing_seconds")]
+            numbers += [float(str(reports[key])) for key in ("bytes_read", "reading_seconds")]
             agents = Measured(*numbers)
             for kind, mine, its in zip(("", " (read)"), itself.rates, agents.rates, strict=True):
                 if mine > 0:

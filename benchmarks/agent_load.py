@@ -46,7 +46,7 @@ SETTLE_SECONDS = 5
 def create(
     site: Chain, library: Path, name: str, rate: float, seconds: float, programs: int = 1, held: float = 0
 ) -> list[float]:
-    """Times (us) of creates by programs under the library, each file ``held`` open for so many seconds."""
+    """Times (us) of creates by programs under the library, each file open for ``held`` seconds."""
     environment = {**os.environ, **site.patient, "LD_PRELOAD": str(library)}
     running = []
     for number in range(programs):
@@ -74,16 +74,14 @@ def main() -> int:
         site.settle()
         before, begun = Usage.of(site.agent), time.monotonic()
         taken = create(site, library, "files", given.rate, given.seconds, given.programs, given.open)
-        made = len(taken)
+        created = len(taken)
         site.settle()
         used = Usage.of(site.agent).processor_seconds - before.processor_seconds
         seconds = time.monotonic() - begun
-        print(
-            f"{made / given.seconds:.0f} creates a second: {100 * used / given.seconds:.1f} % of a processor"
-        )
-        print(
-            f"{1e6 * used / made:.0f} us a file, until its end was told {seconds:.1f} s after the beginning"
-        )
+        rate, share = created / given.seconds, used / given.seconds
+        print(f"{rate:.0f} creates a second: {100 * share:.1f} % of a processor")
+        each = 1e6 * used / created
+        print(f"{each:.0f} us a file, until its end was reported {seconds:.1f} s after the beginning")
         ranks = statistics.quantiles(taken, n=100)
         print(f"a create takes {ranks[49]:.0f} us (half), {ranks[98]:.0f} us (99 of 100)")
         time.sleep(SETTLE_SECONDS)

@@ -1,6 +1,6 @@
 """Many agents that lose their service and find it again: how soon, and what that costs the service.
 
-First it is measured what each request of an agent costs the service.  Then so many clients do as ses-agent
+First it is measured what each request of an agent costs the service.  Then as many clients do as ses-agent
 does (``ses_simulate.agents`` says how): two TLS connections each, open files, the pace the service gives
 them, and after a failure a wait by chance, longer each time.  The real service is killed and started again.
 Beside it stands what the model says of the same agents with the costs measured, and of more of them.
@@ -36,7 +36,7 @@ from ses_service.ledger.pace import Use
 from ses_simulate.agents import Costs, Loss, Return, come_back
 
 STEADY = 10.0  # seconds in which the usual load is measured
-SETTLES = 4.0  # seconds after which all agents have the pace of so many
+SETTLES = 4.0  # seconds after which all agents have the pace of their number
 BEGIN_EACH_SECOND = 100  # this process makes the handshakes, too
 PATIENCE = 300.0
 
@@ -114,15 +114,17 @@ async def measure(loss: Loss, scratch: Path) -> Measured:
         await running.listens()
         crowd = Crowd(running.port, running.context, loss.files, loss.use is Use.NOW)
         agents = [Agent(crowd, number) for number in range(loss.agents)]
-        tasks = [asyncio.create_task(one.live(one.number / BEGIN_EACH_SECOND)) for one in agents]
+        tasks = [asyncio.create_task(agent.live(agent.number / BEGIN_EACH_SECOND)) for agent in agents]
         await found(agents, 0.0)
         await asyncio.sleep(SETTLES)
-        told, before = crowd.told, Usage.of(running.process.pid)
+        sent_before, before = crowd.answers, Usage.of(running.process.pid)
         all_before = processor_seconds(running.process.pid)
         await asyncio.sleep(STEADY)
         used = Usage.of(running.process.pid).processor_seconds - before.processor_seconds
         others = processor_seconds(running.process.pid) - all_before - used
-        print(f"{(crowd.told - told) / STEADY:.0f} words a second before the loss", flush=True)
+        print(
+            f"{(crowd.answers - sent_before) / STEADY:.0f} announcements a second before the loss", flush=True
+        )
         killed = time.monotonic()
         running.kill()
         await asyncio.sleep(loss.away)
@@ -136,7 +138,7 @@ async def measure(loss: Loss, scratch: Path) -> Measured:
         watcher.cancel()
         for task in tasks:
             task.cancel()
-        times = sorted(one.found_at - back for one in agents)
+        times = sorted(agent.found_at - back for agent in agents)
         came = Return(times[len(times) // 2], times[int(len(times) * 0.99)], times[-1], used / STEADY,
                       max(busy), 0, crowd.failed - failed, max(memory))  # fmt: skip
         return Measured(came, others / STEADY, back - killed)
@@ -155,9 +157,9 @@ async def watch(running: Service, busy: list[float], memory: list[float]) -> Non
 
 
 async def found(agents: list[Agent], since: float) -> None:
-    """Wait until every agent has told the service all since then."""
+    """Wait until every agent has reported everything to the service since then."""
     end = time.monotonic() + PATIENCE
-    while (left := sum(one.found_at <= since for one in agents)) and time.monotonic() < end:
+    while (left := sum(agent.found_at <= since for agent in agents)) and time.monotonic() < end:
         await asyncio.sleep(0.05)
     if left:
         raise SystemExit(f"{left} agents did not come back in {PATIENCE:.0f} s")

@@ -5,7 +5,7 @@ least time as a ratio to that of the fastest of the others, and the ratio of the
 program has ended, when most of the copy is in memory only, and once until it is on the device (syncfs);
 then the same of processor time.  The least counts, since waits only add: in a virtual machine that gives
 free pages back to its hypervisor, 1 GB took up to 2 s longer in some rounds of any program.  Where the two
-ratios differ much, more rounds tell more.  Sources are in the page cache.  Copies of small files stay until
+ratios differ much, more rounds show more.  Sources are in the page cache.  Copies of small files stay until
 the end: ext4 gives no inode again that was freed in the last minute, and looking past those takes most of
 the time.  `--mount` (root) compares tmpfs, ext4 on a loop device, a mergerfs union of two branches and the
 tests' stand-in for Lustre, all in memory: each within itself and to and from tmpfs.  `--cell` measures
@@ -67,7 +67,7 @@ def run(*command: str | Path) -> None:
 def mounted(stack: ExitStack) -> list[Path]:
     """File systems of four kinds, tmpfs first, until the stack is closed."""
     work = stack.enter_context(scratch(MEMORY))
-    tmpfs, ext4, union, lustre, store = (work / one for one in ("tmpfs", "ext4", "union", "lustre", "store"))
+    tmpfs, ext4, union, lustre, store = map(work.joinpath, ("tmpfs", "ext4", "union", "lustre", "store"))
     branches = [work / "branch1", work / "branch2"]
     targets = [store / "control/pools", *(store / f"ost{number:04x}" for number in range(TARGETS))]
     for directory in (tmpfs, ext4, union, lustre, *branches, *targets):
@@ -86,7 +86,7 @@ def mounted(stack: ExitStack) -> list[Path]:
 
 def commands(build: Path, source: Path, target: Path) -> dict[str, list[str | Path]]:
     """The programs, each copying the directory SOURCE to TARGET; dd copies single files only."""
-    found: dict[str, list[str | Path]] = {
+    programs: dict[str, list[str | Path]] = {
         "ses-copy": [build / "copy/ses-copy", source, target],
         "cp": ["cp", "-a", "--reflink=never", source, target],
         "cp --reflink": ["cp", "-a", "--reflink=auto", source, target],
@@ -94,8 +94,8 @@ def commands(build: Path, source: Path, target: Path) -> dict[str, list[str | Pa
     }
     files = list(source.iterdir())
     if len(files) == 1:
-        found["dd"] = ["dd", f"if={files[0]}", f"of={target}.file", "bs=1M", "status=none"]
-    return found
+        programs["dd"] = ["dd", f"if={files[0]}", f"of={target}.file", "bs=1M", "status=none"]
+    return programs
 
 
 class Taken(NamedTuple):
@@ -133,7 +133,7 @@ def timed(command: list[str | Path], target: Path, keep: bool) -> Taken:
 
 def cell(build: Path, source: Path, parent: Path, rounds: int) -> dict[str, list[Taken]]:
     """What each program took in each round, after one that warms up; copies go below ``parent``."""
-    keep = sum(one.stat().st_size for one in source.iterdir()) < KEPT_BYTES
+    keep = sum(file.stat().st_size for file in source.iterdir()) < KEPT_BYTES
     names = list(commands(build, source, parent))
     taken: dict[str, list[Taken]] = {name: [] for name in names}
     for turn in range(rounds + 1):
@@ -145,12 +145,12 @@ def cell(build: Path, source: Path, parent: Path, rounds: int) -> dict[str, list
     return taken
 
 
-def told(title: str, taken: dict[str, list[Taken]]) -> str:
+def rows(title: str, taken: dict[str, list[Taken]]) -> str:
     """The line of a cell."""
     others = [name for name in taken if name != "ses-copy"]
 
     def against_fastest(what: str) -> str:
-        each = {name: [float(getattr(one, what)) for one in several] for name, several in taken.items()}
+        each = {name: [float(getattr(copied, what)) for copied in several] for name, several in taken.items()}
 
         def ratio(value: Callable[[list[float]], float]) -> float:
             return value(each["ses-copy"]) / min(value(each[name]) for name in others)
@@ -178,16 +178,16 @@ def main() -> None:
         pairs = list(itertools.product(places, repeat=2))
         if given.mount:
             pairs = [pair for pair in pairs if pair[0] == pair[1] or places[0] in pair]
-        for (size_title, count, size), (one, other) in itertools.product(SIZES, pairs):
-            title = f"{size_title} {one.parent.name} -> {other.parent.name}"
+        for (size_title, count, size), (origin, other) in itertools.product(SIZES, pairs):
+            title = f"{size_title} {origin.parent.name} -> {other.parent.name}"
             if given.cell not in title:
                 continue
-            source = one / size_title.replace(" ", "")
+            source = origin / size_title.replace(" ", "")
             if not source.exists():
                 source.mkdir()
                 for number in range(count):
                     (source / str(number)).write_bytes(os.urandom(min(size, 1 << 20)) * (max(size >> 20, 1)))
-            print(told(title, cell(given.build, source, other, given.rounds)), flush=True)
+            print(rows(title, cell(given.build, source, other, given.rounds)), flush=True)
 
 
 if __name__ == "__main__":

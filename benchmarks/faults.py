@@ -78,8 +78,8 @@ class Site:
         self.branches = [work / f"b{number + 1}" for number in range(BRANCHES)]
         self.union.mkdir()
         in_memory(self.state, undo, f"size={STATE_MB}m")
-        for one in self.branches:
-            in_memory(one, undo, f"size={BRANCH_MB}m,mode=755")
+        for branch in self.branches:
+            in_memory(branch, undo, f"size={BRANCH_MB}m,mode=755")
         undo.callback(run, "umount", "-l", self.union)
         self._mount()
         self.url = f"http://127.0.0.1:{free_port()}"
@@ -199,28 +199,30 @@ class Site:
         branch.chmod(0o755)
 
     def _remounted(self) -> None:
-        for one in self.workers:
-            one.send_signal(signal.SIGSTOP)
+        for worker in self.workers:
+            worker.send_signal(signal.SIGSTOP)
         run("umount", "-l", self.union)
         self._mount()
-        for one in self.workers:
-            one.send_signal(signal.SIGCONT)
+        for worker in self.workers:
+            worker.send_signal(signal.SIGCONT)
 
     def made(self) -> int:
         """About how many files there are, without a look at all of them."""
-        return sum(500 * len(list(one.glob("w*/d-*"))) for one in self.branches[:1])
+        return sum(500 * len(list(branch.glob("w*/d-*"))) for branch in self.branches[:1])
 
     def check(self) -> dict[str, object]:
         """End the programs, and say what is wrong."""
         (self.union / "enough").touch()
-        said = [line for one in self.workers for line in one.communicate(timeout=PATIENCE)[0].splitlines()]
-        wrong = [line for line in said if line.startswith("failed")]
-        made = sum(int(line.split()[1]) for line in said if line.startswith("made"))
-        for away in (path for one in self.branches for path in one.glob(".away-*")):
+        lines = [
+            line for worker in self.workers for line in worker.communicate(timeout=PATIENCE)[0].splitlines()
+        ]
+        wrong = [line for line in lines if line.startswith("failed")]
+        created = sum(int(line.split()[1]) for line in lines if line.startswith("made"))
+        for away in (path for branch in self.branches for path in branch.glob(".away-*")):
             shutil.rmtree(away)  # the first names of files that were being made when it was moved
-        wrong += [f"left over: {path}" for one in self.branches for path in one.glob(".ses/*/*")]
+        wrong += [f"left over: {path}" for branch in self.branches for path in branch.glob(".ses/*/*")]
         where: Counter[str] = Counter()
-        found = 0
+        present = 0
         for number in range(WORKERS):
             user = USERS[number % len(USERS)]
             copies: Counter[Path] = Counter()
@@ -234,15 +236,15 @@ class Site:
                     if not right or path.read_text() != str(self.union / inside):
                         wrong.append(f"wrong: {path} {oct(state.st_mode)} {state.st_uid} {state.st_nlink}")
             wrong += [f"twice: {path}" for path, count in copies.items() if count > 1]
-            found += len(copies)
-        if found != made:
-            wrong.append(f"{made} were made, {found} are there")
-        if min(where[one.name] for one in self.branches) < found / 20:
+            present += len(copies)
+        if present != created:
+            wrong.append(f"{created} were made, {present} are there")
+        if min(where[branch.name] for branch in self.branches) < present / 20:
             wrong.append("hardly any file was placed: the union alone puts all on one branch")
-        return {"files": found, "where": dict(sorted(where.items())), "wrong": wrong}
+        return {"files": present, "where": dict(sorted(where.items())), "wrong": wrong}
 
     def open_in_the_end(self) -> int:
-        """How many files the service counts as open, when it has heard of all ends."""
+        """How many files the service counts as open, when all ends were reported to it."""
         deadline, count = time.monotonic() + PATIENCE, -1
         while count != 0 and time.monotonic() < deadline:
             time.sleep(0.5)
@@ -250,7 +252,7 @@ class Site:
                 suppress(OSError, ValueError),
                 urllib.request.urlopen(f"{self.url}/v1/elements", timeout=10) as answer,
             ):
-                count = sum(one["open_placements"] for one in json.load(answer)["elements"])
+                count = sum(element["open_placements"] for element in json.load(answer)["elements"])
         return count
 
 
@@ -274,7 +276,7 @@ def main() -> None:
                 fault()
                 happened.append(fault)
                 site._pause()
-                dead = [number for number, one in enumerate(site.workers) if one.poll() is not None]
+                dead = [number for number, worker in enumerate(site.workers) if worker.poll() is not None]
                 if dead:
                     raise SystemExit(f"programs ended: {dead}")
         outcome = {"faults": len(happened), **site.check(), "open in the end": site.open_in_the_end()}

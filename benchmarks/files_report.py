@@ -89,7 +89,7 @@ def databases(only: str | None, scratch: Path) -> Iterator[Iterator[tuple[str, s
 
 
 def fill(url: str, files: int) -> None:
-    """Make the tables, with so many files."""
+    """Make the tables, with ``files`` files."""
     engine = sa.create_engine(url)
     METADATA.create_all(engine)
     with engine.begin() as connection:
@@ -121,8 +121,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", choices=("sqlite", "postgresql"))
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch, databases(given.only, Path(scratch)) as found:
-        for name, url in found:
+    with tempfile.TemporaryDirectory() as scratch, databases(given.only, Path(scratch)) as stores:
+        for name, url in stores:
             fill(url, given.files)
             database = Database(url)
             history = FileHistory(database)

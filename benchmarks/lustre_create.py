@@ -73,8 +73,8 @@ def one_process(claims: FakeClaims, program: Path, mount: Path, environment: dic
     if outcomes != [CREATED] * (CALLS + WARM_UP):
         raise SystemExit(f"only {outcomes.count(CREATED)} of {CALLS + WARM_UP} files were placed")
     rows = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
-    ours, *by_hand = (statistics.quantiles(column, n=4)[0] for column in zip(*rows, strict=True))
-    return [ours / one for one in by_hand]
+    placed_time, *by_hand = (statistics.quantiles(column, n=4)[0] for column in zip(*rows, strict=True))
+    return [placed_time / seconds for seconds in by_hand]
 
 
 def main() -> int:

@@ -46,7 +46,7 @@ def by_thread(pid: int) -> dict[str, float]:
 
 @contextmanager
 def held(site: Chain, library: Path, name: str, files: int, active: int, programs: int) -> Iterator[None]:
-    """Programs that have so many files open together and write to so many of them."""
+    """Programs that have ``files`` open together and write to ``active`` of them."""
     environment = {**os.environ, **site.patient, "LD_PRELOAD": str(library)}
     running = []
     try:

@@ -75,7 +75,7 @@ def profiled(command: list[str]) -> tuple[float, float]:
 
 def _used() -> float:
     both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in both)
+    return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
 def _timed(way: Callable[[list[str]], tuple[float, float]], text: str, turns: int) -> tuple[float, float]:
@@ -84,7 +84,7 @@ def _timed(way: Callable[[list[str]], tuple[float, float]], text: str, turns: in
 
 
 def _turns(text: str, seconds: float) -> int:
-    """Return how often a program works in so many seconds."""
+    """Return how often a program works in ``seconds``."""
     turns = _FIRST_TURNS
     while (taken := _timed(plain, text, turns)[0]) < seconds / 4:
         turns *= 2
@@ -102,8 +102,8 @@ def main() -> None:
         turns = _turns(text, options.seconds)
         pairs = []
         for pair in range(options.pairs):
-            found = {way: _timed(way, text, turns) for way in (ways if pair % 2 else ways[::-1])}
-            pairs.append((found[plain], found[profiled]))
+            seconds_of = {way: _timed(way, text, turns) for way in (ways if pair % 2 else ways[::-1])}
+            pairs.append((seconds_of[plain], seconds_of[profiled]))
         for place, what in enumerate(("seconds", "processor time")):
             parts = sorted(mine[place] / other[place] - 1 for other, mine in pairs)
             more = statistics.median(mine[place] - other[place] for other, mine in pairs)

@@ -53,8 +53,8 @@ class Plan:
     deciders: int
     rates: tuple[float, ...]  # questions a second of all deciders together
     pressing: tuple[int, ...]  # connections of one user that asks without pause
-    told: float  # announcements of files a second of all nodes together
-    words: float  # a second of nodes that only hear what is new
+    claims: float  # announcements of files a second of all nodes together
+    words: float  # a second of nodes that only receive what is new
     sampled: float  # questions a second beside samples of all elements
     agents: int
     polls: float  # announcements a second of all agents together, at the pace the contract gives
@@ -77,7 +77,7 @@ FULL = Plan(
     deciders=1000,
     rates=(250, 500, 1000, 2000, 4000),
     pressing=(16, 64, 256, 1000),
-    told=200,
+    claims=200,
     words=2000,
     sampled=500,
     agents=10000,
@@ -96,7 +96,7 @@ QUICK = Plan(
     deciders=20,
     rates=(50, 100),
     pressing=(4,),
-    told=20,
+    claims=20,
     words=50,
     sampled=50,
     agents=20,
@@ -152,7 +152,7 @@ def served_site(
     classes: Sequence[NodeFacts] = (),
     **more: int,
 ) -> Iterator[tuple[Served, str]]:
-    """A service that knows so many elements, and what is to be said of their number."""
+    """A service that knows ``size`` elements, and the note about their number."""
     directory.mkdir(exist_ok=True)
     count, note = plan.elements(size)
     turtle = site_description.describe("bench", "/srv/bench", selections.elements(count), classes)
@@ -172,7 +172,7 @@ def measure_nodes(plan: Plan, programs: Path, scratch: Path) -> Generator[Measur
 
 
 def measure_samples(plan: Plan, programs: Path, scratch: Path) -> Measurement:
-    """The row about a monitor with news of all elements."""
+    """The row about a monitor with samples of all elements."""
     directory, most = scratch / "samples", max(SELECTION_SIZES)
     directory.mkdir()
     with (
@@ -188,7 +188,7 @@ def measure_crowds(plan: Plan, served: Served, note: str) -> Generator[Measureme
     yield from crowds.deciders(served, plan.deciders, plan.rates, plan.crowd_seconds, note)
     yield from crowds.pressing(served, plan.pressing, plan.crowd_seconds, note)
     yield from crowds.agents(served, plan.agents, plan.polls, plan.crowd_seconds, note)
-    yield crowds.claims(served, plan.deciders, plan.told, plan.crowd_seconds, note)
+    yield crowds.claims(served, plan.deciders, plan.claims, plan.crowd_seconds, note)
     yield crowds.listeners(served, min(200, plan.deciders), plan.words, plan.crowd_seconds, note)
 
 

@@ -43,25 +43,25 @@ class Node:
     def __init__(self, number: int) -> None:
         self.name = f"n{number}"
         self.service: Running
-        self._said = 0
+        self._announcements = 0
         self._open: list[str] = []
 
-    def say(self) -> float:
+    def announce(self) -> float:
         """Announce; return for how many seconds the answer was waited."""
-        self._said += 1
-        made = [secrets.token_hex(8) for _ in range(FILES)]
+        self._announcements += 1
+        placement_ids = [secrets.token_hex(8) for _ in range(FILES)]
         message = {
             "incarnation": f"{int(self.name[1:]) + 1:016x}",
-            "number": self._said,
+            "number": self._announcements,
             "opened": [
-                opened(one, ELEMENTS[number % len(ELEMENTS)], "alice", FILES)
-                for number, one in enumerate(made)
+                opened(placement_id, ELEMENTS[number % len(ELEMENTS)], "alice", FILES)
+                for number, placement_id in enumerate(placement_ids)
             ],
             "ended": ended(self._open),
             "decisions": decided("union", ELEMENTS),
             "in_use": True,
         }
-        self._open = made
+        self._open = placement_ids
         began = time.monotonic()
         status, _ = self.service.call("POST", f"/v1/nodes/{self.name}/announcements", message)
         assert status == 200
@@ -73,24 +73,24 @@ def services(count: int, server: PostgresServer, options: list[list[str]]) -> It
     """Services on an empty database."""
     server.sql("drop schema public cascade", "create schema public")
     with ExitStack() as stack, tempfile.TemporaryDirectory() as scratch:
-        made = []
+        started = []
         for number in range(count):
             folder = Path(scratch, str(number))
             folder.mkdir()
-            made.append(Running(folder, "--trust-loopback", f"--site={SITE}", *options[number]))
-            stack.callback(made[-1].end, signal.SIGKILL)
-        for one in made:
-            one.wait_ready()
+            started.append(Running(folder, "--trust-loopback", f"--site={SITE}", *options[number]))
+            stack.callback(started[-1].end, signal.SIGKILL)
+        for running in started:
+            running.wait_ready()
         time.sleep(SETTLE)
-        yield made
+        yield started
 
 
 def used(running: list[Running], postmaster: int) -> tuple[float, float, float]:
     """Processor seconds of services, writers and database until now."""
-    writers = [pid for one in running for pid in children(one.process.pid) if _is_writer(pid)]
+    writers = [pid for service in running for pid in children(service.process.pid) if _is_writer(pid)]
     backends = children(postmaster)
     return (
-        sum(Usage.of(one.process.pid).processor_seconds for one in running),
+        sum(Usage.of(service.process.pid).processor_seconds for service in running),
         sum(Usage.of(pid).processor_seconds for pid in writers),
         sum(Usage.of(pid).processor_seconds for pid in backends),
     )
@@ -110,43 +110,43 @@ def cost(
     nodes = [Node(number) for number in range(NODES)]
     for number, node in enumerate(nodes):
         node.service = running[number % len(running)]
-        node.say()
+        node.announce()
     time.sleep(SETTLE)
     resting, earlier = time.monotonic(), used(running, postmaster)
     time.sleep(seconds / 2)
-    begun, said = time.monotonic(), 0
+    begun, sent = time.monotonic(), 0
     before = used(running, postmaster)
     rest = [1e6 * (late - early) / (begun - resting) for early, late in zip(earlier, before, strict=True)]
-    while said * FILES < rate * seconds:
-        time.sleep(max(0.0, begun + said * FILES / rate - time.monotonic()))
-        nodes[said % NODES].say()
-        said += 1
+    while sent * FILES < rate * seconds:
+        time.sleep(max(0.0, begun + sent * FILES / rate - time.monotonic()))
+        nodes[sent % NODES].announce()
+        sent += 1
     time.sleep(SETTLE)
     after, took = used(running, postmaster), time.monotonic() - begun
     return [
-        (1e6 * (late - early) - idle * took) / (said * FILES)
+        (1e6 * (late - early) - idle * took) / (sent * FILES)
         for early, late, idle in zip(before, after, rest, strict=True)
     ], rest
 
 
 def carried(service: Running) -> int:
     """How many placements all elements carry together."""
-    return sum(one["open_placements"] for one in service.call("GET", "/v1/elements")[1]["elements"])
+    return sum(element["open_placements"] for element in service.call("GET", "/v1/elements")[1]["elements"])
 
 
 def ages(running: list[Running], times: int) -> list[float]:
     """Seconds after which what is announced to the first counts at the second."""
-    node, found = Node(NODES), []
+    node, waits = Node(NODES), []
     node.service = running[0]
-    node.say()
+    node.announce()
     for _ in range(times):
         wait_until(lambda: carried(running[1]) == carried(running[0]))
         before, node._open = carried(running[1]), []
-        node.say()
-        told = time.monotonic()
+        node.announce()
+        begun = time.monotonic()
         wait_until(lambda before=before: carried(running[1]) >= before + FILES)
-        found.append(time.monotonic() - told)
-    return found
+        waits.append(time.monotonic() - begun)
+    return waits
 
 
 def longest_wait(running: list[Running]) -> float:
@@ -160,10 +160,10 @@ def longest_wait(running: list[Running]) -> float:
         for node in nodes:
             began = time.monotonic()
             try:
-                node.say()
+                node.announce()
             except urllib3.exceptions.HTTPError:
                 node.service = running[1]
-                node.say()
+                node.announce()
             waits.append(time.monotonic() - began)
     return max(waits)
 
@@ -185,23 +185,22 @@ def main() -> int:
             of_count = {}
             for count in (1, 2):
                 with services(count, server, options) as running:
-                    found, rest = cost(running, postmaster, given.rate, given.seconds)
-                    of_count[count] = found
+                    cpu, rest = cost(running, postmaster, given.rate, given.seconds)
+                    of_count[count] = cpu
                     print(
-                        f"{count} service{'s' * (count > 1)}: us of CPU a file: services {found[0]:.0f}, "
-                        f"writers {found[1]:.0f}, database {found[2]:.0f}, together {sum(found):.0f}; "
+                        f"{count} service{'s' * (count > 1)}: us of CPU a file: services {cpu[0]:.0f}, "
+                        f"writers {cpu[1]:.0f}, database {cpu[2]:.0f}, together {sum(cpu):.0f}; "
                         f"at rest {sum(rest) / 1e4:.1f} % of a processor",
                         flush=True,
                     )
             ratios.append((of_count[2][0] / of_count[1][0], sum(of_count[2]) / sum(of_count[1])))
-        alone, whole = (statistics.median(one) for one in zip(*ratios, strict=True))
+        alone, whole = (statistics.median(ratio) for ratio in zip(*ratios, strict=True))
         print(f"two against one (median of {given.rounds}): services {alone:.2f}, together {whole:.2f}")
         print(f"two services carry {2 / alone:.2f} times as many files as one")
         with services(2, server, options) as running:
-            found = ages(running, 20)
-            print(
-                f"age of the other's word: median {statistics.median(found):.3f} s, worst {max(found):.3f} s"
-            )
+            delays = ages(running, 20)
+            median, worst = statistics.median(delays), max(delays)
+            print(f"delay to the other service: median {median:.3f} s, worst {worst:.3f} s")
             print(f"longest wait while a service is killed: {longest_wait(running):.3f} s")
     finally:
         server.remove()

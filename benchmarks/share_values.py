@@ -34,12 +34,12 @@ def measured(build: Path, node: str | None) -> dict[tuple[int, str], float]:
         program = compile_program(ROOT / "benchmarks/share_values.c", Path(scratch, "share_values"), *library)
         measure: list[str | Path] = [program, *filter(None, [node])]
         lines = subprocess.run(measure, check=True, capture_output=True, text=True).stdout.splitlines()
-    found: dict[tuple[int, str], float] = {}
+    fastest: dict[tuple[int, str], float] = {}
     for line in lines:
         size, what, ns = line.split()
         key = int(size), what
-        found[key] = min(float(ns), found.get(key, float("inf")))
-    return found
+        fastest[key] = min(float(ns), fastest.get(key, float("inf")))
+    return fastest
 
 
 def main() -> None:
@@ -47,11 +47,11 @@ def main() -> None:
     parser = arguments(__doc__, build=True)
     parser.add_argument("--node", help="HOST:PORT of another node's ses-share-agent")
     options = parser.parse_args()
-    found = measured(options.build, options.node)
+    fastest = measured(options.build, options.node)
     print("| bytes | " + " | ".join(COLUMNS) + " |")
     print("|" + "---:|" * (len(COLUMNS) + 1))
-    for size in sorted({size for size, _ in found}):
-        row = (f"{found[size, what]:,.0f}" if (size, what) in found else "" for what in COLUMNS)
+    for size in sorted({size for size, _ in fastest}):
+        row = (f"{fastest[size, what]:,.0f}" if (size, what) in fastest else "" for what in COLUMNS)
         print(f"| {size:,} | " + " | ".join(row) + " |")
 
 

@@ -67,20 +67,20 @@ class Clients:
             path = request.selector
             try:
                 with urllib.request.urlopen(request, timeout=30) as answer:
-                    said = str(answer.status)
+                    outcome = str(answer.status)
                     answer.read()
             except OSError as error:
-                said = str(error)
-            self.answers[f"{path}: {said}"] += 1
+                outcome = str(error)
+            self.answers[f"{path}: {outcome}"] += 1
 
 
 def processes(site: faults.Site, portal: Part) -> dict[str, int]:
     """Return each process by what it is."""
-    found = {part.name: part.process.pid for part in (site.service, site.monitor, site.agent, portal)}
+    pids = {part.name: part.process.pid for part in (site.service, site.monitor, site.agent, portal)}
     for pid in site.service.children():
         line = Path(f"/proc/{pid}/cmdline").read_text()
-        found["writer" if "writer" in line else "store"] = pid
-    return found
+        pids["writer" if "writer" in line else "store"] = pid
+    return pids
 
 
 def main() -> None:
@@ -112,11 +112,11 @@ def main() -> None:
                 curve["MB"].append(round(Usage.of(pid).resident_mb, 1))
                 curve["descriptors"].append(len(list(Path(f"/proc/{pid}/fd").iterdir())))
         (site.union / "enough").touch()
-        said = [one.communicate(timeout=PATIENCE)[0].split() for one in site.workers]
-        made = sum(int(words[1]) for words in said if words[:1] == ["made"])
+        outputs = [worker.communicate(timeout=PATIENCE)[0].split() for worker in site.workers]
+        created = sum(int(words[1]) for words in outputs if words[:1] == ["made"])
     for curve in curves.values():
         curve["MB grown in the second half"] = [round(curve["MB"][-1] - curve["MB"][POINTS // 2], 1)]
-    outcome = {"seconds": seconds, "files": made, "answers": clients.answers}
+    outcome = {"seconds": seconds, "files": created, "answers": clients.answers}
     print(json.dumps(outcome | curves))
 
 

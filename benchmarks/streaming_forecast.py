@@ -7,7 +7,7 @@ limited by tc tbf to a network namespace, a share of a processor by a cgroup (v1
 page cache in blocks of 64 KiB, or reads or writes with O_DIRECT in blocks of 1 MiB.  All are forecast as
 overlapped: the kernel's limits save up what is not used, so that a program that waits for each transfer
 loses nothing here.  How much it moves of the file depends on the cell, so that its stream lasts some
-seconds: a limit lets through at once in the beginning what it gives in a tenth of a second.  It tells its
+seconds: a limit lets through at once in the beginning what it gives in a tenth of a second.  It reports its
 own time and processor time from its first byte to its last, so that its start and its end, which are not
 streaming, are left out.  Of several runs in a cell the shortest counts: limits are the same for all of
 them, and other work on the machine only adds.
@@ -55,7 +55,7 @@ import hashlib, mmap, os, socket, sys, time
 path, peer, loops, way = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 size, flags = (2**16, 0) if way == "cached" else (2**20, os.O_DIRECT)
 move = os.writev if way == "written" else os.readv
-blocks, told = int(sys.argv[5]), open(sys.argv[6], "w")
+blocks, report = int(sys.argv[5]), open(sys.argv[6], "w")
 disk = os.open(path, os.O_RDWR | flags)
 block = mmap.mmap(-1, size)
 out = socket.create_connection((peer, 9999))
@@ -67,18 +67,18 @@ for _ in range(blocks * 2**16 // size):
     out.sendall(block)
 out.shutdown(socket.SHUT_WR)
 out.recv(1)
-told.write(f"{time.monotonic() - began} {time.process_time() - used}")
+report.write(f"{time.monotonic() - began} {time.process_time() - used}")
 """
 RECEIVER = """
 import socket
 server = socket.create_server(("0.0.0.0", 9999))
 print("ready", flush=True)
 while True:
-    one, _ = server.accept()
-    while one.recv(1 << 20):
+    connection, _ = server.accept()
+    while connection.recv(1 << 20):
         pass
-    one.sendall(b"x")
-    one.close()
+    connection.sendall(b"x")
+    connection.close()
 """
 
 
@@ -113,7 +113,7 @@ class Shaped:
         undo.callback(run, "losetup", "--detach", self.loop)
         run("mount", self.loop, str(mount))
         undo.callback(run, "umount", str(mount))
-        self.told = work / "told"
+        self.report = work / "report"
         self.file = mount / "data"
         self.file.write_bytes(os.urandom(size))
         run("sync", "-f", str(self.file))
@@ -162,19 +162,19 @@ class Shaped:
         """The program, inside the group, whatever priority this benchmark has."""
         inside = f'echo $$ > {self.group}/tasks && exec "$@"'
         python = [sys.executable, "-S", "-c", PROGRAM]
-        given = map(str, (self.file, PEER, cell.loops, cell.way, blocks, self.told))
+        given = map(str, (self.file, PEER, cell.loops, cell.way, blocks, self.report))
         return ["chrt", "-o", "0", "sh", "-c", inside, "sh", *python, *given]
 
-    def said(self) -> tuple[float, float]:
+    def reported(self) -> tuple[float, float]:
         """Seconds of the stream of the last run, and its processor seconds, without start and end."""
-        seconds, used = map(float, self.told.read_text().split())
+        seconds, used = map(float, self.report.read_text().split())
         return seconds, used
 
 
 def cells(most: int, way: str | None) -> Iterator[Cell]:
     """Yield cells of the grid, the same ones each time."""
     ways = WAYS if way is None else (way,)
-    every = [Cell(*one) for one in product(DISKS, LINKS, CORES, LOOPS, ways)]
+    every = [Cell(*parts) for parts in product(DISKS, LINKS, CORES, LOOPS, ways)]
     yield from random.Random(1).sample(every, min(most, len(every)))
 
 
@@ -194,7 +194,7 @@ class Found:
     @property
     def bound(self) -> Resource:
         """What bound in truth."""
-        return max(self.costs, key=lambda one: self.costs[one])
+        return max(self.costs, key=lambda resource: self.costs[resource])
 
     @property
     def right(self) -> bool:
@@ -213,7 +213,7 @@ def try_cell(shaped: Shaped, cell: Cell, seconds: float, runs: int) -> Found:
         Resource.LINK: replace(cell, link=cell.link / 2),
         Resource.PROCESSOR: replace(cell, cores=cell.cores / 2),
     }
-    costs = {name: _seconds(shaped, one, blocks, runs) / took - 1 for name, one in halved.items()}
+    costs = {name: _seconds(shaped, less, blocks, runs) / took - 1 for name, less in halved.items()}
     return Found(_forecast(cell, blocks, processor), took, costs)
 
 
@@ -225,23 +225,23 @@ def main() -> None:
     asked.add_argument("--seconds", type=float, default=2.5, help="about how long a stream lasts")
     asked.add_argument("--way", choices=WAYS, help="only this way of reading")
     options = asked.parse_args()
-    found: dict[str, list[Found]] = {}
+    results: dict[str, list[Found]] = {}
     with ExitStack() as undo:
         shaped = Shaped(undo, FILE_BLOCKS * BLOCK)
         for cell in cells(options.most, options.way):
-            one = try_cell(shaped, cell, options.seconds, options.runs)
-            found.setdefault(cell.way, []).append(one)
-            cost = ", ".join(f"{name} {part:+.0%}" for name, part in one.costs.items())
+            result = try_cell(shaped, cell, options.seconds, options.runs)
+            results.setdefault(cell.way, []).append(result)
+            cost = ", ".join(f"{name} {part:+.0%}" for name, part in result.costs.items())
             print(
-                f"{cell}: forecast {one.predicted.seconds:.2f} s, was {one.seconds:.2f} s "
-                f"({one.error:+.0%}); named {one.predicted.binding}, bound {one.bound}: "
-                f"{'right' if one.right else 'WRONG'} (halved, costs: {cost})",
+                f"{cell}: forecast {result.predicted.seconds:.2f} s, was {result.seconds:.2f} s "
+                f"({result.error:+.0%}); named {result.predicted.binding}, bound {result.bound}: "
+                f"{'right' if result.right else 'WRONG'} (halved, costs: {cost})",
                 flush=True,
             )
-    for way, several in found.items():
-        within = sum(abs(one.error) <= 0.15 for one in several)
-        middle = statistics.median(abs(one.error) for one in several)
-        right = sum(one.right for one in several)
+    for way, several in results.items():
+        within = sum(abs(result.error) <= 0.15 for result in several)
+        middle = statistics.median(abs(result.error) for result in several)
+        right = sum(result.right for result in several)
         print(
             f"{way}: {within} of {len(several)} times within 15 % (median error {middle:.0%}); "
             f"{right} of {len(several)} bottlenecks named rightly"
@@ -250,25 +250,25 @@ def main() -> None:
 
 def _processor_seconds(shaped: Shaped, cell: Cell, runs: int) -> float:
     """What a block takes of a processor where nothing is limited: the least of several runs."""
-    found = []
+    seconds_per_block = []
     for _ in range(runs):
         shaped.allow(None)
         measured, status = profile(shaped.command(cell, MEASURED_BLOCKS))
         assert status == 0, measured
-        used = shaped.said()[1]
+        used = shaped.reported()[1]
         assert used <= measured.cpu_seconds, "the stream is a part of what ses profile saw"
-        found.append(used / MEASURED_BLOCKS)
-    return min(found)
+        seconds_per_block.append(used / MEASURED_BLOCKS)
+    return min(seconds_per_block)
 
 
 def _seconds(shaped: Shaped, cell: Cell, blocks: int, runs: int) -> float:
     """Run the program in a cell, several times; return the seconds of its shortest stream."""
-    found = []
+    seconds_each = []
     for _ in range(runs):
         shaped.allow(cell)
         subprocess.run(shaped.command(cell, blocks), check=True)
-        found.append(shaped.said()[0])
-    return min(found)
+        seconds_each.append(shaped.reported()[0])
+    return min(seconds_each)
 
 
 def _forecast(cell: Cell, blocks: int, processor: float) -> Forecast:

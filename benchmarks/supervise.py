@@ -96,9 +96,9 @@ def in_pairs(
             place.table.users[0].take()
             start: list[str | Path] = [ses_run, "--supervise"] if supervised else []
             pair[supervised] = run([*start, *probe], place)
-            made = sum(claim.outcome == CREATED for claim in place.table.users[0].claims())
-            if placed and supervised and made < CALLS:
-                raise SystemExit(f"only {made} of {CALLS} files were placed")
+            placed_calls = sum(claim.outcome == CREATED for claim in place.table.users[0].claims())
+            if placed and supervised and placed_calls < CALLS:
+                raise SystemExit(f"only {placed_calls} of {CALLS} files were placed")
         pairs.append([pair[False], pair[True]])
     return pairs
 
@@ -107,7 +107,7 @@ def show(name: str, what: str, pairs: list[list[list[float]]]) -> None:
     """One line of microseconds and ratios."""
     plain, supervised = ([statistics.median(pair[side]) / 1000 for pair in pairs] for side in (0, 1))
     ratios = [after / before for before, after in zip(plain, supervised, strict=True)]
-    p99 = percentile([one for pair in pairs for one in pair[1]], 99) / 1000
+    p99 = percentile([second for pair in pairs for second in pair[1]], 99) / 1000
     print(
         f"{name:18} {statistics.median(plain):7.1f} us -> {statistics.median(supervised):7.1f} us"
         f"  x{statistics.median(ratios):6.2f} ({min(ratios):.2f}-{max(ratios):.2f})"

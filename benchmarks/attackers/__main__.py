@@ -3,14 +3,14 @@
 Builds a union of four branches in memory, service, monitor, portal and agent (root is needed).  Honest
 programs create files under the preload library, alone, then beside the attackers (attack.py), then alone
 again; further programs make the same calls of the file system without it.  Reported: how long a create took,
-how soon the service knew of a file and how long it took to say so, files that it never heard of, and parts
+how soon the service knew of a file and how long it took to say so, files it never knew of, and parts
 that are not the processes they were.  Attackers keep the union and the caches busy as well: how much slower
 creates without the library become says how much, and what is left of the slowdown of placed ones is what
 the parts cost for attackers.
 Service, monitor and portal, and who attacks them, have one processor, as they have a machine of their own;
 union, agent and programs have another.  Attackers run with SCHED_IDLE: how a busy machine divides its
 processors is the scheduler's affair, and only what the parts do for attackers counts.
-Users have accounts in a mount namespace of the benchmark's own: the service refuses who has none.
+Users have accounts in a mount namespace of the benchmark's own: the service refuses users without one.
 Does NOT attack what needs other machines: MUNGE, the sampler, shared values.
 
 Usage: benchmarks/attackers [--seconds 600] [--alone 60] [--only NAME ...]
@@ -124,8 +124,8 @@ class Site:
         self.work, self.union = work, work / "union"
         self.branches = [work / f"b{number + 1}" for number in range(4)]
         self.union.mkdir()
-        for one in self.branches:
-            in_memory(one, undo, "size=2g,mode=755")
+        for branch in self.branches:
+            in_memory(branch, undo, "size=2g,mode=755")
         os.sched_setaffinity(0, NODE)
         mount_union(self.union, self.branches, "category.create=pfrd,minfreespace=10M")
         undo.callback(run, "umount", "-l", self.union)
@@ -184,21 +184,21 @@ class Site:
 
     def pids(self) -> dict[str, int]:
         """Return the processes of the parts, with those that they started."""
-        found = {}
+        pids = {}
         for part in self.parts:
-            found[part.name] = part.process.pid if part.process.poll() is None else -1
+            pids[part.name] = part.process.pid if part.process.poll() is None else -1
             for pid in part.children():
                 with suppress(OSError):
                     words = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-                    found[f"{part.name}: {words[:60]}"] = pid
-        return found
+                    pids[f"{part.name}: {words[:60]}"] = pid
+        return pids
 
     def directory(self, name: str, user: int) -> Path:
         """Make a directory of a user in the union."""
-        made = self.union / name
-        made.mkdir(exist_ok=True)
-        os.chown(made, user, user)
-        return made
+        directory = self.union / name
+        directory.mkdir(exist_ok=True)
+        os.chown(directory, user, user)
+        return directory
 
     def writer(self, number: int) -> subprocess.Popen[str]:
         """Start an honest program; those from WRITERS on are without the library."""
@@ -220,10 +220,10 @@ class Site:
 
     def hanging(self, user: int) -> Path:
         """Make a directory where a user may mount a file system."""
-        made = self.work / f"hanging-{user}"
-        made.mkdir()
-        os.chown(made, user, user)
-        return made
+        directory = self.work / f"hanging-{user}"
+        directory.mkdir()
+        os.chown(directory, user, user)
+        return directory
 
     def attacker(self, number: int, name: str, neighbour: int) -> subprocess.Popen[bytes]:
         """Start an attacker in a group of its own, which ends with it."""
@@ -231,7 +231,7 @@ class Site:
         where = self.work / f"attack-{name}.json"
         fields = {name: ["127.0.0.1", port] for name, port in self.ports.items()} | {
             "service_socket": str(self.socket), "agent_socket": str(self.agent_socket),
-            "union": str(self.union), "branches": [str(one) for one in self.branches],
+            "union": str(self.union), "branches": [str(branch) for branch in self.branches],
             "library": str(self.library), "neighbour": neighbour,
             "frozen": str(self.work / "frozen"), "hanging": str(self.hanging(user)),
             "own": str(self.directory(f"attacker-{name}", user)), "user": account(user),
@@ -274,7 +274,7 @@ def end_all_of(attacker: subprocess.Popen[bytes], user: int) -> None:
 
 
 def build_frozen(program: Path) -> None:
-    """Compile the program whose processes hang whoever looks at them."""
+    """Compile the program whose processes hang any process that looks at them."""
     flags = run("pkg-config", "--cflags", "--libs", "fuse3").split()
     compile_program(ROOT / "tests/agent/probes/frozen.c", program, *flags, "-lpthread")
 
@@ -324,31 +324,31 @@ class Known:
         while not self._enough.wait(0.1):
             asked = time.time()
             with suppress(SesError):
-                for one in client.placements(state="open", limit=1000):
-                    path = str(one.path)
+                for placement in client.placements(state="open", limit=1000):
+                    path = str(placement.path)
                     self.first[path] = min(asked, self.first.get(path, asked))
             self.answers.append((asked, time.time() - asked))
 
 
 def microseconds(files: list[Created]) -> dict[str, float]:
     """Return how long creates took."""
-    took = sorted(one.nanoseconds / 1000 for one in files)
+    took = sorted(file.nanoseconds / 1000 for file in files)
     return {"p50": round(statistics.median(took), 1), "p99": round(took[len(took) * 99 // 100], 1)}
 
 
 def figures(files: list[Created], known: dict[str, float], since: float, to: float) -> dict[str, object]:
     """Return what became of the files created from one moment to another."""
-    all_of_it = [one for one in files if since <= one.at < to]
-    some = [one for one in all_of_it if one.writer < WRITERS]
-    delays = sorted(max(0.0, known[one.path] - one.at) for one in some if one.path in known)
+    created = [file for file in files if since <= file.at < to]
+    placed = [file for file in created if file.writer < WRITERS]
+    delays = sorted(max(0.0, known[file.path] - file.at) for file in placed if file.path in known)
     return {
-        "files": len(some),
-        "create_us": microseconds(some),
-        "create_without_library_us": microseconds([one for one in all_of_it if one.writer >= WRITERS]),
+        "files": len(placed),
+        "create_us": microseconds(placed),
+        "create_without_library_us": microseconds([file for file in created if file.writer >= WRITERS]),
         "known_after_s": {"p50": round(statistics.median(delays), 3), "most": round(delays[-1], 3)}
         if delays
         else None,
-        "never_known": len(some) - len(delays),
+        "never_known": len(placed) - len(delays),
         "known_late": sum(delay > KNOWN_WITHIN for delay in delays),
     }
 
@@ -389,9 +389,9 @@ def main() -> None:
         known = Known(site)
         undo.callback(known.end)
         lines: list[str] = []
-        readers = [threading.Thread(target=lambda one=one: lines.extend(one.stdout)) for one in writers]  # type: ignore[misc]
-        for one in readers:
-            one.start()
+        readers = [threading.Thread(target=lines.extend, args=(writer.stdout,)) for writer in writers]
+        for reader in readers:
+            reader.start()
         time.sleep(5)
         before = site.pids()
         moments = [time.time()]
@@ -402,10 +402,10 @@ def main() -> None:
         }
         time.sleep(asked.seconds)
         after = site.pids()
-        gave_up = sorted(name for name, one in attackers.items() if one.poll() is not None)
+        gave_up = sorted(name for name, process in attackers.items() if process.poll() is not None)
         moments.append(time.time())
-        for number, one in enumerate(attackers.values()):
-            end_all_of(one, FIRST_ATTACKER + number)
+        for number, process in enumerate(attackers.values()):
+            end_all_of(process, FIRST_ATTACKER + number)
         moments.append(time.time())
         time.sleep(asked.alone)
         moments.append(time.time())

@@ -58,7 +58,7 @@ class _Local(http.client.HTTPConnection):
 
 
 def local(target: Target, seconds: float = 5.0) -> http.client.HTTPConnection:
-    """Return a connection to the service at its socket, where the kernel says who asks."""
+    """Return a connection to the service at its socket, where the kernel names the caller."""
     return _Local(target.service_socket, seconds)
 
 
@@ -77,14 +77,14 @@ def ask(connection: http.client.HTTPConnection, method: str, path: str, body: ob
 
 def opened(place: str | tuple[str, int], seconds: float = 5.0) -> socket.socket | None:
     """Return a connection to a UNIX socket or a port; none where it is refused."""
-    one = socket.socket(socket.AF_UNIX if isinstance(place, str) else socket.AF_INET)
-    one.settimeout(seconds)
+    connection = socket.socket(socket.AF_UNIX if isinstance(place, str) else socket.AF_INET)
+    connection.settimeout(seconds)
     try:
-        one.connect(place)
+        connection.connect(place)
     except OSError:
-        one.close()
+        connection.close()
         return None
-    return one
+    return connection
 
 
 def question(directory: str, *, weight: float = 1.0, bytes_: int = -1) -> bytes:
@@ -110,12 +110,12 @@ def report(answer: bytes, fd: int, of_fd: int) -> bytes:
 
 def agent(target: Target) -> socket.socket | None:
     """Return a connection to the agent."""
-    one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    one.settimeout(2.0)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.settimeout(2.0)
     with suppress(OSError):
-        one.connect(target.agent_socket)
-        return one
-    one.close()
+        connection.connect(target.agent_socket)
+        return connection
+    connection.close()
     return None
 
 

@@ -85,7 +85,7 @@ def impossible_bound(target: Target) -> None:
 
 @on_node
 def impossible_questions(target: Target) -> None:
-    """Files told of over the agent's socket, with numbers that no program states."""
+    """Files reported over the agent's socket, with numbers that no program states."""
     for number in itertools.count():
         connection = agent(target)
         path = f"{target.own}/asked-{number % 200}"
@@ -107,8 +107,9 @@ def host_lists(target: Target) -> None:
     )
     connections = [local(target, 2.0) for _ in range(4)]
     while True:
-        for one in connections:
-            ask(one, "POST", "/v1/nodes/selections", {"nodes": names[:65_000], "exclude": names[:65_000]})
+        for connection in connections:
+            hosts = names[:65_000]
+            ask(connection, "POST", "/v1/nodes/selections", {"nodes": hosts, "exclude": hosts})
         time.sleep(0.2)
 
 
@@ -145,8 +146,8 @@ def selections(target: Target) -> None:
     """Decisions asked for over many connections."""
     connections = [local(target) for _ in range(32)]
     while True:
-        for one in connections:
-            ask(one, "POST", "/v1/selections", {"subject": {"user": target.user}, "limit": 100_000})
+        for connection in connections:
+            ask(connection, "POST", "/v1/selections", {"subject": {"user": target.user}, "limit": 100_000})
         time.sleep(0.01)
 
 
@@ -165,28 +166,33 @@ def unread_answers(target: Target) -> None:
     """Requests one after the other, whose answers nobody reads."""
     request = b"GET /v1/elements HTTP/1.1\r\nHost: localhost\r\n\r\n"
     while True:
-        connections = [one for _ in range(50) if (one := opened(target.service_socket)) is not None]
-        for one in connections:
-            one.settimeout(0.05)
+        connections = [
+            connection for _ in range(50) if (connection := opened(target.service_socket)) is not None
+        ]
+        for connection in connections:
+            connection.settimeout(0.05)
             with suppress(OSError):
-                one.sendall(request * 2_000)
+                connection.sendall(request * 2_000)
         time.sleep(5)
-        for one in connections:
-            one.close()
+        for connection in connections:
+            connection.close()
 
 
 @on_servers
 def half_requests(target: Target) -> None:
     """Requests that never arrive whole, at every port."""
+    head = b"POST /v1/selections HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
     while True:
         places = (target.service, target.monitor, target.portal, target.service_socket)
-        connections = [one for _ in range(75) for place in places if (one := opened(place)) is not None]
-        for one in connections:
+        connections = [
+            connection for _ in range(75) for place in places if (connection := opened(place)) is not None
+        ]
+        for connection in connections:
             with suppress(OSError):
-                one.sendall(b"POST /v1/selections HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n")
+                connection.sendall(head)
         time.sleep(5)
-        for one in connections:
-            one.close()
+        for connection in connections:
+            connection.close()
 
 
 @on_servers
@@ -194,10 +200,12 @@ def idle_connections(target: Target) -> None:
     """As many connections as one user can hold, which say nothing."""
     places = (target.service_socket, target.service, target.portal, target.monitor)
     while True:
-        held = [one for _ in range(200) for place in places if (one := opened(place)) is not None]
+        held = [
+            connection for _ in range(200) for place in places if (connection := opened(place)) is not None
+        ]
         time.sleep(20)
-        for one in held:
-            one.close()
+        for connection in held:
+            connection.close()
 
 
 @on_servers
@@ -242,13 +250,13 @@ def monitor_questions(target: Target) -> None:
 def strange_messages(target: Target) -> None:
     """Bytes that are no message, and connections that say nothing, at the agent's socket."""
     while True:
-        connections = [one for _ in range(100) if (one := agent(target)) is not None]
-        for one in connections[::2]:
+        connections = [connection for _ in range(100) if (connection := agent(target)) is not None]
+        for connection in connections[::2]:
             with suppress(OSError):
-                one.send(_dice.randbytes(_dice.randrange(1, 4000)))
+                connection.send(_dice.randbytes(_dice.randrange(1, 4000)))
         time.sleep(0.5)
-        for one in connections:
-            one.close()
+        for connection in connections:
+            connection.close()
 
 
 @on_node
@@ -384,7 +392,7 @@ def staging_directories(target: Target) -> None:
 
 @on_node
 def frozen_processes(target: Target) -> None:
-    """Processes that nobody can look at, and files told of in their names."""
+    """Processes that nobody can look at, and files reported in their names."""
     subprocess.Popen([target.frozen, "serve", "-f", target.hanging])
     while not Path(target.hanging).is_mount():
         time.sleep(0.05)

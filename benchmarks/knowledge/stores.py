@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/knowledge/stores.py [--elements N]... [--store NAME]... [--rounds N]
 
 Measured through the service's own code, from an empty store on loopback, which is the oxigraph server the
-service starts or the Fuseki of `make fuseki`. What takes seconds is measured once, the rest as often as told.
+service starts or the Fuseki of `make fuseki`. What takes seconds is measured once, the rest in each round.
 Does not measure decisions: they ask no store.
 """
 
@@ -62,7 +62,7 @@ class Figures:
 
 
 def site(elements: int) -> str:
-    """Return a Lustre file system of so many OSTs on servers of eight."""
+    """Return a Lustre file system of ``elements`` OSTs on servers of eight."""
     servers = [f':oss{n} a qsm:Server ; qsm:name "oss{n}" .' for n in range(-(-elements // 8))]
     targets = [
         f':ost{n} a qsm:ObjectStorageTarget ; qsm:name "OST{n:04x}" ; qsm:elementOf :fs ; qsm:target "{n}" ;'
@@ -88,19 +88,19 @@ def running(name: str, directory: Path) -> Iterator[tuple[HttpStore, int]]:
         return
     port = free_port()
     command: list[str | Path] = [ROOT / "packaging/fuseki.sh", "serve", directory, str(port)]
-    found: list[HttpStore] = []
+    started: list[HttpStore] = []
 
     def ready() -> bool:
         with contextlib.suppress(OSError, StoreUnavailableError):
             password = (directory / "writer.txt").read_text().strip().partition(":")[2]
             url, writer = f"http://127.0.0.1:{port}/kb", ("writer", password)
-            found.append(HttpStore.for_fuseki(url, writer, timeout=PATIENCE))
-            found[-1].select("SELECT * WHERE {} LIMIT 1")
+            started.append(HttpStore.for_fuseki(url, writer, timeout=PATIENCE))
+            started[-1].select("SELECT * WHERE {} LIMIT 1")
             return True
         return False
 
     with server(command, directory / "log", ready, PATIENCE) as pid:
-        yield found[-1], pid
+        yield started[-1], pid
 
 
 def measure(name: str, elements: int, rounds: int) -> Figures:
@@ -176,17 +176,17 @@ def main() -> None:
     columns = ("start s", "notice ms", "write ms", "requirement ms", "whole s", "load s", "one s", "all s")
     print(f"| store | elements | {' | '.join(columns)} | memory MB |")
     print("|" + "---|" * (len(columns) + 3))
-    found = []
+    results = []
     for elements in given.elements or SIZES:
         for name in given.store or STORES:
-            one = measure(name, elements, given.rounds)
-            found.append(asdict(one))
-            quick = (f"{1000 * seconds:.1f}" for seconds in (one.notice, one.write, one.requirement))
-            slow = (f"{seconds:.2f}" for seconds in (one.whole, one.load, one.one, one.all))
-            cells = (name, elements, f"{one.start:.2f}", *quick, *slow, f"{one.memory_mb:.0f}")
+            result = measure(name, elements, given.rounds)
+            results.append(asdict(result))
+            quick = (f"{1000 * seconds:.1f}" for seconds in (result.notice, result.write, result.requirement))
+            slow = (f"{seconds:.2f}" for seconds in (result.whole, result.load, result.one, result.all))
+            cells = (name, elements, f"{result.start:.2f}", *quick, *slow, f"{result.memory_mb:.0f}")
             print("| " + " | ".join(map(str, cells)) + " |", flush=True)
     if given.output:
-        given.output.write_text(json.dumps(found, indent=1) + "\n")
+        given.output.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

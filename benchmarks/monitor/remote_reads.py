@@ -44,7 +44,8 @@ def measure(provider: str, servers: int, period: int, seconds: float) -> str:
         folder = Path(name)
         (folder / "key").touch(0o600)
         (folder / "key").write_text(os.urandom(16).hex())
-        said, key = folder / "said", ["--key-file", f"{folder}/key", "--period-ms", str(period), "--always"]
+        log_path = folder / "log"
+        key = ["--key-file", f"{folder}/key", "--period-ms", str(period), "--always"]
         serve = [
             "--table",
             f"{folder}/table",
@@ -52,14 +53,14 @@ def measure(provider: str, servers: int, period: int, seconds: float) -> str:
             "127.0.0.1:0",
             *(["--fabric", provider] if provider else []),
         ]
-        with said.open("w") as log:
+        with log_path.open("w") as log:
             sampler = subprocess.Popen(
                 [BUILT / "smed-sampler", *serve, *key, *([device] * RECORDS)], stderr=log
             )
-        while "listens at" not in said.read_text():
-            assert sampler.poll() is None, said.read_text()
+        while "listens at" not in log_path.read_text():
+            assert sampler.poll() is None, log_path.read_text()
             time.sleep(0.01)
-        port = said.read_text().split("listens at 127.0.0.1:")[1].split()[0]
+        port = log_path.read_text().split("listens at 127.0.0.1:")[1].split()[0]
         names = [f"s{number}=127.0.0.1:{port}" for number in range(servers)]
         mirror = subprocess.Popen(
             [
@@ -77,11 +78,14 @@ def measure(provider: str, servers: int, period: int, seconds: float) -> str:
                 assert mirror.poll() is None, "smed-mirror does not run"
                 time.sleep(0.1)
             time.sleep(SETTLE_SECONDS)
-            before, woken_before = [Usage.of(one.pid) for one in (sampler, mirror)], sleeps(sampler.pid)
+            before, woken_before = (
+                [Usage.of(process.pid) for process in (sampler, mirror)],
+                sleeps(sampler.pid),
+            )
             local, seen, begun = samples(folder / "table"), samples(folder / "s0"), time.monotonic()
             time.sleep(seconds)
             taken = time.monotonic() - begun
-            theirs, ours = (
+            server_share, own_share = (
                 Usage.of(program.pid).processor_seconds - used.processor_seconds
                 for program, used in zip((sampler, mirror), before, strict=True)
             )
@@ -94,7 +98,7 @@ def measure(provider: str, servers: int, period: int, seconds: float) -> str:
                 program.wait()
     readings = max(1.0, new * taken * servers)
     return (
-        f"{provider or 'pull':8} {100 * theirs / taken:8.1f} % {100 * ours / taken:8.1f} % "
+        f"{provider or 'pull':8} {100 * server_share / taken:8.1f} % {100 * own_share / taken:8.1f} % "
         f"{max(0, woken) / readings:14.3f} {new:14.0f}"
     )
 

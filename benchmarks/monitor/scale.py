@@ -66,7 +66,7 @@ def page(elements: int, tick: int) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def exporters(per_target: int, told: multiprocessing.connection.Connection) -> None:
+def exporters(per_target: int, sender: multiprocessing.connection.Connection) -> None:
     """Answer every request on one port; the path says which target is meant, and does not matter."""
     bodies = [page(per_target, tick) for tick in range(60)]
 
@@ -78,7 +78,7 @@ def exporters(per_target: int, told: multiprocessing.connection.Connection) -> N
 
     async def run() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0, backlog=1024)
-        told.send(server.sockets[0].getsockname()[1])
+        sender.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
 
     asyncio.run(run())
@@ -145,9 +145,9 @@ def measure(elements: int, seconds: float) -> str:
         assert monitor.stderr is not None
         over = threading.Event()
         try:
-            found = re.search(r'"url": "([^"]+)"', monitor.stderr.readline())
-            assert found is not None, "the monitor did not start"
-            url = found[1]
+            match = re.search(r'"url": "([^"]+)"', monitor.stderr.readline())
+            assert match is not None, "the monitor did not start"
+            url = match[1]
             threading.Thread(target=list, args=(monitor.stderr,), daemon=True).start()
             seen = Seen()
             threading.Thread(target=follow, args=(url, seen, over), daemon=True).start()

@@ -29,7 +29,7 @@ _FILES = 10
 
 
 async def costs_of(port: int, context: ssl.SSLContext, pid: int, count: int) -> Costs:
-    """Measure with so many connected nodes, of a service that knows none of them yet."""
+    """Measure with ``count`` connected nodes, of a service that knows none of them yet."""
     empty = Usage.of(pid)
     revision = await asyncio.to_thread(revision_of, port, context)
     crowd = Crowd(port, count, context)
@@ -55,14 +55,14 @@ async def costs_of(port: int, context: ssl.SSLContext, pid: int, count: int) -> 
         once = count / _RATE
         await each([word(node) for node in range(count)], _RATE, once)  # the service meets the nodes
         look = await each([LOOK], _RATE, once)
-        said = [word(node, revision=revision, in_use=True) for node in range(count)]
-        await each(said, _RATE, once)  # it makes their tables
-        spoken = await each(said, _WORDS_RATE, _WORDS_SECONDS)
+        polls = [word(node, revision=revision, in_use=True) for node in range(count)]
+        await each(polls, _RATE, once)  # it makes their tables
+        spoken = await each(polls, _WORDS_RATE, _WORDS_SECONDS)
         all_files = [word(node, _FILES, revision, in_use=True) for node in range(count)]
         await each(all_files, _RATE, once)  # it meets the files
-        told = await each(all_files, _RATE, once)
+        reporting = await each(all_files, _RATE, once)
         memory = (Usage.of(pid).resident_mb - empty.resident_mb) * 1e6 / count
-        return Costs(connection, look, spoken, max(0.0, told - spoken) / _FILES, idle, memory)
+        return Costs(connection, look, spoken, max(0.0, reporting - spoken) / _FILES, idle, memory)
     finally:
         crowd.close()
 
@@ -75,5 +75,5 @@ def revision_of(port: int, context: ssl.SSLContext) -> str:
         path = head.split()[1].decode()
         connection.request("POST", path, body, {"Content-Type": "application/json"})
         answer = json.loads(connection.getresponse().read())
-    found: str = next(one["revision"] for one in answer["tables"] if one["system"] == SYSTEM)
-    return found
+    revision: str = next(table["revision"] for table in answer["tables"] if table["system"] == SYSTEM)
+    return revision

@@ -32,7 +32,7 @@ class Crowd:
     files: int
     in_use: bool
     chance: random.Random = field(default_factory=random.Random)
-    told: int = 0
+    answers: int = 0
     failed: int = 0
 
 
@@ -84,10 +84,10 @@ class Agent:
     number: int
     found_at: float = 0.0
     pace: float = 0.0
-    telling: float = 0.0
+    report_pause: float = 0.0
     within: float = 0.0
     _looks_on: _Line | None = None
-    _speaks_on: _Line | None = None
+    _announces_on: _Line | None = None
     _failures: int = 0
     _instance: str = ""
     _revision: str = ""
@@ -102,7 +102,7 @@ class Agent:
             try:
                 await self._look()
                 while True:
-                    await self._speak()
+                    await self._announce()
                     await self._pause()
             except (OSError, TimeoutError, FailedError):
                 self.crowd.failed += 1
@@ -111,40 +111,40 @@ class Agent:
                 self._failures += 1
                 await asyncio.sleep(self.crowd.chance.uniform(0, bound))
 
-    async def _speak(self) -> None:
-        """Say a sign of life, and all that is open to a service that was not told all of it yet."""
-        self._owes_all |= self._told(await self._said(0))
+    async def _announce(self) -> None:
+        """Send a sign of life, and all that is open to a service that has no report of it yet."""
+        self._owes_all |= self._took(await self._announced(0))
         if self._owes_all:
-            await asyncio.sleep(self.telling)
-            self._told(await self._said(self.crowd.files))
+            await asyncio.sleep(self.report_pause)
+            self._took(await self._announced(self.crowd.files))
             self._owes_all = False
             self.found_at = time.monotonic()
         self._failures = 0
 
-    def _told(self, answer: bytes) -> bool:
+    def _took(self, answer: bytes) -> bool:
         """Take an answer; returns whether it is that of another service than before."""
-        self.crowd.told += 1
-        found = orjson.loads(answer)
-        self.pace, self.telling = found["next_within_seconds"], found["report_within_seconds"]
-        self.within = found["return_within_seconds"]
-        for table in found["tables"]:
+        self.crowd.answers += 1
+        reply = orjson.loads(answer)
+        self.pace, self.report_pause = reply["next_within_seconds"], reply["report_within_seconds"]
+        self.within = reply["return_within_seconds"]
+        for table in reply["tables"]:
             if table["revision"] != self._revision:
                 self._revision, self._sign = table["revision"], b""
-        before, self._instance = self._instance, found["instance"]
+        before, self._instance = self._instance, reply["instance"]
         return before != self._instance
 
-    async def _said(self, files: int) -> bytes:
+    async def _announced(self, files: int) -> bytes:
         crowd = self.crowd
-        if self._speaks_on is None or self._speaks_on.lost:
-            self._speaks_on = None
-            self._speaks_on = await self._connect()
+        if self._announces_on is None or self._announces_on.lost:
+            self._announces_on = None
+            self._announces_on = await self._connect()
         asked = (
             word(self.number, files, self._revision, crowd.in_use) if files or not self._sign else self._sign
         )
         if not files:
             self._sign = asked
         async with asyncio.timeout(TIME_OUT):
-            return await self._speaks_on.ask(asked)
+            return await self._announces_on.ask(asked)
 
     async def _pause(self) -> None:
         """Wait until it is time to speak; look at the storage systems when that is due."""
@@ -173,7 +173,7 @@ class Agent:
         return self.crowd.chance.uniform(SOONER, 1)
 
     def _hang_up(self) -> None:
-        for line in (self._looks_on, self._speaks_on):
+        for line in (self._looks_on, self._announces_on):
             if line is not None:
                 line.hang_up()
-        self._looks_on = self._speaks_on = None
+        self._looks_on = self._announces_on = None

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def arguments(says: str | None, *, build: bool = False) -> argparse.ArgumentParser:
     """Return a parser whose help says ``says``, with ``--build`` if it measures what CMake built.
 
-    What the benchmark starts and mounts from now on is undone when it is told to end.
+    What the benchmark starts and mounts from now on is undone when it is asked to end.
     """
     unwind_when_ended()
     parser = argparse.ArgumentParser(description=says, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -1,4 +1,4 @@
-"""Crowds in front of one service: deciders in an open or a closed loop, agents that poll or tell of files."""
+"""Crowds in front of one service: deciders in an open or a closed loop, agents that poll or report files."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def deciders(
         return [(rate, *await _watched(served, crowd, [question], rate, seconds)) for rate in rates]
 
     for rate, outcome, used in with_crowd(served.port, count, work):
-        said = f"{count} connected, {_shares(outcome)}, {used}"
+        details = f"{count} connected, {_shares(outcome)}, {used}"
         name = f"deciders-{rate:g}-per-second{among}"
-        yield _row(name, outcome, alone, "one client alone", said, note)
+        yield _row(name, outcome, alone, "one client alone", details, note)
 
 
 def claims(served: Served, count: int, rate: float, seconds: float, note: str) -> Measurement:
-    """``count`` nodes with a connection each that say what programs placed, and hear what changed.
+    """``count`` nodes with a connection each that report what programs placed, and receive what changed.
 
-    Each announcement opens so many files and ends those of the node's last one.
+    Each announcement opens ``_FILES`` files and ends those of the node's last one.
     """
     polls = [_announcement(node, [], [], "", 0) for node in range(count)]
     revisions = []
@@ -61,8 +61,8 @@ def claims(served: Served, count: int, rate: float, seconds: float, note: str) -
         elements, revision, version = revisions[node]
         ids = [f"{number * _FILES + file + 1:016x}" for file in range(_FILES)]
         files = [
-            opened(one, elements[place % len(elements)]["element"], batch=_FILES)
-            for place, one in enumerate(ids)
+            opened(placement_id, elements[place % len(elements)]["element"], batch=_FILES)
+            for place, placement_id in enumerate(ids)
         ]
         announcements.append(_announcement(node, files, last.get(node, []), revision, version))
         last[node] = ids
@@ -73,18 +73,18 @@ def claims(served: Served, count: int, rate: float, seconds: float, note: str) -
         return outcome, used, Usage.of(served.pid).processor_seconds - before
 
     outcome, used, spent = with_crowd(served.port, count, work)
-    told = len(_good(outcome)) * _FILES
-    each = spent / told * 1e6
-    said = (
-        f"{told / outcome.seconds:.0f} files/s, {_FILES} an announcement, {count} connected, "
+    reported = len(_good(outcome)) * _FILES
+    each = spent / reported * 1e6
+    details = (
+        f"{reported / outcome.seconds:.0f} files/s, {_FILES} an announcement, {count} connected, "
         f"{_shares(outcome)}, {used}; {each:.0f} us of CPU for the beginning and end of a file, "
         f"so that 20,000 a second take {each * 20_000 / 1e6:.1f} CPUs"
     )
-    return _row(f"claims-{count}", outcome, alone, "one node alone that places nothing", said, note)
+    return _row(f"claims-{count}", outcome, alone, "one node alone that places nothing", details, note)
 
 
 def listeners(served: Served, count: int, rate: float, seconds: float, note: str) -> Measurement:
-    """``count`` nodes whose tables are in use and who only hear what is new, at ``rate`` of all together."""
+    """``count`` nodes with tables in use that only receive what is new, at ``rate`` of all together."""
     polls = []
     with Connection(served.port) as connection:
         for node in range(count):
@@ -97,15 +97,15 @@ def listeners(served: Served, count: int, rate: float, seconds: float, note: str
         return await _watched(served, crowd, polls, rate, seconds)
 
     outcome, used = with_crowd(served.port, count, work)
-    said = f"{count} connected, {_shares(outcome)}, {used}"
-    return _row(f"listeners-{count}", outcome, alone, "one node alone", said, note)
+    details = f"{count} connected, {_shares(outcome)}, {used}"
+    return _row(f"listeners-{count}", outcome, alone, "one node alone", details, note)
 
 
 def _announcement(
     node: int, files: list[dict[str, object]], closed: list[str], revision: str, version: int
 ) -> bytes:
     compared = [f"bench/e{number}" for number in range(10)]
-    said = {
+    body = {
         "incarnation": f"{node + 1:016x}",
         "opened": files,
         "ended": ended(closed),
@@ -115,7 +115,7 @@ def _announcement(
         "busy": True,
         "in_use": True,
     }
-    return request_bytes("POST", f"/v1/nodes/bench{node}/announcements", said)
+    return request_bytes("POST", f"/v1/nodes/bench{node}/announcements", body)
 
 
 def agents(served: Served, count: int, rate: float, seconds: float, note: str) -> Iterator[Measurement]:
@@ -135,12 +135,12 @@ def agents(served: Served, count: int, rate: float, seconds: float, note: str) -
         return await _watched(served, crowd, polls, rate, seconds)
 
     outcome, used = with_crowd(served.port, count, work)
-    said = f"{count} connected, {_shares(outcome)}, {used}, {before:.0f} MB before"
-    yield _row(f"agents-{count}", outcome, alone, "one agent alone", said, note)
+    details = f"{count} connected, {_shares(outcome)}, {used}, {before:.0f} MB before"
+    yield _row(f"agents-{count}", outcome, alone, "one agent alone", details, note)
 
 
 def pressing(served: Served, counts: Sequence[int], seconds: float, note: str) -> Iterator[Measurement]:
-    """So many connections of one user that ask for selections without pause, while a node announces.
+    """Connections of one user that ask for selections without pause, while a node announces.
 
     Timed is the node, which is a process of its own; the note says how many selections were answered.
     """
@@ -149,12 +149,12 @@ def pressing(served: Served, counts: Sequence[int], seconds: float, note: str) -
     for count in counts:
         with ProcessPoolExecutor(1, get_context("spawn")) as node:
             node.submit(_announced, served, 0.0).result()  # it has started
-            told = node.submit(_announced, served, seconds)
+            polling = node.submit(_announced, served, seconds)
             asked = with_crowd(served.port, count, lambda crowd: crowd.press(question, seconds))
         yield summarise(
             f"node-among-{count}",
             "us",
-            [(told.result(), alone)],
+            [(polling.result(), alone)],
             baseline_is="the same node alone",
             note=f"users: {_shares(asked)}" + (f"; {note}" if note else ""),
         )
@@ -162,15 +162,15 @@ def pressing(served: Served, counts: Sequence[int], seconds: float, note: str) -
 
 def _announced(served: Served, seconds: float) -> list[float]:
     """How long the announcements of a node took that has no files, 20 a second."""
-    said = {"incarnation": "f" * 16, "opened": [], "ended": [], "users": ["bench"]}
-    poll = request_bytes("POST", "/v1/nodes/bench0/announcements", said, served.node_token)
-    found: list[float] = []
+    body = {"incarnation": "f" * 16, "opened": [], "ended": [], "users": ["bench"]}
+    poll = request_bytes("POST", "/v1/nodes/bench0/announcements", body, served.node_token)
+    times: list[float] = []
     until = time.monotonic() + seconds
     with Connection(served.port) as connection:
-        while not found or time.monotonic() < until:
-            found.append(connection.call(poll)[0])
+        while not times or time.monotonic() < until:
+            times.append(connection.call(poll)[0])
             time.sleep(_PAUSE)
-    return found
+    return times
 
 
 async def _watched(
@@ -185,24 +185,24 @@ async def _watched(
 
 
 def _row(
-    name: str, outcome: Outcome, alone: list[float], baseline_is: str, said: str, note: str
+    name: str, outcome: Outcome, alone: list[float], baseline_is: str, details: str, note: str
 ) -> Measurement:
     """The answers of a crowd, against those that one client had alone."""
-    said += f"; {note}" if note else ""
-    return summarise(name, "us", [(_good(outcome), alone)], baseline_is=baseline_is, note=said)
+    details += f"; {note}" if note else ""
+    return summarise(name, "us", [(_good(outcome), alone)], baseline_is=baseline_is, note=details)
 
 
 def _shares(outcome: Outcome) -> str:
     good = len(_good(outcome)) / outcome.seconds
     refused = outcome.times.get(503, [])
-    said = f"{good:.0f} answers/s, {outcome.share(503):.1%} refused with 503"
+    text = f"{good:.0f} answers/s, {outcome.share(503):.1%} refused with 503"
     if refused:
-        said += f" after {median(refused) / 1000:.1f} ms"
-    return said + (f", {outcome.unsent} found no free client" if outcome.unsent else "")
+        text += f" after {median(refused) / 1000:.1f} ms"
+    return text + (f", {outcome.unsent} found no free client" if outcome.unsent else "")
 
 
 def _good(outcome: Outcome) -> list[float]:
-    found = outcome.times.get(200)
-    if not found:
+    times = outcome.times.get(200)
+    if not times:
         raise BenchmarkError(f"no answer had status 200; there were {sorted(outcome.times)}")
-    return found
+    return times

@@ -28,8 +28,8 @@ def request_bytes(method: str, path: str, body: dict[str, Any] | None = None, to
 
 def whole_answer(received: bytes) -> tuple[int, bytes] | None:
     """The status and the body of an answer with a Content-Length; None until all of it was received."""
-    head, found, body = received.partition(b"\r\n\r\n")
-    if not found or len(body) < int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]):
+    head, separator, body = received.partition(b"\r\n\r\n")
+    if not separator or len(body) < int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]):
         return None
     return int(head[9:12]), body
 
@@ -71,11 +71,11 @@ class Connection:
     def beside_health(self, request: bytes, rounds: int, calls: int) -> list[tuple[list[float], list[float]]]:
         """Microseconds of ``rounds`` times ``calls`` requests, and of the GET /healthz after each."""
         healthz = request_bytes("GET", "/healthz")
-        found = []
+        pairs = []
         for _ in range(rounds):
             both = [(self.call(request)[0], self.call(healthz)[0]) for _ in range(calls)]
-            found.append(([asked for asked, _ in both], [idle for _, idle in both]))
-        return found
+            pairs.append(([asked for asked, _ in both], [idle for _, idle in both]))
+        return pairs
 
     def _more(self, so_far: bytes) -> bytes:
         piece = self._socket.recv(1 << 16)

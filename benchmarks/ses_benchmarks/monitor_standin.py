@@ -23,7 +23,7 @@ _PAST = json.dumps(
 
 
 def sample(elements: int, seed: int) -> str:
-    """What a monitor says of so many elements, with a sequence to be filled in."""
+    """What a monitor answers about ``elements`` elements, with a sequence to be filled in."""
     draw = random.Random(seed)
 
     def rates() -> dict[str, float]:

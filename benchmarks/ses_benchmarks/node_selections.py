@@ -45,9 +45,9 @@ def open_files(served: Served, nodes: int, elements: int) -> None:
                 opened(secrets.token_hex(8), f"bench/e{(node + number) % elements}")
                 for number in range(1 + node // 3 % _MAX_OPEN)
             ]
-            said = {"incarnation": "a" * 16, "opened": files, "ended": []}
+            message = {"incarnation": "a" * 16, "opened": files, "ended": []}
             path = f"/v1/nodes/n{node:05}/announcements"
-            _, body = connection.call(request_bytes("POST", path, said, served.node_token))
+            _, body = connection.call(request_bytes("POST", path, message, served.node_token))
             if refused := json.loads(body)["refused"]:
                 raise BenchmarkError(f"the service refused files: {refused[:3]}")
 

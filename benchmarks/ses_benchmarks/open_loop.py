@@ -107,7 +107,7 @@ class Crowd:
             )
 
     async def run(self, requests: Sequence[bytes], rate: float, seconds: float) -> Outcome:
-        """Send the requests in turn, ``rate`` a second at random moments, for so many seconds."""
+        """Send the requests in turn, ``rate`` a second at random moments, for ``seconds``."""
         self._outcome = outcome = Outcome(seconds)
         moment = random.Random(1)
         begun = due = time.perf_counter()
@@ -132,7 +132,7 @@ class Crowd:
         return outcome
 
     async def press(self, request: bytes, seconds: float) -> Outcome:
-        """Let every client send the request again as soon as it is answered, for so many seconds."""
+        """Let every client send the request again as soon as it is answered, for ``seconds``."""
         self._outcome = outcome = Outcome(seconds)
         self._again = request
         while self._idle:
@@ -170,7 +170,7 @@ class Crowd:
 
 
 def with_crowd(port: int, count: int, work: Callable[[Crowd], Awaitable[T]]) -> T:
-    """Connect so many clients, let ``work`` use them, and hang up."""
+    """Connect ``count`` clients, let ``work`` use them, and hang up."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

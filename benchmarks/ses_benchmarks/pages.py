@@ -97,7 +97,7 @@ def _portal(programs: Path, directory: Path, count: int, files: int) -> Iterator
         account = [programs / "ses-webface", "account", "add", _WHO, "--admin", "--password-stdin"]
         state: list[str | Path] = ["--state-dir", directory / "portal"]
         subprocess.run(
-            [str(one) for one in (*account, *state)],
+            [str(word) for word in (*account, *state)],
             input=f"{_PASSWORD}\n", text=True, check=True, capture_output=True, timeout=60,
         )  # fmt: skip
         port = free_port()

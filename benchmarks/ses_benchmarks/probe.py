@@ -70,11 +70,11 @@ class Probe:
         Closer than ``pairs``, as whatever slows the machine meets neighbouring calls; only for a
         baseline that one process can make past the library (the calls named ``plain-``).
         """
-        found = []
+        pairs = []
         for _ in range(processes):
             own, baseline = self._runs(measured, f"{measured.call},{baseline_call}", count)
-            found.append((own, baseline))
-        return found
+            pairs.append((own, baseline))
+        return pairs
 
     def _runs(self, side: Side, calls: str, count: int) -> list[Run]:
         """What one process measured of each of ``calls``."""
@@ -114,11 +114,11 @@ class Probe:
 
         ``settle`` is called before every run, to wait for what the one before it has set going.
         """
-        found = []
+        taken = []
         for pair in range(pairs):
             runs = {}
             for side in (measured, baseline) if pair % 2 == 0 else (baseline, measured):
                 settle()
                 runs[side is measured] = self.run(side, count)
-            found.append((runs[True], runs[False]))
-        return found
+            taken.append((runs[True], runs[False]))
+        return taken

@@ -26,13 +26,13 @@ def unwind_when_ended() -> None:
     """
 
     def end(number: int, _frame: object) -> None:
-        for one in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(one, signal.SIG_IGN)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
         sys.exit(128 + number)
 
-    for one in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(one) is not signal.SIG_IGN:  # nohup
-            signal.signal(one, end)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, end)
 
 
 def run_to_the_end(command: Sequence[str | Path], env: Mapping[str, str]) -> None:
@@ -64,7 +64,7 @@ def run_to_the_end(command: Sequence[str | Path], env: Mapping[str, str]) -> Non
 def free_port() -> int:
     """A TCP port of the loopback interface that the kernel gives to nobody else while this process lives.
 
-    Who names it can listen there: servers set SO_REUSEADDR, and the socket that keeps it does not listen.
+    A server can listen on it: it sets SO_REUSEADDR, and the socket that keeps the port does not listen.
     """
     kept = socket.socket()
     kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -91,8 +91,8 @@ def server(
             ended = process.poll() is not None
             if ended or time.monotonic() > deadline:
                 what = f"ended with {process.returncode}" if ended else f"was not ready after {seconds:g} s"
-                said = log.read_text(errors="replace")[-2000:]
-                raise BenchmarkError(f"{Path(command[0]).name} {what}:\n{said}")
+                log_end = log.read_text(errors="replace")[-2000:]
+                raise BenchmarkError(f"{Path(command[0]).name} {what}:\n{log_end}")
             time.sleep(0.05)
         yield process.pid
     finally:

@@ -56,15 +56,15 @@ def describe(
     ]
     parts += [
         f"""
-:{one.uplink} a qsm:NetworkLink ; qsm:name {_text(one.uplink)} ;
-  qsm:linkRate {_quantity(one.uplink_rate, "BYTE-PER-SEC")} ."""
-        for one in {one.uplink: one for one in classes}.values()
+:{node_class.uplink} a qsm:NetworkLink ; qsm:name {_text(node_class.uplink)} ;
+  qsm:linkRate {_quantity(node_class.uplink_rate, "BYTE-PER-SEC")} ."""
+        for node_class in {node_class.uplink: node_class for node_class in classes}.values()
     ]
     parts += [
         f"""
-:{one.name} a qsm:NodeClass ; qsm:name {_text(one.name)} ; qsm:nodes {_text(one.nodes)} ;
-  qsm:linkRate {_quantity(one.link_rate, "BYTE-PER-SEC")} ; qsm:uplink :{one.uplink} ."""
-        for one in classes
+:{node_class.name} a qsm:NodeClass ; qsm:name {_text(node_class.name)} ; qsm:nodes {_text(node_class.nodes)} ;
+  qsm:linkRate {_quantity(node_class.link_rate, "BYTE-PER-SEC")} ; qsm:uplink :{node_class.uplink} ."""
+        for node_class in classes
     ]
     return "\n".join(parts) + "\n"
 

@@ -63,7 +63,7 @@ class Served:
 
 @contextmanager
 def monitor(scratch: Path, count: int) -> Iterator[int]:
-    """A stand-in of the monitor that has news of ``count`` elements each second; yields its port."""
+    """A stand-in of the monitor that has samples of ``count`` elements each second; yields its port."""
     port = free_port()
     command = [sys.executable, "-m", "ses_benchmarks.monitor_standin", str(port), str(count)]
     path = os.pathsep.join(filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH"))))
@@ -89,7 +89,7 @@ def service(
 
     file = scratch / "tokens"
     whose = (["--role", "user", "--user", "bench"], ["--role", "node", "--node", "*"])
-    tokens = [_token(programs, file, *one) for one in whose]
+    tokens = [_token(programs, file, *person) for person in whose]
     with knowledge_base(programs / "oxigraph", scratch, turtle) as store_port:
         port = free_port()
         command: list[str | Path] = [programs / "ses-service", "serve", "--listen", f"127.0.0.1:{port}"]

@@ -67,7 +67,7 @@ def published(
 
 
 def chosen(probe: Probe, library: Path, site: Chain, effort: Effort, scratch: Path) -> Iterator[Measurement]:
-    """The choice among so many elements against one system call, and the create against the same by hand.
+    """The choice among the site's elements against one system call, and the create against the same by hand.
 
     By hand: what an expert would write for the same file on that branch, in any directory
     (create_loop.c, create-careful), and the fewest steps to a correct file in a plain one (create-staged).

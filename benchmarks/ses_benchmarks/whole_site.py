@@ -21,7 +21,7 @@ class Part:
     """A process that is killed, and started again; ended when all is undone."""
 
     def __init__(self, undo: ExitStack, name: str, work: Path, *command: str | Path) -> None:
-        self.name, self._command, self._log = name, [str(one) for one in command], work / f"{name}.log"
+        self.name, self._command, self._log = name, [str(word) for word in command], work / f"{name}.log"
         self.process = self.start()
         undo.callback(self.end, signal.SIGTERM)
 
@@ -44,7 +44,7 @@ class Part:
 
 def run(*command: str | Path) -> str:
     """Run a command; return what it says."""
-    done = subprocess.run([str(one) for one in command], capture_output=True, text=True, check=False)
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{command}: {done.stderr.strip()}")
     return done.stdout
@@ -71,9 +71,9 @@ def describe(work: Path, union: Path, branches: Sequence[Path]) -> tuple[Path, P
     site.write_text(run(BIN / "ses", "discover", "--mergerfs", union, "--turtle", "-"))
     settings.write_text(
         "".join(
-            f'[[target]]\nname = "{one.name}"\ncollector = "statvfs"\n'
-            f'[[element]]\nid = "union/{one.name}"\ntarget = "{one.name}"\nmount_point = "{one}"\n'
-            for one in branches
+            f'[[target]]\nname = "{branch.name}"\ncollector = "statvfs"\n'
+            f'[[element]]\nid = "union/{branch.name}"\ntarget = "{branch.name}"\nmount_point = "{branch}"\n'
+            for branch in branches
         )
     )
     return site, settings

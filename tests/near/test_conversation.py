@@ -118,7 +118,7 @@ def test_output_is_not_kept_until_there_is_more(there, tmp_path):
 
 def test_output_and_errors_are_sent_in_the_order_in_which_they_came(monkeypatch):
     sent = []
-    monkeypatch.setattr(runner, "tell", lambda kind, data: sent.append((kind, data)))
+    monkeypatch.setattr(runner, "send_frame", lambda kind, data: sent.append((kind, data)))
     gathered = runner.Gathered()
     for kind, data in [(b"O", b"a"), (b"O", b"b"), (b"E", b"c"), (b"O", b"d")]:
         gathered.add(kind, data)

@@ -237,7 +237,7 @@ def test_job_array_is_cancelled_when_the_caller_stops(slurm, tmp_path, monkeypat
 
 
 def test_longer_arrays_are_divided(slurm, tmp_path, monkeypatch):
-    monkeypatch.setattr(job_array, "LONGEST", 2)
+    monkeypatch.setattr(job_array, "MAX_RUNS", 2)
     runs = {number: run(f"echo {number}") for number in (3, 5, 7)}
     array = job_array.JobArray(runs, 2, tmp_path, ())
     array.submit()

@@ -42,8 +42,8 @@ def parse_arms(texts: Sequence[str]) -> tuple[Arm, ...]:
         if equals:
             arms.append(Arm(_plain(name), agent=tuple(shlex.split(options))))
         else:
-            arms += [_known(one.strip()) for one in text.split(",") if one.strip()]
-    names = [one.name for one in arms]
+            arms += [_known(name.strip()) for name in text.split(",") if name.strip()]
+    names = [arm.name for arm in arms]
     if not names or len(set(names)) < len(names):
         raise UsageError(f"Name at least one arm, and each once: {', '.join(names) or 'none was named'}.")
     return tuple(arms)

@@ -61,7 +61,7 @@ def schedule(
             for moment in moments:
                 blocks = max(1, round(chance.expovariate(1 / mean) / _BLOCK))
                 streams.append(Stream(moment, branch, reads, blocks))
-    return sorted(streams, key=lambda one: one.at)
+    return sorted(streams, key=lambda stream: stream.at)
 
 
 def _present(load: float, chance: Random) -> int:
@@ -74,7 +74,10 @@ def _present(load: float, chance: Random) -> int:
 
 def write_schedule(streams: Sequence[Stream], branches: Sequence[Path], file: Path) -> None:
     """Write what the player reads."""
-    data = {"branches": [str(one) for one in branches], "streams": [asdict(one) for one in streams]}
+    data = {
+        "branches": [str(branch) for branch in branches],
+        "streams": [asdict(stream) for stream in streams],
+    }
     file.write_text(json.dumps(data))
 
 
@@ -95,10 +98,10 @@ def prepare(branches: Sequence[Path], blocks: int) -> None:
             failed.append(error)
 
     threads = [threading.Thread(target=fill, args=(branch,)) for branch in branches]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     if failed:
         raise failed[0]
 
@@ -106,10 +109,10 @@ def prepare(branches: Sequence[Path], blocks: int) -> None:
 def play(file: Path, begin: float) -> None:
     """Run every stream at its moment, until the parent is gone."""
     data = json.loads(file.read_text())
-    branches = [Path(one) for one in data["branches"]]
+    branches = [Path(branch) for branch in data["branches"]]
     parent = os.getppid()
-    for number, told in enumerate(data["streams"]):
-        stream = Stream(**told)
+    for number, stream_data in enumerate(data["streams"]):
+        stream = Stream(**stream_data)
         while (left := begin + stream.at - time.monotonic()) > 0:
             if os.getppid() != parent:
                 return

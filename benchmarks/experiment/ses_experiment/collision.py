@@ -65,7 +65,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything a collision tells."""
+    """Everything that a collision shows."""
 
     settings: dict[str, Any]
     machine: dict[str, Any]
@@ -79,8 +79,8 @@ class Report:
         return {
             "settings": self.settings,
             "machine": self.machine,
-            "rounds": [one.as_json() for one in self.rounds],
-            "summary": [asdict(one) for one in self.summaries],
+            "rounds": [round_.as_json() for round_ in self.rounds],
+            "summary": [asdict(summary) for summary in self.summaries],
             "holds": self.holds,
             "verdict": self.sentence,
         }
@@ -109,7 +109,7 @@ def turns(plan: Plan) -> Iterator[Turn]:
 def collide(plan: Plan, interrupts: Interrupts, progress: Callable[[str], None]) -> Report:
     """Run a collision and undo everything it made, however it ends; raises DemoError, StoppedError."""
     todo = list(turns(plan))
-    told = machine()
+    host = machine()
     rounds = []
     with ExitStack() as undo:
         try:
@@ -123,16 +123,16 @@ def collide(plan: Plan, interrupts: Interrupts, progress: Callable[[str], None])
         finally:
             interrupts.hold()
             progress("stopping and removing everything")
-    found = summaries(rounds, plan.branches)
-    holds, sentence = verdict(found)
-    return Report(_settings(plan), told, tuple(rounds), tuple(found), holds, sentence)
+    summarised = summaries(rounds, plan.branches)
+    holds, sentence = verdict(summarised)
+    return Report(_settings(plan), host, tuple(rounds), tuple(summarised), holds, sentence)
 
 
 def _settings(plan: Plan) -> dict[str, Any]:
     shape = plan.shape()
     return {
         **{name: value for name, value in asdict(plan).items() if name not in ("arms", "build")},
-        "arms": {one.name: list(one.agent) if one.agent is not None else one.policy for one in plan.arms},
+        "arms": {arm.name: list(arm.agent) if arm.agent is not None else arm.policy for arm in plan.arms},
         "shape": asdict(shape),
         "union_options": shape.union_options,
         "product": product(find_parts(plan.build)),

@@ -112,13 +112,13 @@ class Run:
     taken: Sequence[float]
     processor: float = 0.0
 
-    def quantile(self, hundredth: int) -> float:
-        """So many hundredths of the responses took no longer."""
-        return statistics.quantiles(self.taken, n=100)[hundredth - 1]
+    def quantile(self, percent: int) -> float:
+        """The time that ``percent`` % of the responses took at most."""
+        return statistics.quantiles(self.taken, n=100)[percent - 1]
 
     def over(self, mean: float) -> float:
         """The share of responses above 1.1 times ``mean``."""
-        return sum(one > (1 + ALPHA) * mean for one in self.taken) / len(self.taken)
+        return sum(response > (1 + ALPHA) * mean for response in self.taken) / len(self.taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def measure(
 ) -> list[Line]:
     """Run every way at every number of servers and period, in turns."""
     mine = cores()
-    found: dict[tuple[str, int, int], list[tuple[Run, Run, Run]]] = {}
+    runs_of: dict[tuple[str, int, int], list[tuple[Run, Run, Run]]] = {}
     cells = [(count, period) for count in grid.servers for period in grid.periods]
     try:
         with tempfile.TemporaryDirectory(prefix="ses-dedicated-") as name:
@@ -192,7 +192,7 @@ def measure(
                 _served(programs.sampler, folder, mine.free) as port,
             ):
 
-                def one(way: str, count: int, period: int) -> Run:
+                def measured(way: str, count: int, period: int) -> Run:
                     interrupts.check()
                     used = mine.every if way in (NONE, DEFAULT) else mine.fewer
                     for each in _family(server):
@@ -213,17 +213,17 @@ def measure(
                         for way in WAYS if forth else reversed(WAYS):
                             progress(f"{way}, {count or 'no'} servers, every {period} ms")
                             used = NONE if way == DEFAULT else SHARED
-                            before, base[used] = base.get(used), one(used, 0, 0)
+                            before, base[used] = base.get(used), measured(used, 0, 0)
                             if before is not None:
                                 runs = (base[used], before, base[NONE])
-                                found.setdefault((ALONE[used], 0, 0), []).append(runs)
-                            runs = (one(way, count, period), base[used], base[NONE])
-                            found.setdefault((way, count, period), []).append(runs)
+                                runs_of.setdefault((ALONE[used], 0, 0), []).append(runs)
+                            runs = (measured(way, count, period), base[used], base[NONE])
+                            runs_of.setdefault((way, count, period), []).append(runs)
     finally:
         os.sched_setaffinity(0, mine.every)
-    order = [key for name in ALONE.values() if (key := (name, 0, 0)) in found]
+    order = [key for name in ALONE.values() if (key := (name, 0, 0)) in runs_of]
     order += [(way, count, period) for count, period in cells for way in WAYS]
-    return [compare(*key, found[key]) for key in order]
+    return [compare(*key, runs_of[key]) for key in order]
 
 
 def together(address: tuple[str, int], seconds: float, clients: int) -> list[float]:
@@ -242,7 +242,7 @@ def together(address: tuple[str, int], seconds: float, clients: int) -> list[flo
 
 def _client(address: tuple[str, int], seconds: float) -> tuple[int, BinaryIO]:
     """Start a client; its number, and where its answers come from when it has ended."""
-    answers, told = os.pipe()
+    answers, finish = os.pipe()
     process = os.fork()
     if process == 0:
         status = 1
@@ -250,12 +250,12 @@ def _client(address: tuple[str, int], seconds: float) -> tuple[int, BinaryIO]:
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
             os.close(answers)
-            with os.fdopen(told, "wb") as into:
+            with os.fdopen(finish, "wb") as into:
                 into.write(array("d", responses(address, seconds)).tobytes())
             status = 0
         finally:
             os._exit(status)
-    os.close(told)
+    os.close(finish)
     return process, os.fdopen(answers, "rb")
 
 
@@ -307,10 +307,10 @@ def _monitor(
 
 
 def _devices() -> list[str]:
-    found = sorted(path.name for path in Path("/sys/class/block").iterdir() if (path / "stat").exists())
-    if not found:
+    devices = sorted(path.name for path in Path("/sys/class/block").iterdir() if (path / "stat").exists())
+    if not devices:
         raise DemoError("This node has no block device to sample.")
-    return (found * MAX_DEVICES)[:MAX_DEVICES]
+    return (devices * MAX_DEVICES)[:MAX_DEVICES]
 
 
 @contextlib.contextmanager
@@ -393,8 +393,8 @@ def _served(program: Path, folder: Path, core: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _started(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    with log.open("wb") as said:
-        program = subprocess.Popen(command, stderr=said, stdout=said, start_new_session=True)
+    with log.open("wb") as output:
+        program = subprocess.Popen(command, stderr=output, stdout=output, start_new_session=True)
     try:
         yield program
     finally:
@@ -410,9 +410,9 @@ def _wait(program: subprocess.Popen[bytes], done: Callable[[], bool], what: str,
     end = time.monotonic() + PATIENCE_SECONDS
     while not done():
         if program.poll() is not None or time.monotonic() > end:
-            said = [path.read_text(errors="replace").strip() for path in folder.glob("*.log")]
+            logs = [path.read_text(errors="replace").strip() for path in folder.glob("*.log")]
             name = Path(str(program.args[0])).name  # type: ignore[index]
-            raise DemoError(f"{name} {what}. {' '.join(filter(None, said))[-300:]}")
+            raise DemoError(f"{name} {what}. {' '.join(filter(None, logs))[-300:]}")
         time.sleep(0.005)
 
 
@@ -428,7 +428,7 @@ def _used(process: int) -> float:
         return 0.0
     tasks = Path(f"/proc/{process}/task").glob("*/schedstat")
     total = 0
-    for one in tasks:
+    for task in tasks:
         with contextlib.suppress(OSError):  # a thread that has just ended
-            total += int(one.read_text().split()[0])
+            total += int(task.read_text().split()[0])
     return total / 1e9

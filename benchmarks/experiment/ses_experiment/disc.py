@@ -102,7 +102,7 @@ def _groups(name: str, undo: ExitStack) -> Path:
     if not _CPU_GROUPS.is_dir() or not os.access(_CPU_GROUPS, os.W_OK):
         raise DemoError("No control group of cgroup v1 can limit processors here (/sys/fs/cgroup/cpu).")
     top = _CPU_GROUPS / name
-    for folder in (top, *(top / one for one in _names())):
+    for folder in (top, *(top / name for name in _names())):
         folder.mkdir()
         undo.callback(folder.rmdir)
         if folder != top:
@@ -118,24 +118,24 @@ def _write(stand: RemoteStorage, megabytes: int, selected: float) -> None:
 
 
 def _row(stand: RemoteStorage, groups: Path, name: str, argv: tuple[str, ...], selected: float) -> Row:
-    parts = [Path(one) / "part.txt" for one in _names()]
+    parts = [Path(name) / "part.txt" for name in _names()]
     wanted = Wanted(
-        files=tuple(stand.disks / one for one in parts), argv=argv, executor="command",
+        files=tuple(stand.disks / name for name in parts), argv=argv, executor="command",
         rsh=("bash", "-c", _ON_ENDPOINT, str(groups), "%n", " ".join((*stand.rsh, ADDRESS))),
         disk_rate=DISK_RATE * 1e6, link_rate=stand.shape(LINK_BITS), clients=1,
     )  # fmt: skip
-    where, _ = spread(wanted, [(f"*/{one}/part.txt", one) for one in _names()], _no_site)
+    where, _ = spread(wanted, [(f"*/{name}/part.txt", name) for name in _names()], _no_site)
     cores = float(len(os.sched_getaffinity(0)))
     where = Spread(where.extents, where.holders, Here(stand.shape(LINK_BITS), cores))
     reasons: list[str] = []
     decision, _ = decided(wanted, where, 1, reasons)
     if decision is None:
         raise DemoError(f"The program could not be tried on an endpoint: {', '.join(reasons)}.")
-    desktop = [Path("desktop") / f"{one}.txt" for one in _names()]
+    desktop = [Path("desktop") / f"{name}.txt" for name in _names()]
     arms: dict[str, tuple[list[Path], Callable[[], str]]] = {
         "near": (parts, lambda: _near(wanted, where)),
-        "desktop": (desktop, lambda: _here(argv, [stand.disks / one for one in desktop])),
-        "distributed": (parts, lambda: _here(argv, [stand.mount / one for one in parts])),
+        "desktop": (desktop, lambda: _here(argv, [stand.disks / path for path in desktop])),
+        "distributed": (parts, lambda: _here(argv, [stand.mount / path for path in parts])),
     }
     seconds, outputs = dict[str, float](), set[str]()
     for arm, (files, run) in arms.items():

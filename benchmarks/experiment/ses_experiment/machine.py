@@ -36,8 +36,8 @@ def product(parts: Parts) -> str:
     """Return a hash of the product as it is built: library, agent, service, monitor."""
     files = [parts.preload, parts.agent]
     for package in ("ses_service", "smed_monitor"):
-        found = importlib.util.find_spec(package)
-        for place in (found.submodule_search_locations or ()) if found is not None else ():
+        spec = importlib.util.find_spec(package)
+        for place in (spec.submodule_search_locations or ()) if spec is not None else ():
             files += sorted(Path(place).rglob("*.py"))
     return _hash(files)
 

@@ -37,11 +37,11 @@ _LATER = 60.0  # seconds for the last files to end
 # Its argument: JSON, see Users.argument(). Prints the rates of its files, MB/s, to standard error.
 _WRITER = """
 import fcntl, json, os, random, sys, time
-one = json.loads(sys.argv[1])
-chance, block, rates = random.Random(one["seed"]), bytes(1 << 20), []
-end = time.monotonic() + one["seconds"]
+wanted = json.loads(sys.argv[1])
+chance, block, rates = random.Random(wanted["seed"]), bytes(1 << 20), []
+end = time.monotonic() + wanted["seconds"]
 def count(by, branch=None):
-    with open(one["counts"], "r+") as file:
+    with open(wanted["counts"], "r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         counts = json.load(file)
         if branch is None:
@@ -50,23 +50,23 @@ def count(by, branch=None):
         file.seek(0)
         file.write(json.dumps(counts).ljust(400))
     return branch
-pause = chance.uniform(0, one["pause"])
+pause = chance.uniform(0, wanted["pause"])
 while time.monotonic() + pause < end:
     time.sleep(pause)
-    branch = count(1) if one["counts"] else 0
-    path = one["places"][branch] + f"/{len(rates)}.dat"
+    branch = count(1) if wanted["counts"] else 0
+    path = wanted["places"][branch] + f"/{len(rates)}.dat"
     begin = time.monotonic()
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_DSYNC, 0o644)
-    for number in range(one["blocks"]):
+    for number in range(wanted["blocks"]):
         os.write(file, block)
-        if one["paced"]:
-            time.sleep(max(0, begin + (number + 1) * 1.048576 / one["need"] - time.monotonic()))
+        if wanted["paced"]:
+            time.sleep(max(0, begin + (number + 1) * 1.048576 / wanted["need"] - time.monotonic()))
     os.close(file)
-    rates.append(one["blocks"] * 1.048576 / (time.monotonic() - begin))
+    rates.append(wanted["blocks"] * 1.048576 / (time.monotonic() - begin))
     os.unlink(path)
-    if one["counts"] and one["ends"]:
+    if wanted["counts"] and wanted["ends"]:
         count(-1, branch)
-    pause = chance.expovariate(1 / one["pause"])
+    pause = chance.expovariate(1 / wanted["pause"])
 print(json.dumps(rates), file=sys.stderr)
 """
 
@@ -113,9 +113,9 @@ class Attained:
     worst: float
 
 
-def attained(plan: Plan, one: Round) -> Attained:
+def attained(plan: Plan, played: Round) -> Attained:
     """Return what a round of an arm attained."""
-    parts = [[rate / plan.need(user) for rate in rates] for user, rates in enumerate(one.rates) if rates]
+    parts = [[rate / plan.need(user) for rate in rates] for user, rates in enumerate(played.rates) if rates]
     if not parts:
         raise DemoError("No user wrote a file in the time; take more --seconds.")
     files = [part for of_user in parts for part in of_user]
@@ -137,7 +137,7 @@ def measure(
     on, arm, chance = machine(), Arm(PRODUCT, agent=()), Random(plan.seed)
     settings = {**asdict(plan), "build": None, "rates": RATES, "needs": NEEDS,
                 "product": product(find_parts(plan.build))}  # fmt: skip
-    found = []
+    played = []
     with ExitStack() as undo:
         try:
             stand = stand_up(plan.shape(), [arm], plan.build, undo, interrupts, progress)
@@ -148,11 +148,11 @@ def measure(
                 names = [PRODUCT, *plan.baselines]
                 for name in chance.sample(names, len(names)):
                     progress(f"round {number} of {plan.rounds}: {name}")
-                    found.append(_play(plan, stand, number, name, stand.environment(arm)))
+                    played.append(_play(plan, stand, number, name, stand.environment(arm)))
         finally:
             interrupts.hold()
             progress("stopping and removing everything")
-    return found, {"settings": settings, "machine": on}
+    return played, {"settings": settings, "machine": on}
 
 
 def _play(plan: Plan, stand: Stand, number: int, name: str, library: Mapping[str, str]) -> Round:
@@ -178,19 +178,19 @@ def _play(plan: Plan, stand: Stand, number: int, name: str, library: Mapping[str
                 ["python3", "-I", "-c", _WRITER, json.dumps(argument)], user, environment, stand.work
             )
         programs.wait(plan.seconds + _LATER)
-        rates = tuple(_rates(one.errors.read_text("utf-8")) for one in programs.running)
+        rates = tuple(_rates(program.errors.read_text("utf-8")) for program in programs.running)
     return Round(number, name, rates, busy)
 
 
-def _rates(said: str) -> tuple[float, ...]:
-    return tuple(json.loads(said.splitlines()[-1]))
+def _rates(output: str) -> tuple[float, ...]:
+    return tuple(json.loads(output.splitlines()[-1]))
 
 
 def compared(plan: Plan, rounds: Sequence[Round], name: str) -> list[tuple[Attained, Attained]]:
     """Return what the product and another arm attained, round by round."""
-    of_arm = {(one.arm, one.number): attained(plan, one) for one in rounds}
+    of_arm = {(round_.arm, round_.number): attained(plan, round_) for round_ in rounds}
     return [
         (of_arm[PRODUCT, number], of_arm[name, number])
-        for number in sorted({one.number for one in rounds})
+        for number in sorted({round_.number for round_ in rounds})
         if (PRODUCT, number) in of_arm and (name, number) in of_arm
     ]

@@ -115,7 +115,7 @@ def measure(grid: Grid, interrupts: Interrupts, progress: Callable[[str], None])
             elif SCAN in grid.programs:
                 progress("PostgreSQL is not installed (apt-get install postgresql): scan is left out")
             room = 2 * sum(grid.sizes) + 64
-            disks = [BranchPlan(one, DISK_RATE, DISK_RATE, room, room) for one in _disks(grid)]
+            disks = [BranchPlan(disk, DISK_RATE, DISK_RATE, room, room) for disk in _disks(grid)]
             stand = set_up(work, disks[:1], undo, interrupts, progress)
             undo.enter_context(own_state(work))
             for size in grid.sizes:
@@ -127,7 +127,7 @@ def measure(grid: Grid, interrupts: Interrupts, progress: Callable[[str], None])
                 stand.twin(disk, disks[0].name)
             cells = []
             for size in grid.sizes:
-                for program in (one for one in grid.programs if one in commands):
+                for program in (program for program in grid.programs if program in commands):
                     for clients in grid.clients:
                         progress(f"{program}, {size} MB, {clients} clients")
                         interrupts.check()
@@ -147,19 +147,19 @@ def _cell(
 ) -> Cell:
     file = f"{size}.{'csv' if program == SCAN else 'txt'}"
     disks = _disks(grid)[:clients]
-    names = [f"{one}/{file}" for one in disks]
+    names = [f"{disk}/{file}" for disk in disks]
     disk_rate = DISK_RATE * 1e6 / (clients if grid.shared_disk else 1)
-    for one in disks:
-        stand.limit(one, disk_rate)
+    for disk in disks:
+        stand.limit(disk, disk_rate)
     wanted = Wanted(
         files=(stand.mount / names[0],), argv=command, node=ADDRESS, executor="ssh", rsh=stand.rsh,
         disk_rate=disk_rate, link_rate=stand.shape(LINK_BITS), clients=clients,
         path_map=(str(stand.mount), str(stand.disks)),
     )  # fmt: skip
-    all_clients = [replace(wanted, files=(stand.mount / one,)) for one in names]
+    all_clients = [replace(wanted, files=(stand.mount / name,)) for name in names]
     stand.shape(LINK_BITS / clients)
     stand.forget(*names)
-    made = plan(wanted, _no_site)
+    planned = plan(wanted, _no_site)
     seconds, wire, outputs, cpu = {"near": [], "here": []}, {}, set(), 0.0  # type: ignore[var-annotated]
     for turn in range(grid.repeats):
         for way in ("near", "here") if turn % 2 else ("here", "near"):
@@ -167,15 +167,15 @@ def _cell(
             stand.forget(*names)
             before, began = stand.sent(), time.monotonic()
             if way == "near":
-                found, cpu = _near(all_clients)
-                outputs |= found
+                answers, cpu = _near(all_clients)
+                outputs |= answers
             else:
                 outputs.add(_here(wanted))
             seconds[way].append(time.monotonic() - began)
             wire[way] = stand.sent() - before
-    decision = made.decision
+    decision = planned.decision
     return Cell(
-        program, size, clients, "near" if made.node else "here", made.reason,
+        program, size, clients, "near" if planned.node else "here", planned.reason,
         min(seconds["near"]), min(seconds["here"]),
         decision.near.seconds if decision else None, decision.here.seconds if decision else None,
         wire["near"] // clients, wire["here"], cpu / clients, len(outputs) == 1, load(),
@@ -249,7 +249,7 @@ def write_text(path: Path, megabytes: int, selected: float = _SELECTED) -> None:
 
 def right_share(cells: list[Cell]) -> float:
     """Return the share of cells whose decision was right."""
-    return sum(one.right for one in cells) / len(cells)
+    return sum(cell.right for cell in cells) / len(cells)
 
 
 def as_json(grid: Grid, cells: list[Cell]) -> dict[str, Any]:
@@ -257,6 +257,6 @@ def as_json(grid: Grid, cells: list[Cell]) -> dict[str, Any]:
     return {
         "settings": {**asdict(grid), "disk_mb_s": DISK_RATE, "link_bit_s": LINK_BITS},
         "machine": machine(),
-        "cells": [{**asdict(one), "right": one.right} for one in cells],
+        "cells": [{**asdict(cell), "right": cell.right} for cell in cells],
         "right": right_share(cells),
     }  # fmt: skip

@@ -17,7 +17,7 @@ _LEGEND = 0.35  # inches above the panels
 
 
 def draw(
-    found: Sequence[Comparison], beside: Mapping[tuple[str, int, str, str], Simulated], file: Path
+    compared: Sequence[Comparison], beside: Mapping[tuple[str, int, str, str], Simulated], file: Path
 ) -> None:
     """Draw the part of the baseline's time that was saved: a panel per background, with intervals.
 
@@ -30,15 +30,16 @@ def draw(
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    panels = list(dict.fromkeys(one.background for one in found))
-    tall = 1.4 + 0.4 * max(sum(one.background == name for one in found) for name in panels)
+    panels = list(dict.fromkeys(comparison.background for comparison in compared))
+    tall = 1.4 + 0.4 * max(sum(comparison.background == name for comparison in compared) for name in panels)
     figure, axes = pyplot.subplots(1, len(panels), figsize=(5 * len(panels), tall), squeeze=False)
     for axis, name in zip(axes.flat, panels, strict=True):
-        rows = [one for one in found if one.background == name][::-1]
-        twins = [(place, beside[one.cell]) for place, one in enumerate(rows) if one.cell in beside]
-        _bars(axis, [(place + _HIGH / 2, one.gain) for place, one in enumerate(rows)], "tab:blue", "measured")
-        _bars(axis, [(place - _HIGH / 2, one.gain) for place, one in twins], "lightsteelblue", "simulated")
-        axis.set_yticks(range(len(rows)), [_name(one) for one in rows])
+        rows = [comparison for comparison in compared if comparison.background == name][::-1]
+        twins = [(place, beside[row.cell]) for place, row in enumerate(rows) if row.cell in beside]
+        measured = [(place + _HIGH / 2, row.gain) for place, row in enumerate(rows)]
+        _bars(axis, measured, "tab:blue", "measured")
+        _bars(axis, [(place - _HIGH / 2, twin.gain) for place, twin in twins], "lightsteelblue", "simulated")
+        axis.set_yticks(range(len(rows)), [_name(row) for row in rows])
         axis.axvline(0.0, color="black", linewidth=0.8)
         axis.set_title(f"background {name}")
         axis.set_xlabel("time saved, %")
@@ -59,8 +60,8 @@ def _bars(axis: object, bars: Sequence[tuple[float, Interval]], colour: str, lab
     )
 
 
-def _name(one: Comparison) -> str:
-    return f"{one.who} against {one.baseline}, {one.users} users"
+def _name(comparison: Comparison) -> str:
+    return f"{comparison.who} against {comparison.baseline}, {comparison.users} users"
 
 
 def _reach(gain: Interval, low: bool) -> float:

@@ -51,11 +51,11 @@ class Line:
 def compare(file: Path, size: int, rates: Sequence[float], rounds: int) -> Generator[Run, None, None]:
     """Run every arm at every rate, in turns; ``file`` is made with ``size`` bytes and taken away again."""
     blocks = max(1, size // BLOCK_BYTES)
-    with file.open("xb") as made:
+    with file.open("xb") as output:
         try:
             for _ in range(blocks):
-                made.write(os.urandom(BLOCK_BYTES))
-            made.flush()
+                output.write(os.urandom(BLOCK_BYTES))
+            output.flush()
             for turn in range(rounds):
                 for rate in rates:
                     for arm in ARMS if turn % 2 == 0 else reversed(ARMS):
@@ -66,17 +66,17 @@ def compare(file: Path, size: int, rates: Sequence[float], rounds: int) -> Gener
 
 def lines(runs: Sequence[Run]) -> list[Line]:
     """Return the medians, by allowed rate and arm in the order they came."""
-    found = []
-    for arm, allowed in dict.fromkeys((one.arm, one.allowed) for one in runs):
-        same = [one for one in runs if (one.arm, one.allowed) == (arm, allowed)]
-        rate = statistics.median(one.rate for one in same)
-        found.append(Line(arm, allowed, rate, statistics.median(one.cpu_per_byte for one in same)))
-    return found
+    rows = []
+    for arm, allowed in dict.fromkeys((run.arm, run.allowed) for run in runs):
+        same = [run for run in runs if (run.arm, run.allowed) == (arm, allowed)]
+        rate = statistics.median(run.rate for run in same)
+        rows.append(Line(arm, allowed, rate, statistics.median(run.cpu_per_byte for run in same)))
+    return rows
 
 
 def cost(runs: Sequence[Run], arm: str) -> float:
     """Processor seconds of an arm for each byte: the median of all its runs."""
-    return statistics.median(one.cpu_per_byte for one in runs if one.arm == arm)
+    return statistics.median(run.cpu_per_byte for run in runs if run.arm == arm)
 
 
 def transpose(block: array[float], result: array[float]) -> None:
@@ -116,7 +116,7 @@ def _forked(work: Callable[[], None]) -> int:
 
 
 def _pace(began: float, moved: int, allowed: float) -> None:
-    """Wait until the disk may have given so many bytes."""
+    """Wait until the disk may have given that number of bytes."""
     if allowed:
         time.sleep(max(0.0, began + moved / allowed - time.monotonic()))
 

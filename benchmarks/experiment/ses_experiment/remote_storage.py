@@ -101,7 +101,7 @@ class RemoteStorage:
 
     def forget(self, *files: str) -> None:
         """Take files out of the page cache on both sides; raises DemoError if the kernel keeps one."""
-        for path in (folder / one for one in files for folder in (self.mount, self.disks)):
+        for path in (folder / file for file in files for folder in (self.mount, self.disks)):
             until = time.monotonic() + _FORGET_SECONDS
             while _cached_after_forgetting(path):
                 if time.monotonic() > until:

@@ -1,6 +1,6 @@
 """Finished runs in a file of JSON lines: each is kept the moment it is done, and none is run twice.
 
-A line of ``settings`` tells what the runs after it have in common; a run names them by a hash.  Runs
+A line of ``settings`` names what the runs after it have in common; a run names them by a hash.  Runs
 under other settings, or of another build, stay in the file and count for nothing.  A last line that was
 cut off is ignored.
 """
@@ -38,22 +38,22 @@ class Results:
         self.settings = settings
         self._name = fingerprint(settings)
         self._machine = machine
-        self._found: dict[Run, Result] = {}
+        self._results: dict[Run, Result] = {}
         self.others = 0
         self._introduced = False
         if file.exists():
             self._read()
 
     def __contains__(self, run: Run) -> bool:
-        return run in self._found
+        return run in self._results
 
     def among(self, runs: Iterable[Run]) -> list[Result]:
         """Return the results there are of these runs."""
-        return [self._found[run] for run in runs if run in self._found]
+        return [self._results[run] for run in runs if run in self._results]
 
     def add(self, result: Result) -> None:
         """Keep a result, in the file, too."""
-        self._found[result.run] = result
+        self._results[result.run] = result
         lines: list[dict[str, Any]] = []
         if not self._introduced:
             lines.append({"settings": self.settings, "hash": self._name, "machine": self._machine})
@@ -66,7 +66,7 @@ class Results:
         )  # fmt: skip
         try:
             with self.file.open("a", encoding="utf-8") as out:
-                out.writelines(json.dumps(one) + "\n" for one in lines)
+                out.writelines(json.dumps(record) + "\n" for record in lines)
         except OSError as error:
             raise SesError(f"The results cannot be written to {self.file}: {error.strerror}.") from error
 
@@ -94,7 +94,7 @@ class Results:
             return
         run = Run(**data["run"])
         low, high = data["load"]
-        self._found[run] = Result(
+        self._results[run] = Result(
             run, tuple(data["supported"]), tuple(data["others"]), (low, high), data["time"]
         )
 

@@ -18,7 +18,7 @@ from ses.demo.tools import tool
 
 COLUMNS = 100  # integers of a row, as in the paper
 SELECTED = 80
-"""One row of so many is returned."""
+"""One of this number of rows is returned."""
 _USER = ("setpriv", "--reuid=nobody", "--clear-groups", "--")  # PostgreSQL does not run as root
 _BLOCK_ROWS = 800
 # File, query, beginning of the databases' names, what runs one.
@@ -31,8 +31,8 @@ echo "$query" | "$@" "$data" postgres"""
 
 def installed() -> Path | None:
     """Return the folder of PostgreSQL's programs, if it is installed with file_fdw."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/lib/file_fdw.so"))
-    return found[-1].parents[1] / "bin" if found else None
+    libraries = sorted(Path("/usr/lib/postgresql").glob("*/lib/file_fdw.so"))
+    return libraries[-1].parents[1] / "bin" if libraries else None
 
 
 def prepare(work: Path, programs: Path, at_once: int) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ def prepare(work: Path, programs: Path, at_once: int) -> tuple[str, ...]:
 
 
 def write_table(path: Path, megabytes: int) -> None:
-    """Write rows of numbers, at least so many; ``c0`` is 7 in one of 80.  Always the same for a size."""
+    """Write rows of numbers, of ``megabytes`` or more; ``c0`` is 7 in one of 80.  Same size, same table."""
     chance = random.Random(megabytes)
     rows = [
         ",".join([str(number % SELECTED), *(str(chance.randrange(10_000)) for _ in range(COLUMNS - 1))])

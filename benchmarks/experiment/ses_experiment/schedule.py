@@ -19,7 +19,7 @@ from typing import Any
 
 UNION_BASELINES = {"random": "rand", "pfrd": "pfrd", "mfs": "mfs", "lus": "lus"}
 ROUND_ROBIN = "roundrobin"
-MANAGERS = ("wass", "two-true")  # one manager that hears every create and close at once
+MANAGERS = ("wass", "two-true")  # one manager to which every create and close is reported at once
 BASELINES = ("random", ROUND_ROBIN, "pfrd", "mfs", "lus", *MANAGERS)
 LONE_BASELINE = "random"
 

@@ -1,8 +1,8 @@
 """The same site simulated, beside what was measured, with nothing fitted.
 
-What the simulation is told: rates, sizes, computing, starts, background, that all users are on one node, how
+What the simulation is given: rates, sizes, computing, starts, background, that all users are on one node, how
 often the monitor samples and over which window it averages.
-It draws its own chance.  Not told: the time programs take to start, the cost of FUSE, the processors.
+It draws its own chance.  Not given: the time programs take to start, the cost of FUSE, the processors.
 """
 
 from __future__ import annotations
@@ -57,39 +57,40 @@ def site(form: Form, shape: Shape) -> Site:
 
 
 def simulated(
-    found: Sequence[Comparison], of: Site, seeds: int, jobs: int, progress: Progress
+    compared: Sequence[Comparison], of: Site, seeds: int, jobs: int, progress: Progress
 ) -> dict[tuple[str, int, str, str], Simulated]:
     """Return what the simulation says about each comparison of the library, where it knows the baseline."""
-    cells = [one for one in found if one.baseline in POLICIES and one.who != "A/A"]
+    cells = [known for known in compared if known.baseline in POLICIES and known.who != "A/A"]
     needed = {
-        one.cell: [tuple(_run(one, side, seed, of) for side in (True, False)) for seed in range(seeds)]
-        for one in cells
+        cell.cell: [tuple(_run(cell, side, seed, of) for side in (True, False)) for seed in range(seeds)]
+        for cell in cells
     }
     todo = dict.fromkeys(run for pairs in needed.values() for pair in pairs for run in pair)
     done = run_all(simulate, list(todo), jobs, progress)
-    told = {}
-    for one in cells:
+    gains = {}
+    for comparison in cells:
         times = [
-            (_side(one, done[ours], True), _side(one, done[plain], False)) for ours, plain in needed[one.cell]
+            (_side(comparison, done[placed], True), _side(comparison, done[plain], False))
+            for placed, plain in needed[comparison.cell]
         ]
-        told[one.cell] = Simulated(
-            gain=interval([1 - ours / plain for ours, plain in times]),
-            seconds=fmean(ours for ours, _ in times),
+        gains[comparison.cell] = Simulated(
+            gain=interval([1 - placed / plain for placed, plain in times]),
+            seconds=fmean(placed for placed, _ in times),
             baseline_seconds=fmean(plain for _, plain in times),
         )
-    return told
+    return gains
 
 
-def _run(one: Comparison, ours: bool, seed: int, of: Site) -> Run:
-    """Return the run that tells one side of a comparison; halves are in the same run."""
-    policy, supported = (OURS, one.users // 2) if one.who == "half" else (OURS, one.users)
-    if one.who == "all" and not ours:
-        policy = one.baseline
+def _run(comparison: Comparison, placed: bool, seed: int, of: Site) -> Run:
+    """Return the run of one side of a comparison; halves are in the same run."""
+    policy = comparison.baseline if comparison.who == "all" and not placed else OURS
+    supported = comparison.users // 2 if comparison.who == "half" else comparison.users
     return Run(
-        one.background, one.users, policy, one.baseline, supported, seed, sampling=SAMPLING, site=of, nodes=1
-    )
+        comparison.background, comparison.users, policy, comparison.baseline, supported, seed,
+        sampling=SAMPLING, site=of, nodes=1,
+    )  # fmt: skip
 
 
-def _side(one: Comparison, times: Times, ours: bool) -> float:
+def _side(comparison: Comparison, times: Times, placed: bool) -> float:
     """Return the mean time of a side."""
-    return times.others if one.who == "half" and not ours else times.supported
+    return times.others if comparison.who == "half" and not placed else times.supported

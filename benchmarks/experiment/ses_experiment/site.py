@@ -106,7 +106,7 @@ class Stand:
         def idle() -> bool:
             self.services.processes.check()
             elements = client.elements().elements
-            shares = [utilisation(one) for one in elements]
+            shares = [utilisation(element) for element in elements]
             return all(share is not None and share < _IDLE_SHARE for share in shares)
 
         self.interrupts.until(idle, _IDLE_SECONDS, "The monitor does not see every branch idle")
@@ -161,8 +161,8 @@ def _start_agents(
         if arm.agent is not None:
             names = [arm.name if number == 0 else f"{arm.name}-{number + 1}" for number in range(nodes)]
             sockets[arm.name] = [
-                start_agent(work, parts, services, f"agent-{one}", ["--node", f"node-{one}", *arm.agent])
-                for one in names
+                start_agent(work, parts, services, f"agent-{name}", ["--node", f"node-{name}", *arm.agent])
+                for name in names
             ]
     services.processes.wait_ready()
     return sockets

@@ -39,28 +39,28 @@ class Comparison:
 
 def comparisons(results: Sequence[Result]) -> list[Comparison]:
     """Return every comparison that at least one repetition allows, in order of background and users."""
-    cells = dict.fromkeys(
-        (one.run.background, one.run.users, one.run.baseline)
-        for one in sorted(results, key=lambda one: (one.run.background, one.run.users, one.run.baseline))
-        if one.run.kind in ("half", "none")
-    )
-    found = []
+    runs = [result.run for result in results if result.run.kind in ("half", "none")]
+    cells = sorted({(run.background, run.users, run.baseline) for run in runs})
+    compared = []
     for background, users, baseline in cells:
-        here = [one for one in results if (one.run.background, one.run.users) == (background, users)]
-        half = [one for one in here if one.run.kind == "half" and one.run.baseline == baseline]
+        alike = (background, users)
+        here = [result for result in results if (result.run.background, result.run.users) == alike]
+        half = [result for result in here if result.run.kind == "half" and result.run.baseline == baseline]
         none = {
-            one.run.repeat: one for one in here if one.run.kind == "none" and one.run.baseline == baseline
+            result.run.repeat: result
+            for result in here
+            if result.run.kind == "none" and result.run.baseline == baseline
         }
-        everyone = [one for one in here if one.run.kind == "all" and one.run.repeat in none]
+        everyone = [result for result in here if result.run.kind == "all" and result.run.repeat in none]
         pairs: dict[str, list[tuple[float, float]]] = {
-            "half": [(fmean(one.supported), fmean(one.others)) for one in half],
-            "all": [(fmean(one.supported), fmean(none[one.run.repeat].others)) for one in everyone],
-            "A/A": [_halves(one.others) for one in none.values()],
+            "half": [(fmean(result.supported), fmean(result.others)) for result in half],
+            "all": [(fmean(result.supported), fmean(none[result.run.repeat].others)) for result in everyone],
+            "A/A": [_halves(result.others) for result in none.values()],
         }
-        found += [
+        compared += [
             _comparison((background, users, baseline, who), times) for who, times in pairs.items() if times
         ]
-    return found
+    return compared
 
 
 def _halves(seconds: Sequence[float]) -> tuple[float, float]:
@@ -72,8 +72,8 @@ def _halves(seconds: Sequence[float]) -> tuple[float, float]:
 def _comparison(cell: tuple[str, int, str, str], times: Sequence[tuple[float, float]]) -> Comparison:
     return Comparison(
         *cell,
-        gain=interval([1 - ours / plain for ours, plain in times]),
-        seconds=fmean(ours for ours, _ in times),
+        gain=interval([1 - supported / plain for supported, plain in times]),
+        seconds=fmean(supported for supported, _ in times),
         baseline_seconds=fmean(plain for _, plain in times),
         repeats=len(times),
     )
@@ -81,26 +81,29 @@ def _comparison(cell: tuple[str, int, str, str], times: Sequence[tuple[float, fl
 
 def lone(results: Iterable[Result], ideal: float) -> dict[str, float]:
     """Return how many times the ideal time a user alone needed, with and without the library."""
-    found = {}
-    for one in results:
-        if one.run.kind == "lone":
-            found["library" if one.run.supported else "plain"] = (*one.supported, *one.others)[0] / ideal
-    return found
+    ratios = {}
+    for result in results:
+        if result.run.kind == "lone":
+            times = (*result.supported, *result.others)
+            ratios["library" if result.run.supported else "plain"] = times[0] / ideal
+    return ratios
 
 
 def agrees(live: Interval, simulated: Interval) -> bool | None:
-    """Tell whether two intervals meet; ``None`` when one of them has no ends."""
+    """Return whether two intervals meet; ``None`` when one of them has no ends."""
     ends = (live.low, live.high, simulated.low, simulated.high)
     if not all(map(math.isfinite, ends)):
         return None
     return live.low <= simulated.high and simulated.low <= live.high
 
 
-def as_json(one: Comparison) -> dict[str, Any]:
-    """Return a comparison as JSON knows it; an end that one repetition cannot tell is ``null``."""
+def as_json(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison as JSON knows it; an end that one repetition does not give is ``null``."""
     known: Callable[[float], float | None] = lambda value: value if math.isfinite(value) else None  # noqa: E731
     return {
-        "background": one.background, "users": one.users, "baseline": one.baseline, "who": one.who,
-        "gain": one.gain.mean, "low": known(one.gain.low), "high": known(one.gain.high),
-        "seconds": one.seconds, "baseline_seconds": one.baseline_seconds, "repeats": one.repeats,
+        "background": comparison.background, "users": comparison.users, "baseline": comparison.baseline,
+        "who": comparison.who, "gain": comparison.gain.mean,
+        "low": known(comparison.gain.low), "high": known(comparison.gain.high),
+        "seconds": comparison.seconds, "baseline_seconds": comparison.baseline_seconds,
+        "repeats": comparison.repeats,
     }  # fmt: skip

@@ -91,13 +91,13 @@ def measure(
     Returns the results and what is known of the machine.  Raises DemoError, StoppedError, and what
     Results raises.
     """
-    told = machine()
-    results = Results(file, plan.settings(), told)
+    host = machine()
+    results = Results(file, plan.settings(), host)
     todo = [run for run in plan.runs() if run not in results]
     if results.others:
         progress(f"{results.others} runs in {file} are of other settings or another build, and do not count")
     if not todo:
-        return results, told
+        return results, host
     progress(f"{len(todo)} runs to do, about {plan.estimate(todo) / 60:.0f} minutes; results go to {file}")
     arm = Arm(PRODUCT, agent=plan.agent)
     with ExitStack() as undo:
@@ -108,17 +108,19 @@ def measure(
             begun = time.monotonic()
             for number, run in enumerate(todo):
                 left = plan.estimate(todo[number:])
-                if number:  # what was done tells better than the estimate
+                if number:  # what was done is a better guide than the estimate
                     left *= (time.monotonic() - begun) / plan.estimate(todo[:number])
-                progress(f"run {number + 1} of {len(todo)}, about {left / 60:.0f} min left: {_told(run)}")
+                progress(
+                    f"run {number + 1} of {len(todo)}, about {left / 60:.0f} min left: {_run_words(run)}"
+                )
                 results.add(runner.play(run))
         finally:
             interrupts.hold()
             progress("stopping and removing everything")
-    return results, told
+    return results, host
 
 
-def _told(run: Run) -> str:
+def _run_words(run: Run) -> str:
     if run.kind == "lone":
         return "one user alone, " + ("with the library" if run.supported else "without it")
     who = {"half": "half supported", "all": "all supported", "none": "none supported"}[run.kind]

@@ -30,7 +30,7 @@ _SINGLE = "single-"  # mount points of the unions of one branch
 
 
 class Table1Runner:
-    """Runs what it is told on a stand; ``undo`` gets what it takes to undo what is made besides."""
+    """Runs what it is given on a stand; ``undo`` gets what it takes to undo what is made besides."""
 
     def __init__(
         self, stand: Stand, arm: Arm, form: Form, shape: Shape, requirement: str, seed: int, undo: ExitStack

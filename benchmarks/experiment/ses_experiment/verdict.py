@@ -51,7 +51,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The rounds of an arm with so many writers: means, and whether they keep the promise.
+    """The rounds of an arm with a number of writers: means, and whether they keep the promise.
 
     ``holds`` is ``None`` for arms without the library, which promise nothing.
     """
@@ -81,16 +81,16 @@ def wanted(writers: int, branches: int) -> tuple[float, float]:
 def summaries(rounds: Sequence[Round], branches: int) -> list[Summary]:
     """Return one summary for each arm, number of writers and kind of process, in order of appearance."""
     groups: dict[tuple[str, int, str], list[Round]] = {}
-    for one in rounds:
-        groups.setdefault((one.process, one.writers, one.arm), []).append(one)
+    for round_ in rounds:
+        groups.setdefault((round_.process, round_.writers, round_.arm), []).append(round_)
     return [_summary(group, branches) for group in groups.values()]
 
 
 def _summary(rounds: Sequence[Round], branches: int) -> Summary:
     first = rounds[0]
     least, greatest = wanted(first.writers, branches)
-    distinct = fmean(one.distinct for one in rounds)
-    most = fmean(one.most for one in rounds)
+    distinct = fmean(round_.distinct for round_ in rounds)
+    most = fmean(round_.most for round_ in rounds)
     return Summary(
         arm=first.arm,
         writers=first.writers,
@@ -98,33 +98,34 @@ def _summary(rounds: Sequence[Round], branches: int) -> Summary:
         rounds=len(rounds),
         distinct=distinct,
         most=most,
-        mean_seconds=fmean(fmean(one.seconds) for one in rounds),
-        last_seconds=fmean(one.last_seconds for one in rounds),
+        mean_seconds=fmean(fmean(round_.seconds) for round_ in rounds),
+        last_seconds=fmean(round_.last_seconds for round_ in rounds),
         wanted_distinct=least,
         wanted_most=greatest,
         holds=distinct >= least and most <= greatest if first.supported else None,
     )
 
 
-def verdict(found: Sequence[Summary]) -> tuple[bool, str]:
+def verdict(summarised: Sequence[Summary]) -> tuple[bool, str]:
     """Return whether every arm under the library keeps the promise, and a sentence that says so."""
-    judged = [one for one in found if one.holds is not None]
-    broken = [one for one in judged if not one.holds]
+    judged = [summary for summary in summarised if summary.holds is not None]
+    broken = [summary for summary in judged if not summary.holds]
     if not judged:
         return False, "No arm ran under the library, so nothing is promised and nothing is judged."
     if not broken:
-        arms = ", ".join(dict.fromkeys(one.arm for one in judged))
+        arms = ", ".join(dict.fromkeys(summary.arm for summary in judged))
         return True, f"Holds ({arms}): files created together went to different branches."
-    return False, "Does not hold: " + "; ".join(_told(one) for one in broken) + "."
+    return False, "Does not hold: " + "; ".join(_summary_words(summary) for summary in broken) + "."
 
 
-def _told(one: Summary) -> str:
+def _summary_words(summary: Summary) -> str:
     return (
-        f"{one.arm} with {one.writers} files by {_by(one)}: {one.distinct:.1f} distinct branches on "
-        f"average (wanted {one.wanted_distinct:.1f}), {one.most:.1f} files on the fullest "
-        f"(at most {one.wanted_most:.1f})"
+        f"{summary.arm} with {summary.writers} files by {_by(summary)}: {summary.distinct:.1f} distinct "
+        f"branches on average (wanted {summary.wanted_distinct:.1f}), "
+        f"{summary.most:.1f} files on the fullest "
+        f"(at most {summary.wanted_most:.1f})"
     )
 
 
-def _by(one: Summary) -> str:
-    return "one process" if one.process == "one" else "a process each"
+def _by(summary: Summary) -> str:
+    return "one process" if summary.process == "one" else "a process each"

@@ -42,12 +42,12 @@ class Programs:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for one in self.running:
-            if one.process.poll() is None:
+        for program in self.running:
+            if program.process.poll() is None:
                 with contextlib.suppress(ProcessLookupError):
-                    os.killpg(one.process.pid, signal.SIGKILL)
-            one.process.wait()
-            one.errors.unlink(missing_ok=True)
+                    os.killpg(program.process.pid, signal.SIGKILL)
+            program.process.wait()
+            program.errors.unlink(missing_ok=True)
 
     def start(self, argv: Sequence[str], user: int, environment: Mapping[str, str], directory: Path) -> None:
         """Start a program as a user (a number from 0 on); raises DemoError."""
@@ -78,19 +78,18 @@ class Programs:
         Raises DemoError when one fails, or needs more than ``limit`` seconds from now.
         """
         deadline = time.monotonic() + limit
-        while left := [one for one in self.running if one.seconds is None]:
-            for one in left:
-                if one.process.poll() is not None:
-                    one.seconds = time.monotonic() - one.begun
-                    self._check(one)
+        while left := [program for program in self.running if program.seconds is None]:
+            for program in left:
+                if program.process.poll() is not None:
+                    program.seconds = time.monotonic() - program.begun
+                    self._check(program)
             if time.monotonic() >= deadline:
                 raise DemoError(f"{len(left)} programs did not end within {limit:.0f} s.")
             self.interrupts.pause(_LOOK_SECONDS)
-        return [one.seconds for one in self.running if one.seconds is not None]
+        return [program.seconds for program in self.running if program.seconds is not None]
 
-    def _check(self, one: Program) -> None:
-        if one.process.returncode != 0:
-            words = one.errors.read_text("utf-8", "replace").strip().splitlines()
-            raise DemoError(
-                f"{one.process.args!r} failed: {words[-1] if words else f'status {one.process.returncode}'}"
-            )
+    def _check(self, program: Program) -> None:
+        if program.process.returncode != 0:
+            words = program.errors.read_text("utf-8", "replace").strip().splitlines()
+            reason = words[-1] if words else f"status {program.process.returncode}"
+            raise DemoError(f"{program.process.args!r} failed: {reason}")

@@ -50,8 +50,8 @@ class Size(_Amount):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return bytes."""
-        found = super().convert(value, param, ctx)
-        return round(found) if isinstance(found, float) else found
+        number = super().convert(value, param, ctx)
+        return round(number) if isinstance(number, float) else number
 
 
 class Rate(_Amount):

@@ -24,6 +24,6 @@ def basepath(path: Path) -> str | None:
         return None
 
 
-def same_directory(one: str, other: str) -> bool:
+def same_directory(first: str, other: str) -> bool:
     """True when two paths name the same directory, whatever links lead there."""
-    return os.path.realpath(one) == os.path.realpath(other)
+    return os.path.realpath(first) == os.path.realpath(other)

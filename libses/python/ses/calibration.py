@@ -126,10 +126,10 @@ def _nameless(path: Path, lustre: int | str | None) -> tuple[int, bool]:
 
 def _prove(descriptor: int, lustre: int | str) -> None:
     """Read the layout back: a success of setting it proves nothing."""
-    found = blob.read(os.getxattr(descriptor, blob.ATTRIBUTE))
-    placed = found.osts == (lustre,) if isinstance(lustre, int) else found.components[0].pool == lustre
+    layout = blob.read(os.getxattr(descriptor, blob.ATTRIBUTE))
+    placed = layout.osts == (lustre,) if isinstance(lustre, int) else layout.components[0].pool == lustre
     if not placed:
-        raise blob.LayoutError(f"Lustre put it on {found.osts}, not on {lustre}")
+        raise blob.LayoutError(f"Lustre put it on {layout.osts}, not on {lustre}")
 
 
 def _direct(path: Path) -> int | None:

@@ -132,7 +132,7 @@ class _Group(LoadedWhenCalled):
                 raise
             if error.errno == errno.ENOENT:  # os.getcwd() names no file
                 click.echo("Error: The working directory does not exist any more.", err=True)
-            elif error.errno != errno.EPIPE:  # whoever read has seen enough
+            elif error.errno != errno.EPIPE:  # the reader has seen enough
                 click.echo(f"Error: The output cannot be written: {error.strerror}.", err=True)
             os._exit(1)  # what is in the buffer would be tried again at the end
 
@@ -156,9 +156,9 @@ class _Group(LoadedWhenCalled):
         except SesError as error:
             from ses_client.visible import visible
 
-            told = click.ClickException(visible(error.full_message))
-            told.exit_code = error.exit_code  # type: ignore[misc]  # click reads it from the instance
-            raise told from error
+            shown = click.ClickException(visible(error.full_message))
+            shown.exit_code = error.exit_code  # type: ignore[misc]  # click reads it from the instance
+            raise shown from error
 
 
 @click.group(
@@ -182,4 +182,4 @@ def main() -> None:
     """
 
 
-ctrl_c_at_start.is_an_exception()  # whoever only imports this keeps what they had
+ctrl_c_at_start.is_an_exception()  # a program that only imports this keeps its own handling

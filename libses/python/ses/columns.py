@@ -45,15 +45,15 @@ class Fit:
 
 
 def fit(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Fit:
-    """Return which columns are shown in so many cells.
+    """Return which columns are shown in ``width`` cells.
 
     Columns are left out until the others have room for their cells, those that wrap for their longest
     word.  What is left goes first to those that need little more for their longest cell.  Where nothing
     more can be left out, the widest give way.
     """
-    cells = list(zip([one.title for one in columns], *rows, strict=True))
-    wanted = [max(cell_len(text) for cell in one for text in cell.split("\n")) for one in cells]
-    least = [_least(one, cells[place], wanted[place]) for place, one in enumerate(columns)]
+    cells = list(zip([column.title for column in columns], *rows, strict=True))
+    wanted = [max(cell_len(text) for cell in held for text in cell.split("\n")) for held in cells]
+    least = [_least(column, cells[place], wanted[place]) for place, column in enumerate(columns)]
     places = list(range(len(columns)))
     while sum(least[place] + BETWEEN for place in places) - BETWEEN > width:
         leaving = max(places, key=lambda place: columns[place].leaves)

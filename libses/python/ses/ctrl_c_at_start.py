@@ -1,6 +1,6 @@
 """No traceback comes of Ctrl-C where nothing can be undone yet: importing this lets it end the process.
 
-Whoever imported it calls :func:`is_an_exception` as soon as there is something to undo.
+The importing program calls :func:`is_an_exception` as soon as there is something to undo.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whether a placement is that of a file: what speaks for it, and what against.
 
-A placed file is born after its placement was made and before the service heard that it was
+A placed file is born after its placement was made and before it was reported to the service that it was
 opened.  The modification time says nothing (writes and ``rsync -t`` set it), a path still in use
 says nothing (``log`` renamed to ``log.1`` leaves room for the next ``log``), and neither does the
 end of a placement (a file lives on after it).
@@ -20,7 +20,7 @@ CLOCKS_SECONDS = 2.0
 """How far the clocks of node and service may be apart before a birth contradicts a placement."""
 
 _ON_THE_WAY_SECONDS = 0.5
-"""How late the service may count a placement: news of it brings an age, which does not grow on its way."""
+"""How late the service may count a placement: its report brings an age, which does not grow on its way."""
 
 
 class Match(Enum):
@@ -67,7 +67,7 @@ def _without_birth(placement: Placement, path: Path, file: FileIdentity) -> Judg
             return Judgement(Match.SAME)
         return Judgement(
             Match.DOUBTFUL,
-            "only the inode number tells, which a file that is gone may have had before: the file "
+            "only the inode number agrees, which a file that is gone may have had before: the file "
             "system does not say when this one was born",
         )
     if placement.device == file.device:
@@ -78,5 +78,5 @@ def _without_birth(placement: Placement, path: Path, file: FileIdentity) -> Judg
         )
     return Judgement(
         Match.DOUBTFUL,
-        "the file system was mounted again since, so the numbers do not tell whether it is the file placed",
+        "the file system was mounted again since, so the numbers do not show whether it is the file placed",
     )

@@ -35,15 +35,15 @@ def layout_of(file: Path) -> dict[str, Any]:
         raise SesError(f"The layout of {file} is not understood: {error}.") from None
     components = [
         {
-            "start": one.start,
-            "end": None if one.end == blob.EOF else one.end,
-            "kind": one.kind,
-            "stripe_count": None if one.stripe_count == blob.ALL_OSTS else one.stripe_count,
-            "stripe_size_bytes": one.stripe_size,
-            "first_ost": None if one.stripe_offset == blob.ANY_OST else one.stripe_offset,
-            "pool": one.pool or None,
-            "osts": list(one.osts) if one.kind != "mdt" else [],
+            "start": component.start,
+            "end": None if component.end == blob.EOF else component.end,
+            "kind": component.kind,
+            "stripe_count": None if component.stripe_count == blob.ALL_OSTS else component.stripe_count,
+            "stripe_size_bytes": component.stripe_size,
+            "first_ost": None if component.stripe_offset == blob.ANY_OST else component.stripe_offset,
+            "pool": component.pool or None,
+            "osts": list(component.osts) if component.kind != "mdt" else [],
         }
-        for one in read.components
+        for component in read.components
     ]
     return {"osts": list(read.osts), "mirrors": read.mirrors, "components": components}

@@ -40,27 +40,27 @@ def listed(client: ServiceClient, asked: dict[str, str], most: int | None) -> It
         left = None if left is None else left - len(page.files)
 
 
-def became(one: File) -> str:
+def became(file: File) -> str:
     """Return what became of a file: the verdict, with the likely cause of a miss."""
-    if one.state == "open":
+    if file.state == "open":
         return "open"
-    found = words(one.verdict)
-    return f"{found}: {cause_words(one.cause)}" if one.cause else found
+    verdict = words(file.verdict)
+    return f"{verdict}: {cause_words(file.cause)}" if file.cause else verdict
 
 
-def row(one: File) -> list[str]:
+def row(file: File) -> list[str]:
     """Return a file as a row of a table."""
     return [
-        on_one_line(one.path or one.placement_id),
-        one.element,
-        "" if one.ended_at is None else time.strftime("%m-%d %H:%M:%S", time.localtime(one.ended_at)),
-        number(None if one.bytes_written is None else one.bytes_written / 1e6, 1),
-        one.kind or "",
-        number(one.required),
-        number(one.predicted),
-        number(one.achieved),
-        one.unit or "",
-        became(one),
+        on_one_line(file.path or file.placement_id),
+        file.element,
+        "" if file.ended_at is None else time.strftime("%m-%d %H:%M:%S", time.localtime(file.ended_at)),
+        number(None if file.bytes_written is None else file.bytes_written / 1e6, 1),
+        file.kind or "",
+        number(file.required),
+        number(file.predicted),
+        number(file.achieved),
+        file.unit or "",
+        became(file),
     ]
 
 
@@ -82,15 +82,15 @@ def write_csv(stream: IO[str], files: Iterable[JSON]) -> None:
     """Write files as comma-separated values with a header; empty is unknown."""
     writer = csv.DictWriter(stream, COLUMNS, extrasaction="ignore")
     writer.writeheader()
-    writer.writerows({name: csv_cell(value) for name, value in one.items()} for one in files)
+    writer.writerows({name: csv_cell(value) for name, value in file.items()} for file in files)
 
 
-def verdict_lines(found: Received) -> list[str]:
+def verdict_lines(received: Received) -> list[str]:
     """Return what a file received, a sentence for each kind and one for the likely cause."""
-    told = []
-    for one in found.kinds:
-        numbers = f"{number(one.achieved)} of {number(one.required)} {one.unit}"
-        told.append(f"{one.kind}: {words(one.verdict)}, {numbers}. {one.why}".rstrip())
-    if found.cause:
-        told.append(f"likely cause: {found.why}")
-    return told
+    lines = []
+    for kind in received.kinds:
+        numbers = f"{number(kind.achieved)} of {number(kind.required)} {kind.unit}"
+        lines.append(f"{kind.kind}: {words(kind.verdict)}, {numbers}. {kind.why}".rstrip())
+    if received.cause:
+        lines.append(f"likely cause: {received.why}")
+    return lines

@@ -23,7 +23,7 @@ _FULL_PATH = "user.mergerfs.fullpath"
 
 @dataclass(frozen=True, slots=True)
 class FileIdentity:
-    """One regular file.  Times are seconds since the epoch; ``born`` is None when nobody tells it.
+    """One regular file.  Times are seconds since the epoch; ``born`` is None when it is not known.
 
     ``changed`` is when its inode last changed (ctime), which no program can set back.  Lustre keeps
     births in whole seconds, cut off: such a file may be born up to a second after ``born``.
@@ -36,7 +36,7 @@ class FileIdentity:
 
     @property
     def latest_birth(self) -> float | None:
-        """Return the latest moment the file can have been born; None when nobody tells it."""
+        """Return the latest moment the file can have been born; None when that is not known."""
         return self.born + 1 if self.born is not None and self.born.is_integer() else self.born
 
 
@@ -53,9 +53,9 @@ def identify(path: Path) -> FileIdentity | None:
 
 def _born(path: Path) -> float | None:
     """Return the birth of a file; mergerfs does not pass it on, so its branch is asked."""
-    told = _birth(os.fsencode(path))
-    if told is not None:
-        return told
+    seconds = _birth(os.fsencode(path))
+    if seconds is not None:
+        return seconds
     try:
         return _birth(os.getxattr(path, _FULL_PATH, follow_symlinks=False))
     except OSError:

@@ -30,16 +30,16 @@ class Need:
     got: list[float] = field(default_factory=list)
     verdicts: Counter[str] = field(default_factory=Counter)
 
-    def add(self, one: JSON) -> None:
+    def add(self, file: JSON) -> None:
         """Count a file."""
-        if one["predicted"] is not None:
-            self.promised.append(float(one["predicted"]))
-        if one["achieved"] is not None:
-            self.got.append(float(one["achieved"]))
-        self.verdicts["open" if one["state"] == "open" else words(one["verdict"])] += 1
+        if file["predicted"] is not None:
+            self.promised.append(float(file["predicted"]))
+        if file["achieved"] is not None:
+            self.got.append(float(file["achieved"]))
+        self.verdicts["open" if file["state"] == "open" else words(file["verdict"])] += 1
 
     @property
-    def told(self) -> str:
+    def verdict_counts(self) -> str:
         """The verdicts with their numbers, the most frequent first."""
         return ", ".join(f"{name} {count}" for name, count in self.verdicts.most_common())
 
@@ -79,31 +79,31 @@ class Job:
     def of(cls, name: str, files: Iterable[Any]) -> Job:
         """Sum up the files that the service lists."""
         job = cls(name)
-        for one in files:
-            job._add(one)
+        for file in files:
+            job._add(file)
         return job
 
-    def _add(self, one: Any) -> None:
-        share = self.elements.setdefault(str(one["element"]), Share())
+    def _add(self, file: Any) -> None:
+        share = self.elements.setdefault(str(file["element"]), Share())
         share.files += 1
-        share.open += one["state"] == "open"
-        share.written += one["bytes_written"] or 0.0
-        share.read += one["bytes_read"] or 0.0
-        self.users.add(str(one["user"]))
-        self.nodes.add(str(one["node"] or "-"))
-        if one["kind"] is not None and one["required"] is not None:
-            key = (str(one["kind"]), float(one["required"]), str(one["unit"] or ""))
-            self.needs.setdefault(key, Need(*key)).add(one)
+        share.open += file["state"] == "open"
+        share.written += file["bytes_written"] or 0.0
+        share.read += file["bytes_read"] or 0.0
+        self.users.add(str(file["user"]))
+        self.nodes.add(str(file["node"] or "-"))
+        if file["kind"] is not None and file["required"] is not None:
+            key = (str(file["kind"]), float(file["required"]), str(file["unit"] or ""))
+            self.needs.setdefault(key, Need(*key)).add(file)
 
     @property
     def total(self) -> Share:
         """The sum over elements."""
         shares = self.elements.values()
         return Share(
-            sum(one.files for one in shares),
-            sum(one.open for one in shares),
-            sum(one.written for one in shares),
-            sum(one.read for one in shares),
+            sum(share.files for share in shares),
+            sum(share.open for share in shares),
+            sum(share.written for share in shares),
+            sum(share.read for share in shares),
         )
 
     def as_json(self) -> JSON:
@@ -112,32 +112,33 @@ class Job:
             "job": self.name,
             "users": sorted(self.users),
             "nodes": sorted(self.nodes),
-            "needs": [one.as_json() for one in self.needs.values()],
+            "needs": [need.as_json() for need in self.needs.values()],
             "elements": [
                 {
                     "element": name,
-                    "files": one.files,
-                    "open": one.open,
-                    "bytes_written": one.written,
-                    "bytes_read": one.read,
+                    "files": share.files,
+                    "open": share.open,
+                    "bytes_written": share.written,
+                    "bytes_read": share.read,
                 }
-                for name, one in sorted(self.elements.items())
+                for name, share in sorted(self.elements.items())
             ],
         }
 
     def line(self) -> str:
         """Return one line, of some hundred bytes: of the needs, those of the most files."""
         total = self.total
-        told = [f"{total.files} files on {len(self.elements)} elements, {total.written / 1e9:.1f} GB written"]
-        needs = sorted(self.needs.values(), key=lambda one: -one.verdicts.total())
-        for one in needs[:_MAX_NEEDS]:
-            told.append(
-                f"{one.kind}>={one.required:.15g}{one.unit}: promised {middle(one.promised)}, "
-                f"got {middle(one.got)}, {one.told}"
+        written = f"{total.written / 1e9:.1f} GB written"
+        parts = [f"{total.files} files on {len(self.elements)} elements, {written}"]
+        needs = sorted(self.needs.values(), key=lambda need: -need.verdicts.total())
+        for need in needs[:_MAX_NEEDS]:
+            parts.append(
+                f"{need.kind}>={need.required:.15g}{need.unit}: promised {middle(need.promised)}, "
+                f"got {middle(need.got)}, {need.verdict_counts}"
             )
         if len(needs) > _MAX_NEEDS:
-            told.append(f"and {len(needs) - _MAX_NEEDS} other needs")
-        return "; ".join(told)
+            parts.append(f"and {len(needs) - _MAX_NEEDS} other needs")
+        return "; ".join(parts)
 
 
 def spread(values: list[float]) -> JSON | None:

@@ -30,19 +30,19 @@ class Kept:
     link: float = math.inf
 
 
-def keep(one: Kept) -> None:
+def keep(forecast: Kept) -> None:
     """Keep a forecast instead of the last one."""
     file = _file()
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_whole(file, json.dumps(asdict(one)))
+        write_whole(file, json.dumps(asdict(forecast)))
 
 
 def last() -> Kept | None:
     """Return the last forecast that was kept."""
     try:
         data = json.loads(_file().read_text("utf-8"))
-        places = tuple(Place(**one) for one in data["places"])
+        places = tuple(Place(**place) for place in data["places"])
         return Kept(**{**data, "work": Work(**data["work"]), "places": places})
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -16,9 +16,11 @@ def literal(text: str) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise SesError(f"{visible(text)} is no UTF-8, and so cannot be described; rename it.") from None
-    escaped = _ESCAPED.sub(lambda found: "\\" + found[0], text)
-    return '"' + "".join(_code(one) if is_hidden(one) else one for one in escaped) + '"'
+    escaped = _ESCAPED.sub(lambda match: "\\" + match[0], text)
+    return (
+        '"' + "".join(_code(character) if is_hidden(character) else character for character in escaped) + '"'
+    )
 
 
-def _code(one: str) -> str:
-    return f"\\u{ord(one):04X}" if ord(one) <= 0xFFFF else f"\\U{ord(one):08X}"
+def _code(character: str) -> str:
+    return f"\\u{ord(character):04X}" if ord(character) <= 0xFFFF else f"\\U{ord(character):08X}"

@@ -13,14 +13,14 @@ from ses.lustre import blob
 def outside(client: ServiceClient, path: Path) -> str:
     """Return a sentence that says so if a file is on none of the site's storage systems, else nothing."""
     systems = client.storage_systems()
-    if any(_is_on(path, Path(one.mount_point)) for one in systems):
+    if any(_is_on(path, Path(system.mount_point)) for system in systems):
         return ""
-    if any(one.backend == "lustre" for one in systems) and _on_lustre(path):
+    if any(system.backend == "lustre" for system in systems) and _on_lustre(path):
         return ""  # a node may mount it elsewhere than the site says
-    told = ", ".join(sorted(f"{one.mount_point} ({one.name})" for one in systems))
+    described = ", ".join(sorted(f"{system.mount_point} ({system.name})" for system in systems))
     return (
         f"{path} is outside managed storage: the file system chose its place. Files are placed on: "
-        f"{told or 'none, the site describes no storage system'}."
+        f"{described or 'none, the site describes no storage system'}."
     )
 
 

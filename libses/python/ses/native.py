@@ -16,16 +16,16 @@ def load(ffi: FFI, name: str, named: str | None, advice: str, error: type[Except
     Raises ``error``, whose text says where it was looked for, and ``advice``.
     """
     places = [named] if named else [name, str(_CHECKOUT / name)]
-    told = []
+    failures = []
     for place in places:
         try:
             return ffi.dlopen(place)
         except OSError as failure:
-            told.append(str(failure))
-    raise error(f"{' and '.join(places)} cannot be loaded ({'; '.join(told)}). {advice}")
+            failures.append(str(failure))
+    raise error(f"{' and '.join(places)} cannot be loaded ({'; '.join(failures)}). {advice}")
 
 
 def text(ffi: FFI, characters: Any) -> str:
     """Return a text of a library's as one of Python's."""
-    found = ffi.string(characters)
-    return found if isinstance(found, str) else found.decode(errors="replace")
+    decoded = ffi.string(characters)
+    return decoded if isinstance(decoded, str) else decoded.decode(errors="replace")

@@ -69,7 +69,7 @@ def measure_link(peer: tuple[str, int], seconds: float) -> float:
 
 
 def receive(server: socket.socket) -> int:
-    """Receive what one peer sends, tell it how many bytes that were, and return that."""
+    """Receive what one peer sends, answer how many bytes that were, and return that."""
     connection, _ = server.accept()
     connection.settimeout(_PATIENCE_SECONDS)
     buffer, received = bytearray(_PIECE), 0

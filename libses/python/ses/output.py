@@ -65,7 +65,7 @@ def table(
     A header that is a text starts with ``>`` when it is right-aligned.  No word is cut where the longest
     words of all columns fit beside each other.
     """
-    columns = [Column.of(one) for one in headers]
+    columns = [Column.of(header) for header in headers]
     shown = [[plain(out, cell) for cell in row] for row in rows]
     if out.width >= WHOLE:
         _print_whole(out, columns, shown, title)
@@ -79,8 +79,10 @@ def table(
     )
     fitting = fit(columns, shown, out.width)
     for place, width in zip(fitting.places, fitting.widths, strict=True):
-        one = columns[place]
-        grid.add_column(one.title, justify="right" if one.right else "left", overflow="fold", width=width)
+        column = columns[place]
+        grid.add_column(
+            column.title, justify="right" if column.right else "left", overflow="fold", width=width
+        )
     gap = "..." if plain(out, "…") != "…" else "…"
     for row in shown:
         grid.add_row(*(
@@ -88,18 +90,21 @@ def table(
             for place, width in zip(fitting.places, fitting.widths, strict=True)
         ))  # fmt: skip
     out.print(grid)
-    missing = [one.title for place, one in enumerate(columns) if place not in fitting.places]
+    missing = [column.title for place, column in enumerate(columns) if place not in fitting.places]
     if missing:
         line(out, f"Not shown in {out.width} columns: {', '.join(missing)}. Shown with --wide.", "dim")
 
 
 def _print_whole(out: Console, columns: Sequence[Column], rows: Sequence[Sequence[str]], title: str) -> None:
-    cells = [[one.title for one in columns], *([" ".join(cell.split("\n")) for cell in row] for row in rows)]
+    cells = [
+        [column.title for column in columns],
+        *([" ".join(cell.split("\n")) for cell in row] for row in rows),
+    ]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
     lines = [
         " | ".join(
-            _padded(cell, width, right=one.right)
-            for cell, width, one in zip(row, widths, columns, strict=True)
+            _padded(cell, width, right=column.right)
+            for cell, width, column in zip(row, widths, columns, strict=True)
         ).rstrip()
         for row in cells
     ]

@@ -57,22 +57,22 @@ class Link:
 
 
 def own_link(client: ServiceClient, user: str) -> Link:
-    """Return it by the node's calibration, else by its class; of unknown rate where neither tells one."""
+    """Return it by the node's calibration, else by its class; of unknown rate where neither has one."""
     host = socket.gethostname()
     with suppress(NotFoundError, RefusedError):
-        found = client.node_calibration(host)
-        if found.link_mb_s is not None:
-            return Link(found.link_mb_s * _MB, measured_at=found.calibrated_at)
+        calibration = client.node_calibration(host)
+        if calibration.link_mb_s is not None:
+            return Link(calibration.link_mb_s * _MB, measured_at=calibration.calibrated_at)
     return _of_class(client, user, host.partition(".")[0])
 
 
 def _of_class(client: ServiceClient, user: str, host: str) -> Link:
     try:
-        found = client.select_nodes(Subject(user=user), count=1, nodes=host, limit=1).candidates
+        candidates = client.select_nodes(Subject(user=user), count=1, nodes=host, limit=1).candidates
     except RefusedError:
         return Link()
-    names = {one.node_class for one in found if one.node_class is not None}
-    for one in client.node_classes().node_classes if names else ():
-        if one.node_class in names and one.link_mb_s is not None:
-            return Link(one.link_mb_s * _MB, node_class=one.node_class)
+    names = {mount.node_class for mount in candidates if mount.node_class is not None}
+    for node_class in client.node_classes().node_classes if names else ():
+        if node_class.node_class in names and node_class.link_mb_s is not None:
+            return Link(node_class.link_mb_s * _MB, node_class=node_class.node_class)
     return Link()

@@ -37,7 +37,7 @@ def quantity(text: str) -> tuple[float, str]:
 
 def requirements_in(texts: Iterable[str]) -> list[Requirement]:
     """Return the requirements in texts, of which each has one or several: ``write>=20MB/s free>=2TB!``."""
-    return [requirement(one) for text in texts for one in _NEXT.split(text.strip())]
+    return [requirement(text_part) for text in texts for text_part in _NEXT.split(text.strip())]
 
 
 def requirement(text: str) -> Requirement:
@@ -56,7 +56,7 @@ def requirement(text: str) -> Requirement:
     amount = rest[1].rstrip()
     weight, strictness = None, "hard" if amount.endswith("!") else "soft"
     times: dict[str, str | None] = {"from": None, "until": None}
-    for option in (one.strip() for one in options):
+    for option in (option_text.strip() for option_text in options):
         name, equals, value = option.partition("=")
         if option in ("hard", "soft"):
             strictness = option
@@ -70,9 +70,9 @@ def requirement(text: str) -> Requirement:
                 "or until=TIME."
             )
     amount = amount.removesuffix("!")
-    made = make_requirement(kind.strip(), amount, weight, strictness, at_most=rest[0] == "<=")
-    said = {"valid_from": times["from"], "valid_until": times["until"]}
-    return made.but(**{name: value for name, value in said.items() if value is not None})
+    wanted = make_requirement(kind.strip(), amount, weight, strictness, at_most=rest[0] == "<=")
+    validity = {"valid_from": times["from"], "valid_until": times["until"]}
+    return wanted.but(**{name: value for name, value in validity.items() if value is not None})
 
 
 def make_requirement(
@@ -105,11 +105,11 @@ def _weight(text: str, whole: str) -> float:
     return weight
 
 
-def written(one: Requirement) -> str:
+def written(wanted: Requirement) -> str:
     """Return a requirement as it would be typed."""
-    extras = ",hard" if one.strictness == "hard" else ""
-    if one.weight not in (None, 1.0):
-        extras += f",weight={one.weight:g}"
-    extras += f",from={one.valid_from}" if one.valid_from else ""
-    extras += f",until={one.valid_until}" if one.valid_until else ""
-    return f"{one.kind}{'<=' if one.at_most else '>='}{one.bound:.15g}{one.unit}{extras}"
+    extras = ",hard" if wanted.strictness == "hard" else ""
+    if wanted.weight not in (None, 1.0):
+        extras += f",weight={wanted.weight:g}"
+    extras += f",from={wanted.valid_from}" if wanted.valid_from else ""
+    extras += f",until={wanted.valid_until}" if wanted.valid_until else ""
+    return f"{wanted.kind}{'<=' if wanted.at_most else '>='}{wanted.bound:.15g}{wanted.unit}{extras}"

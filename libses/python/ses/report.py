@@ -13,9 +13,9 @@ _COLOURS = (("met", "#1a7f37"), ("nearly", "#9a6700"), ("missed", "#cf222e"), ("
 _WIDTH, _HEIGHT, _MARGIN = 900, 180, 30
 
 
-def hour(one: Sum) -> str:
+def hour(total: Sum) -> str:
     """Return the name of a sum by hour as an hour, in local time."""
-    return time.strftime("%Y-%m-%d %H:00", time.localtime(float(one.name)))
+    return time.strftime("%Y-%m-%d %H:00", time.localtime(float(total.name)))
 
 
 def page(report: Report, about: str, now: float) -> str:
@@ -24,7 +24,9 @@ def page(report: Report, about: str, now: float) -> str:
     ratio = "none can be judged" if total.met_ratio is None else f"{total.met_ratio:.0%} of those judged"
     moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(now))
     less = "" if report.complete else "<p>Only the latest files were looked at.</p>"
-    causes = "".join(f"<li>{_text(cause_words(one.cause))}: {one.files} files</li>" for one in report.causes)
+    causes = "".join(
+        f"<li>{_text(cause_words(cause.cause))}: {cause.files} files</li>" for cause in report.causes
+    )
     advice = "".join(f"<li>{_text(text)}</li>" for text in report.advice)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>QStorMan: what files received</title>
@@ -54,31 +56,31 @@ def _text(words: str) -> str:
 def _rows(title: str, sums: Sequence[Sum]) -> str:
     heads = (title, "files", "met", "nearly", "missed", "cannot say", "short by", "got of predicted")
     rows = "".join(
-        f"<tr><td>{_text(one.name or '-')}</td><td>{one.files}</td><td>{one.met}</td><td>{one.nearly}</td>"
-        f"<td>{one.missed}</td><td>{one.cannot_say}</td><td>{one.shortfall:.0%}</td>"
-        f"<td>{'-' if one.of_forecast is None else f'{one.of_forecast:.0%}'}</td></tr>"
-        for one in sums
+        f"<tr><td>{_text(total.name or '-')}</td><td>{total.files}</td><td>{total.met}</td>"
+        f"<td>{total.nearly}</td><td>{total.missed}</td><td>{total.cannot_say}</td><td>{total.shortfall:.0%}</td>"
+        f"<td>{'-' if total.of_forecast is None else f'{total.of_forecast:.0%}'}</td></tr>"
+        for total in sums
     )
-    return f"<table><tr>{''.join(f'<th scope=col>{one}</th>' for one in heads)}</tr>{rows}</table>"
+    return f"<table><tr>{''.join(f'<th scope=col>{head}</th>' for head in heads)}</tr>{rows}</table>"
 
 
 def _hours(sums: Sequence[Sum]) -> str:
     """Return a picture with one bar an hour, made of its verdicts."""
     if not sums:
         return "<p>No file ended.</p>"
-    most = max(one.files for one in sums) or 1
+    most = max(total.files for total in sums) or 1
     wide = (_WIDTH - 2 * _MARGIN) / len(sums)
     bars = []
-    for place, one in enumerate(sums):
+    for place, total in enumerate(sums):
         below = float(_HEIGHT - _MARGIN)
-        counts = (one.met, one.nearly, one.missed, one.cannot_say)
+        counts = (total.met, total.nearly, total.missed, total.cannot_say)
         for (_, colour), count in zip(_COLOURS, counts, strict=True):
             high = count / most * (_HEIGHT - 2 * _MARGIN)
             below -= high
             x = _MARGIN + place * wide
             bars.append(
                 f'<rect x="{x:.1f}" y="{below:.1f}" width="{max(1.0, wide - 1):.1f}" height="{high:.1f}" '
-                f'fill="{colour}"><title>{hour(one)}: {count}</title></rect>'
+                f'fill="{colour}"><title>{hour(total)}: {count}</title></rect>'
             )
     legend = "".join(
         f'<rect x="{_MARGIN + 130 * place}" y="4" width="12" height="12" fill="{colour}"/>'

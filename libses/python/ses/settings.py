@@ -15,7 +15,7 @@ SERVICE_SOCKET = Path("/run/qstorman/service.sock")
 
 
 def own_directory() -> Path:
-    """Return where ``ses login`` keeps the token and the service's address of whoever runs this."""
+    """Return where ``ses login`` keeps the token and the service's address of the user who runs this."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()) / "ses"
 
 

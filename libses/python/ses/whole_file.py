@@ -24,11 +24,11 @@ def write_whole(path: Path, text: str, mode: int | None = None) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with os.fdopen(os.open(draft, flags, 0o666 if mode is None else 0o600), "wb") as file:
             with suppress(FileNotFoundError):
-                found = path.lstat()
-                if mode is None and stat.S_ISREG(found.st_mode):
-                    mode = stat.S_IMODE(found.st_mode)
+                status = path.lstat()
+                if mode is None and stat.S_ISREG(status.st_mode):
+                    mode = stat.S_IMODE(status.st_mode)
                     with suppress(PermissionError):
-                        os.fchown(file.fileno(), found.st_uid, found.st_gid)
+                        os.fchown(file.fileno(), status.st_uid, status.st_gid)
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
             file.write(data)

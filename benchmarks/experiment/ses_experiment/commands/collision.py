@@ -82,17 +82,17 @@ def _show_collision(report: collisions.Report) -> None:
     out = console()
     rows = [
         [
-            one.process,
-            str(one.writers),
-            one.arm,
-            str(one.rounds),
-            number(one.distinct),
-            number(one.most),
-            number(one.mean_seconds, 2),
-            number(one.last_seconds, 2),
-            "-" if one.holds is None else "yes" if one.holds else "NO",
+            summary.process,
+            str(summary.writers),
+            summary.arm,
+            str(summary.rounds),
+            number(summary.distinct),
+            number(summary.most),
+            number(summary.mean_seconds, 2),
+            number(summary.last_seconds, 2),
+            "-" if summary.holds is None else "yes" if summary.holds else "NO",
         ]
-        for one in report.summaries
+        for summary in report.summaries
     ]
     headers = [
         "process",

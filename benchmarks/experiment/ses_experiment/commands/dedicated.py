@@ -49,28 +49,28 @@ def dedicated(
     )
     programs = _programs(build)
     before = load()
-    found = run(lambda interrupts, progress: runs.measure(grid, programs, interrupts, progress))
+    lines = run(lambda interrupts, progress: runs.measure(grid, programs, interrupts, progress))
     if as_json:
         print_json(
-            {"load": before, "cores": len(runs.cores().every), "lines": [asdict(one) for one in found]}
+            {"load": before, "cores": len(runs.cores().every), "lines": [asdict(row) for row in lines]}
         )
         return
     out = console()
     headers = ("monitor", ">servers", ">every ms", ">core %", ">mean us", ">over 1.1 own mean %",
                ">over 1.1 base %", ">p50 %", ">p99 %", ">between %", ">p50, all cores %",
                ">p99, all cores %")  # fmt: skip
-    table(out, headers, [_row(one) for one in found])
+    table(out, headers, [_row(row) for row in lines])
     line(out, f"Shifts are against no monitor, on the same cores and on all of them; load {before:.1f}.")
 
 
-def _row(one: runs.Line) -> list[str]:
-    shares = (one.over, one.over_base, one.p50, one.p99)
-    low, high = (number(100 * each, 1) for each in one.p99_between)
-    servers = "" if one.period_ms == 0 else str(one.servers or "this node")
-    every = str(one.period_ms or "")
-    return [one.way, servers, every, number(100 * one.processor, 1), number(one.mean_us, 1),
+def _row(row: runs.Line) -> list[str]:
+    shares = (row.over, row.over_base, row.p50, row.p99)
+    low, high = (number(100 * each, 1) for each in row.p99_between)
+    servers = "" if row.period_ms == 0 else str(row.servers or "this node")
+    every = str(row.period_ms or "")
+    return [row.way, servers, every, number(100 * row.processor, 1), number(row.mean_us, 1),
             *(number(100 * each, 1) for each in shares), f"{low} to {high}",
-            *(number(100 * each, 1) for each in (one.equal_p50, one.equal_p99))]  # fmt: skip
+            *(number(100 * each, 1) for each in (row.equal_p50, row.equal_p99))]  # fmt: skip
 
 
 def _programs(build: Path | None) -> runs.Programs:
@@ -78,11 +78,11 @@ def _programs(build: Path | None) -> runs.Programs:
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
         raise DemoError("nginx is not installed: apt-get install nginx-light.")
-    found = [_found(built, name) for name in ("smed-sampler", "smed-mirror")]
-    return runs.Programs(Path(nginx), *found)
+    programs = [_program(built, name) for name in ("smed-sampler", "smed-mirror")]
+    return runs.Programs(Path(nginx), *programs)
 
 
-def _found(built: Path, name: str) -> Path:
+def _program(built: Path, name: str) -> Path:
     place = built / name
     other = shutil.which(name)
     if not place.exists() and other is None:

@@ -38,32 +38,32 @@ def disc(short: bool, megabytes: int | None, prices: Prices | None, as_json: boo
     if as_json:
         settings = {"endpoints": discs.ENDPOINTS, "megabytes": size, "disk_mb_s": discs.DISK_RATE,
                     "quota": discs.QUOTA, "link_bit_s": discs.LINK_BITS}  # fmt: skip
-        shown = [{**asdict(one), "price_performance": _ratios(one, prices)} for one in rows]
+        shown = [{**asdict(row), "price_performance": _ratios(row, prices)} for row in rows]
         print_json({"settings": settings, "machine": machine(), "rows": shown})
     else:
         headers = ("program", ">lines %", ">near s", ">predicted", ">desktop s", ">distributed s", "pays",
                    ">price, desktop", ">distributed")  # fmt: skip
-        table(console(), headers, [_row(one, prices) for one in rows])
-    if not all(one.same_output for one in rows):
+        table(console(), headers, [_row(row, prices) for row in rows])
+    if not all(row.same_output for row in rows):
         raise SystemExit(EXIT_FAILED)
 
 
-def _ratios(one: discs.Row, prices: Prices | None) -> dict[str, float] | None:
+def _ratios(row: discs.Row, prices: Prices | None) -> dict[str, float] | None:
     """Return the price-performance ratio near over that of the other arms; DiSC, section 3.4."""
     if prices is None:
         return None
     endpoints = discs.ENDPOINTS * prices.endpoint
-    near = ratio(one.near, endpoints)
+    near = ratio(row.near, endpoints)
     return {
-        "desktop": near / ratio(one.desktop, prices.desktop),
-        "distributed": near / ratio(one.distributed, prices.desktop + endpoints),
+        "desktop": near / ratio(row.desktop, prices.desktop),
+        "distributed": near / ratio(row.distributed, prices.desktop + endpoints),
     }
 
 
-def _row(one: discs.Row, prices: Prices | None) -> list[str]:
-    ratios = _ratios(one, prices) or {}
+def _row(row: discs.Row, prices: Prices | None) -> list[str]:
+    ratios = _ratios(row, prices) or {}
     return [
-        one.program, number(100 * one.selected), number(one.near, 2), number(one.near_predicted, 2),
-        number(one.desktop, 2), number(one.distributed, 2), "yes" if one.pays else "no",
+        row.program, number(100 * row.selected), number(row.near, 2), number(row.near_predicted, 2),
+        number(row.desktop, 2), number(row.distributed, 2), "yes" if row.pays else "no",
         number(ratios.get("desktop"), 2), number(ratios.get("distributed"), 2),
     ]  # fmt: skip

@@ -52,8 +52,8 @@ def needs(as_json: bool, **settings: Any) -> None:
         pairs = experiment.compared(plan, rounds, name)
         arms[name] = {
             what: (
-                interval([getattr(one, what) for _, one in pairs]).mean,
-                interval([getattr(ours, what) - getattr(one, what) for ours, one in pairs]),
+                interval([getattr(baseline, what) for _, baseline in pairs]).mean,
+                interval([getattr(placed, what) - getattr(baseline, what) for placed, baseline in pairs]),
             )
             for what in ("met", "nearly", "worst")
         }
@@ -62,7 +62,7 @@ def needs(as_json: bool, **settings: Any) -> None:
             name: {what: {"mean": mean, "ahead": asdict(ahead)} for what, (mean, ahead) in arm.items()}
             for name, arm in arms.items()
         }
-        print_json({**known, "rounds": [asdict(one) for one in rounds]})
+        print_json({**known, "rounds": [asdict(round_) for round_ in rounds]})
         return
     columns = "arm,>met %,>library ahead by,>80 % met,>library ahead by,>worst user,>library ahead by"
     table(console(), columns.split(","), [

@@ -42,12 +42,12 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian
         if isinstance(value, tuple):
             return value
         try:
-            found = tuple(dict.fromkeys(int(one) for one in value.split(",")))
+            numbers = tuple(dict.fromkeys(int(number) for number in value.split(",")))
         except ValueError:
             self.fail(f"{value!r} is no list of numbers like 4,8.", param, ctx)
-        if min(found) < 1:
+        if min(numbers) < 1:
             self.fail("Numbers begin with 1.", param, ctx)
-        return found
+        return numbers
 
 
 class Words(click.ParamType):  # type: ignore[type-arg]  # as above
@@ -64,11 +64,11 @@ class Words(click.ParamType):  # type: ignore[type-arg]  # as above
         """Return the words, each once."""
         if isinstance(value, tuple):
             return value
-        found = tuple(dict.fromkeys(value.split(",")))
-        unknown = [one for one in found if one not in self._known]
+        words = tuple(dict.fromkeys(value.split(",")))
+        unknown = [word for word in words if word not in self._known]
         if unknown:
             self.fail(f"{', '.join(unknown)}: not one of {', '.join(self._known)}.", param, ctx)
-        return found
+        return words
 
 
 def run(work: Callable[[Interrupts, Callable[[str], None]], Result]) -> Result:

@@ -45,18 +45,18 @@ def orca(short: bool, clients: tuple[int, ...], shared_disk: bool, as_json: bool
     else:
         headers = ("program", ">MB", ">clients", "choice", "right", ">near s", ">predicted", ">here s",
                    ">predicted", ">saved %", ">wire near", ">wire here", ">CPU near")  # fmt: skip
-        table(console(), headers, [_row(one) for one in cells])
+        table(console(), headers, [_row(cell) for cell in cells])
         line(console(), f"{orcas.right_share(cells):.0%} of {len(cells)} decisions are right.")
-    if orcas.right_share(cells) < _ENOUGH or not all(one.same_output for one in cells):
+    if orcas.right_share(cells) < _ENOUGH or not all(cell.same_output for cell in cells):
         raise SystemExit(EXIT_FAILED)
 
 
-def _row(one: orcas.Cell) -> list[str]:
+def _row(cell: orcas.Cell) -> list[str]:
     return [
-        one.program, str(one.megabytes), str(one.clients), one.choice, "yes" if one.right else "NO",
-        number(one.near_seconds, 2), number(one.near_predicted, 2),
-        number(one.here_seconds, 2), number(one.here_predicted, 2),
-        number(100 * (1 - one.near_seconds / one.here_seconds), 0),
-        number(one.near_wire / 1e6, 2), number(one.here_wire / 1e6, 1),
-        number(one.near_cpu, 2),
+        cell.program, str(cell.megabytes), str(cell.clients), cell.choice, "yes" if cell.right else "NO",
+        number(cell.near_seconds, 2), number(cell.near_predicted, 2),
+        number(cell.here_seconds, 2), number(cell.here_predicted, 2),
+        number(100 * (1 - cell.near_seconds / cell.here_seconds), 0),
+        number(cell.near_wire / 1e6, 2), number(cell.here_wire / 1e6, 1),
+        number(cell.near_cpu, 2),
     ]  # fmt: skip

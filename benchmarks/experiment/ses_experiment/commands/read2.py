@@ -45,38 +45,38 @@ def read2(
     Needs neither root nor a service. Two processes of this machine stand for two nodes. What counts is the
     processor time for each GB, which a busy machine changes little; the rates say how the paths differ here.
     """
-    rates = [float(one) * 1e6 for one in allowed] + [0.0]
+    rates = [float(rate) * 1e6 for rate in allowed] + [0.0]
     file = (directory or Path(tempfile.gettempdir())) / f".ses-read2-{secrets.token_hex(8)}"
     runs: list[Run] = []
 
     def measure(interrupts: Interrupts, step: Callable[[str], None]) -> None:
         with closing(compare(file, megabytes * 2**20, rates, rounds)) as measured:
-            for one in measured:
-                runs.append(one)
-                step(f"{one.arm}, {_allowed(one.allowed)}: {one.rate / 1e6:.0f} MB/s")
+            for transfer in measured:
+                runs.append(transfer)
+                step(f"{transfer.arm}, {_allowed(transfer.allowed)}: {transfer.rate / 1e6:.0f} MB/s")
                 interrupts.check()
 
     try:
         run(measure)
     except OSError as error:
         raise SesError(f"The experiment broke off: {error}.") from None
-    found = lines(runs)
+    medians = lines(runs)
     costs = {arm: cost(runs, arm) * 1e9 for arm in ARMS}
     less = 1 - costs[DISK] / costs[NOTHING]
     if as_json:
-        print_json({"lines": [asdict(one) for one in found], "cpu_seconds_per_gb": costs, "less": less})
+        print_json({"lines": [asdict(row) for row in medians], "cpu_seconds_per_gb": costs, "less": less})
         return
     out = console()
     rows = [
-        [_allowed(one.allowed), one.arm, number(one.rate / 1e6),
-         number(one.cpu_per_byte * 1e9, 2)]
-        for one in found
+        [_allowed(row.allowed), row.arm, number(row.rate / 1e6),
+         number(row.cpu_per_byte * 1e9, 2)]
+        for row in medians
     ]  # fmt: skip
     table(out, (">allowed", "path", ">consumed MB/s", ">processor s/GB"), rows)
     path = {arm: costs[arm] - costs[ALONE] for arm in (NOTHING, SENDFILE, DISK)}
     line(out, f"Shared disk: {less:.0%} less processor time for each GB than shared nothing.")
-    told = ", ".join(f"{arm} {value:.2f}" for arm, value in path.items())
-    line(out, f"Of the path alone, without the transposition, processor s/GB: {told}.")
+    seconds_per_gb = ", ".join(f"{arm} {value:.2f}" for arm, value in path.items())
+    line(out, f"Of the path alone, without the transposition, processor s/GB: {seconds_per_gb}.")
 
 
 def _allowed(rate: float) -> str:

@@ -69,13 +69,13 @@ def table1(
     Users read, compute and write at the same time on eight branches of 25 MB/s for readers and 15 MB/s for
     writers; half of them, all or none run under the library. Prints how much time is saved, with
     95 % intervals, and what the simulator says of the same site; A/A compares halves that are placed
-    alike, so it shows what is noise. How long it will take is told first. Each finished run is kept in a
+    alike, so it shows what is noise. How long it will take is printed first. Each finished run is kept in a
     file of JSON lines, with its load averages and a hash of settings and build; with --resume runs in the
     file are not run again.
     """
     chosen = {
         **(_SHORT if short else _FULL),
-        **{key: one for key, one in settings.items() if one is not None},
+        **{key: value for key, value in settings.items() if value is not None},
     }
     if min(chosen["users"]) < 2:
         raise click.BadParameter("there must be two users to compare halves", param_hint="--users")
@@ -83,62 +83,62 @@ def table1(
     file = resume or Path(f"ses-table1-{time.strftime('%Y%m%d-%H%M%S')}.jsonl").absolute()
     results, machine = run(lambda interrupts, progress: measure(plan, file, interrupts, progress))
     done = results.among(plan.runs())
-    found = comparisons(done)
-    beside = _simulate(plan, found)
+    compared = comparisons(done)
+    beside = _simulate(plan, compared)
     alone = lone(done, plan.ideal_seconds)
     if as_json:
-        told = _as_json(found, beside, alone, plan.ideal_seconds)
-        print_json({"settings": results.settings, "machine": machine, "runs": str(file), **told})
+        facts = _as_json(compared, beside, alone, plan.ideal_seconds)
+        print_json({"settings": results.settings, "machine": machine, "runs": str(file), **facts})
     else:
-        _show(found, beside, alone, plan.ideal_seconds)
+        _show(compared, beside, alone, plan.ideal_seconds)
     if picture is not None:
-        _draw(found, beside, picture)
+        _draw(compared, beside, picture)
 
 
-def _simulate(plan: Plan, found: list[Comparison]) -> Mapping[tuple[str, int, str, str], Simulated]:
-    return simulated(found, site(plan.form, plan.shape), _SIMULATED_SEEDS, processors(), RunProgress())
+def _simulate(plan: Plan, compared: list[Comparison]) -> Mapping[tuple[str, int, str, str], Simulated]:
+    return simulated(compared, site(plan.form, plan.shape), _SIMULATED_SEEDS, processors(), RunProgress())
 
 
 def _as_json(
-    found: list[Comparison],
+    compared: list[Comparison],
     beside: Mapping[tuple[str, int, str, str], Simulated],
     alone: Mapping[str, float],
     ideal: float,
 ) -> dict[str, Any]:
     rows = []
-    for one in found:
-        row = as_json(one)
-        twin = beside.get(one.cell)
+    for comparison in compared:
+        row = as_json(comparison)
+        twin = beside.get(comparison.cell)
         if twin is not None:
             row["simulated"] = {
                 "gain": twin.gain.mean, "low": twin.gain.low, "high": twin.gain.high, "seconds": twin.seconds,
                 "baseline_seconds": twin.baseline_seconds,
-                "agrees": agrees(one.gain, twin.gain),
+                "agrees": agrees(comparison.gain, twin.gain),
             }  # fmt: skip
         rows.append(row)
     return {"ideal_seconds": ideal, "lone_over_ideal": dict(alone), "comparisons": rows}
 
 
 def _show(
-    found: list[Comparison],
+    compared: list[Comparison],
     beside: Mapping[tuple[str, int, str, str], Simulated],
     alone: Mapping[str, float],
     ideal: float,
 ) -> None:
     rows = []
-    for one in found:
-        twin = beside.get(one.cell)
-        met = None if twin is None else agrees(one.gain, twin.gain)
+    for comparison in compared:
+        twin = beside.get(comparison.cell)
+        met = None if twin is None else agrees(comparison.gain, twin.gain)
         rows.append(
             [
-                one.background,
-                str(one.users),
-                one.who,
-                one.baseline,
-                str(one.repeats),
-                number(one.seconds),
-                number(one.baseline_seconds),
-                _percent(one.gain),
+                comparison.background,
+                str(comparison.users),
+                comparison.who,
+                comparison.baseline,
+                str(comparison.repeats),
+                number(comparison.seconds),
+                number(comparison.baseline_seconds),
+                _percent(comparison.gain),
                 "-" if twin is None else _percent(twin.gain),
                 "-" if met is None else "yes" if met else "NO",
             ]
@@ -158,10 +158,10 @@ def _percent(gain: Interval) -> str:
 
 
 def _draw(
-    found: list[Comparison], beside: Mapping[tuple[str, int, str, str], Simulated], picture: Path
+    compared: list[Comparison], beside: Mapping[tuple[str, int, str, str], Simulated], picture: Path
 ) -> None:
     try:
-        draw(found, beside, picture)
+        draw(compared, beside, picture)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--plot") from error
     except OSError as error:

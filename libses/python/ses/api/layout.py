@@ -45,28 +45,28 @@ class Layout:
         if b"\0" in path:
             raise ValueError("embedded null byte")
         c = library()
-        found = c.ses_layout_read(path)
-        if found == ffi.NULL:
+        handle = c.ses_layout_read(path)
+        if handle == ffi.NULL:
             raise OSError(ffi.errno, os.strerror(ffi.errno), os.fspath(name))
         try:
             return cls(
-                tuple(_component(c, found, number) for number in range(c.ses_layout_components(found)))
+                tuple(_component(c, handle, number) for number in range(c.ses_layout_components(handle)))
             )
         finally:
-            c.ses_layout_free(found)
+            c.ses_layout_free(handle)
 
 
 def _component(c: Any, layout: Any, number: int) -> Component:
-    one: Any = ffi.new("ses_component *")
-    c.ses_layout_component(layout, number, one)
-    osts: Any = ffi.new("uint32_t[]", one.osts)
-    c.ses_layout_osts(layout, number, osts, one.osts)
+    component: Any = ffi.new("ses_component *")
+    c.ses_layout_component(layout, number, component)
+    osts: Any = ffi.new("uint32_t[]", component.osts)
+    c.ses_layout_osts(layout, number, osts, component.osts)
     return Component(
-        start=one.start,
-        end=None if one.end == TO_THE_END else one.end,
-        stripe_size=one.stripe_size,
-        stripe_count=one.stripe_count,
-        on_metadata_server=bool(one.on_metadata_server),
-        pool=text(one.pool),
+        start=component.start,
+        end=None if component.end == TO_THE_END else component.end,
+        stripe_size=component.stripe_size,
+        stripe_count=component.stripe_count,
+        on_metadata_server=bool(component.on_metadata_server),
+        pool=text(component.pool),
         osts=tuple(osts),
     )

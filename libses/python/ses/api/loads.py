@@ -19,7 +19,7 @@ class Load:
     """One element now.
 
     ``read_rate`` and ``write_rate`` are what it gives at best (MB/s), ``free`` what is free beyond what open
-    files are expected to take (GB); ``own`` are streams of files that were placed there, ``others`` all the
+    files are expected to take (GB); ``own`` are streams of files that were placed there, ``foreign`` all the
     rest, ``busy`` the part of its time it was in use, 0 to 1.  ``None``: not known.  ``refuses``: it takes no
     files now; ``degraded``: only if no other can; ``scarce``: it is spared where others do as well.
     """
@@ -45,10 +45,10 @@ class Loads:
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = os.fspath(directory)
-        found = library().ses_loads_open(os.fsencode(self.directory))
-        if found == ffi.NULL:
+        opened = library().ses_loads_open(os.fsencode(self.directory))
+        if opened == ffi.NULL:
             raise OSError(ffi.errno, os.strerror(ffi.errno), self.directory)
-        self._loads = ffi.gc(found, library().ses_loads_close)
+        self._loads = ffi.gc(opened, library().ses_loads_close)
         self._rows: Any = ffi.new(f"ses_load[{_MAX_ELEMENTS}]")
         self._age: Any = ffi.new("double *")
 
@@ -69,7 +69,7 @@ class Loads:
 
     @property
     def age(self) -> float:
-        """Seconds, at the last read, since the service told the loads."""
+        """Seconds, at the last read, since the service sent the loads."""
         return float(self._age[0])
 
     def read(self) -> list[Load]:
@@ -80,19 +80,19 @@ class Loads:
         return [self._load(row) for row in range(count)]
 
     def _load(self, row: int) -> Load:
-        one = self._rows[row]
+        load = self._rows[row]
         return Load(
             element=text(library().ses_loads_element(self._loads, row)),
-            number=int(one.number),
-            read_rate=_known(one.read_mb_s),
-            write_rate=_known(one.write_mb_s),
-            free=_known(one.free_gb),
-            own=float(one.own),
-            foreign=float(one.foreign),
-            busy=_known(one.busy),
-            refuses=bool(one.state & _REFUSES),
-            degraded=bool(one.state & _DEGRADED),
-            scarce=bool(one.state & _SCARCE),
+            number=int(load.number),
+            read_rate=_known(load.read_mb_s),
+            write_rate=_known(load.write_mb_s),
+            free=_known(load.free_gb),
+            own=float(load.own),
+            foreign=float(load.foreign),
+            busy=_known(load.busy),
+            refuses=bool(load.state & _REFUSES),
+            degraded=bool(load.state & _DEGRADED),
+            scarce=bool(load.state & _SCARCE),
         )
 
 

@@ -91,14 +91,14 @@ class LustreManager:
         path = os.fsencode(name)
         if b"\0" in path:
             raise ValueError("embedded null byte")
-        made: Any = ffi.new("ses_result *")
+        result: Any = ffi.new("ses_result *")
         at = _AT_FDCWD if directory is None else directory
         flags |= os.O_CLOEXEC
         handle = ffi.NULL if policy is None else policy.handle
-        descriptor: int = library().ses_create_at(at, path, flags, mode, handle, made)
+        descriptor: int = library().ses_create_at(at, path, flags, mode, handle, result)
         if descriptor < 0:
-            raise OSError(made.create_errno, os.strerror(made.create_errno), os.fspath(name))
-        return descriptor, _result(made)
+            raise OSError(result.create_errno, os.strerror(result.create_errno), os.fspath(name))
+        return descriptor, _result(result)
 
     @overload
     def open(
@@ -144,18 +144,18 @@ class LustreManager:
         ``result`` says where it went.  ``permissions`` count before the umask.  Raises OSError and
         ValueError as Python's ``open`` does.
         """
-        made: list[Result] = []
+        results: list[Result] = []
 
         def create(path: Path, flags: int) -> int:
             if not flags & os.O_CREAT:
                 raise ValueError(f"mode {mode!r} creates no file: use Python's own open")
             descriptor, result = self.create_file_at(None, path, flags, policy, permissions)
-            made.append(result)
+            results.append(result)
             return descriptor
 
         path = os.fspath(name)
         opened: Any = open(path, mode, buffering, encoding, errors, newline, opener=create)  # noqa: SIM115
-        opened.result = made[0]
+        opened.result = results[0]
         return cast("PlacedFile[Any]", opened)
 
     def layout(self, name: Path) -> Layout:
@@ -175,32 +175,32 @@ class LustreManager:
         nodes: Any = ffi.new("ses_node[]", room)
         handle = ffi.NULL if policy is None else policy.handle
         listed = ffi.NULL if among is None else among.encode()
-        found: int = library().ses_find_nodes(handle, listed, count, nodes, room)
-        if found < 0:
+        total: int = library().ses_find_nodes(handle, listed, count, nodes, room)
+        if total < 0:
             raise OSError(ffi.errno, os.strerror(ffi.errno))
-        return [_node(nodes[number]) for number in range(found)]
+        return [_node(nodes[number]) for number in range(total)]
 
 
 _AT_FDCWD = -100  # linux/fcntl.h
 
 
-def _result(made: Any) -> Result:
-    placed = bool(made.placed)
+def _result(result: Any) -> Result:
+    placed = bool(result.placed)
     return Result(
         placed=placed,
-        reason=Status(made.reason),
-        element=text(made.element),
-        distance=made.distance if placed else None,
-        placement_id=made.placement_id,
-        place_errno=made.place_errno,
+        reason=Status(result.reason),
+        element=text(result.element),
+        distance=result.distance if placed else None,
+        placement_id=result.placement_id,
+        place_errno=result.place_errno,
     )
 
 
-def _node(found: Any) -> Node:
+def _node(node: Any) -> Node:
     return Node(
-        name=text(found.name),
-        distance=found.distance,
-        read_rate=None if found.read_mb_s < 0 else found.read_mb_s,
-        write_rate=None if found.write_mb_s < 0 else found.write_mb_s,
-        element=text(found.element),
+        name=text(node.name),
+        distance=node.distance,
+        read_rate=None if node.read_mb_s < 0 else node.read_mb_s,
+        write_rate=None if node.write_mb_s < 0 else node.write_mb_s,
+        element=text(node.element),
     )

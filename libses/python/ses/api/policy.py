@@ -44,7 +44,7 @@ class StoragePolicy:
     ) -> None:
         self._c = library()
         self._policy = _owned(self._c.ses_policy_new())
-        self._said: dict[str, object] = {}
+        self._settings: dict[str, object] = {}
         for set_rate, rate in (
             (self.set_current_read_rate, current_read_rate),
             (self.set_average_read_rate, average_read_rate),
@@ -72,12 +72,12 @@ class StoragePolicy:
         other = object.__new__(StoragePolicy)
         other._c = self._c
         other._policy = _owned(self._c.ses_policy_copy(self._policy))
-        other._said = dict(self._said)
+        other._settings = dict(self._settings)
         return other
 
     def __repr__(self) -> str:
         """What was said, in the words of the constructor; weights and hardness as ``KIND.weight``."""
-        return f"StoragePolicy({', '.join(f'{name}={value!r}' for name, value in self._said.items())})"
+        return f"StoragePolicy({', '.join(f'{name}={value!r}' for name, value in self._settings.items())})"
 
     def set_current_read_rate(self, rate: float | str) -> None:
         """At least this rate for a stream that starts now, in MB/s, or a text like ``"50MB/s"``."""
@@ -102,19 +102,19 @@ class StoragePolicy:
     def set_weight(self, kind: Kind, weight: float) -> None:
         """How much the shortfall of one kind counts against the others; above 0, 1 unless set."""
         self._set("weight", int(kind), float(weight))
-        self._said[f"{Kind(kind).name}.weight"] = float(weight)
+        self._settings[f"{Kind(kind).name}.weight"] = float(weight)
 
     def set_hard(self, kind: Kind, hard: bool = True) -> None:
         """Refuse elements that miss this kind, even if the file is then not placed at all."""
         self._set("hard", int(kind), int(hard))
-        self._said[f"{Kind(kind).name}.hard"] = hard
+        self._settings[f"{Kind(kind).name}.hard"] = hard
 
     def clear(self, kind: Kind) -> None:
         """Say nothing about this kind any more."""
         _check("kind", self._c.ses_policy_clear(self._policy, int(kind)))
         name = Kind(kind).name
-        for said in (name.lower().removeprefix("free_"), f"{name}.weight", f"{name}.hard"):
-            self._said.pop(said, None)
+        for key in (name.lower().removeprefix("free_"), f"{name}.weight", f"{name}.hard"):
+            self._settings.pop(key, None)
 
     def set_expected_size(self, size: int | str) -> None:
         """How large the file is going to be, in bytes, or a text like ``"4GiB"``."""
@@ -140,7 +140,7 @@ class StoragePolicy:
         value = ffi.NULL if application is None else _text("application", application)
         self._set("application", value)
         if application is None:
-            self._said.pop("application", None)
+            self._settings.pop("application", None)
 
     @property
     def handle(self) -> Any:
@@ -150,7 +150,7 @@ class StoragePolicy:
     def _set(self, name: str, *values: Any) -> None:
         _check(name, getattr(self._c, f"ses_policy_set_{name}")(self._policy, *values))
         if name not in ("weight", "hard"):
-            self._said[name] = values[0].decode() if isinstance(values[0], bytes) else values[0]
+            self._settings[name] = values[0].decode() if isinstance(values[0], bytes) else values[0]
 
 
 def _owned(policy: Any) -> Any:

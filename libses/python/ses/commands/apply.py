@@ -148,12 +148,12 @@ def _set(directory: Path, layout: bytes | None) -> None:
 def _system_of(directory: Path, elements: Sequence[Element]) -> tuple[str, Path]:
     """The Lustre that the site describes and that holds the directory, and where it is mounted."""
     device = directory.stat().st_dev
-    for one in elements:
-        if one.backend != "lustre":
+    for element in elements:
+        if element.backend != "lustre":
             continue
         try:
-            if Path(one.mount_point).stat().st_dev == device:
-                return one.storage_system, Path(one.mount_point)
+            if Path(element.mount_point).stat().st_dev == device:
+                return element.storage_system, Path(element.mount_point)
         except OSError:
             continue
     raise NotFoundError(f"{directory} lies on no Lustre file system that the site describes.")
@@ -164,7 +164,7 @@ def _choose(client: ServiceClient, elements: Sequence[Element], system: str, sub
     if not ranked:
         raise NotFoundError(f"No element of {system} is left for these requirements.")
     chosen = ranked[0].element
-    facts = next((one for one in elements if one.id == chosen), None)
+    facts = next((element for element in elements if element.id == chosen), None)
     if facts is None:
         raise SesError(f"The service chose {chosen} and does not list it; try again.")
     if not facts.target.isdigit():
@@ -178,17 +178,21 @@ def _report(directory: Path, changed: dict[str, Any], as_json: bool) -> None:
         return
     out = console()
     line(out, f"{directory}: {changed['place']}" + (f" ({changed['element']})" if changed["element"] else ""))
-    line(out, f"  before  {_told(changed['before'])}")
-    line(out, f"  now     {_told(changed['after'])}")
+    line(out, f"  before  {_layout_words(changed['before'])}")
+    line(out, f"  now     {_layout_words(changed['after'])}")
 
 
-def _told(layout: dict[str, Any]) -> str:
+def _layout_words(layout: dict[str, Any]) -> str:
     if layout["components"] is None:
         return "no default but the file system's own"
     return "; ".join(
-        f"{one['kind']}"
-        + (f", pool {one['pool']}" if one["pool"] else "")
-        + (f", first OST {one['first_ost']}" if one["first_ost"] is not None else "")
-        + f", {'all' if one['stripe_count'] is None else one['stripe_count'] or 'default'} stripes"
-        for one in layout["components"]
+        f"{component['kind']}"
+        + (f", pool {component['pool']}" if component["pool"] else "")
+        + (f", first OST {component['first_ost']}" if component["first_ost"] is not None else "")
+        + f", {_count_words(component['stripe_count'])} stripes"
+        for component in layout["components"]
     )
+
+
+def _count_words(stripe_count: int | None) -> str:
+    return "all" if stripe_count is None else str(stripe_count or "default")

@@ -46,12 +46,12 @@ def migrate(arguments: tuple[str, ...]) -> None:
 
 def _become(program: str, package: str, arguments: tuple[str, ...]) -> None:
     beside = Path(sys.argv[0]).resolve().with_name(program)
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which(program)
-    if found is None:
+    path = str(beside) if os.access(beside, os.X_OK) else shutil.which(program)
+    if path is None:
         raise NoProgramError(
             f"{program} is not installed: install the package {package}, or what make native built "
             "(cmake --install build/libses)."
         )
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores, and a program would inherit that
         signal.signal(number, signal.SIG_DFL)
-    os.execv(found, [program, *arguments])
+    os.execv(path, [program, *arguments])

@@ -19,16 +19,16 @@ def show_requirements(out: Console, requirements: Sequence[ResolvedRequirement],
         line(out, f"{title}: none. The fastest free element is chosen.")
         return
     line(out, f"{title}:")
-    for one in requirements:
-        line(out, f"  {written(one)}  ({origin(one)})")
+    for requirement in requirements:
+        line(out, f"  {written(requirement)}  ({origin(requirement)})")
 
 
-def origin(one: ResolvedRequirement) -> str:
+def origin(requirement: ResolvedRequirement) -> str:
     """Return the level a requirement came from, with its name."""
-    if one.level in (None, "explicit"):
-        return f"{one.level or '?'}{f', profile {one.profile}' if one.profile else ''}"
-    profile = f", profile {one.profile}" if one.profile else ""
-    return f"{one.level} {one.level_name}{profile}"
+    profile = f", profile {requirement.profile}" if requirement.profile else ""
+    if requirement.level in (None, "explicit"):
+        return f"{requirement.level or '?'}{profile}"
+    return f"{requirement.level} {requirement.level_name}{profile}"
 
 
 def show_candidates(out: Console, candidates: Sequence[Candidate]) -> None:
@@ -38,17 +38,17 @@ def show_candidates(out: Console, candidates: Sequence[Candidate]) -> None:
         _HEADERS,
         [
             [
-                str(one.rank),
-                one.element,
-                f"{one.distance:.3f}",
-                number(one.available.read_mb_s),
-                number(one.available.write_mb_s),
-                number(one.free_gb, 2),
-                "; ".join(filter(None, (shortfalls(one.predicted), one.after))) or "nothing",
-                seconds(one.age_seconds),
-                one.basis,
+                str(candidate.rank),
+                candidate.element,
+                f"{candidate.distance:.3f}",
+                number(candidate.available.read_mb_s),
+                number(candidate.available.write_mb_s),
+                number(candidate.free_gb, 2),
+                "; ".join(filter(None, (shortfalls(candidate.predicted), candidate.after))) or "nothing",
+                seconds(candidate.age_seconds),
+                candidate.basis,
             ]
-            for one in candidates
+            for candidate in candidates
         ],
     )
 
@@ -72,16 +72,17 @@ def show_refused(out: Console, refused: Sequence[Refusal]) -> None:
         table(
             out,
             ("refused", "reason", "detail"),
-            [[one.element, one.reason, one.detail] for one in refused],
+            [[refusal.element, refusal.reason, refusal.detail] for refusal in refused],
         )
 
 
 def shortfalls(predicted: Sequence[Prediction]) -> str:
     """Return in words which bounds are missed, and by what; empty when none is."""
     missed = []
-    for one in predicted:
-        if one.shortfall:
-            digits = 2 if one.kind == "free-capacity" else 1
-            value = "unknown" if one.value is None else f"{one.value:.{digits}f} {one.unit}"
-            missed.append(f"{one.kind} {value}, needs {number(one.bound, digits)}")
+    for prediction in predicted:
+        if prediction.shortfall:
+            digits = 2 if prediction.kind == "free-capacity" else 1
+            known = prediction.value
+            value = "unknown" if known is None else f"{known:.{digits}f} {prediction.unit}"
+            missed.append(f"{prediction.kind} {value}, needs {number(prediction.bound, digits)}")
     return "; ".join(missed)

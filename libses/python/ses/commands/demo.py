@@ -70,7 +70,7 @@ def demo(keep: bool, json_file: Path | None, megabytes: int, build: Path | None,
             if json_file is not None:
                 write_json(json_file, report.as_json())
 
-        def tell(running: Running) -> None:
+        def show_running(running: Running) -> None:
             progress.clear()
             nonlocal kept
             kept = True
@@ -81,7 +81,7 @@ def demo(keep: bool, json_file: Path | None, megabytes: int, build: Path | None,
             report: Report | JobsReport = (
                 demonstrate_jobs(options, interrupts, progress.step, show)
                 if slurm
-                else demonstrate(options, interrupts, progress.step, show, tell if keep else None)
+                else demonstrate(options, interrupts, progress.step, show, show_running if keep else None)
             )
         except StoppedError as stopped:
             progress.clear()

@@ -67,36 +67,45 @@ def discover(
 
 
 def _discover_nodes(written: str | None, as_json: bool) -> None:
-    found = look_at_nodes()
-    if _write(written, nodes_turtle(found)):
+    cluster = look_at_nodes()
+    if _write(written, nodes_turtle(cluster)):
         return
     if as_json:
-        print_json(found.as_json())
+        print_json(cluster.as_json())
         return
     out = console()
-    line(out, f"Slurm's cluster {found.name}")
+    line(out, f"Slurm's cluster {cluster.name}")
     rows = [
-        [one.name, one.nodes, str(one.count), ", ".join(one.features) or "-", one.uplink or "-"]
-        for one in found.classes
+        [
+            node_class.name,
+            node_class.nodes,
+            str(node_class.count),
+            ", ".join(node_class.features) or "-",
+            node_class.uplink or "-",
+        ]
+        for node_class in cluster.classes
     ]
     table(out, ("class", "nodes", ">count", "features", "uplink"), rows)
 
 
 def _discover_union(mount: Path, written: str | None, as_json: bool) -> None:
-    found = look(mount)
-    branches = [one.directory for one in found.branches]
+    union = look(mount)
+    branches = [branch.directory for branch in union.branches]
     for cause, step in on_the_root(branches):
         say(f"Warning: {cause} {step}", err=True)
     if written:
         check_mounted(branches)
-    if _write(written, union_turtle(found) if written else ""):
+    if _write(written, union_turtle(union) if written else ""):
         return
     if as_json:
-        print_json(found.as_json())
+        print_json(union.as_json())
         return
     out = console()
-    line(out, f"{found.name} at {found.mount_point}, a mergerfs union on {found.server}")
-    rows = [[one.name, one.mode, one.state, _gb(one.capacity_bytes), one.directory] for one in found.branches]
+    line(out, f"{union.name} at {union.mount_point}, a mergerfs union on {union.server}")
+    rows = [
+        [branch.name, branch.mode, branch.state, _gb(branch.capacity_bytes), branch.directory]
+        for branch in union.branches
+    ]
     table(out, ("branch", "mode", "state", ">capacity GB", "directory"), rows)
 
 
@@ -141,16 +150,17 @@ def _show(system: FileSystem) -> None:
     headers = ("OST", "use", "state", "flags", ">capacity GB", ">available GB", "server", "pools")
     rows = [
         [
-            f"{one.index}",
-            "yes" if one.usable else "no",
-            ("inactive" if not one.active else "no answer" if not one.answers else one.import_state) or "?",
-            one.flags or "-",
-            _gb(one.capacity_bytes),
-            _gb(one.available_bytes),
-            one.server or "-",
-            ", ".join(one.pools) or "-",
+            f"{target.index}",
+            "yes" if target.usable else "no",
+            ("inactive" if not target.active else "no answer" if not target.answers else target.import_state)
+            or "?",
+            target.flags or "-",
+            _gb(target.capacity_bytes),
+            _gb(target.available_bytes),
+            target.server or "-",
+            ", ".join(target.pools) or "-",
         ]
-        for one in system.targets
+        for target in system.targets
     ]
     table(out, headers, rows)
     empty = sorted(name for name, members in system.pools.items() if not members)

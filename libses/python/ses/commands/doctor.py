@@ -41,9 +41,9 @@ def doctor(client: ServiceClient, as_json: bool, library: Path, socket: Path, tr
     Exits with 1 when something is wrong; a warning is not.
     """
     findings = examine(client, library, socket, trial)
-    healthy = all(one.state is not State.FAULT for one in findings)
+    healthy = all(finding.state is not State.FAULT for finding in findings)
     if as_json:
-        print_json({"ok": healthy, "checks": [asdict(one) for one in findings]})
+        print_json({"ok": healthy, "checks": [asdict(finding) for finding in findings]})
     else:
         _show(findings)
     if not healthy:
@@ -52,14 +52,14 @@ def doctor(client: ServiceClient, as_json: bool, library: Path, socket: Path, tr
 
 def _show(findings: Sequence[Finding]) -> None:
     out = console()
-    width = max(len(one.link) for one in findings)
-    for one in findings:
-        mark, style = _MARKS[one.state]
-        line(out, f"{mark}  {one.link:{width}}  {one.detail}", style)
-        if one.mend:
-            line(out, f"{' ' * (width + 9)}-> {one.mend}")
+    width = max(len(finding.link) for finding in findings)
+    for finding in findings:
+        mark, style = _MARKS[finding.state]
+        line(out, f"{mark}  {finding.link:{width}}  {finding.detail}", style)
+        if finding.mend:
+            line(out, f"{' ' * (width + 9)}-> {finding.mend}")
     faults, warnings = (
-        sum(1 for one in findings if one.state is state) for state in (State.FAULT, State.WARNING)
+        sum(1 for finding in findings if finding.state is state) for state in (State.FAULT, State.WARNING)
     )
     result = f"{faults} of {len(findings)} checks failed." if faults else "Every link holds."
     line(out, result + (f" Warnings: {warnings}." if warnings else ""))

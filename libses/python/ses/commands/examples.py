@@ -5,4 +5,6 @@ from __future__ import annotations
 
 def examples(*lines: str) -> str:
     """Return the epilog of a command; it is printed as it is, so lines have at most 76 characters."""
-    return "\n".join(("\b", "Examples:" if len(lines) > 1 else "Example:", *(f"  {one}" for one in lines)))
+    return "\n".join(
+        ("\b", "Examples:" if len(lines) > 1 else "Example:", *(f"  {example}" for example in lines))
+    )

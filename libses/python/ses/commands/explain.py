@@ -28,7 +28,7 @@ from ses.managed import outside
 from ses.output import console, line, number, print_json
 
 _LOOKED_AT = 50
-_ANNOUNCED_SECONDS, _ASK_AGAIN_SECONDS = 2.0, 0.1  # a node tells of a file some tenths of a second late
+_ANNOUNCED_SECONDS, _ASK_AGAIN_SECONDS = 2.0, 0.1  # a node reports a file some tenths of a second late
 _OR_CLOCKS = f"or the clocks of node and service are more than {CLOCKS_SECONDS:g} s apart"
 
 
@@ -47,39 +47,39 @@ def explain(client: ServiceClient, as_json: bool, file: Path, wide: bool) -> Non
     """
     path = Path(os.path.realpath(file))
     identity = identify(path)
-    found, mismatch = _find(client, path, identity)
+    nearest, mismatch = _find(client, path, identity)
     lies_in, exists = _lies_in(path)
-    if found is None and exists and (told := outside(client, path)) and not mismatch:
-        raise NotFoundError(told)
-    while (found is None or found.doubt) and _may_still_be_announced(identity):
+    if nearest is None and exists and (why := outside(client, path)) and not mismatch:
+        raise NotFoundError(why)
+    while (nearest is None or nearest.doubt) and _may_still_be_announced(identity):
         sleep(_ASK_AGAIN_SECONDS)
-        found, mismatch = _find(client, path, identity)
-    if found is None:
-        told = _still_known(client, path) or _unknown(file, path, lies_in, exists) + mismatch
-        raise NotFoundError(told)
-    placement = client.placement(found.placement_id)
-    received = _received(client, found.placement_id)
+        nearest, mismatch = _find(client, path, identity)
+    if nearest is None:
+        why = _still_known(client, path) or _unknown(file, path, lies_in, exists) + mismatch
+        raise NotFoundError(why)
+    placement = client.placement(nearest.placement_id)
+    received = _received(client, nearest.placement_id)
     verified = None
     osts: tuple[int, ...] | None = None
     if lies_in is not None and placement.target:
         verified = same_directory(lies_in, placement.target)
     elif exists and lies_in is None:
         osts, lies_in, verified = on_lustre(path, placement)
-    if found.other:
+    if nearest.other:
         verified = None  # where the other file went says nothing of this one
     if as_json:
         print_json({"file": str(path), "exists": exists, "basepath": None if osts is not None else lies_in,
                     "osts": None if osts is None else list(osts), "verified": verified,
-                    "doubt": found.doubt or None, "placement": placement,
+                    "doubt": nearest.doubt or None, "placement": placement,
                     "received": None if received is None else received})  # fmt: skip
     else:
-        _show(console(wide=wide), path, found, placement, lies_in, exists, verified, received)
+        _show(console(wide=wide), path, nearest, placement, lies_in, exists, verified, received)
     if verified is False:
         raise SystemExit(1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Nearest:
     """The placement that goes best with the file, and what speaks against it.
 
     ``other``: that is certain: the file that was placed is another one, which had this name.
@@ -90,31 +90,34 @@ class _Found:
     other: bool = False
 
 
-def _find(client: ServiceClient, path: Path, file: FileIdentity | None) -> tuple[_Found | None, str]:
+def _find(client: ServiceClient, path: Path, file: FileIdentity | None) -> tuple[_Nearest | None, str]:
     """Ask by the file's numbers, then by its name; without a result, say what nearly was one.
 
     By its name a file is found even when it is another one than the one placed: people ask for
-    names, and the doubt is told.
+    names, and the answer says what is in doubt.
     """
     mismatch = ""
     if file is not None:
-        for one in client.placements(device=file.device, inode=str(file.inode), limit=_LOOKED_AT):
-            judged = judge(one, path, file)
+        for placement in client.placements(device=file.device, inode=str(file.inode), limit=_LOOKED_AT):
+            judged = judge(placement, path, file)
             if judged.match is not Match.OTHER:
-                return _Found(one.placement_id, judged.why), ""
-            path_then = f" ({on_one_line(one.path)})" if one.path else ""
+                return _Nearest(placement.placement_id, judged.why), ""
+            path_then = f" ({on_one_line(placement.path)})" if placement.path else ""
             mismatch = mismatch or (
-                f" The file of placement {one.placement_id}{path_then} had the same inode number, but "
+                f" The file of placement {placement.placement_id}{path_then} had the same inode number, but "
                 f"{judged.why}: it was another file, {_OR_CLOCKS}."
             )
-    named = [(one, judge(one, path, file)) for one in client.placements(path=str(path), limit=_LOOKED_AT)]
-    for one, judged in named:
+    named = [
+        (placement, judge(placement, path, file))
+        for placement in client.placements(path=str(path), limit=_LOOKED_AT)
+    ]
+    for placement, judged in named:
         if judged.match is not Match.OTHER:
-            return _Found(one.placement_id, judged.why), ""
+            return _Nearest(placement.placement_id, judged.why), ""
     if named:
-        one, judged = named[0]
+        placement, judged = named[0]
         doubt = f"{judged.why}: it was replaced or copied since, {_OR_CLOCKS}"
-        return _Found(one.placement_id, doubt, other=True), ""
+        return _Nearest(placement.placement_id, doubt, other=True), ""
     return None, mismatch
 
 
@@ -151,19 +154,19 @@ def _still_known(client: ServiceClient, path: Path) -> str:
         listed = client.files({"path": name, "state": "ended"}, limit=_LOOKED_AT).files
     except (NotAllowedError, RefusedError):
         return ""
-    one = next((one for one in listed if one.path == name), None)
-    if one is None:
+    file = next((file for file in listed if file.path == name), None)
+    if file is None:
         return ""
-    received = _received(client, one.placement_id)
-    told = [] if received is None else verdict_lines(received)
-    who = one.user + (f":{one.application}" if one.application else "")
-    when = "" if one.ended_at is None else strftime(" on %Y-%m-%d at %H:%M", localtime(one.ended_at))
+    received = _received(client, file.placement_id)
+    verdict = [] if received is None else verdict_lines(received)
+    who = file.user + (f":{file.application}" if file.application else "")
+    when = "" if file.ended_at is None else strftime(" on %Y-%m-%d at %H:%M", localtime(file.ended_at))
     return "\n  ".join([
         f"The explanation of {on_one_line(name)} is not kept any more: the service keeps those of the last "
         "files that ended (10,000, unless the site sets max_records). Known of the last file of this name:",
         f"created by   {who}, ended{when}",
-        f"chosen       {one.element}",
-        *(f"received     {line}" for line in told),
+        f"chosen       {file.element}",
+        *(f"received     {line}" for line in verdict),
     ])  # fmt: skip
 
 
@@ -175,20 +178,20 @@ def _received(client: ServiceClient, placement_id: str) -> Received | None:
         return None
 
 
-def _amount(one: Prediction) -> str:
-    if one.value is None:
-        return f"unknown {one.unit}"
-    return f"{number(one.value, 2 if one.kind == 'free-capacity' else 1)} {one.unit}"
+def _amount(prediction: Prediction) -> str:
+    if prediction.value is None:
+        return f"unknown {prediction.unit}"
+    return f"{number(prediction.value, 2 if prediction.kind == 'free-capacity' else 1)} {prediction.unit}"
 
 
 def _amounts(many: Sequence[Prediction]) -> str:
-    return ", ".join(f"{one.kind} {_amount(one)}" for one in many)
+    return ", ".join(f"{prediction.kind} {_amount(prediction)}" for prediction in many)
 
 
 def _show(
     out: Console,
     path: Path,
-    found: _Found,
+    nearest: _Nearest,
     placement: PlacementRecord,
     lies_in: str | None,
     exists: bool,
@@ -199,8 +202,8 @@ def _show(
     line(out, on_one_line(str(path)))
     if placement.path not in (None, str(path)):
         line(out, f"  created as   {on_one_line(placement.path or '')}")
-    if found.doubt:
-        line(out, f"  in doubt     {found.doubt}", "yellow")
+    if nearest.doubt:
+        line(out, f"  in doubt     {nearest.doubt}", "yellow")
     line(out, f"  created by   {who}")
     line(out, f"  chosen       {placement.element}, distance {placement.distance:.3f}")
     line(out, f"  predicted    {_amounts(placement.predicted) or 'nothing was asked for'}")
@@ -221,7 +224,7 @@ def _show(
         line(out, "  bytes        the file is gone, or has another name now")
     elif lies_in is None:
         line(out, "  bytes        not on a mergerfs union or Lustre: the file system does not say")
-    elif found.other:
+    elif nearest.other:
         line(out, f"  bytes        {lies_in}; {placement.element} was chosen for the file of before")
     elif verified:
         line(out, f"  bytes        {lies_in}, as chosen", "green")

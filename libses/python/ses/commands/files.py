@@ -58,14 +58,14 @@ def files(
         explain_no_files(client, asked)
     pages = chain([first], pages)
     if as_csv:
-        write_csv(sys.stdout, (one for page in pages for one in page["files"]))
+        write_csv(sys.stdout, (file for page in pages for file in page["files"]))
         return
     if as_json:
-        print_json({"files": [one for page in pages for one in page["files"]]})
+        print_json({"files": [file for page in pages for file in page["files"]]})
         return
-    found = [one for page in pages for one in page.files]
+    shown = [file for page in pages for file in page.files]
     out = console(wide=wide)
-    if not found:
+    if not shown:
         line(out, "No file is known that this is true of.")
         return
-    table(out, HEADERS, [row(one) for one in found])
+    table(out, HEADERS, [row(file) for file in shown])

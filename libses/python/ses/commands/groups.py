@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-LONGEST = 1000  # no sentence is: none is cut
+_MAX_SENTENCE = 1000  # no sentence is: none is cut
 
 
 class WholeSentences(click.Group):
@@ -36,7 +36,7 @@ class WholeSentences(click.Group):
         for name in self.list_commands(ctx):
             command = self.get_command(ctx, name)
             if command is not None and not command.hidden:
-                yield name, command.get_short_help_str(LONGEST)
+                yield name, command.get_short_help_str(_MAX_SENTENCE)
 
 
 class LoadedWhenCalled(WholeSentences):

@@ -77,7 +77,7 @@ def init(
         raise UsageError("Give --storage MOUNT: where a mergerfs union or Lustre is mounted on this machine.")
     answers = Answers(
         directory=directory.absolute(),
-        storage=tuple(storage_at(one, exporters) for one in storage),
+        storage=tuple(storage_at(system, exporters) for system in storage),
         hosts=tuple((host or socket.gethostname()).split(",")),
         nodes=nodes,
         kb_url=kb_url or "",
@@ -85,10 +85,12 @@ def init(
         munge=munge,
     )
     _check(answers)
-    for cause, step in (one for system in answers.storage for one in system.warnings):
+    for cause, step in (warning for system in answers.storage for warning in system.warnings):
         say(f"Warning: {cause} {step}", err=True)
-    for found in (one for system in answers.storage for one in check_undescribed(system.mount_point)):
-        say(f"Warning: {found.detail} {found.mend}", err=True)
+    for warning in (
+        finding for system in answers.storage for finding in check_undescribed(system.mount_point)
+    ):
+        say(f"Warning: {warning.detail} {warning.mend}", err=True)
     files, added = planned(answers), lacking(answers)
     if added:
         files = {answers.here / "site.ttl": "the storage, with what was not described"}
@@ -99,8 +101,8 @@ def init(
             "written": not dry_run,
             "files": [{"path": str(path), "what": what} for path, what in files.items()],
             "storage": [
-                {"name": one.name, "mount_point": one.mount_point, "elements": one.elements}
-                for one in answers.storage
+                {"name": system.name, "mount_point": system.mount_point, "elements": system.elements}
+                for system in answers.storage
             ],
         })  # fmt: skip
         return
@@ -118,8 +120,8 @@ def _ask(
         mounts.append(kind.convert(another, None, None))
     host = host or click.prompt("Names and addresses of this machine", default=socket.gethostname())
     if not nodes and not munge:
-        said = click.prompt("Nodes that run programs, separated by spaces", default="", show_default=False)
-        nodes = tuple(said.split())
+        answer = click.prompt("Nodes that run programs, separated by spaces", default="", show_default=False)
+        nodes = tuple(answer.split())
     return tuple(mounts), host, nodes
 
 
@@ -133,7 +135,7 @@ def _check(answers: Answers) -> None:
     for word in (str(answers.directory), answers.kb_url, answers.database_url):
         if word and not _PLAIN.fullmatch(word):
             raise UsageError(f"{word!r} has characters that cannot stand in a line of options.")
-    names = [one.name for one in answers.storage]
+    names = [system.name for system in answers.storage]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise UsageError(f"Two storage systems are called {min(twice)}: name one mount point otherwise.")
@@ -141,8 +143,8 @@ def _check(answers: Answers) -> None:
 
 def _show(answers: Answers, files: dict[Path, str], dry_run: bool) -> None:
     out = console()
-    found = ", ".join(f"{one.mount_point} ({one.elements} elements)" for one in answers.storage)
-    line(out, f"{'Would describe' if dry_run else 'Described'} {found}.")
+    described = ", ".join(f"{system.mount_point} ({system.elements} elements)" for system in answers.storage)
+    line(out, f"{'Would describe' if dry_run else 'Described'} {described}.")
     table(out, ("file", "what it is"), [[str(path), what] for path, what in files.items()])
     if dry_run:
         line(out, "Nothing was written.")

@@ -23,7 +23,7 @@ _PAUSE_SECONDS = 0.2
 @click.argument("job")
 @click.option(
     "--wait", type=click.FloatRange(0), default=0.0, metavar="SECONDS",
-    help="Wait so long for files that are open, or not heard of yet.",
+    help="Seconds to wait for files that are open, or not reported yet.",
 )  # fmt: skip
 @click.option("--comment", is_flag=True, help="Write one line of it into AdminComment of Slurm's job.")
 @service_command
@@ -36,44 +36,51 @@ def job(client: ServiceClient, as_json: bool, job: str, wait: float, comment: bo
     record = record_of(job) if comment else None
     end = time.monotonic() + wait
     while True:
-        found = _summed(client, job, record)
-        if (found.elements and not found.total.open) or time.monotonic() >= end:
+        summary = _summed(client, job, record)
+        if (summary.elements and not summary.total.open) or time.monotonic() >= end:
             break
         time.sleep(_PAUSE_SECONDS)
-    if not found.elements:
+    if not summary.elements:
         raise NotFoundError(f"No file of job {job} is known.")
     if record is not None:
-        set_comment(job, record.comment, found.line())
+        set_comment(job, record.comment, summary.line())
     if as_json:
-        print_json(found.as_json())
+        print_json(summary.as_json())
     else:
-        _show(console(), found)
+        _show(console(), summary)
 
 
 def _summed(client: ServiceClient, job: str, record: JobRecord | None) -> Job:
     """Sum up all files that name the job, or those of its user, where Slurm said who that is."""
-    files = (one for page in listed(client, {"job": job}, None) for one in page["files"])
-    return Job.of(job, (one for one in files if record is None or record.is_of(str(one["user"]))))
+    files = (file for page in listed(client, {"job": job}, None) for file in page["files"])
+    return Job.of(job, (file for file in files if record is None or record.is_of(str(file["user"]))))
 
 
-def _show(out: Console, found: Job) -> None:
-    total = found.total
+def _show(out: Console, summary: Job) -> None:
+    total = summary.total
     open_ = f", {total.open} of them open" if total.open else ""
-    whose = ", ".join(sorted(found.users))
-    line(out, f"Job {found.name} of {whose}: {total.files} files on {len(found.nodes)} nodes{open_}")
-    if found.needs:
+    whose = ", ".join(sorted(summary.users))
+    line(out, f"Job {summary.name} of {whose}: {total.files} files on {len(summary.nodes)} nodes{open_}")
+    if summary.needs:
         headers = ("kind", ">required", ">promised", ">got", "", "verdicts")
-        table(out, headers, [_need(one) for one in found.needs.values()])
+        table(out, headers, [_need(need) for need in summary.needs.values()])
     rows = [
-        [name, str(one.files), str(one.open), number(one.written / 1e6), number(one.read / 1e6)]
-        for name, one in sorted(found.elements.items())
+        [name, str(share.files), str(share.open), number(share.written / 1e6), number(share.read / 1e6)]
+        for name, share in sorted(summary.elements.items())
     ]
     table(out, ("element", ">files", ">open", ">MB written", ">MB read"), rows)
 
 
-def _need(one: Need) -> list[str]:
-    return [one.kind, number(one.required), _told(one.promised), _told(one.got), one.unit, one.told]
+def _need(need: Need) -> list[str]:
+    return [
+        need.kind,
+        number(need.required),
+        _spread(need.promised),
+        _spread(need.got),
+        need.unit,
+        need.verdict_counts,
+    ]
 
 
-def _told(values: list[float]) -> str:
+def _spread(values: list[float]) -> str:
     return f"{middle(values)} ({min(values):.1f})" if values else "-"

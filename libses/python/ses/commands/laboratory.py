@@ -19,11 +19,11 @@ def command(name: str, says: str) -> click.Command:
     why = ""
     for entry in entry_points(group=GROUP, name=name):
         try:
-            found: click.Command = entry.load()
+            loaded: click.Command = entry.load()
         except ModuleNotFoundError as error:
             why = f" ({error})"
         else:
-            return found
+            return loaded
     return _not_installed(name, says, why)
 
 

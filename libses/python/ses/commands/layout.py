@@ -22,35 +22,35 @@ def layout(file: Path, as_json: bool) -> None:
     Of a directory, what it gives to new files.  Exits with 5 when there is no such file, or its
     file system does not say.
     """
-    found = layout_of(file)
+    facts = layout_of(file)
     if as_json:
-        print_json({"file": str(file), **found})
+        print_json({"file": str(file), **facts})
         return
     out = console()
     line(out, str(file))
-    if "branch" in found:
-        line(out, f"  branch     {found['branch']}")
+    if "branch" in facts:
+        line(out, f"  branch     {facts['branch']}")
         return
-    if found["components"] is None:
+    if facts["components"] is None:
         line(out, "  no layout: the file system chooses when it is first written")
         return
-    line(out, f"  OSTs       {', '.join(map(str, found['osts'])) or 'none yet'}")
-    if found["mirrors"] > 1:
-        line(out, f"  mirrors    {found['mirrors']}")
+    line(out, f"  OSTs       {', '.join(map(str, facts['osts'])) or 'none yet'}")
+    if facts["mirrors"] > 1:
+        line(out, f"  mirrors    {facts['mirrors']}")
     headers = (">from", ">to", "kind", ">stripes", ">stripe size", "pool", "OSTs")
-    table(out, headers, [_row(one) for one in found["components"]])
+    table(out, headers, [_row(component) for component in facts["components"]])
 
 
-def _row(one: dict[str, Any]) -> list[str]:
-    asked = "any" if one["first_ost"] is None else f"from {one['first_ost']}"
+def _row(component: dict[str, Any]) -> list[str]:
+    asked = "any" if component["first_ost"] is None else f"from {component['first_ost']}"
     return [
-        _size(one["start"]),
-        "end" if one["end"] is None else _size(one["end"]),
-        one["kind"],
-        "all" if one["stripe_count"] is None else str(one["stripe_count"] or "default"),
-        _size(one["stripe_size_bytes"]) if one["stripe_size_bytes"] else "default",
-        one["pool"] or "-",
-        ", ".join(map(str, one["osts"])) or ("-" if one["kind"] == "mdt" else asked),
+        _size(component["start"]),
+        "end" if component["end"] is None else _size(component["end"]),
+        component["kind"],
+        "all" if component["stripe_count"] is None else str(component["stripe_count"] or "default"),
+        _size(component["stripe_size_bytes"]) if component["stripe_size_bytes"] else "default",
+        component["pool"] or "-",
+        ", ".join(map(str, component["osts"])) or ("-" if component["kind"] == "mdt" else asked),
     ]
 
 

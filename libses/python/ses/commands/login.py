@@ -18,7 +18,7 @@ from ses.commands.options import Existing
 from ses.output import day, say
 from ses.settings import own_directory, service_address
 
-_LONGEST = 4096
+_MAX_TOKEN_LENGTH = 4096
 
 
 @click.command(epilog=examples("ses login", "ses login https://ses.example.org:8630"))
@@ -39,15 +39,15 @@ def login(url: str | None, service_ca: Path | None) -> None:
     draft = _draft(own_directory(), token)
     try:
         client = ServiceClient(replace(address, token_file=draft, munge=None))
-        found = _checked(client)
+        answer = _checked(client)
         draft.replace(own_directory() / "token")
     finally:
         draft.unlink(missing_ok=True)
     if url:
         _draft(own_directory(), address.url).replace(own_directory() / "service")
-    (mine,) = (one for one in found.tokens if one.name == found.shown)
+    (mine,) = (token for token in answer.tokens if token.name == answer.shown)
     what = "may read" if mine.scope == "read" else "may do what you may"
-    say(f"{address.url} knows you as {found.user}. The token {mine.name} {what}, until {day(mine.ends)}.")
+    say(f"{address.url} knows you as {answer.user}. The token {mine.name} {what}, until {day(mine.ends)}.")
     if os.environ.get("SES_TOKEN_FILE"):
         say("SES_TOKEN_FILE is set in this shell and goes before it.", err=True)
 
@@ -84,7 +84,7 @@ def _asked_for(url: str) -> str:
     if sys.stdin.isatty():
         text = click.prompt(f"Token for {url}", hide_input=True)
     else:
-        text = sys.stdin.read(_LONGEST)
+        text = sys.stdin.read(_MAX_TOKEN_LENGTH)
     token: str = text.strip()
     if not token or any(not 33 <= ord(character) <= 126 for character in token):
         raise UsageError("That is no token: one word of letters, digits and signs is.", "Paste it whole.")
@@ -93,15 +93,15 @@ def _asked_for(url: str) -> str:
 
 def _checked(client: ServiceClient) -> PersonalTokens:
     try:
-        found = client.tokens()
+        answer = client.tokens()
     except NotFoundError:
         raise UsageError("This service keeps no personal tokens: it is older than this command.") from None
-    if found.shown is None:
+    if answer.shown is None:
         raise UsageError(
             "The service knows this token, but it is not a personal one.",
             "Name its file by --token-file or SES_TOKEN_FILE.",
         )
-    return found
+    return answer
 
 
 def _draft(directory: Path, text: str) -> Path:

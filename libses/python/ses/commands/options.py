@@ -97,7 +97,7 @@ def subject_options(command: Command) -> Command:
 
 
 def current_user() -> str:
-    """Return the name of whoever runs the command, as the agent would name them."""
+    """Return the name of the user who runs the command, as the agent would name them."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -77,80 +77,81 @@ def profile(
         raise NotFoundError(f"There is no directory {output.parent} to write {output.name} into.")
     if turtle is not None:
         check_name(turtle)
-    found, status = run_and_watch(program, calls) if darshan is None else (read_log(darshan), 0)
-    needs = implied(found, margin)
-    told = {**found.as_json(), "requirements": listed(needs)}
+    measured, status = run_and_watch(program, calls) if darshan is None else (read_log(darshan), 0)
+    needs = implied(measured, margin)
+    facts = {**measured.as_json(), "requirements": listed(needs)}
     if turtle is not None:
-        click.echo(turtle_of(turtle, needs, found))
+        click.echo(turtle_of(turtle, needs, measured))
     elif as_json:
-        print_json(told)
+        print_json(facts)
     else:
-        _show(console(sys.stderr if program else sys.stdout), found, needs)
+        _show(console(sys.stderr if program else sys.stdout), measured, needs)
     if output is not None:
-        write_json(output, told)
+        write_json(output, facts)
     if save is not None:
         if not needs:
             raise SesError("The program moved too little to require anything; nothing was stored.")
-        store(client, save, [one.requirement for one in needs], _about(found))
+        store(client, save, [need.requirement for need in needs], _about(measured))
     raise SystemExit(status)
 
 
-def _about(found: ProgramProfile) -> dict[str, object]:
-    program = Path(found.command[0]).name if found.command else "a program"
+def _about(measured: ProgramProfile) -> dict[str, object]:
+    program = Path(measured.command[0]).name if measured.command else "a program"
     return {
         "definition": f"What {program} needed when it was measured."[:500],
         "measured": {
-            "read_bytes": found.read_bytes,
-            "written_bytes": found.written_bytes,
-            "seconds": found.seconds,
-            "processor_seconds": found.cpu_seconds,
-            "cores": found.cores,
+            "read_bytes": measured.read_bytes,
+            "written_bytes": measured.written_bytes,
+            "seconds": measured.seconds,
+            "processor_seconds": measured.cpu_seconds,
+            "cores": measured.cores,
         },
     }
 
 
-def _show(out: Console, found: ProgramProfile, needs: tuple[Implied, ...]) -> None:
-    line(out, f"{' '.join(found.command) or 'unknown program'}: {found.seconds:.1f} s, {found.source}")
+def _show(out: Console, measured: ProgramProfile, needs: tuple[Implied, ...]) -> None:
+    program = " ".join(measured.command) or "unknown program"
+    line(out, f"{program}: {measured.seconds:.1f} s, {measured.source}")
     moved = (
-        ("read", found.read_bytes, found.read_calls),
-        ("written", found.written_bytes, found.write_calls),
+        ("read", measured.read_bytes, measured.read_calls),
+        ("written", measured.written_bytes, measured.write_calls),
     )
     sums = [f"{name} {_mega(size)} in {calls} calls{_mean(size, calls)}" for name, size, calls in moved]
-    line(out, f"  {', '.join(sums)}; processor {found.cpu_seconds:.1f} s")
-    line(out, f"  at most {found.processes} processes and {found.open_files} open files at a time")
-    if found.device_read_bytes is not None and found.device_written_bytes is not None:
+    line(out, f"  {', '.join(sums)}; processor {measured.cpu_seconds:.1f} s")
+    line(out, f"  at most {measured.processes} processes and {measured.open_files} open files at a time")
+    if measured.device_read_bytes is not None and measured.device_written_bytes is not None:
         line(
             out,
-            f"  block devices read {_mega(found.device_read_bytes)} and wrote "
-            f"{_mega(found.device_written_bytes)} for it (network file systems are not among them)",
+            f"  block devices read {_mega(measured.device_read_bytes)} and wrote "
+            f"{_mega(measured.device_written_bytes)} for it (network file systems are not among them)",
         )
-    if found.counters:
-        line(out, "  " + ", ".join(f"{name} {value}" for name, value in found.counters.items()))
-    rows = [_phase(one) for one in found.phases if one.seconds > 0]
+    if measured.counters:
+        line(out, "  " + ", ".join(f"{name} {value}" for name, value in measured.counters.items()))
+    rows = [_phase(phase) for phase in measured.phases if phase.seconds > 0]
     if rows:
         line(out)
         table(out, ("phase", ">at s", ">for s", ">read", ">written", ">MB/s", ">processor"), rows)
-    large = [one for one in found.files if one.read_bytes + one.written_bytes >= _LARGE]
+    large = [file for file in measured.files if file.read_bytes + file.written_bytes >= _LARGE]
     if large:
         line(out)
-        rows = [[on_one_line(one.path), _mega(one.read_bytes), _mega(one.written_bytes), one.pattern]
-                for one in large[:_MAX_FILES]]  # fmt: skip
+        rows = [[on_one_line(file.path), _mega(file.read_bytes), _mega(file.written_bytes), file.pattern]
+                for file in large[:_MAX_FILES]]  # fmt: skip
         table(out, ("file", ">read", ">written", "order"), rows)
         if len(large) > _MAX_FILES:
             line(out, f"and {len(large) - _MAX_FILES} files more (--json)")
     line(out)
-    for note in found.notes:
+    for note in measured.notes:
         line(out, f"Note: {note}.")
     line(out, "\nWhat it implies:" if needs else "It moved too little to require anything.")
-    for one in needs:
-        line(out, f"  {written(one.requirement)}: {one.arithmetic}")
+    for need in needs:
+        line(out, f"  {written(need.requirement)}: {need.arithmetic}")
 
 
-def _phase(one: Phase) -> list[str]:
-    moved = one.read_bytes + one.written_bytes
-    times = [f"{one.begin:.1f}", f"{one.seconds:.1f}"]
-    sizes = [_mega(one.read_bytes), _mega(one.written_bytes), number(moved / one.seconds / 1e6)]
-    return [one.kind, *times, *sizes, f"{one.cpu_seconds / one.seconds:.0%}"]
+def _phase(phase: Phase) -> list[str]:
+    moved = phase.read_bytes + phase.written_bytes
+    times = [f"{phase.begin:.1f}", f"{phase.seconds:.1f}"]
+    sizes = [_mega(phase.read_bytes), _mega(phase.written_bytes), number(moved / phase.seconds / 1e6)]
+    return [phase.kind, *times, *sizes, f"{phase.cpu_seconds / phase.seconds:.0%}"]
 
 
 def _mega(count: int) -> str:

@@ -20,7 +20,7 @@ from ses.output import console, line, number, print_json, table
     "--within",
     type=click.FloatRange(0, 3650, min_open=True),
     metavar="DAYS",
-    help="Only those that are used up within so many days.",
+    help="Only those that are used up within this number of days.",
 )
 @click.option(
     "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most quotas to list."
@@ -39,25 +39,25 @@ def quotas(
 
     Those that are used up first come first.  GB are decimal.
     """
-    found = client.quotas(system=system, user=user, kind=kind, full_within_days=within, limit=limit)
-    if not found.total:
+    answer = client.quotas(system=system, user=user, kind=kind, full_within_days=within, limit=limit)
+    if not answer.total:
         _explain_none(client, system, user)
     if as_json:
-        print_json(found)
+        print_json(answer)
         return
     out = console()
-    if found.quotas:
+    if answer.quotas:
         headers = ("whose", "storage system", ">used GB", ">of GB", ">used %", ">GB a day", "used up")
-        table(out, headers, [_row(one) for one in found.quotas])
+        table(out, headers, [_row(quota) for quota in answer.quotas])
     else:
         line(out, "No quota is known." if within is None else f"No quota is used up within {within:g} days.")
-    if found.total > len(found.quotas):
-        line(out, f"and {found.total - len(found.quotas)} more (--limit)")
-    for one in found.sources:
-        if one.error:
-            line(out, f"Quotas of {one.system}: {one.error}", "yellow")
-    if found.problem:
-        line(out, f"These may be old: {found.problem}", "yellow")
+    if answer.total > len(answer.quotas):
+        line(out, f"and {answer.total - len(answer.quotas)} more (--limit)")
+    for source in answer.sources:
+        if source.error:
+            line(out, f"Quotas of {source.system}: {source.error}", "yellow")
+    if answer.problem:
+        line(out, f"These may be old: {answer.problem}", "yellow")
 
 
 def _explain_none(client: ServiceClient, system: str | None, user: str | None) -> None:
@@ -69,15 +69,15 @@ def _explain_none(client: ServiceClient, system: str | None, user: str | None) -
         note(f"No quota is known that counts for user {user!r}.")
 
 
-def _row(one: Quota) -> list[str]:
+def _row(quota: Quota) -> list[str]:
     return [
-        f"{one.kind} {one.name}" + (f" (VO {one.vo})" if one.vo else ""),
-        one.system,
-        number(one.used_bytes / 1e9),
-        number(one.limit_bytes / 1e9),
-        number(100 * one.share, 0),
-        number(None if one.used_bytes_per_day is None else one.used_bytes_per_day / 1e9),
-        _when(one.full_in_days),
+        f"{quota.kind} {quota.name}" + (f" (VO {quota.vo})" if quota.vo else ""),
+        quota.system,
+        number(quota.used_bytes / 1e9),
+        number(quota.limit_bytes / 1e9),
+        number(100 * quota.share, 0),
+        number(None if quota.used_bytes_per_day is None else quota.used_bytes_per_day / 1e9),
+        _when(quota.full_in_days),
     ]
 
 

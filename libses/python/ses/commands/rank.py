@@ -71,7 +71,7 @@ def rank(
         storage_system=system,
         profile=profile,
         expected_bytes=size,
-        exclude=[element_id(one) for one in exclude],
+        exclude=[element_id(name) for name in exclude],
         limit=limit,
     )
     if as_json:

@@ -69,24 +69,26 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
         ("element", "element", summed.elements),
     ]
     several = [("user", "user", summed.users), ("VO", "VO", summed.vos)]
-    sums_by += [one for one in several if len(one[2]) > 1]
+    sums_by += [group for group in several if len(group[2]) > 1]
     for title, header, sums in sums_by:
         line(out, f"\nBy {title}, worst first:")
-        table(out, (header, *_HEADERS), [_row(one) for one in sums[:_MAX_ROWS]])
-    worst = sorted(summed.hours, key=lambda one: -one.shortfall * (one.files - one.cannot_say))[:_MAX_ROWS]
+        table(out, (header, *_HEADERS), [_row(total) for total in sums[:_MAX_ROWS]])
+    worst = sorted(summed.hours, key=lambda each: -each.shortfall * (each.files - each.cannot_say))[
+        :_MAX_ROWS
+    ]
     line(out, "\nBy hour, worst first:")
-    table(out, ("hour", *_HEADERS), [_row(one, hour(one)) for one in worst])
+    table(out, ("hour", *_HEADERS), [_row(total, hour(total)) for total in worst])
     if summed.causes:
         line(out)
-        found = ", ".join(f"{cause_words(one.cause)} {one.files}" for one in summed.causes)
-        line(out, f"Likely causes: {found}.")
+        causes = ", ".join(f"{cause_words(cause.cause)} {cause.files}" for cause in summed.causes)
+        line(out, f"Likely causes: {causes}.")
     for text in summed.advice:
         line(out, f"  {text}")
 
 
-def _row(one: Sum, name: str | None = None) -> list[str]:
-    ratio = "-" if one.met_ratio is None else f"{one.met_ratio:.0%}"
-    numbers = (one.files, one.met, one.nearly, one.missed, one.cannot_say)
-    got = "-" if one.of_forecast is None else f"{one.of_forecast:.0%} ({one.forecast_files})"
-    short = "-" if one.met_ratio is None else f"{one.shortfall:.0%}"
-    return [name or one.name or "-", *map(str, numbers), ratio, short, got]
+def _row(total: Sum, name: str | None = None) -> list[str]:
+    ratio = "-" if total.met_ratio is None else f"{total.met_ratio:.0%}"
+    numbers = (total.files, total.met, total.nearly, total.missed, total.cannot_say)
+    got = "-" if total.of_forecast is None else f"{total.of_forecast:.0%} ({total.forecast_files})"
+    short = "-" if total.met_ratio is None else f"{total.shortfall:.0%}"
+    return [name or total.name or "-", *map(str, numbers), ratio, short, got]

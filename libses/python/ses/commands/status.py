@@ -31,10 +31,10 @@ def status(client: ServiceClient, as_json: bool) -> None:
             {
                 "url": url,
                 "ready": ready,
-                "degraded": ready and not all(one.ok for one in checks),
-                "checks": [{"name": one.name, "ok": one.ok, "detail": one.detail} for one in checks],
+                "degraded": ready and not all(check.ok for check in checks),
+                "checks": [{"name": check.name, "ok": check.ok, "detail": check.detail} for check in checks],
                 "elements": len(inventory.elements),
-                "open_placements": sum(one.open_placements for one in inventory.elements),
+                "open_placements": sum(element.open_placements for element in inventory.elements),
                 "monitor": inventory["monitor"],
                 "knowledge_base": inventory["knowledge_base"],
             }
@@ -47,20 +47,22 @@ def status(client: ServiceClient, as_json: bool) -> None:
 
 def _show(url: str, ready: bool, checks: Sequence[Check], inventory: Inventory) -> None:
     out = console()
-    lacking = [one.name for one in checks if not one.ok]
+    lacking = [check.name for check in checks if not check.ok]
     if not ready:
         line(out, f"{url}: NOT ready", "red")
     elif lacking:
         line(out, f"{url}: ready, but not ok: {', '.join(lacking)}", "yellow")
     else:
         line(out, f"{url}: ready", "green")
-    rows = [[one.name, "ok" if one.ok else "NOT ok", one.detail] for one in checks]
+    rows = [[check.name, "ok" if check.ok else "NOT ok", check.detail] for check in checks]
     for name, source in inventory.sources:
         state = "reachable" if source.reachable else "NOT reachable"
         revision = f", revision {source['revision']}" if source.get("revision") else ""
-        told = f"{source.url or '-'}, last read {seconds(source.age_seconds)} ago{revision}"
-        rows.append([f"reads {name}", state, told])
+        detail = f"{source.url or '-'}, last read {seconds(source.age_seconds)} ago{revision}"
+        rows.append([f"reads {name}", state, detail])
     table(out, ("check", "state", "detail"), rows)
-    fresh = sum(1 for one in inventory.elements if one.observation and one.observation.state == "ok")
-    placements = sum(one.open_placements for one in inventory.elements)
+    fresh = sum(
+        1 for element in inventory.elements if element.observation and element.observation.state == "ok"
+    )
+    placements = sum(element.open_placements for element in inventory.elements)
     line(out, f"{len(inventory.elements)} elements, {fresh} with fresh data, {placements} open placements")

@@ -1,4 +1,4 @@
-"""``ses token``: the personal tokens of whoever runs it."""
+"""``ses token``: the personal tokens of the user who runs it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,15 @@ _user_option = click.option("--user", help="Whose, for administrators.  [you]")
 @service_command
 def list_command(client: ServiceClient, as_json: bool, user: str | None) -> None:
     """List your tokens: what each may do, until when, and when it was last used."""
-    found = _for(client, user).tokens()
+    answer = _for(client, user).tokens()
     if as_json:
-        print_json(found)
-    elif found.tokens:
-        table(console(), ("token", "scope", "made", "ends", "last used"), [_row(one) for one in found.tokens])
+        print_json(answer)
+    elif answer.tokens:
+        table(
+            console(),
+            ("token", "scope", "made", "ends", "last used"),
+            [_row(personal) for personal in answer.tokens],
+        )
     elif user is not None:
         say(f"{user} has no tokens.")
     else:
@@ -52,12 +56,12 @@ def new(client: ServiceClient, as_json: bool, name: str, scope: str, days: int) 
 
     On a machine that knows you by MUNGE or by its socket. A personal token makes no others.
     """
-    made = client.make_token(name, scope, days)
+    created = client.make_token(name, scope, days)
     if as_json:
-        print_json(made)
+        print_json(created)
         return
-    say(made.token)
-    say(f"Until {day(made.ends)}. Keep it now, such as by: ses login", err=True)
+    say(created.token)
+    say(f"Until {day(created.ends)}. Keep it now, such as by: ses login", err=True)
 
 
 @token.command("revoke", epilog=examples("ses token revoke laptop", "ses token revoke --all --user alice"))
@@ -80,7 +84,7 @@ def revoke(
 
 
 def _for(client: ServiceClient, user: str | None) -> ServiceClient:
-    """Return the service as asked for a user; raises NotAllowedError for who may not act for others."""
+    """Return the service as asked for a user; raises NotAllowedError for one who may not do that."""
     if user is None:
         return client
     acting = client.acting(user)
@@ -89,5 +93,11 @@ def _for(client: ServiceClient, user: str | None) -> ServiceClient:
     return acting
 
 
-def _row(one: PersonalToken) -> list[str]:
-    return [one.name, one.scope, day(one.made), day(one.ends), "never" if one.used is None else day(one.used)]
+def _row(personal: PersonalToken) -> list[str]:
+    return [
+        personal.name,
+        personal.scope,
+        day(personal.made),
+        day(personal.ends),
+        "never" if personal.used is None else day(personal.used),
+    ]

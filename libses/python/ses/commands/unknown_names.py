@@ -24,7 +24,7 @@ def meant(typed: str, known: Iterable[str]) -> str:
 
 def must_be_system(client: ServiceClient, system: str) -> None:
     """Raise NotFoundError for a storage system that the site does not describe."""
-    known = sorted(one.name for one in client.storage_systems())
+    known = sorted(system.name for system in client.storage_systems())
     if system not in known:
         step = meant(system, known) or f"It describes: {', '.join(known) or 'none'}."
         raise NotFoundError(f"The site describes no storage system {system!r}.", step)
@@ -34,7 +34,7 @@ def must_be_element(client: ServiceClient, element: str) -> None:
     """Raise NotFoundError for an element that the site does not describe."""
     system, _, name = element.partition("/")
     must_be_system(client, system)
-    known = [one.id for one in client.elements(Chosen(system=system)).elements]
+    known = [element.id for element in client.elements(Chosen(system=system)).elements]
     if element not in known:
         step = meant(element, known) or "ses elements lists them."
         raise NotFoundError(f"The storage system {system} has no element {name!r}.", step)
@@ -55,7 +55,7 @@ def explain_no_files(client: ServiceClient, asked: Mapping[str, str]) -> None:
         return
     for name, word in _SUBJECTS.items():
         if name in asked and not client.files({**whose, name: asked[name]}, limit=1).files:
-            near = meant(asked[name], {one.application for one in latest if one.application})
+            near = meant(asked[name], {file.application for file in latest if file.application})
             step = f" {near}" if near and name == "application" else ""
             note(f"No file of {word} {asked[name]!r}{of_user} is known.{step}")
 

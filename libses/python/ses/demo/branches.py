@@ -101,14 +101,14 @@ def device_number(device: Path) -> str:
 
 def attached(image: Path, block_devices: Path = Path("/sys/block")) -> list[Path]:
     """Return the loop devices that stand on an image file."""
-    found = []
+    devices = []
     for backing in block_devices.glob("loop*/loop/backing_file"):
         try:
             if backing.read_text().rstrip("\n") == str(image):
-                found.append(Path("/dev") / backing.parts[-3])
+                devices.append(Path("/dev") / backing.parts[-3])
         except OSError:  # detached at this moment
             continue
-    return found
+    return devices
 
 
 def _detach(image: Path) -> None:

@@ -40,7 +40,7 @@ def wait_until_seen(chain: Chain, storage: Storage, interrupts: Interrupts) -> N
     def seen() -> bool:
         chain.processes.check()
         elements = client.elements().elements
-        if any(one.observation is None or one.observation.state != "ok" for one in elements):
+        if any(element.observation is None or element.observation.state != "ok" for element in elements):
             return False
         return not storage.throttled or _as_meant(elements)
 
@@ -54,15 +54,15 @@ def wait_until_seen(chain: Chain, storage: Storage, interrupts: Interrupts) -> N
 
 def _as_meant(elements: Iterable[Element]) -> bool:
     return all(
-        (share > 0.6) if one.id.rpartition("/")[2] in BUSY else (share < 0.1)
-        for one in elements
-        if (share := utilisation(one)) is not None
+        (share > 0.6) if element.id.rpartition("/")[2] in BUSY else (share < 0.1)
+        for element in elements
+        if (share := utilisation(element)) is not None
     )
 
 
-def utilisation(one: Element) -> float | None:
-    """Return the part of its write rate an element gives now, ``None`` when nobody can tell."""
-    seen = one.observation
-    if seen is None or seen.write_bytes_per_second.current is None or not one.nominal.write_mb_s:
+def utilisation(element: Element) -> float | None:
+    """Return the part of its write rate an element gives now, ``None`` when that is not known."""
+    seen = element.observation
+    if seen is None or seen.write_bytes_per_second.current is None or not element.nominal.write_mb_s:
         return None
-    return seen.write_bytes_per_second.current / 1e6 / one.nominal.write_mb_s
+    return seen.write_bytes_per_second.current / 1e6 / element.nominal.write_mb_s

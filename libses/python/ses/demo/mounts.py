@@ -15,13 +15,13 @@ _PATIENCE_SECONDS = 5.0
 
 def mount_type(directory: Path) -> str | None:
     """Return the file system type mounted on a directory (the topmost one), ``None`` if none is."""
-    found = None
+    file_system = None
     wanted = str(directory)
     for entry in read_mounts(_MOUNTS).split("\n")[:-1]:
         fields = entry.split(" ")
         if unescaped(fields[1]) == wanted:
-            found = fields[2]
-    return found
+            file_system = fields[2]
+    return file_system
 
 
 def unmount(directory: Path) -> None:

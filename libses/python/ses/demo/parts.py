@@ -38,10 +38,10 @@ def find_parts(build: Path | None = None) -> Parts:
     native = "Build it: make native"
     return Parts(
         preload=_first("the preload library", native, built / "libses-wrapper.so",
-                       *(one / "libses-wrapper.so" for one in _INSTALLED_LIBRARIES)),
+                       *(folder / "libses-wrapper.so" for folder in _INSTALLED_LIBRARIES)),
         agent=_first("ses-agent", native, built / "agent" / "ses-agent", Path("/usr/local/sbin/ses-agent")),
         api=_first("libses.so", native, built / "libses.so",
-                   *(one / "libses.so" for one in _INSTALLED_LIBRARIES)).parent,
+                   *(folder / "libses.so" for folder in _INSTALLED_LIBRARIES)).parent,
         headers=_first("ses/ses.hpp", native, _CHECKOUT / "libses/include/ses/ses.hpp",
                        Path("/usr/local/include/ses/ses.hpp")).parents[1],
         example=_first("the example figure3.cpp", "Run the demonstration from a checkout",
@@ -60,7 +60,7 @@ def find_plugin(build: Path | None = None) -> Path:
     built = (build or _CHECKOUT / "build" / "libses") / "ses-slurm.so"
     how = "Build it: apt-get install libslurm-dev; make native"
     return _first(
-        "ses-slurm.so", how, built, *(one / "qstorman/ses-slurm.so" for one in _INSTALLED_LIBRARIES)
+        "ses-slurm.so", how, built, *(folder / "qstorman/ses-slurm.so" for folder in _INSTALLED_LIBRARIES)
     )
 
 

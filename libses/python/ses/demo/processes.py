@@ -39,7 +39,7 @@ class Running:
     def tail(self) -> str:
         """Return the last lines of the log, indented."""
         lines = self.log.read_text("utf-8", "replace").splitlines()[-_TAIL_LINES:]
-        return "\n".join(f"    {one}" for one in lines) or "    (it wrote nothing)"
+        return "\n".join(f"    {text}" for text in lines) or "    (it wrote nothing)"
 
 
 class Processes:
@@ -81,58 +81,60 @@ class Processes:
         Raises DemoError with the tail of the log of the one that ended, or was not ready in time.
         """
         deadline = time.monotonic() + _READY_SECONDS
-        for one in self._running:
-            while not one.ready():
+        for part in self._running:
+            while not part.ready():
                 self.check()
                 if time.monotonic() >= deadline:
                     raise DemoError(
-                        f"{one.name} was not ready within {_READY_SECONDS:g} s. Its log ends:\n{one.tail()}"
+                        f"{part.name} was not ready within {_READY_SECONDS:g} s. Its log ends:\n{part.tail()}"
                     )
                 self._interrupts.pause()
 
     def check(self) -> None:
         """Raise DemoError if a process has ended, with the tail of its log."""
-        for one in self._running:
-            status = one.process.poll()
+        for part in self._running:
+            status = part.process.poll()
             if status is not None:
-                raise DemoError(f"{one.name} ended (status {status}). Its log ends:\n{one.tail()}")
+                raise DemoError(f"{part.name} ended (status {status}). Its log ends:\n{part.tail()}")
 
     def tail(self, name: str) -> str:
         """Return how the log of a process ends."""
-        return "\n".join(f"{one.name}'s log ends:\n{one.tail()}" for one in self._running if one.name == name)
+        return "\n".join(
+            f"{part.name}'s log ends:\n{part.tail()}" for part in self._running if part.name == name
+        )
 
     def kill(self, name: str) -> None:
         """Kill a process and its session, as when its machine fails; it is not missed by ``check()``."""
-        one = next(one for one in self._running if one.name == name)
-        self._running.remove(one)
+        part = next(part for part in self._running if part.name == name)
+        self._running.remove(part)
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(one.process.pid, signal.SIGKILL)
-        one.process.wait()
+            os.killpg(part.process.pid, signal.SIGKILL)
+        part.process.wait()
 
     def stop_all(self) -> None:
-        """Stop all, those started last first; whoever does not end by SIGTERM is killed."""
+        """Stop all, those started last first; a process that does not end by SIGTERM is killed."""
         _stop(list(reversed(self._running)))
         self._running.clear()
 
 
 def _stop(running: Sequence[Running]) -> None:
-    for one in running:
+    for part in running:
         with contextlib.suppress(ProcessLookupError):
-            one.process.send_signal(signal.SIGTERM)
+            part.process.send_signal(signal.SIGTERM)
     deadline = time.monotonic() + _STOP_SECONDS
-    for one in running:
+    for part in running:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            one.process.wait(max(0.0, deadline - time.monotonic()))
+            part.process.wait(max(0.0, deadline - time.monotonic()))
         # itself if it would not end, and children that outlived it
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(one.process.pid, signal.SIGKILL)
-        one.process.wait()
+            os.killpg(part.process.pid, signal.SIGKILL)
+        part.process.wait()
 
 
 def free_port() -> int:
     """Return a loopback port that the kernel gives to nobody else while this process lives.
 
-    Who names it can listen there: servers set SO_REUSEADDR, and the socket that keeps it does not listen.
+    A server can listen on it: it sets SO_REUSEADDR, and the socket that keeps the port does not listen.
     """
     kept = socket.socket()
     kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

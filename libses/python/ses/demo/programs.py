@@ -138,8 +138,8 @@ def run_together(
 ) -> list[Run]:
     """Run programs at the same time, each in the home of its user; see :func:`run`."""
     with ThreadPoolExecutor(len(todo)) as pool:
-        begun = [pool.submit(run, one, homes / one.user, environment, interrupts) for one in todo]
-    return [one.result() for one in begun]
+        begun = [pool.submit(run, program, homes / program.user, environment, interrupts) for program in todo]
+    return [future.result() for future in begun]
 
 
 def _one(
@@ -166,8 +166,8 @@ def _one(
             raise
     if process.returncode != 0:
         lines = words.decode("utf-8", "replace").strip().splitlines()
-        said = " / ".join(lines[-_SAID:]) if lines else f"status {process.returncode}"
-        raise DemoError(f"{program.title} as {program.user} failed: {said}")
+        why = " / ".join(lines[-_SAID:]) if lines else f"status {process.returncode}"
+        raise DemoError(f"{program.title} as {program.user} failed: {why}")
 
 
 def _words(process: subprocess.Popen[bytes], interrupts: Interrupts) -> bytes:

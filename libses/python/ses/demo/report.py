@@ -127,10 +127,10 @@ def make_row(placed: Run, verdict: Verdict, verified_on: str | None, plain: Run,
         user=placed.program.user,
         file=placed.program.file,
         size=placed.size,
-        requirements=tuple(_asked(one) for one in placement.requirements) if placement else (),
-        levels=tuple(dict.fromkeys(origin(one) for one in placement.requirements)) if placement else (),
+        requirements=tuple(map(_asked, placement.requirements)) if placement else (),
+        levels=tuple(dict.fromkeys(map(origin, placement.requirements))) if placement else (),
         chosen=_short(placement.element) if placement else None,
-        predicted=tuple(_predicted(one) for one in placement.predicted) if placement else (),
+        predicted=tuple(map(_predicted, placement.predicted)) if placement else (),
         distance=placement.distance if placement else None,
         got=tuple(map(_received, verdict.got)),
         passed_over=passed_over(placement) if placement else "",
@@ -148,19 +148,21 @@ def make_row(placed: Run, verdict: Verdict, verified_on: str | None, plain: Run,
 
 
 def passed_over(placement: PlacementRecord) -> str:
-    """Return the most telling element that was not chosen, and why.
+    """Return the element not chosen that says most, and why it was not.
 
     That is the first one refused; else the best one that falls short; else the next in rank.
     """
     for refusal in placement.refused:
         return f"{_short(refusal.element)}: {refusal.detail or refusal.reason}"
-    others = [one for one in placement.candidates if one.element != placement.element]
-    for one in others:
-        missed = [f"{_predicted(item)}" for item in one.predicted if item.shortfall]
-        if missed and one.distance > placement.distance:
-            return f"{_short(one.element)}: only {' and '.join(missed)}, distance {one.distance:.2f}"
-    for one in others:
-        return f"{_short(one.element)}: rank {one.rank}, would write {one.available.write_mb_s or 0:.0f} MB/s"
+    others = [candidate for candidate in placement.candidates if candidate.element != placement.element]
+    for candidate in others:
+        missed = [f"{_predicted(item)}" for item in candidate.predicted if item.shortfall]
+        if missed and candidate.distance > placement.distance:
+            name, missing = _short(candidate.element), " and ".join(missed)
+            return f"{name}: only {missing}, distance {candidate.distance:.2f}"
+    for candidate in others:
+        rate = candidate.available.write_mb_s or 0
+        return f"{_short(candidate.element)}: rank {candidate.rank}, would write {rate:.0f} MB/s"
     return ""
 
 
@@ -259,17 +261,19 @@ def _marked(branch: str | None, busy: tuple[str, ...]) -> str:
     return "?" if branch is None else f"{branch}*" if branch in busy else branch
 
 
-def _asked(one: Requirement) -> str:
-    return f"{_kind(one.kind)} {one.bound:g} {one.unit}{', hard' if one.strictness == 'hard' else ''}"
+def _asked(requirement: Requirement) -> str:
+    hard = ", hard" if requirement.strictness == "hard" else ""
+    return f"{_kind(requirement.kind)} {requirement.bound:g} {requirement.unit}{hard}"
 
 
-def _predicted(one: Prediction) -> str:
-    return f"{_kind(one.kind)} {_value(one.value, one.kind)} {one.unit}"
+def _predicted(prediction: Prediction) -> str:
+    return f"{_kind(prediction.kind)} {_value(prediction.value, prediction.kind)} {prediction.unit}"
 
 
-def _received(one: ReceivedKind) -> str:
-    known = "" if one.achieved is None else f" {_value(one.achieved, one.kind)} {one.unit}"
-    return f"{_kind(one.kind)}{known}: {words(one.verdict)}"
+def _received(received: ReceivedKind) -> str:
+    achieved, kind = received.achieved, received.kind
+    known = "" if achieved is None else f" {_value(achieved, kind)} {received.unit}"
+    return f"{_kind(kind)}{known}: {words(received.verdict)}"
 
 
 def _value(value: float | None, kind: str) -> str:

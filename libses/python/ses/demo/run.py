@@ -199,7 +199,7 @@ def _run_all(
 
 def _branches_of(storage: Storage, runs: Sequence[Run]) -> list[str | None]:
     """Return the short names of the branches the files of runs lie on."""
-    places = [basepath(one.path) for one in runs]
+    places = [basepath(program_run.path) for program_run in runs]
     return [None if where is None else storage.branch_of(where) for where in places]
 
 

@@ -38,13 +38,14 @@ class Storage:
 
     def branch(self, name: str) -> Branch:
         """Return the branch of a short name."""
-        return next(one for one in self.branches if one.name == name)
+        return next(branch for branch in self.branches if branch.name == name)
 
     def branch_of(self, directory: str) -> str:
         """Return the short name of the branch in a directory, or the directory itself."""
         wanted = os.path.realpath(directory)
         return next(
-            (one.name for one in self.branches if os.path.realpath(one.directory) == wanted), directory
+            (branch.name for branch in self.branches if os.path.realpath(branch.directory) == wanted),
+            directory,
         )
 
 
@@ -57,7 +58,7 @@ def set_up(
 ) -> Storage:
     """Build the storage under ``work``; what it takes to undo it goes onto ``undo``.
 
-    ``progress`` is told each step before it is made; it may raise to stop here.  ``union_options`` are
+    ``progress`` is called with each step before it is made; it may raise to stop here.  ``union_options`` are
     further options of mergerfs, separated by commas.
     """
     notes: list[str] = []
@@ -76,19 +77,19 @@ def _branches(
     work: Path, undo: ExitStack, progress: Progress, plans: tuple[BranchPlan, ...], notes: list[str]
 ) -> tuple[Branch, ...]:
     images = _image_directory(work, undo, min(_ROOM_MB, sum(plan.free for plan in plans)))
-    made: list[Branch] = []
+    branches: list[Branch] = []
     with ExitStack() as attempt:
         for plan in plans:
             progress(f"making branch {plan.name}: loop device and ext4")
             try:
-                made.append(loop_branch(plan, work / plan.name, images / f"{plan.name}.img", attempt))
+                branches.append(loop_branch(plan, work / plan.name, images / f"{plan.name}.img", attempt))
             except (DemoError, OSError) as error:
                 reason = str(error).rstrip(".")
                 break
         else:
             notes.append(f"branches: ext4 on loop devices, image files in {images}")
             undo.push(attempt.pop_all())
-            return tuple(made)
+            return tuple(branches)
     notes.append(f"branches: plain directories on one device, so their speeds do not differ ({reason})")
     for plan in plans:
         (work / plan.name).mkdir(exist_ok=True)
@@ -145,7 +146,7 @@ def mount_union(union: Path, directories: Sequence[Path], undo: ExitStack, furth
         # minfreespace: 4 GB by default, more than these branches have
         f"allow_other,use_ino,category.create={CREATE_POLICY},minfreespace=8M,fsname=qstorman-demo"
         + (f",{further}" if further else ""),
-        ":".join(str(one) for one in directories),
+        ":".join(str(directory) for directory in directories),
         str(union),
     )
     if mount_type(union) != "fuse.mergerfs":

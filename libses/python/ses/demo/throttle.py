@@ -7,7 +7,7 @@ Two ways, whichever the machine has:
 * cgroup v2: ``io.max`` of a group of our own, which this process joins with all it starts later;
   the root has no limits there.
 
-A rule outlives the loop device it was made for and would slow down whoever gets that number next,
+A rule outlives the loop device it was made for and would slow down the device that gets that number next,
 so each is taken away before its device is detached.  Does not check that the kernel keeps a rule
 beyond reading it back.
 """
@@ -78,36 +78,36 @@ class IoMaxThrottle:
     def join(cls, root: Path, name: str) -> IoMaxThrottle:
         """Make a group under ``root`` and move this process into it; raises DemoError."""
         own = Path("/proc/self/cgroup").read_text().splitlines()
-        path = next((one.split(":", 2)[2] for one in own if one.startswith("0::")), "/")
+        path = next((entry.split(":", 2)[2] for entry in own if entry.startswith("0::")), "/")
         group = root / name
         try:
             group.mkdir()
         except OSError as error:
             raise DemoError(f"The control group {group} cannot be made: {error.strerror}.") from error
-        made = cls(group, root / path.lstrip("/"))
+        joined = cls(group, root / path.lstrip("/"))
         try:
             _write(root / "cgroup.subtree_control", "+io\n")
             _write(group / "cgroup.procs", f"{os.getpid()}\n")
         except DemoError:
-            made.close()
+            joined.close()
             raise
-        return made
+        return joined
 
     def limit(self, device: str, read_rate: int, write_rate: int) -> None:
         """Write one rule for both directions and read it back."""
         _write(self.group / "io.max", f"{device} rbps={read_rate} wbps={write_rate}\n")
         rules = (self.group / "io.max").read_text().splitlines()
-        if not any(one.startswith(f"{device} ") and f"wbps={write_rate}" in one for one in rules):
+        if not any(rule.startswith(f"{device} ") and f"wbps={write_rate}" in rule for rule in rules):
             raise DemoError(f"The kernel did not keep the limit of {device} in {self.group}/io.max.")
 
     def release(self, device: str) -> None:
         """Write a rule without limits, which removes it."""
         rules = self.group / "io.max"
-        if rules.exists() and any(one.startswith(f"{device} ") for one in rules.read_text().splitlines()):
+        if rules.exists() and any(rule.startswith(f"{device} ") for rule in rules.read_text().splitlines()):
             _write(rules, f"{device} rbps=max wbps=max\n")
 
     def close(self) -> None:
-        """Move whoever is left back and remove the group."""
+        """Move the processes that are left back and remove the group."""
         if not self.group.exists():
             return
         members = self.group / "cgroup.procs"

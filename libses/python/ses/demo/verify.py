@@ -45,9 +45,11 @@ class Verdict:
         """
         if self.placement is None or not self.placement.candidates:
             return False
-        nearest = min(self.placement.candidates, key=lambda one: one.rank).distance
+        nearest = min(self.placement.candidates, key=lambda candidate: candidate.rank).distance
         near_enough = (
-            one.element for one in self.placement.candidates if one.distance <= nearest + EQUAL_DISTANCE
+            candidate.element
+            for candidate in self.placement.candidates
+            if candidate.distance <= nearest + EQUAL_DISTANCE
         )
         return self.placement.element in near_enough
 
@@ -76,23 +78,25 @@ def _got(placement_id: str, client: ServiceClient, interrupts: Interrupts) -> Se
     """Return what a file received.  It is judged a moment after it was closed: waits."""
     kinds: Sequence[ReceivedKind] = ()
     for _ in range(int(_PATIENCE_SECONDS / _PAUSE_SECONDS)):
-        found = client.file(placement_id)
-        kinds = found.kinds
-        if found.state == "ended" and (kinds or not found.required):
+        received = client.file(placement_id)
+        kinds = received.kinds
+        if received.state == "ended" and (kinds or not received.required):
             break
         interrupts.pause(_PAUSE_SECONDS)
     return kinds
 
 
 def _by_path(run: Run, client: ServiceClient) -> str | None:
-    found = client.placements(path=str(run.path), limit=1)
-    return found[0].placement_id if found else None
+    placements = client.placements(path=str(run.path), limit=1)
+    return placements[0].placement_id if placements else None
 
 
 def _by_program(run: Run, client: ServiceClient) -> str | None:
     name = Path(run.program.commands(str(run.path))[0][0]).name
-    for one in client.placements(user=run.program.user, limit=200):
-        during = one.placed_at is not None and run.started_at <= one.placed_at <= run.started_at + run.seconds
-        if one.path is None and one.application == name and during and one.end_reason != "unused":
-            return one.placement_id
+    for placement in client.placements(user=run.program.user, limit=200):
+        at = placement.placed_at
+        during = at is not None and run.started_at <= at <= run.started_at + run.seconds
+        unnamed = placement.path is None and placement.application == name
+        if unnamed and during and placement.end_reason != "unused":
+            return placement.placement_id
     return None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ses.demo.faults import DemoError
 
-_LONGEST = 70  # a socket's path has 108 bytes
+_MAX_PATH_LENGTH = 70  # a socket's path has 108 bytes
 _ROOM_MB = 200  # inputs of programs, databases and logs
 _PATIENCE_SECONDS = 5.0
 
@@ -34,7 +34,7 @@ def work_directory(undo: ExitStack, prefix: str) -> Path:
     undo.callback(_remove, work)
     work.chmod(0o755)
     need_room(work, _ROOM_MB)
-    if len(str(work)) > _LONGEST:
+    if len(str(work)) > _MAX_PATH_LENGTH:
         raise DemoError(f"The path {work} is too long for a socket in it. Set TMPDIR to a shorter one.")
     return work
 

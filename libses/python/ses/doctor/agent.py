@@ -90,13 +90,13 @@ def check_reaches(path: Path) -> list[Finding]:
 
 def check_threads(path: Path) -> list[Finding]:
     """Look which threads the agent says have stalled, in the same file."""
-    found = []
+    findings = []
     for line in _lines_of_agent(path)[1:]:
         kind, *words = line.split(" ", 5)
         if kind != "stalled" or len(words) != _STALLED_WORDS or not words[2].isdecimal():
             continue
         pid, thread, since, name, work = words
-        found.append(
+        findings.append(
             fault(
                 THREADS,
                 f"The agent's thread {name} has stalled since {second(int(since))}: {work}.",
@@ -105,7 +105,7 @@ def check_threads(path: Path) -> list[Finding]:
                 "unmounted (umount -f); else: systemctl restart ses-agent",
             )
         )
-    return found
+    return findings
 
 
 def _lines_of_agent(path: Path) -> list[str]:
@@ -120,7 +120,7 @@ def check_answers(path: Path, elements: Sequence[Element] | None) -> list[Findin
 
     ``elements`` is what the service describes, ``None`` when it could not be asked.
     """
-    mounts = sorted({one.mount_point for one in elements or ()})
+    mounts = sorted({element.mount_point for element in elements or ()})
     mounted = [mount for mount in mounts if Path(mount).is_mount()]
     if not mounted:
         why = (
@@ -148,7 +148,7 @@ def _answer_about(path: Path, mount: str, elements: Sequence[Element] | None, wh
             SERVICE, f"The agent closed the question without an answer ({error.strerror or error}).", _LOG
         )
     if elements is None:
-        return skipped(SERVICE, f"the agent answers, but {why}: cannot be told")
+        return skipped(SERVICE, f"the agent answers, but {why}: this is not known")
     if answer.status is Status.PLACE:
         return ok(SERVICE, f"asked for a file in {mount}, the agent says {answer.element}")
     if answer.status is Status.NOT_MANAGED:

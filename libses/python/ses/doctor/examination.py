@@ -36,22 +36,22 @@ def examine(client: ServiceClient, library: Path, socket: Path, trial: Path | No
     findings.append(check_token(client))
     reachable, readiness = check_readiness(client)
     findings += check_munge(client, reachable)
-    found, about_site = inventory(client) if reachable else (None, [])
-    if all(one.state is State.OK for one in at_socket):
+    described, about_site = inventory(client) if reachable else (None, [])
+    if all(finding.state is State.OK for finding in at_socket):
         findings += check_reaches(socket)
         findings += check_threads(socket)
-        findings += check_answers(socket, None if found is None else found.elements)
+        findings += check_answers(socket, None if described is None else described.elements)
     else:
         findings.append(skipped(AGENT_TO_SERVICE, "there is no agent to ask"))
     findings += readiness + about_site
-    if found is None:
+    if described is None:
         findings += [skipped(DATA, "the service does not say"), skipped(MOUNT, "the service does not say")]
     else:
-        findings += check_sources(found) + check_data(found) + check_exporters(found.elements)
-        findings += check_rates(found.elements)
-        findings += check_exclusions(found.elements)
+        findings += check_sources(described) + check_data(described) + check_exporters(described.elements)
+        findings += check_rates(described.elements)
+        findings += check_exclusions(described.elements)
         findings += check_node_names(client)
-        findings += check_mounts(found.elements)
+        findings += check_mounts(described.elements)
     if trial is not None:
         findings.append(try_directory(trial, library, socket, client))
     return findings

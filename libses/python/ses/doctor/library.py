@@ -102,12 +102,12 @@ def _intercepted(library: Path, output: str, words: str) -> Finding:
 
 def _readable(library: Path) -> Finding:
     """Every user must be able to load it, so every directory above must be open to all."""
-    for one in (library.resolve(), *library.resolve().parents):
-        mode = one.stat().st_mode
-        if not mode & (0o001 if one.is_dir() else 0o004):
+    for part in (library.resolve(), *library.resolve().parents):
+        mode = part.stat().st_mode
+        if not mode & (0o001 if part.is_dir() else 0o004):
             return fault(
                 LINK,
-                f"Other users cannot load {library}: {one} is closed to them (mode {mode & 0o7777:04o}).",
-                f"Install it where everybody may read, or open it: chmod o+rX {quote(str(one))}",
+                f"Other users cannot load {library}: {part} is closed to them (mode {mode & 0o7777:04o}).",
+                f"Install it where everybody may read, or open it: chmod o+rX {quote(str(part))}",
             )
     return ok(LINK, "every user may load it")

@@ -25,9 +25,9 @@ _AMPLE, _AMPLE_PART = 4 << 30, 0.6  # as in libses/core/judge.c
 def check_mounts(elements: Sequence[Element]) -> list[Finding]:
     """Look at every mergerfs storage system the site describes, on this machine."""
     systems: dict[str, list[Element]] = {}
-    for one in elements:
-        if one.backend == "mergerfs":
-            systems.setdefault(one.mount_point, []).append(one)
+    for element in elements:
+        if element.backend == "mergerfs":
+            systems.setdefault(element.mount_point, []).append(element)
     if not systems:
         return [skipped(MOUNT, "the site describes no mergerfs union")]
     findings: list[Finding] = []
@@ -48,15 +48,15 @@ def check_undescribed(mount: str) -> list[Finding]:
     except (SesError, OSError):
         return []
     findings = [*_copies_links(union), *check_choices(union)]
-    for one in union.branches:
-        findings.extend((*_branch("", one, "ses init again"), *_swappable(one.path)))
+    for branch in union.branches:
+        findings.extend((*_branch("", branch, "ses init again"), *_swappable(branch.path)))
     return findings
 
 
 def _union(mount: str) -> Union | Finding:
     """Read the union as the site has it; a finding: it cannot be used."""
     try:
-        found = read_union(mount)
+        union = read_union(mount)
     except NotFoundError as error:
         return fault(
             MOUNT,
@@ -67,22 +67,22 @@ def _union(mount: str) -> Union | Finding:
         return fault(MOUNT, str(error), "Nothing is placed there until then.")
     except OSError as error:
         return fault(MOUNT, f"{mount} does not answer ({error.strerror}).", "See what hangs: findmnt, dmesg.")
-    if found.mount_point != mount:
+    if union.mount_point != mount:
         return fault(
             MOUNT,
-            f"The site describes the union as {mount}, which is {found.mount_point}.",
-            f"Describe it again: ses discover --mergerfs {quote(found.mount_point)} --turtle FILE.",
+            f"The site describes the union as {mount}, which is {union.mount_point}.",
+            f"Describe it again: ses discover --mergerfs {quote(union.mount_point)} --turtle FILE.",
         )
-    return found
+    return union
 
 
 def _described(union: Union, members: Sequence[Element]) -> list[Finding]:
     """Compare the branches of a union with those that the site describes."""
     mount, findings = union.mount_point, []
-    branches = {one.path: one for one in union.branches}
+    branches = {branch.path: branch for branch in union.branches}
     add = f"setfattr -n {_BRANCHES} -v '+>PATH' {quote(f'{mount}/.mergerfs')}"
     again = f"ses discover --mergerfs {quote(mount)} --turtle FILE; ses kb import --discovered FILE"
-    missing = sorted(one.target for one in members if one.target.rstrip("/") not in branches)
+    missing = sorted(member.target for member in members if member.target.rstrip("/") not in branches)
     if missing:
         findings.append(
             fault(
@@ -93,11 +93,11 @@ def _described(union: Union, members: Sequence[Element]) -> list[Finding]:
             )
         )
     findings.extend(_copies_links(union))
-    for one in members:
-        branch = branches.get(one.target.rstrip("/"))
+    for member in members:
+        branch = branches.get(member.target.rstrip("/"))
         if branch is not None:
-            findings.extend(_branch(one.file_system or "", branch, again))
-    unsaid = sum(not one.file_system for one in members)
+            findings.extend(_branch(member.file_system or "", branch, again))
+    unsaid = sum(not member.file_system for member in members)
     if unsaid:
         findings.append(
             warning(
@@ -107,7 +107,7 @@ def _described(union: Union, members: Sequence[Element]) -> list[Finding]:
                 f"Describe them again: {again}",
             )
         )
-    undescribed = sorted(branches.keys() - {one.target.rstrip("/") for one in members})
+    undescribed = sorted(branches.keys() - {member.target.rstrip("/") for member in members})
     if undescribed:
         findings.append(
             warning(
@@ -194,11 +194,11 @@ def _branch(described: str, branch: UnionBranch, again: str) -> list[Finding]:
 
 def _staging(members: Sequence[Element]) -> list[Finding]:
     """Look at the staging directory of each branch; one that is not there yet is fine."""
-    made = 0
+    count = 0
     findings = []
-    for one in members:
-        findings.extend(_swappable(one.target))
-        directory = Path(one.target) / ".ses"
+    for member in members:
+        findings.extend(_swappable(member.target))
+        directory = Path(member.target) / ".ses"
         try:
             state = directory.lstat()
         except FileNotFoundError:
@@ -222,9 +222,9 @@ def _staging(members: Sequence[Element]) -> list[Finding]:
                 )
             )
             continue
-        made += 1
+        count += 1
     if not findings:
-        findings.append(ok(STAGE, f"{made} of {len(members)} branches are in use; the agent makes the rest"))
+        findings.append(ok(STAGE, f"{count} of {len(members)} branches are in use; the agent makes the rest"))
     return findings
 
 

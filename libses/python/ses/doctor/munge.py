@@ -1,4 +1,4 @@
-"""MUNGE, where it is to prove who calls: does munged answer, and does the service take what it says."""
+"""MUNGE, where it proves who calls: does munged answer, and does the service accept its credentials."""
 
 from __future__ import annotations
 

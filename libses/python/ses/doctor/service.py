@@ -53,7 +53,7 @@ def check_token(client: ServiceClient) -> Finding:
 
 
 def check_readiness(client: ServiceClient) -> tuple[bool, list[Finding]]:
-    """Ask the service what is wrong with it; the first result tells whether it answers at all."""
+    """Ask the service what is wrong with it; the first result is whether it answers at all."""
     mend = "Start ses-service (ses-service serve --help), or name the right --url."
     try:
         readiness = client.readiness()
@@ -61,20 +61,20 @@ def check_readiness(client: ServiceClient) -> tuple[bool, list[Finding]]:
         return False, [fault(SERVICE, str(error), error.step or mend)]
     checks, url = readiness.checks, client.address.url
     if readiness.ready:
-        lacking = [one for one in checks if not one.ok and one.name not in _LOOKED_AT_BELOW]
+        lacking = [check for check in checks if not check.ok and check.name not in _LOOKED_AT_BELOW]
         return True, [
             ok(SERVICE, f"{url} is ready"),
-            *(ok(DECISION, one.detail) for one in checks if one.name == DECISION),
-            *(warning(SERVICE, f"{one.name}: {one.detail}", _mend(one.name)) for one in lacking),
+            *(ok(DECISION, check.detail) for check in checks if check.name == DECISION),
+            *(warning(SERVICE, f"{check.name}: {check.detail}", _mend(check.name)) for check in lacking),
         ]
     faults = [
         fault(
             SERVICE,
-            f"{url} is not ready: {one.name}: {one.detail or 'no reason given'}",
-            _mend(one.name),
+            f"{url} is not ready: {check.name}: {check.detail or 'no reason given'}",
+            _mend(check.name),
         )
-        for one in checks
-        if not one.ok
+        for check in checks
+        if not check.ok
     ]
     silent = fault(SERVICE, f"{url} says it is not ready, but not why.", "Look at its log.")
     return True, faults or [silent]
@@ -87,31 +87,31 @@ def _mend(name: str) -> str:
 def inventory(client: ServiceClient) -> tuple[Inventory | None, list[Finding]]:
     """Return the elements the service describes; ``None`` and the fault when it does not say."""
     try:
-        found = client.elements()
+        described = client.elements()
     except NotAllowedError as error:
         return None, [
             fault(TOKEN, error.full_message, "Ask the service's administrator: ses-service token new --help")
         ]
     except SesError as error:
         return None, [fault(SITE, error.full_message, "Mend the service first.")]
-    if not found.elements:
-        return found, [
+    if not described.elements:
+        return described, [
             fault(
                 SITE,
                 "The site describes no element.",
                 "Load a description: ses-service serve --site FILE.ttl",
             )
         ]
-    systems = sorted({one.storage_system for one in found.elements})
-    return found, [ok(SITE, f"{len(found.elements)} elements in {', '.join(systems)}")]
+    systems = sorted({element.storage_system for element in described.elements})
+    return described, [ok(SITE, f"{len(described.elements)} elements in {', '.join(systems)}")]
 
 
-def check_sources(found: Inventory) -> list[Finding]:
+def check_sources(described: Inventory) -> list[Finding]:
     """Look at monitor and knowledge base as the service sees them."""
     findings = []
     for link, source, what in (
-        (KNOWLEDGE, found.knowledge_base, "Start it; the embedded one comes back with ses-service."),
-        (MONITOR, found.monitor, "Start smed-monitor, and name it to ses-service with --monitor-url."),
+        (KNOWLEDGE, described.knowledge_base, "Start it; the embedded one comes back with ses-service."),
+        (MONITOR, described.monitor, "Start smed-monitor, and name it to ses-service with --monitor-url."),
     ):
         if source.reachable:
             findings.append(ok(link, f"{source.url or 'embedded'} answers the service"))
@@ -122,17 +122,18 @@ def check_sources(found: Inventory) -> list[Finding]:
     return findings
 
 
-def check_data(found: Inventory) -> list[Finding]:
+def check_data(described: Inventory) -> list[Finding]:
     """Look at the age of each element's data."""
-    if not found.monitor.reachable:
+    if not described.monitor.reachable:
         return [skipped(DATA, "the monitor is not reachable")]
-    stale = [one for one in found.elements if one.observation is None or one.observation.state != "ok"]
-    blind = [one for one in found.elements if one.observation and one.observation.load_unseen]
+    seen = [(element, element.observation) for element in described.elements]
+    stale = [element for element, observed in seen if observed is None or observed.state != "ok"]
+    blind = [element for element, observed in seen if observed and observed.load_unseen]
     if not stale:
-        ages = [one.observation.age_seconds or 0.0 for one in found.elements if one.observation]
-        fresh = f"all {len(found.elements)} are fresh, the oldest {max(ages, default=0.0):.1f} s"
+        ages = [observed.age_seconds or 0.0 for _, observed in seen if observed]
+        fresh = f"all {len(seen)} are fresh, the oldest {max(ages, default=0.0):.1f} s"
         return [ok(DATA, fresh), *map(_blind, blind[:_SHOWN])]
-    findings = [_stale(one) for one in stale[:_SHOWN]]
+    findings = [_stale(element) for element in stale[:_SHOWN]]
     if len(stale) > _SHOWN:
         findings.append(
             fault(DATA, f"{len(stale) - _SHOWN} more elements without fresh data.", "See: ses elements")
@@ -142,7 +143,11 @@ def check_data(found: Inventory) -> list[Finding]:
 
 def check_rates(elements: Sequence[Element]) -> list[Finding]:
     """Look whether it is known what each element gives at best."""
-    lacking = [one.id for one in elements if one.nominal.read_mb_s is None or one.nominal.write_mb_s is None]
+    lacking = [
+        element.id
+        for element in elements
+        if element.nominal.read_mb_s is None or element.nominal.write_mb_s is None
+    ]
     if not lacking:
         return [ok(RATES, f"described for all {len(elements)} elements")] if elements else []
     named = ", ".join(lacking[:_SHOWN]) + (" and more" if len(lacking) > _SHOWN else "")
@@ -156,25 +161,28 @@ def check_rates(elements: Sequence[Element]) -> list[Finding]:
     ]
 
 
-def _blind(one: Element) -> Finding:
+def _blind(element: Element) -> Finding:
+    reason = element.observation.load_unseen if element.observation else ""
     return warning(
         DATA,
-        f"The load of {one.id} is not seen ({one.observation.load_unseen if one.observation else ''}).",
+        f"The load of {element.id} is not seen ({reason}).",
         "It counts as unknown, not as idle. What can be seen of which devices: docs/mergerfs.md",
     )
 
 
-def _stale(one: Element) -> Finding:
-    seen = one.observation
+def _stale(element: Element) -> Finding:
+    seen = element.observation
     if seen is None or seen.state == "missing":
         reason = f" ({seen.detail})" if seen is not None and seen.detail else ""
-        if one.backend == "mergerfs" and (found := hidden([one.mount_point, one.target])):
-            return fault(DATA, f"{one.id} was never seen by the monitor{reason}. {found[0][0]}", found[0][1])
+        if element.backend == "mergerfs" and (reasons := hidden([element.mount_point, element.target])):
+            return fault(
+                DATA, f"{element.id} was never seen by the monitor{reason}. {reasons[0][0]}", reasons[0][1]
+            )
         return fault(
             DATA,
-            f"{one.id} was never seen by the monitor{reason}.",
+            f"{element.id} was never seen by the monitor{reason}.",
             "Give smed.toml a [[target]] for the Lustre exporter of its server: see docs/lustre.md."
-            if one.backend == "lustre"
+            if element.backend == "lustre"
             else "Give it an [[element]] in smed.toml whose mount_point or device its exporter reports.",
         )
     age = "unknown" if seen.age_seconds is None else f"{seen.age_seconds:.0f} s"
@@ -182,16 +190,16 @@ def _stale(one: Element) -> Finding:
     mend = f"See whether its exporter answers: {seen.target}"
     if not seen.target.startswith(("http://", "https://")):
         mend = "Look on the machine of the monitor: smed-monitor check --config /etc/qstorman/smed.toml"
-    return fault(DATA, f"{one.id}: last seen {age} ago{reason}.", mend)
+    return fault(DATA, f"{element.id}: last seen {age} ago{reason}.", mend)
 
 
 def check_exclusions(elements: Sequence[Element]) -> list[Finding]:
     """Look for elements that the agent of this machine leaves out for some users."""
     here = socket.gethostname().partition(".")[0]
-    found = [
-        (one.id, other)
-        for one in elements
-        for other in one.excluded
+    pairs = [
+        (element.id, other)
+        for element in elements
+        for other in element.excluded
         if other.user and other.node.partition(".")[0] == here
     ]
     return [
@@ -200,32 +208,33 @@ def check_exclusions(elements: Sequence[Element]) -> list[Finding]:
             f"{name} is {other}.",
             "Its files go elsewhere until a create there works again, which is tried after 30 s.",
         )
-        for name, other in found[:_SHOWN]
+        for name, other in pairs[:_SHOWN]
     ]
 
 
 def check_node_names(client: ServiceClient) -> list[Finding]:
     """Look for nodes that are known by a short name and by one with a domain: two nodes to all who count."""
     try:
-        heard = client.nodes()
+        known = client.nodes()
     except SesError:
         return []
-    names = {one.node for one in (*heard.nodes, *heard.silent)}
-    twice = sorted(one for one in names if (short := one.partition(".")[0]) != one and short in names)
+    names = {node.node for node in (*known.nodes, *known.silent)}
+    twice = sorted(name for name in names if (short := name.partition(".")[0]) != name and short in names)
     return [
         warning(
             NAMES,
-            f"The service knows {one.partition('.')[0]} and {one}: if that is one machine, it counts as two.",
+            f"The service knows {name.partition('.')[0]} and {name}: "
+            "if that is one machine, it counts as two.",
             "Start its agent with the name that Slurm and the site's node classes use: ses-agent --node NAME "
             "(/etc/default/ses-agent; its token is for that name).",
         )
-        for one in twice[:_SHOWN]
+        for name in twice[:_SHOWN]
     ]
 
 
 def check_exporters(elements: Sequence[Element]) -> list[Finding]:
     """Ask each exporter the monitor reads; from this machine, which may see less than the monitor."""
-    urls = sorted({one.observation.target for one in elements if one.observation})
+    urls = sorted({element.observation.target for element in elements if element.observation})
     return [_exporter(url) for url in urls if url.startswith(("http://", "https://"))]
 
 

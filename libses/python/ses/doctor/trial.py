@@ -80,9 +80,9 @@ def _followed(path: Path, client: ServiceClient) -> Finding:
 def _placement(path: Path, client: ServiceClient) -> Placement | None:
     deadline = time.monotonic() + _RECORD_SECONDS
     while True:
-        found = client.placements(path=str(path), limit=1)
-        if found:
-            return found[0]
+        placements = client.placements(path=str(path), limit=1)
+        if placements:
+            return placements[0]
         if time.monotonic() >= deadline:
             return None
         time.sleep(0.1)

@@ -74,7 +74,7 @@ class Layout:
     @property
     def osts(self) -> tuple[int, ...]:
         """Every OST that holds objects, each once, in the order of the file."""
-        listed = (ost for one in self.components if one.kind != "mdt" for ost in one.osts)
+        listed = (ost for component in self.components if component.kind != "mdt" for ost in component.osts)
         return tuple(dict.fromkeys(listed))
 
 
@@ -142,15 +142,19 @@ def with_place(raw: bytes, *, pool: str = "", first_ost: int | None = None) -> b
     changed = False
     out = layout.raw
     for number in range(len(layout.components)):
-        one = layout.components[number]
-        if number > 0 and one.start == 0:
+        component = layout.components[number]
+        if number > 0 and component.start == 0:
             break  # the second mirror
-        fixed = one.foreign or one.pattern & ~(RAID0 | OVERSTRIPING) or one.flags & (EXTENSION | INIT)
-        narrow = bool(pool) or one.stripe_count <= 1
-        if fixed or (changed and (one.pool or not narrow)):
+        fixed = (
+            component.foreign
+            or component.pattern & ~(RAID0 | OVERSTRIPING)
+            or component.flags & (EXTENSION | INIT)
+        )
+        narrow = bool(pool) or component.stripe_count <= 1
+        if fixed or (changed and (component.pool or not narrow)):
             continue
-        part = _part(one, pool, first_ost)
-        out = _replaced(out, number, one, part) if layout.composite else part
+        part = _part(component, pool, first_ost)
+        out = _replaced(out, number, component, part) if layout.composite else part
         if layout.composite:
             layout = read(out)
         changed = True

@@ -28,7 +28,7 @@ _UNKNOWN_SERVER = "unknown"
 
 def turtle(system: FileSystem) -> str:
     """Return the description; every OST is an element, its server the address it is reached at now."""
-    servers = sorted({one.server or _UNKNOWN_SERVER for one in system.targets})
+    servers = sorted({target.server or _UNKNOWN_SERVER for target in system.targets})
     numbers = {server: number for number, server in enumerate(servers, 1)}
     parts = [
         _HEAD.format(
@@ -38,7 +38,7 @@ def turtle(system: FileSystem) -> str:
             mount_literal=literal(system.mount_point),
         ),
         *(f":server{number} a qsm:Server ; qsm:name {literal(name)} .\n" for name, number in numbers.items()),
-        *(_element(system, one, numbers[one.server or _UNKNOWN_SERVER]) for one in system.targets),
+        *(_element(system, target, numbers[target.server or _UNKNOWN_SERVER]) for target in system.targets),
     ]
     return "\n".join(parts)
 

@@ -27,7 +27,7 @@ def pools_at(path: Path) -> Pools:
 def on_lustre(
     path: Path, record: dict[str, Any], pools_at: Callable[[Path], Pools] = pools_at
 ) -> tuple[tuple[int, ...] | None, str | None, bool | None]:
-    """Return the OSTs of a file, what to tell of them, and whether they are those of the record.
+    """Return the OSTs of a file, what to print of them, and whether they are those of the record.
 
     All None where the file system is no Lustre, or the layout cannot be read; the last None where the
     file has no objects yet, or the members of the record's pool cannot be read: the name of a pool in a
@@ -40,15 +40,17 @@ def on_lustre(
         return None, None, None
     if layout is None:
         return (), "no OST yet: it was never opened for writing", None
-    pools = sorted({one.pool for one in layout.components if one.pool and one.osts})
-    told = f"OST {', '.join(map(str, layout.osts))}" + (f", pool {', '.join(pools)}" if pools else "")
-    targets = {str(one.get("target")) for one in record.get("elements") or [record]}
-    first = next((one.osts for one in layout.components if one.kind != "mdt" and one.osts), ())
+    pools = sorted({component.pool for component in layout.components if component.pool and component.osts})
+    detail = f"OST {', '.join(map(str, layout.osts))}" + (f", pool {', '.join(pools)}" if pools else "")
+    targets = {str(element.get("target")) for element in record.get("elements") or [record]}
+    first = next(
+        (component.osts for component in layout.components if component.kind != "mdt" and component.osts), ()
+    )
     if not first:
-        return layout.osts, told, None
+        return layout.osts, detail, None
     if all(target.isdigit() for target in targets):
-        return layout.osts, told, {str(ost) for ost in first} <= targets
+        return layout.osts, detail, {str(ost) for ost in first} <= targets
     known = pools_at(path)
     if not targets <= known.keys():
-        return layout.osts, told, None
-    return layout.osts, told, set(first) <= {ost for target in targets for ost in known[target]}
+        return layout.osts, detail, None
+    return layout.osts, detail, set(first) <= {ost for target in targets for ost in known[target]}

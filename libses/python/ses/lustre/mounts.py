@@ -26,7 +26,7 @@ def parse_mountinfo(text: str) -> list[LustreMount]:
 
     The targets of a server, which have the same type, are left out: their source is a block device.
     """
-    found = []
+    mounts = []
     for line in text.split("\n"):
         before, dash, after = line.partition(" - ")
         fields, ends = before.split(" "), after.split(" ")
@@ -35,8 +35,8 @@ def parse_mountinfo(text: str) -> list[LustreMount]:
         nids, colon, rest = unescaped(ends[1]).rpartition(":/")
         name, _, fileset = rest.partition("/")
         if colon and nids and name:
-            found.append(LustreMount(unescaped(fields[4]), name, f"/{fileset}"))
-    return found
+            mounts.append(LustreMount(unescaped(fields[4]), name, f"/{fileset}"))
+    return mounts
 
 
 def read_mounts(file: Path) -> str:
@@ -46,15 +46,15 @@ def read_mounts(file: Path) -> str:
 
 def unescaped(text: str) -> str:
     """Return a field as it is: space, tab, line feed and backslash are written as octal numbers there."""
-    return _ESCAPE.sub(lambda found: chr(int(found[1], 8)), text)
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)
 
 
 def mount_of(path: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> LustreMount:
     """Return the Lustre that holds a path; raises NotFoundError."""
     wanted = os.path.realpath(path)
     mounts = parse_mountinfo(read_mounts(mountinfo))
-    over = [one for one in mounts if os.path.commonpath([wanted, one.mount_point]) == one.mount_point]
+    over = [mount for mount in mounts if os.path.commonpath([wanted, mount.mount_point]) == mount.mount_point]
     if not over:
-        known = ", ".join(one.mount_point for one in mounts) or "none"
+        known = ", ".join(mount.mount_point for mount in mounts) or "none"
         raise NotFoundError(f"{path} is not on a Lustre file system. Lustre is mounted at: {known}.")
-    return max(over, key=lambda one: len(one.mount_point))
+    return max(over, key=lambda mount: len(mount.mount_point))

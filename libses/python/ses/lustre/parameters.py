@@ -21,13 +21,13 @@ class Parameters:
 
     def names(self, kind: str) -> tuple[str, ...]:
         """Return the devices of a kind (``osc``, ``lov``), by name, from every place they show."""
-        found: set[str] = set()
+        names: set[str] = set()
         for root in _ROOTS:
             try:
-                found.update(path.name for path in (self.root / root / kind).iterdir() if path.is_dir())
+                names.update(path.name for path in (self.root / root / kind).iterdir() if path.is_dir())
             except OSError:
                 continue
-        return tuple(sorted(found))
+        return tuple(sorted(names))
 
     def value(self, kind: str, name: str, parameter: str) -> str | None:
         """Return the text of one parameter without white space around it; None: cannot be read."""

@@ -58,19 +58,19 @@ class FileSystem:
             "file_system": self.name,
             "mount_point": self.mount_point,
             "version": self.version,
-            "targets": [{**asdict(one), "usable": one.usable} for one in self.targets],
+            "targets": [{**asdict(target), "usable": target.usable} for target in self.targets],
             "pools": {name: list(members) for name, members in self.pools.items()},
         }
 
 
 def _clients(parameters: Parameters, name: str) -> dict[int, tuple[str, str]]:
     """Index -> (name of the client's device, name of the OST); the first client of each."""
-    found: dict[int, tuple[str, str]] = {}
+    clients: dict[int, tuple[str, str]] = {}
     for device in parameters.names("osc"):
         match = _CLIENT.match(device)
         if match and match["target"].startswith(f"{name}-OST"):
-            found.setdefault(int(match["index"], 16), (device, match["target"]))
-    return found
+            clients.setdefault(int(match["index"], 16), (device, match["target"]))
+    return clients
 
 
 def pools_of(parameters: Parameters, name: str) -> dict[str, tuple[int, ...]]:
@@ -79,7 +79,7 @@ def pools_of(parameters: Parameters, name: str) -> dict[str, tuple[int, ...]]:
     for device in parameters.names("lov"):
         if device.startswith(f"{name}-clilov"):
             return {
-                pool: tuple(sorted(int(one, 16) for one in member.findall(text)))
+                pool: tuple(sorted(int(number, 16) for number in member.findall(text)))
                 for pool, text in parameters.entries("lov", device, "pools")
             }
     return {}
@@ -90,45 +90,45 @@ def _number(text: str | None, unit: int) -> int | None:
 
 
 def _inactive(parameters: Parameters, name: str) -> set[int]:
-    found: set[int] = set()
+    indexes: set[int] = set()
     for device in parameters.names("lov"):
         if device.startswith(f"{name}-clilov"):
             text = parameters.value("lov", device, "target_obd") or ""
-            found.update(int(index) for index in re.findall(r"^(\d+): \S+ INACTIVE", text, re.MULTILINE))
-    return found
+            indexes.update(int(index) for index in re.findall(r"^(\d+): \S+ INACTIVE", text, re.MULTILINE))
+    return indexes
 
 
 def gather(
     name: str, mount_point: str, parameters: Parameters, asked: Iterable[TargetStatfs] = ()
 ) -> FileSystem:
     """Return the file system ``name``: parameters, and over them what the client said when asked."""
-    clients, pools, said = (
+    clients, pools, spaces = (
         _clients(parameters, name),
         pools_of(parameters, name),
-        {one.index: one for one in asked},
+        {target.index: target for target in asked},
     )
     inactive = _inactive(parameters, name)
     targets = []
-    for index in sorted(clients.keys() | said.keys()):
+    for index in sorted(clients.keys() | spaces.keys()):
         device, target = clients.get(index, ("", f"{name}-OST{index:04x}"))
-        one = said.get(index)
+        space = spaces.get(index)
 
         def read(parameter: str, device: str = device) -> str | None:
             return parameters.value("osc", device, parameter) if device else None
 
         state = _STATE.search(read("import") or "")
         server = (read("ost_conn_uuid") or "").replace("<none>", "")
-        flags = one.flags if one and one.answers else read("statfs_state") or ""
-        capacity = one.capacity_bytes if one and one.answers else _number(read("kbytestotal"), 1024)
-        available = one.available_bytes if one and one.answers else _number(read("kbytesavail"), 1024)
+        flags = space.flags if space and space.answers else read("statfs_state") or ""
+        capacity = space.capacity_bytes if space and space.answers else _number(read("kbytestotal"), 1024)
+        available = space.available_bytes if space and space.answers else _number(read("kbytesavail"), 1024)
         targets.append(
             Target(
                 index=index,
-                uuid=one.uuid if one and one.uuid else f"{target}_UUID",
+                uuid=space.uuid if space and space.uuid else f"{target}_UUID",
                 server=server,
                 import_state=state[1] if state else None,
                 active=read("active") != "0" and index not in inactive,
-                answers=one is None or one.answers,
+                answers=space is None or space.answers,
                 flags=flags,
                 capacity_bytes=capacity,
                 available_bytes=available,

@@ -72,7 +72,8 @@ class Prediction:
     @property
     def bound_by(self) -> str:
         """Return ``disk``, ``link`` or ``CPU``: what takes longest; in a tie the first of these."""
-        return max((("disk", self.disk), ("link", self.link), ("CPU", self.cpu)), key=lambda one: one[1])[0]
+        seconds = {"disk": self.disk, "link": self.link, "CPU": self.cpu}
+        return max(seconds, key=lambda resource: seconds[resource])
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,9 @@ class Decision:
     def lost(self) -> str:
         """Return both times and what binds, in words."""
         both = (("near", self.near), ("here", self.here))
-        return ", ".join(f"{name} {one.seconds:.1f} s ({one.bound_by} binds)" for name, one in both)
+        return ", ".join(
+            f"{name} {prediction.seconds:.1f} s ({prediction.bound_by} binds)" for name, prediction in both
+        )
 
 
 def near(work: Work, holders: Sequence[Holder], here: Here, start_seconds: float = 0.0) -> Prediction:
@@ -105,13 +108,18 @@ def near(work: Work, holders: Sequence[Holder], here: Here, start_seconds: float
 
     The slowest node counts: all work at the same time.
     """
-    disks = [one.bytes / one.disk_rate for one in holders]
+    disks = [holder.bytes / holder.disk_rate for holder in holders]
     cpus = [
-        one.bytes * work.cpu_seconds_per_byte * one.slowdown / _cores(work, one.cores / one.clients)
-        for one in holders
+        holder.bytes
+        * work.cpu_seconds_per_byte
+        * holder.slowdown
+        / _cores(work, holder.cores / holder.clients)
+        for holder in holders
     ]
-    returned = [one.bytes * work.returned for one in holders]
-    own_links = [out * one.clients / one.link_rate for out, one in zip(returned, holders, strict=True)]
+    returned = [holder.bytes * work.returned for holder in holders]
+    own_links = [
+        out * holder.clients / holder.link_rate for out, holder in zip(returned, holders, strict=True)
+    ]
     link = max(sum(returned) / here.link_rate, *own_links)
     slowest = max(*disks, *cpus)
     seconds = slowest + link + start_seconds
@@ -120,9 +128,11 @@ def near(work: Work, holders: Sequence[Holder], here: Here, start_seconds: float
 
 def local(work: Work, holders: Sequence[Holder], here: Here) -> Prediction:
     """Return what the work takes if this node reads all over the network."""
-    total = sum(one.bytes for one in holders)
-    disk = max(one.bytes / one.disk_rate for one in holders)
-    link = max(total / here.link_rate, *(one.bytes * one.clients / one.link_rate for one in holders))
+    total = sum(holder.bytes for holder in holders)
+    disk = max(holder.bytes / holder.disk_rate for holder in holders)
+    link = max(
+        total / here.link_rate, *(holder.bytes * holder.clients / holder.link_rate for holder in holders)
+    )
     cpu = total * work.cpu_seconds_per_byte / _cores(work, here.cores)
     return Prediction(max(disk, link, cpu), disk, link, cpu, total)
 

@@ -37,16 +37,16 @@ def files_of(patterns: Sequence[str]) -> dict[Path, str]:
 
     Raises NotFoundError.
     """
-    found: dict[Path, str] = {}
+    files: dict[Path, str] = {}
     for pattern in patterns:
         base = Path("/") if pattern.startswith("/") else Path()
         named = [Path(pattern)] if Path(pattern).exists() else sorted(base.glob(pattern.lstrip("/")))
-        regular = [one for one in named if one.is_file()]
+        regular = [path for path in named if path.is_file()]
         if not regular:
             raise NotFoundError(f"{pattern}: no such file.")
         shown = "./" if pattern.startswith("./") else ""
-        found |= {one: shown + str(one) for one in regular if one not in found}
-    return found
+        files |= {path: shown + str(path) for path in regular if path not in files}
+    return files
 
 
 def spread(
@@ -71,12 +71,12 @@ def spread(
     for file in wanted.files:
         node = next((node for pattern, node in held if fnmatch.fnmatch(str(file), pattern)), None)
         try:
-            found = _extents(file, node, wanted, known, piece)
+            located = _extents(file, node, wanted, known, piece)
         except SesError as error:
             reasons[f"from here: {error}"] = None
             extents.append(Extent(file, 0, file.stat().st_size, HERE))
             continue
-        for extent, holder in found:
+        for extent, holder in located:
             extents.append(extent)
             holders.setdefault(extent.node, []).append(holder)
     together = {node: _together(parts, wanted) for node, parts in holders.items()}
@@ -98,13 +98,13 @@ def _extents(
         if piece is None or node is not None:
             raise
         parts = site().parts_of(file, piece)
-        return [(Extent(file, start, end, one.node, False), one.holder) for start, end, one in parts]
+        return [(Extent(file, start, end, part.node, False), part.holder) for start, end, part in parts]
     return [(Extent(file, 0, size, node or place.node), place.holder)]
 
 
 def _together(parts: Sequence[Holder], wanted: Wanted) -> Holder:
-    size = sum(one.bytes for one in parts)
-    seconds = sum(one.bytes / one.disk_rate for one in parts)
+    size = sum(part.bytes for part in parts)
+    seconds = sum(part.bytes / part.disk_rate for part in parts)
     return replace(
         parts[0],
         bytes=size,
@@ -126,7 +126,7 @@ def decided(
         return None, per_endpoint or 1
     at_once = per_endpoint or wanted.limits.at_once(seen.cores, seen.memory)
     cores = wanted.limits.cores(seen.cores, at_once)
-    holders = [replace(one, cores=cores, slowdown=seen.slowdown) for one in where.holders.values()]
+    holders = [replace(holder, cores=cores, slowdown=seen.slowdown) for holder in where.holders.values()]
     work = Work(seen.returned, seen.cpu_seconds_per_byte, at_once)
     return decide(work, holders, where.here, seen.start_seconds), at_once
 
@@ -134,19 +134,19 @@ def decided(
 def _seen(wanted: Wanted, where: Spread, reasons: list[str]) -> Seen | None:
     """Return what is known of the program on a node, or shown by the first one where it can be tried."""
     largest: dict[str, Extent] = {}
-    for one in sorted(where.extents, key=lambda one: one.start - one.end):
-        if one.node != HERE:
-            largest.setdefault(one.node, one)
+    for extent in sorted(where.extents, key=lambda extent: extent.start - extent.end):
+        if extent.node != HERE:
+            largest.setdefault(extent.node, extent)
     for node in largest:
         if (known := recall(wanted.argv, node)) is not None:
             return known
     for node, most in largest.items():
         if wanted.sampled and most.end > most.start:
             try:
-                found = sampled(wanted, node, most.file)
+                seen = sampled(wanted, node, most.file)
             except (NotStartedError, LostError) as error:
                 reasons.append(f"not tried on {node}: {error}")
                 continue
-            remember(wanted.argv, node, found)
-            return found
+            remember(wanted.argv, node, seen)
+            return seen
     return None

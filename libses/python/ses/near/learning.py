@@ -15,22 +15,22 @@ def learn(argv: Sequence[str], node: str, ran: Sequence[tuple[int, Ended]]) -> N
     Runs on less than a sample are left out: what starting a program takes would count as work on its data.
     So are those that a signal ended.
     """
-    whole = [(size, one) for size, one in ran if size >= SAMPLE_BYTES and one.status >= 0]
+    whole = [(size, ended) for size, ended in ran if size >= SAMPLE_BYTES and ended.status >= 0]
     if not whole:
         return
     known = recall(argv, node)
     slowdown = known.slowdown if known else 1.0
     size = sum(bytes_read for bytes_read, _ in whole)
-    runs = [one for _, one in whole]
+    runs = [run for _, run in whole]
     usual = known.start_seconds if known else START_SECONDS
     seen = Seen(
-        returned=sum(one.returned for one in runs) / size,
-        cpu_seconds_per_byte=sum(one.cpu_seconds for one in runs) / size / slowdown,
+        returned=sum(run.returned for run in runs) / size,
+        cpu_seconds_per_byte=sum(run.cpu_seconds for run in runs) / size / slowdown,
         slowdown=slowdown,
-        cores=max(one.cores for one in runs),
+        cores=max(run.cores for run in runs),
         start_seconds=max(
-            (one.start_seconds for one in runs if one.start_seconds is not None), default=usual
+            (run.start_seconds for run in runs if run.start_seconds is not None), default=usual
         ),
-        memory=max(one.memory for one in runs),  # the first saw it before the others took theirs
+        memory=max(run.memory for run in runs),  # the first saw it before the others took theirs
     )
     remember(argv, node, seen)

@@ -69,7 +69,7 @@ def run_all(
     retries: int,
     output: Callable[[bytes], object],
     errors: Callable[[bytes], object],
-    tell: Callable[[Progress], None],
+    report: Callable[[Progress], None],
     folder: Path | None = None,
 ) -> Result:
     """Run all tasks, ``at_once`` of them on each node, and pass their output on in the order of the tasks.
@@ -84,9 +84,9 @@ def run_all(
         began = time.monotonic()
         threads = _threads(wanted, at_once, turns, state, folder)
         try:
-            for one in threads:
-                one.start()
-            _pass_on(tasks, turns, state, output, errors, tell, began)
+            for thread in threads:
+                thread.start()
+            _pass_on(tasks, turns, state, output, errors, report, began)
         except SystemExit as stopped:
             for node in _end(turns, state, threads, _LEAVE_SECONDS):
                 stopped.add_note(f"{node} has not answered. {wanted.argv[0]} may still run there.")
@@ -104,7 +104,7 @@ def run_all(
 def _end(
     turns: Turns, state: _State, threads: Sequence[threading.Thread], seconds: float | None = None
 ) -> list[str]:
-    """End what runs, and wait for that; returns nodes that are still waited for after so many seconds.
+    """End what runs, and wait for that; returns nodes that are still waited for after ``seconds``.
 
     With ``seconds`` another signal ends the waiting, too.
     """
@@ -115,27 +115,27 @@ def _end(
     try:
         for each in running:
             each.end()
-        for one in threads:
-            if not one.is_alive():  # it has ended, or was not begun
+        for thread in threads:
+            if not thread.is_alive():  # it has ended, or was not begun
                 continue
-            one.join(None if seconds is None else max(0.0, until - time.monotonic()))
+            thread.join(None if seconds is None else max(0.0, until - time.monotonic()))
     except SystemExit:
         if seconds is None:
             raise
-    return list(dict.fromkeys(one.name for one in threads if one.is_alive()))
+    return list(dict.fromkeys(thread.name for thread in threads if thread.is_alive()))
 
 
 def _threads(
     wanted: Wanted, at_once: Mapping[str, int], turns: Turns, state: _State, folder: Path | None
 ) -> list[threading.Thread]:
     """Return a thread for each task that may run at once, or for each array."""
-    found: list[threading.Thread] = []
+    threads: list[threading.Thread] = []
     for node, count in at_once.items():
         if folder is not None and node != HERE:
-            found.append(_thread(_work_as_array, wanted, node, turns, state, folder, count))
+            threads.append(_thread(_work_as_array, wanted, node, turns, state, folder, count))
         else:
-            found.extend(_thread(_work, wanted, node, turns, state) for _ in range(count))
-    return found
+            threads.extend(_thread(_work, wanted, node, turns, state) for _ in range(count))
+    return threads
 
 
 def _thread(
@@ -152,19 +152,19 @@ def _thread(
 
 def _pass_on(
     tasks: Sequence[Task], turns: Turns, state: _State,
-    output: Callable[[bytes], object], errors: Callable[[bytes], object], tell: Callable[[Progress], None],
+    output: Callable[[bytes], object], errors: Callable[[bytes], object], report: Callable[[Progress], None],
     began: float,
 ) -> None:  # fmt: skip
-    by_number = {one.number: one for one in tasks}
-    told = began
+    by_number = {task.number: task for task in tasks}
+    reported_at = began
     for number in range(len(tasks)):
         with state.changed:
             while number not in state.finished:
                 if turns.given_up is not None:
                     raise GivenUpError(f"{turns.given_up.rstrip('.')}.")
-                if time.monotonic() - told >= _LOOK_SECONDS:
-                    told = time.monotonic()
-                    tell(progress(by_number, state.done, told - began))
+                if time.monotonic() - reported_at >= _LOOK_SECONDS:
+                    reported_at = time.monotonic()
+                    report(progress(by_number, state.done, reported_at - began))
                 state.changed.wait(_LOOK_SECONDS)
             ready = state.finished.pop(number)
         ready.errors.pass_on(errors)
@@ -197,7 +197,7 @@ def _work_as_array(
         tasks[task.number] = task
     if not tasks:
         return
-    runs = {number: run_of(wanted, one, node) for number, one in tasks.items()}
+    runs = {number: run_of(wanted, task, node) for number, task in tasks.items()}
     array = JobArray(runs, at_once, folder, wanted.rsh)
     with state.changed:
         state.running.add(array)
@@ -207,14 +207,16 @@ def _work_as_array(
         array.end()
         with state.changed:
             state.result.failures.setdefault(node, str(error))
-        for one in tasks.values():
-            turns.failed(one, node, f"{node}: {error}")
+        for task in tasks.values():
+            turns.failed(task, node, f"{node}: {error}")
         return
     for number, answer in array.answers():
         kept = Output(state.folder)
         try:
             if answer is None:
-                raise LostError(array.said(number) or "the element of the job array ended without an answer")
+                raise LostError(
+                    array.error_of(number) or "the element of the job array ended without an answer"
+                )
             with answer.open("rb") as come:
                 ended = answered(come, runs[number], kept.out.write, kept.errors.write)
             kept.close()
@@ -255,7 +257,7 @@ def run_of(wanted: Wanted, task: Task, node: str) -> Run:
     name = str(task.file.absolute()) if here else wanted.name_there(task.file)
     mapped = not here and wanted.path_map is not None
     shown = "/dev/stdin" if not task.whole else name if mapped else wanted.name_here(task.file)
-    argv = tuple(shown if one == "{}" else one for one in wanted.argv)
+    argv = tuple(shown if word == "{}" else word for word in wanted.argv)
     piece = None if task.whole else Piece(name, task.start, task.end)
     executor, rsh = (LOCAL, ()) if here else (wanted.executor_used, wanted.rsh)
     return Run(argv, node or "here", executor, (File.of(task.file, name),), wanted.limits, rsh, piece)

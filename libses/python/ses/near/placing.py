@@ -66,19 +66,23 @@ class Site:
             stripes = stripes_of(layout["components"], size)
         except ValueError as error:
             raise NowhereError(f"{file} lies on several nodes: {error}.") from None
-        if min((one.end - one.start for one in stripes if one.end < size), default=size) < piece:
+        if min((stripe.end - stripe.start for stripe in stripes if stripe.end < size), default=size) < piece:
             raise NowhereError(f"{file} is striped over several nodes, in stripes smaller than a piece.")
-        by_target = {one.target: one for one in elements_of(file, self._elements)}
+        by_target = {element.target: element for element in elements_of(file, self._elements)}
         return [
-            (one.start, one.end, self._place([by_target[str(one.ost)]], one.end - one.start, file))
-            for one in stripes
+            (
+                stripe.start,
+                stripe.end,
+                self._place([by_target[str(stripe.ost)]], stripe.end - stripe.start, file),
+            )
+            for stripe in stripes
         ]
 
     def node_of(self, file: Path) -> tuple[str, tuple[str, ...]]:
         """Return the best node for a file and the elements it lies on; raises as :meth:`place_of`."""
         elements = elements_of(file, self._elements)
         best = self._holding(elements, file)
-        return self._node_of(best), tuple(one.id for one in elements)
+        return self._node_of(best), tuple(element.id for element in elements)
 
     def here(self, cores: float) -> Here:
         """Return this node, with the link that was measured, else that the site states."""
@@ -87,14 +91,14 @@ class Site:
     def _place(self, elements: Sequence[Element], size: int, file: Path) -> Place:
         best = self._holding(elements, file)
         held = set(best.holds)
-        others = sum(one.open_placements for one in self._elements if one.id in held)
+        others = sum(element.open_placements for element in self._elements if element.id in held)
         holder = Holder(
             bytes=size,
-            disk_rate=sum(_rate(one) for one in elements),
+            disk_rate=sum(_rate(element) for element in elements),
             link_rate=math.inf if best.link_mb_s is None else best.link_mb_s * MB,
             clients=1 + others,
         )
-        return Place(self._node_of(best), holder, tuple(one.id for one in elements))
+        return Place(self._node_of(best), holder, tuple(element.id for element in elements))
 
     def _holding(self, elements: Sequence[Element], file: Path) -> NodeClass:
         """Return the nodes for a file on some elements.
@@ -102,22 +106,22 @@ class Site:
         Of several classes of nodes the one with the widest link; of its nodes the one where a stream gets
         most.
         """
-        names = {one.id for one in elements}
-        able = [one for one in self._classes if names <= set(one.holds)]
+        names = {element.id for element in elements}
+        able = [node_class for node_class in self._classes if names <= set(node_class.holds)]
         if not able:
             raise NowhereError(
-                f"No one node is known to hold {', '.join(one.id for one in elements)}, where {file} lies "
-                "(qsm:holds)."
+                f"No one node is known to hold {', '.join(element.id for element in elements)}, "
+                f"where {file} lies (qsm:holds)."
             )
-        return max(able, key=lambda one: (one.link_mb_s is None, one.link_mb_s or 0.0))
+        return max(able, key=lambda node_class: (node_class.link_mb_s is None, node_class.link_mb_s or 0.0))
 
-    def _node_of(self, one: NodeClass) -> str:
-        if one.nodes not in self._nodes:
-            chosen = self._best(one.nodes)
+    def _node_of(self, node_class: NodeClass) -> str:
+        if node_class.nodes not in self._nodes:
+            chosen = self._best(node_class.nodes)
             if chosen is None:
-                raise NowhereError(f"None of {one.nodes} can be used now.")
-            self._nodes[one.nodes] = chosen[0]
-        return self._nodes[one.nodes]
+                raise NowhereError(f"None of {node_class.nodes} can be used now.")
+            self._nodes[node_class.nodes] = chosen[0]
+        return self._nodes[node_class.nodes]
 
     def _best(self, nodes: str) -> tuple[str, str | None] | None:
         ranked = self._client.select_nodes(Subject(user=self._user), count=1, nodes=nodes, limit=1).candidates
@@ -134,17 +138,17 @@ def elements_of(file: Path, elements: Sequence[Element]) -> list[Element]:
     """Return the elements that hold a file's bytes; raises NowhereError and SesError with the reason."""
     layout = layout_of(file)
     path = file.resolve()
-    system = [one for one in elements if path.is_relative_to(one.mount_point)]
+    system = [element for element in elements if path.is_relative_to(element.mount_point)]
     if "branch" in layout:
-        found = [one for one in system if same_directory(one.target, layout["branch"])]
+        held = [element for element in system if same_directory(element.target, layout["branch"])]
     else:
-        osts = {str(one) for one in layout["osts"]}
-        found = [one for one in system if one.target in osts]
-        if len(found) < len(osts):
-            found = []
-    if not found:
+        osts = {str(ost) for ost in layout["osts"]}
+        held = [element for element in system if element.target in osts]
+        if len(held) < len(osts):
+            held = []
+    if not held:
         raise NowhereError(f"The site describes no storage element that holds {file}.")
-    return found
+    return held
 
 
 def _rate(element: Element) -> float:

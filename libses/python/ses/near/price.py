@@ -19,11 +19,11 @@ class Prices:
     @classmethod
     def of(cls, text: str) -> Prices:
         """Read ``desktop=300,endpoint=60``; raises ValueError."""
-        parts = dict(one.split("=", 1) for one in text.split(","))
-        found = cls(**{name: float(value) for name, value in parts.items()})
-        if found.desktop <= 0 or found.endpoint <= 0:
+        parts = dict(part.split("=", 1) for part in text.split(","))
+        prices = cls(**{name: float(value) for name, value in parts.items()})
+        if prices.desktop <= 0 or prices.endpoint <= 0:
             raise ValueError("prices are positive")
-        return found
+        return prices
 
 
 def ratio(seconds: float, cost: float) -> float:

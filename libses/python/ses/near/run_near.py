@@ -57,7 +57,7 @@ class Wanted:
 
     def run(self, node: str) -> Run:
         """Return the run on a node."""
-        files = tuple(File.of(one, self.name_there(one)) for one in self.files)
+        files = tuple(File.of(file, self.name_there(file)) for file in self.files)
         return Run(self.command(there=True), node, self.executor_used, files, self.limits, self.rsh)
 
     def trial(self, node: str) -> Run:
@@ -67,8 +67,8 @@ class Wanted:
     def command(self, there: bool) -> tuple[str, ...]:
         """Return the command with the files in place of ``{}``."""
         mapped = there and self.path_map is not None
-        names = [self.name_there(one) if mapped else self.name_here(one) for one in self.files]
-        return tuple(word for one in self.argv for word in (names if one == "{}" else [one]))
+        names = [self.name_there(file) if mapped else self.name_here(file) for file in self.files]
+        return tuple(word for argument in self.argv for word in (names if argument == "{}" else [argument]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,36 +138,36 @@ def _measured(wanted: Wanted, here: Here) -> Here:
 
 
 def _largest(wanted: Wanted) -> Path:
-    return max(wanted.files, key=lambda one: one.stat().st_size)
+    return max(wanted.files, key=lambda file: file.stat().st_size)
 
 
 def _place(wanted: Wanted, site: Callable[[], Site], cores: float) -> tuple[Place, Here]:
     """Return where all files are; raises SesError with the reason when they are not in one place."""
-    size = sum(one.stat().st_size for one in wanted.files)
+    size = sum(file.stat().st_size for file in wanted.files)
     if size == 0:
         raise SesError("the files are empty")
     if wanted.node is not None and wanted.disk_rate is not None:
-        found = Place(wanted.node, Holder(size, wanted.disk_rate), ())
+        whole = Place(wanted.node, Holder(size, wanted.disk_rate), ())
         here = Here(cores=cores)
     else:
         known = site()
-        places = [known.place_of(one) for one in wanted.files]
-        nodes = {one.node for one in places}
+        places = [known.place_of(file) for file in wanted.files]
+        nodes = {place.node for place in places}
         if wanted.node is None and len(nodes) > 1:
             raise SesError(
                 f"the files lie on {len(nodes)} nodes ({', '.join(sorted(nodes))}); see ses map-near"
             )
-        seconds = sum(one.holder.bytes / one.holder.disk_rate for one in places)
+        seconds = sum(place.holder.bytes / place.holder.disk_rate for place in places)
         holder = replace(places[0].holder, bytes=size, disk_rate=wanted.disk_rate or size / seconds)
-        elements = tuple(dict.fromkeys(name for one in places for name in one.elements))
-        found = Place(wanted.node or places[0].node, holder, elements)
+        elements = tuple(dict.fromkeys(name for place in places for name in place.elements))
+        whole = Place(wanted.node or places[0].node, holder, elements)
         here = known.here(cores)
     holder = replace(
-        found.holder,
-        link_rate=found.holder.link_rate if wanted.link_rate is None else wanted.link_rate,
-        clients=found.holder.clients if wanted.clients is None else wanted.clients,
+        whole.holder,
+        link_rate=whole.holder.link_rate if wanted.link_rate is None else wanted.link_rate,
+        clients=whole.holder.clients if wanted.clients is None else wanted.clients,
     )
-    return replace(found, holder=holder), here
+    return replace(whole, holder=holder), here
 
 
 def _seen(wanted: Wanted, place: Place, connection: Connection | None) -> Seen | None:

@@ -55,7 +55,7 @@ def run_there(wanted: Wanted, node: str, connection: Connection) -> Ended:
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """How a local run ended, as a shell tells it."""
+    """How a local run ended, as a shell reports it."""
 
     exit_status: int
     seconds: float
@@ -96,13 +96,14 @@ def run_here(wanted: Wanted) -> Local:
 
 @contextmanager
 def _signals(forward: Callable[[int], None]) -> Iterator[None]:
-    wanted = [one for one in _FORWARDED if signal.getsignal(one) is not signal.SIG_IGN]  # by nohup, or by "&"
-    before = {one: signal.signal(one, lambda number, _: forward(number)) for one in wanted}
+    # what nohup or "&" lets a program ignore stays ignored
+    wanted = [number for number in _FORWARDED if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda received, _: forward(received)) for number in wanted}
     try:
         yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def to_descriptor(descriptor: int) -> Callable[[bytes], None]:

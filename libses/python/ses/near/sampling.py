@@ -32,7 +32,7 @@ def sample(there: Run, path_here: str, path_there: str, size: int, connection: C
     Raises NotStartedError, LostError.
     """
     length = min(size, SAMPLE_BYTES)
-    argv = tuple("/dev/stdin" if one == "{}" else one for one in there.argv)
+    argv = tuple("/dev/stdin" if word == "{}" else word for word in there.argv)
     local = replace(there, argv=argv, node="here", executor=HERE, rsh=(), files=())
     near = _held(replace(there, argv=argv, files=(), piece=Piece(path_there, 0, length)), connection)
     with Connection() as own:

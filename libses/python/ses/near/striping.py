@@ -21,23 +21,24 @@ def stripes_of(components: Sequence[Mapping[str, Any]], size: int) -> list[Strip
 
     Neighbours on the same OST are one.  Raises ValueError where the bytes are not in stripes on OSTs.
     """
-    found: list[Stripe] = []
-    for one in sorted(components, key=lambda one: int(one["start"])):
-        position, end = int(one["start"]), min(size, size if one["end"] is None else int(one["end"]))
-        osts, width = one["osts"], one["stripe_size_bytes"]
+    stripes: list[Stripe] = []
+    for component in sorted(components, key=lambda component: int(component["start"])):
+        position = int(component["start"])
+        end = size if component["end"] is None else min(size, int(component["end"]))
+        osts, width = component["osts"], component["stripe_size_bytes"]
         if position >= end:
             continue
-        if not osts or not width or position != (found[-1].end if found else 0):
+        if not osts or not width or position != (stripes[-1].end if stripes else 0):
             raise ValueError("it is not striped over OSTs from its beginning to its end")
         while position < end:
             number = position // width  # Lustre counts stripes from the beginning of the file
             until = min(end, (number + 1) * width)
             ost = osts[number % len(osts)]
-            if found and found[-1].ost == ost:
-                found[-1] = Stripe(found[-1].start, until, ost)
+            if stripes and stripes[-1].ost == ost:
+                stripes[-1] = Stripe(stripes[-1].start, until, ost)
             else:
-                found.append(Stripe(position, until, ost))
+                stripes.append(Stripe(position, until, ost))
             position = until
-    if size > 0 and (not found or found[-1].end < size):
+    if size > 0 and (not stripes or stripes[-1].end < size):
         raise ValueError("its layout ends before the file")
-    return found
+    return stripes

@@ -41,14 +41,14 @@ class Extent:
 
 def tasks_of(extents: Sequence[Extent], piece: int | None) -> list[Task]:
     """Return the tasks for what nodes hold, in order; pieces have about ``piece`` bytes."""
-    found: list[Task] = []
-    for one in extents:
-        size = one.end - one.start
+    tasks: list[Task] = []
+    for extent in extents:
+        size = extent.end - extent.start
         count = 1 if piece is None else max(1, -(-size // piece))
         for part in range(count):
-            start, end = (one.start + size * number // count for number in (part, part + 1))
-            found.append(Task(len(found), one.file, one.node, start, end, one.whole and count == 1))
-    return found
+            start, end = (extent.start + size * number // count for number in (part, part + 1))
+            tasks.append(Task(len(tasks), extent.file, extent.node, start, end, extent.whole and count == 1))
+    return tasks
 
 
 class Turns:
@@ -58,8 +58,8 @@ class Turns:
 
     def __init__(self, tasks: Sequence[Task], retries: int) -> None:
         self._queues: dict[str, deque[Task]] = {HERE: deque()}
-        for one in tasks:
-            self._queues.setdefault(one.node, deque()).append(one)
+        for task in tasks:
+            self._queues.setdefault(task.node, deque()).append(task)
         self._retries = retries
         self._begun: Counter[int] = Counter()
         self._failures: Counter[str] = Counter()
@@ -131,7 +131,7 @@ class Progress:
 
 def progress(tasks: Mapping[int, Task], done: Sequence[int], seconds: float) -> Progress:
     """Return how far it is after ``seconds`` from the numbers of the tasks that are done."""
-    total = sum(one.end - one.start for one in tasks.values())
-    finished = sum(tasks[one].end - tasks[one].start for one in done)
+    total = sum(task.end - task.start for task in tasks.values())
+    finished = sum(tasks[number].end - tasks[number].start for number in done)
     left = seconds * (total - finished) / finished if finished else None
     return Progress(len(done), len(tasks), finished, left)

@@ -17,7 +17,7 @@ from ses.offload.library import Fallback, Status, ffi, library, put, taken, text
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_SLICE_SECONDS = 0.1  # until a call that runs hears that its domain is closed
+_SLICE_SECONDS = 0.1  # until a call that runs notices that its domain is closed
 
 
 class OffloadError(SesError):
@@ -25,8 +25,8 @@ class OffloadError(SesError):
 
     def __init__(self, status: int, why: str) -> None:
         self.status = Status(status)
-        said = text(library().ses_offload_strerror(status))
-        super().__init__(f"{said} ({why})" if why else said)
+        meaning = text(library().ses_offload_strerror(status))
+        super().__init__(f"{meaning} ({why})" if why else meaning)
 
 
 class FunctionError(OffloadError):
@@ -61,7 +61,8 @@ class Domain:
             raise ValueError("A domain takes either an address or a file.")
         begin()
         words = [
-            ffi.NULL if one is None else ffi.new("char[]", one.encode()) for one in (rsh, program, listen)
+            ffi.NULL if option is None else ffi.new("char[]", option.encode())
+            for option in (rsh, program, listen)
         ]
         options: Any = ffi.new("ses_offload_options *", [*words, start_seconds, fallback])
         domain: Any = ffi.new("ses_offload_domain **")

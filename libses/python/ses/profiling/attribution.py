@@ -61,16 +61,16 @@ class Attribution:
     def add(self, look: Look) -> None:
         """Take up the next look."""
         self.most_processes = max(self.most_processes, len(look.processes))
-        self.most_open = max(self.most_open, sum(len(one.files) for one in look.processes.values()))
-        before_all = {path: tuple(one.moved) for path, one in self._files.items()}
-        gone = [(pid, one) for pid, one in self._last.items() if pid not in look.processes]
+        self.most_open = max(self.most_open, sum(len(process.files) for process in look.processes.values()))
+        before_all = {path: tuple(file.moved) for path, file in self._files.items()}
+        gone = [(pid, process) for pid, process in self._last.items() if pid not in look.processes]
         for pid, now in look.processes.items():
             self._add_process(pid, now, gone)
         self._last = look.processes
         for way in (0, 1):
             moving = sum(
-                one.moved[way] - before_all.get(path, (0, 0))[way] > _SLACK
-                for path, one in self._files.items()
+                file.moved[way] - before_all.get(path, (0, 0))[way] > _SLACK
+                for path, file in self._files.items()
             )
             if moving:
                 self._streams[way].append(moving)
@@ -97,17 +97,17 @@ class Attribution:
 
     def streams(self) -> tuple[float, float]:
         """Return how many files were read, and written, at the same time, on average while any was."""
-        read, written = (sum(one) / len(one) if one else 1.0 for one in self._streams)
+        read, written = (sum(counts) / len(counts) if counts else 1.0 for counts in self._streams)
         return read, written
 
     def files(self) -> tuple[FileUse, ...]:
         """Return the files that moved, the largest first."""
-        found = [
-            FileUse(path, one.moved[0], one.moved[1], one.pattern)
-            for path, one in self._files.items()
-            if sum(one.moved)
+        uses = [
+            FileUse(path, file.moved[0], file.moved[1], file.pattern)
+            for path, file in self._files.items()
+            if sum(file.moved)
         ]
-        return tuple(sorted(found, key=lambda one: (-one.read_bytes - one.written_bytes, one.path)))
+        return tuple(sorted(uses, key=lambda file: (-file.read_bytes - file.written_bytes, file.path)))
 
     def _add_process(self, pid: int, now: ProcessLook, gone: list[tuple[int, ProcessLook]]) -> None:
         before = self._last.get(pid, ProcessLook(Moved(), 0.0, {}))
@@ -115,7 +115,7 @@ class Attribution:
             now.moved.read_bytes - before.moved.read_bytes,
             now.moved.written_bytes - before.moved.written_bytes,
         ]
-        ended = [one for fd, one in before.files.items() if _is_gone(fd, now, one)]
+        ended = [file for fd, file in before.files.items() if _is_gone(fd, now, file)]
         passing = self._passing(pid, before, now)
         endless = {*self._endless_ways(before), *self._endless_ways(now)}
         random = self._reads_random(before) or self._reads_random(now)
@@ -132,24 +132,24 @@ class Attribution:
                 endless |= {*self._endless_ways(child)}
                 piped |= {*self._piped_ways(child)}
                 gone.remove((number, child))
-        jumped = [one for fd, one in now.files.items() if self._advance(fd, one, before, left)]
+        jumped = [file for fd, file in now.files.items() if self._advance(fd, file, before, left)]
         at_offset = []
         if now.offset is not None and now.offset[0] in now.files:
             at_offset = [now.files[now.offset[0]]]
             self._at_offset(at_offset[0].path, now.offset[1])
         streams = now.streams - self._inherited - {"/dev/null"}
-        standing = [one for fd, one in now.files.items() if before.files.get(fd) == one and not streams]
+        standing = [file for fd, file in now.files.items() if before.files.get(fd) == file and not streams]
         still = [
-            one
-            for fd, one in now.files.items()
-            if one.position == _start(fd, one, before) and one.path not in self._inherited
+            file
+            for fd, file in now.files.items()
+            if file.position == _start(fd, file, before) and file.path not in self._inherited
         ]
         for way in (0, 1):
             files = (jumped, at_offset, ended)
-            taken = any(way in _ways(one) for several in files for one in several)
+            taken = any(way in _ways(file) for several in files for file in several)
             if way in endless and not taken:
                 self._endless[way] += max(0, left[way])
-            elif taken or any(way in _ways(one) for one in still):
+            elif taken or any(way in _ways(file) for file in still):
                 self._rest(way, left[way], (*files, standing), passing)
             elif way in piped:
                 self._piped[way] += max(0, left[way])
@@ -158,46 +158,46 @@ class Attribution:
 
     def _passing(self, pid: int, before: ProcessLook, now: ProcessLook) -> set[str]:
         """Return the files that one look saw, and that were closed since to open others."""
-        fresh = {fd for fd, one in now.files.items() if _is_gone(fd, before, one)}
-        for fd, one in now.files.items():
-            if self._paths.setdefault((pid, fd), one.path) != one.path:
+        fresh = {fd for fd, file in now.files.items() if _is_gone(fd, before, file)}
+        for fd, file in now.files.items():
+            if self._paths.setdefault((pid, fd), file.path) != file.path:
                 self._one_after_another.add((pid, fd))
         young = self._young.get(pid, set())
         self._young[pid] = {now.files[fd].path for fd in fresh}
         return {
-            one.path
-            for fd, one in before.files.items()
-            if _is_gone(fd, now, one)
-            and one.path in young
+            file.path
+            for fd, file in before.files.items()
+            if _is_gone(fd, now, file)
+            and file.path in young
             and (fresh or (pid, fd) in self._one_after_another)
         }
 
     def _endless_ways(self, look: ProcessLook) -> Iterator[int]:
         """Yield 0 where /dev/zero is open to be read, 1 where /dev/null is to be written."""
-        for fd, one in look.endless.items():
-            if self._descriptors.get(fd) != one.path and one.path not in RANDOM_SOURCES:
-                yield 1 if one.path == ENDLESS_SINK else 0
+        for fd, file in look.endless.items():
+            if self._descriptors.get(fd) != file.path and file.path not in RANDOM_SOURCES:
+                yield 1 if file.path == ENDLESS_SINK else 0
 
     def _reads_random(self, look: ProcessLook) -> bool:
         return any(
-            one.path in RANDOM_SOURCES and self._descriptors.get(fd) != one.path
-            for fd, one in look.endless.items()
+            file.path in RANDOM_SOURCES and self._descriptors.get(fd) != file.path
+            for fd, file in look.endless.items()
         )
 
     def _piped_ways(self, look: ProcessLook) -> Iterator[int]:
         """Yield 0 where a pipe can be read that the program was not started with, 1 where one is written."""
-        for one in look.pipes.values():
-            if one.path not in self._inherited:
-                yield from _ways(one)
+        for pipe in look.pipes.values():
+            if pipe.path not in self._inherited:
+                yield from _ways(pipe)
 
-    def _advance(self, fd: int, one: OpenFile, before: ProcessLook, left: list[int]) -> bool:
+    def _advance(self, fd: int, file: OpenFile, before: ProcessLook, left: list[int]) -> bool:
         """Count by how much its position advanced; return whether it jumped instead."""
-        step = one.position - _start(fd, one, before)
+        step = file.position - _start(fd, file, before)
         if step == 0:
             return False
-        known = self._files.setdefault(one.path, _File())
+        known = self._files.setdefault(file.path, _File())
         known.steps += 1
-        way = max(_ways(one), key=lambda each: left[each])
+        way = max(_ways(file), key=lambda each: left[each])
         if step < 0 or step > left[way] + _SLACK:
             known.jumps += 1
             return True
@@ -219,7 +219,9 @@ class Attribution:
         if left <= 0:
             return
         for several in ranked:
-            able = {one.path: one for one in several if way in _ways(one) and one.path not in self._inherited}
+            able = {
+                file.path: file for file in several if way in _ways(file) and file.path not in self._inherited
+            }
             if not able:
                 continue
             if len(able) == 1:
@@ -229,19 +231,19 @@ class Attribution:
             break
 
 
-def _start(fd: int, one: OpenFile, before: ProcessLook) -> int:
+def _start(fd: int, file: OpenFile, before: ProcessLook) -> int:
     """Return where the position of a file was at the last look."""
     last = before.files.get(fd)
-    return last.position if last is not None and last.path == one.path else 0
+    return last.position if last is not None and last.path == file.path else 0
 
 
-def _ways(one: OpenFile) -> Iterator[int]:
+def _ways(file: OpenFile) -> Iterator[int]:
     """Yield 0 for a descriptor that reads, 1 for one that writes."""
-    if one.reads:
+    if file.reads:
         yield 0
-    if one.writes:
+    if file.writes:
         yield 1
 
 
-def _is_gone(fd: int, now: ProcessLook, one: OpenFile) -> bool:
-    return fd not in now.files or now.files[fd].path != one.path
+def _is_gone(fd: int, now: ProcessLook, file: OpenFile) -> bool:
+    return fd not in now.files or now.files[fd].path != file.path

@@ -43,9 +43,9 @@ class Counters:
         self.refused: dict[str, str] = {}
         wanted = {name: [event] for name, event in _EVENTS.items()}
         for name, functions in CALLS.items() if calls else ():
-            found = [number for one in functions if (number := _tracepoint(one)) is not None]
-            if found:
-                wanted[name] = [(_TRACEPOINT, number) for number in found]
+            numbers = [number for function in functions if (number := _tracepoint(function)) is not None]
+            if numbers:
+                wanted[name] = [(_TRACEPOINT, number) for number in numbers]
             else:
                 self.refused[name] = "tracefs is not to be seen"
         for name, events in wanted.items():
@@ -62,7 +62,7 @@ class Counters:
 
     def close(self) -> None:
         """Stop counting."""
-        for descriptor in (one for several in self._open.values() for one in several):
+        for descriptor in (descriptor_of for several in self._open.values() for descriptor_of in several):
             os.close(descriptor)
         self._open.clear()
 

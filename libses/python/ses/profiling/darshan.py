@@ -56,12 +56,12 @@ def read_log(log: Path) -> ProgramProfile:
 
 def _parsed(parser: str, log: Path) -> ProgramProfile:
     try:
-        made = subprocess.run([parser, log], capture_output=True, text=True, timeout=_SECONDS, check=False)
+        done = subprocess.run([parser, log], capture_output=True, text=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise SesError(f"darshan-parser did not end within {_SECONDS} s on {log}.") from None
-    if made.returncode:
-        raise SesError(f"darshan-parser does not understand {log}: {made.stderr.strip()[-300:]}.")
-    return of_text(made.stdout, str(log))
+    if done.returncode:
+        raise SesError(f"darshan-parser does not understand {log}: {done.stderr.strip()[-300:]}.")
+    return of_text(done.stdout, str(log))
 
 
 def _of_package(log: Path) -> Log:
@@ -104,37 +104,37 @@ def of_text(text: str, name: str) -> ProgramProfile:
             continue
         _add(files[fields[5]], fields[3].removeprefix(f"{fields[0]}_"), float(fields[4]))
     try:
-        found = Log(facts.get("exe", ""), float(facts["run time"]), int(facts["nprocs"]), files)
+        log = Log(facts.get("exe", ""), float(facts["run time"]), int(facts["nprocs"]), files)
     except (KeyError, ValueError):
         raise UsageError(f"{name} is no text of darshan-parser: it has no run time or nprocs.") from None
-    return _profile(found, name)
+    return _profile(log, name)
 
 
 def _profile(log: Log, name: str) -> ProgramProfile:
     files = log.files
     uses = [
-        FileUse(path, int(one["BYTES_READ"]), int(one["BYTES_WRITTEN"]), _pattern(one))
-        for path, one in files.items()
-        if one["BYTES_READ"] + one["BYTES_WRITTEN"] > 0 and not path.startswith("<STD")
+        FileUse(path, int(record["BYTES_READ"]), int(record["BYTES_WRITTEN"]), _pattern(record))
+        for path, record in files.items()
+        if record["BYTES_READ"] + record["BYTES_WRITTEN"] > 0 and not path.startswith("<STD")
     ]
-    uses.sort(key=lambda one: (-one.read_bytes - one.written_bytes, one.path))
-    known = [files[one.path] for one in uses]
+    uses.sort(key=lambda use: (-use.read_bytes - use.written_bytes, use.path))
+    known = [files[use.path] for use in uses]
     read_span, write_span = _span(known, "READ", "BYTES_READ"), _span(known, "WRITE", "BYTES_WRITTEN")
     return ProgramProfile(
         command=tuple(log.command.split()),
         seconds=log.seconds,
         cpu_seconds=0.0,
-        read_bytes=sum(one.read_bytes for one in uses),
-        written_bytes=sum(one.written_bytes for one in uses),
-        read_calls=int(sum(one["READS"] for one in known)),
-        write_calls=int(sum(one["WRITES"] for one in known)),
+        read_bytes=sum(use.read_bytes for use in uses),
+        written_bytes=sum(use.written_bytes for use in uses),
+        read_calls=int(sum(record["READS"] for record in known)),
+        write_calls=int(sum(record["WRITES"] for record in known)),
         files=tuple(uses),
         phases=_phases({"READ": read_span, "WRITE": write_span}, uses, log.seconds),
         processes=log.ranks,
         open_files=len(uses),
         read_streams=read_span[2],
         write_streams=write_span[2],
-        counters={what: int(sum(one[c] for one in files.values() for c in names))
+        counters={what: int(sum(record[c] for record in files.values() for c in names))
                   for what, names in _METADATA.items()},
         notes=("processor time, cache misses and instructions: a Darshan log does not have them",),
         source=f"Darshan log {name}",
@@ -152,17 +152,19 @@ def _add(counters: Counters, name: str, value: float) -> None:
         counters[name] += value
 
 
-def _pattern(one: Counters) -> str:
-    calls = one["READS"] + one["WRITES"]
+def _pattern(record: Counters) -> str:
+    calls = record["READS"] + record["WRITES"]
     if not calls:
         return UNKNOWN
-    return SEQUENTIAL if one["SEQ_READS"] + one["SEQ_WRITES"] >= 0.9 * calls else RANDOM
+    return SEQUENTIAL if record["SEQ_READS"] + record["SEQ_WRITES"] >= 0.9 * calls else RANDOM
 
 
 def _span(known: list[Counters], way: str, size: str) -> tuple[float, float, float]:
     """Return the first and the last access of a direction, and how many files moved at once on average."""
     times = [
-        (one[f"F_{way}_START_TIMESTAMP"], one[f"F_{way}_END_TIMESTAMP"]) for one in known if one[size] > 0
+        (record[f"F_{way}_START_TIMESTAMP"], record[f"F_{way}_END_TIMESTAMP"])
+        for record in known
+        if record[size] > 0
     ]
     if not times:
         return 0.0, 0.0, 1.0
@@ -174,10 +176,10 @@ def _span(known: list[Counters], way: str, size: str) -> tuple[float, float, flo
 def _phases(
     spans: dict[str, tuple[float, float, float]], uses: list[FileUse], seconds: float
 ) -> tuple[Phase, ...]:
-    """From the first to the last access of each direction; what lies outside is not told."""
+    """From the first to the last access of each direction; what lies outside is not known."""
     moments = sorted({0.0, seconds, *(moment for span in spans.values() for moment in span[:2])})
-    totals = {"READ": sum(one.read_bytes for one in uses), "WRITE": sum(one.written_bytes for one in uses)}
-    found = []
+    totals = {"READ": sum(use.read_bytes for use in uses), "WRITE": sum(use.written_bytes for use in uses)}
+    phases = []
     for begin, end in pairwise(moments):
         parts = {
             way: int(totals[way] * (end - begin) / (last - first)) if first <= begin and end <= last else 0
@@ -186,5 +188,5 @@ def _phases(
         kind = {(True, True): BOTH, (True, False): READS, (False, True): WRITES}.get(
             (parts["READ"] > 0, parts["WRITE"] > 0), WAITS
         )
-        found.append(Phase(kind, begin, end - begin, parts["READ"], parts["WRITE"]))
-    return tuple(found)
+        phases.append(Phase(kind, begin, end - begin, parts["READ"], parts["WRITE"]))
+    return tuple(phases)

@@ -34,38 +34,38 @@ def implied(profile: ProgramProfile, margin: float = MARGIN) -> tuple[Implied, .
     The rate of a direction is its bytes over the time of the phases in which they moved, for each of the
     files that moved together, as each is placed by itself.  Capacity is that of the largest file written.
     """
-    found = []
+    needs = []
     for kind, name, moves, streams in (
         ("current-read-rate", "read", {READS, BOTH}, profile.read_streams),
         ("current-write-rate", "written", {WRITES, BOTH}, profile.write_streams),
     ):
-        busy = [one for one in profile.phases if one.kind in moves]
-        seconds = sum(one.seconds for one in busy)
-        moved = sum(one.read_bytes if name == "read" else one.written_bytes for one in busy)
+        busy = [phase for phase in profile.phases if phase.kind in moves]
+        seconds = sum(phase.seconds for phase in busy)
+        moved = sum(phase.read_bytes if name == "read" else phase.written_bytes for phase in busy)
         rate = moved / seconds / streams / 1e6 if seconds > 0 else 0.0
         if rate >= _MIN_RATE and moved >= MIN_BYTES:
             several = f" for each of {streams:.1f} files at a time" if streams >= 1.05 else ""
-            found.append(
+            needs.append(
                 Implied(
                     required(kind, _rounded(rate * margin), "MB/s"),
                     f"{moved / 1e6:.0f} MB {name} in {seconds:.1f} s of phases = {rate:.1f} MB/s{several}, "
                     f"x {margin:g}",
                 )
             )
-    largest = max((one.written_bytes for one in profile.files), default=0) / 1e9
+    largest = max((file.written_bytes for file in profile.files), default=0) / 1e9
     if largest >= _MIN_GB:
-        found.append(
+        needs.append(
             Implied(
                 required("free-capacity", _rounded(largest * margin), "GB"),
                 f"{largest:.3f} GB written into the largest file, x {margin:g}",
             )
         )
-    return tuple(found)
+    return tuple(needs)
 
 
-def listed(found: Iterable[Implied]) -> list[dict[str, object]]:
+def listed(needs: Iterable[Implied]) -> list[dict[str, object]]:
     """Return requirements with their arithmetic as JSON has them."""
-    return [{**one.requirement.as_json(), "arithmetic": one.arithmetic} for one in found]
+    return [{**need.requirement.as_json(), "arithmetic": need.arithmetic} for need in needs]
 
 
 def _rounded(value: float) -> float:

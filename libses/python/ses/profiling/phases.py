@@ -33,22 +33,22 @@ def phases(totals: Sequence[Totals]) -> tuple[Phase, ...]:
     if len(totals) < 2:
         return ()
     began = totals[0].at
-    found: list[Phase] = []
+    joined: list[Phase] = []
     for before, after in pairwise(_windows(totals)):
-        one = _phase(before, after, began)
-        if found and found[-1].kind == one.kind:
-            found[-1] = _joined(found[-1], one)
+        phase = _phase(before, after, began)
+        if joined and joined[-1].kind == phase.kind:
+            joined[-1] = _joined(joined[-1], phase)
         else:
-            found.append(one)
-    return tuple(found)
+            joined.append(phase)
+    return tuple(joined)
 
 
 def _windows(totals: Sequence[Totals]) -> list[Totals]:
     """Leave out what lies closer together than a window; the last stays."""
     kept = [totals[0]]
-    for one in totals[1:]:
-        if one.at - kept[-1].at >= WINDOW_SECONDS:
-            kept.append(one)
+    for look in totals[1:]:
+        if look.at - kept[-1].at >= WINDOW_SECONDS:
+            kept.append(look)
     if kept[-1] is not totals[-1]:
         if len(kept) > 1:
             kept.pop()

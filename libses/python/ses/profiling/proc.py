@@ -46,7 +46,7 @@ class Moved:
         )
 
     def without(self, read: int, written: int) -> Moved:
-        """Return the same without so many bytes that were read and written."""
+        """Return the same without the bytes given, which were read and written."""
         return replace(
             self,
             read_bytes=max(0, self.read_bytes - read),
@@ -102,10 +102,10 @@ class Look:
 
 def parse_io(text: str) -> Moved:
     """Return what /proc/PID/io says; raises ValueError when it is not as expected."""
-    said = dict(line.split(": ", 1) for line in text.splitlines())
+    counters = dict(line.split(": ", 1) for line in text.splitlines())
     names = ("rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes")
     try:
-        return Moved(*(int(said[name]) for name in names))
+        return Moved(*(int(counters[name]) for name in names))
     except KeyError as error:
         raise ValueError(f"{error} is missing") from None
 
@@ -118,9 +118,9 @@ def parse_stat(text: str) -> float:
 
 def parse_descriptor(path: str, text: str) -> OpenFile:
     """Return a descriptor from its link and /proc/PID/fdinfo/FD; raises ValueError."""
-    said = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+    fields = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
     try:
-        return OpenFile(path.removesuffix(" (deleted)"), int(said["pos"]), int(said["flags"], 8))
+        return OpenFile(path.removesuffix(" (deleted)"), int(fields["pos"]), int(fields["flags"], 8))
     except KeyError as error:
         raise ValueError(f"{error} is missing") from None
 
@@ -143,14 +143,14 @@ def moved_by(pid: int) -> Moved:
 
 def look_at(root: int) -> Look:
     """Look at a process and all its descendants."""
-    found = {pid: one for pid in _tree(root) if (one := _process(pid)) is not None}
-    return Look(time.monotonic(), found)
+    processes = {pid: process for pid in _tree(root) if (process := _process(pid)) is not None}
+    return Look(time.monotonic(), processes)
 
 
 def running_on(look: Look, ended: int) -> list[ProcessLook]:
     """Look again at those processes that go on after the first one, ``ended``, has ended."""
-    found = (_process(pid) for pid in look.processes if pid != ended and _runs(pid))
-    return [one for one in found if one is not None]
+    pids = (_process(pid) for pid in look.processes if pid != ended and _runs(pid))
+    return [pid for pid in pids if pid is not None]
 
 
 def _runs(pid: int) -> bool:
@@ -170,7 +170,7 @@ def _read(path: str) -> str:
 
 def _names(directory: str) -> list[str]:
     with os.scandir(directory) as entries:
-        return [one.name for one in entries]
+        return [entry.name for entry in entries]
 
 
 def _tree(root: int) -> Iterator[int]:
@@ -209,15 +209,15 @@ def _process(pid: int) -> ProcessLook | None:
             if not path.startswith("/") or (path.startswith(_NOT_FILES) and not path.startswith(_FILES)):
                 streams.add(path)
                 if path in _ENDLESS and int(number) != _STANDARD_ERROR:
-                    one = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
-                    if one.writes if path == ENDLESS_SINK else one.reads:
-                        endless[int(number)] = one
+                    file = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
+                    if file.writes if path == ENDLESS_SINK else file.reads:
+                        endless[int(number)] = file
                 elif path.startswith(_PIPE):
                     pipes[int(number)] = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
                 continue
-            one = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
-            if not one.flags & os.O_DIRECTORY:
-                files[int(number)] = one
+            file = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
+            if not file.flags & os.O_DIRECTORY:
+                files[int(number)] = file
         except (OSError, ValueError):
             continue
     try:

@@ -65,7 +65,9 @@ class ProgramProfile:
     @property
     def cores(self) -> int:
         """Return how many cores it used in its busiest phase, at least one."""
-        busiest = max((one.cpu_seconds / one.seconds for one in self.phases if one.seconds > 0), default=1.0)
+        busiest = max(
+            (phase.cpu_seconds / phase.seconds for phase in self.phases if phase.seconds > 0), default=1.0
+        )
         return max(1, math.ceil(busiest - 0.25))
 
     def as_json(self) -> dict[str, Any]:
@@ -75,14 +77,14 @@ class ProgramProfile:
 
 def from_json(data: Mapping[str, Any]) -> ProgramProfile:
     """Return the profile that ``as_json`` gave; raises KeyError or TypeError for anything else."""
-    members = {one.name for one in fields(ProgramProfile)}
+    members = {member.name for member in fields(ProgramProfile)}
     known = {name: value for name, value in data.items() if name in members}
     return ProgramProfile(
         **{
             **known,
             "command": tuple(data["command"]),
-            "files": tuple(FileUse(**one) for one in data["files"]),
-            "phases": tuple(Phase(**one) for one in data["phases"]),
+            "files": tuple(FileUse(**file) for file in data["files"]),
+            "phases": tuple(Phase(**phase) for phase in data["phases"]),
             "notes": tuple(data.get("notes", ())),
         }
     )

@@ -60,8 +60,10 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
 
     counters = Counters(calls)
     began, cpu_before = time.monotonic(), _children_cpu()
-    heard = [one for one in _FORWARDED if signal.getsignal(one) is not signal.SIG_IGN]  # by nohup
-    handlers = {one: signal.signal(one, forward) for one in heard}
+    forwarded = [
+        number for number in _FORWARDED if signal.getsignal(number) is not signal.SIG_IGN
+    ]  # by nohup
+    handlers = {number: signal.signal(number, forward) for number in forwarded}
     try:
         pid = _begun(command)
         running = os.pidfd_open(pid)
@@ -74,8 +76,8 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
         left = _watch(pid, running, attribution, totals)
         ended = time.monotonic()
         moved = moved_by(pid)
-        for one in left:
-            moved = moved.plus(one.moved)
+        for process in left:
+            moved = moved.plus(process.moved)
         counted = counters.read()
         _, status, used = os.wait4(pid, 0)
     finally:
@@ -86,11 +88,11 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
             os.close(running)
         for number in unsent:
             signal.raise_signal(number)
-    cpu = _children_cpu() - cpu_before + sum(one.cpu_seconds for one in left)
+    cpu = _children_cpu() - cpu_before + sum(process.cpu_seconds for process in left)
     moved = moved.without(*attribution.no_storage)
     totals.append(Totals(ended, moved.read_bytes, moved.written_bytes, cpu))
     read_streams, write_streams = attribution.streams()
-    found = ProgramProfile(
+    measured = ProgramProfile(
         command=tuple(command),
         seconds=ended - began,
         cpu_seconds=cpu,
@@ -116,18 +118,18 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
     notes = [
         *_no_storage_notes(attribution.endless, attribution.piped),
         *_left_notes(len(left)),
-        *_notes(found, counters.refused, calls),
+        *_notes(measured, counters.refused, calls),
     ]
-    return replace(found, notes=tuple(notes)), 128 - exited if exited < 0 else exited
+    return replace(measured, notes=tuple(notes)), 128 - exited if exited < 0 else exited
 
 
 def _inherited() -> dict[int, str]:
     """Return what each descriptor leads to that a program started here may have from the start."""
-    found = {}
+    inherited = {}
     for link in Path("/proc/self/fd").iterdir():
         with suppress(OSError):
-            found[int(link.name)] = str(link.readlink())
-    return found
+            inherited[int(link.name)] = str(link.readlink())
+    return inherited
 
 
 def _watch(pid: int, running: int, attribution: Attribution, totals: list[Totals]) -> list[ProcessLook]:
@@ -156,8 +158,8 @@ def _has_ended(running: int, within: float) -> bool:
 
 def _totals(look: Look, attribution: Attribution) -> Totals:
     moved, cpu = Moved(), 0.0
-    for one in look.processes.values():
-        moved, cpu = moved.plus(one.moved), cpu + one.cpu_seconds
+    for process in look.processes.values():
+        moved, cpu = moved.plus(process.moved), cpu + process.cpu_seconds
     moved = moved.without(*attribution.no_storage)
     return Totals(look.at, moved.read_bytes, moved.written_bytes, cpu)
 
@@ -178,7 +180,7 @@ def _begun(command: Sequence[str]) -> int:
 
 
 def _forward(running: int, number: int, late: list[int]) -> None:
-    """Send the program a signal; one that comes when it has ended is ours."""
+    """Send the program a signal; one that comes when it has ended is for this process."""
     if _has_ended(running, 0):
         late.append(number)
     else:
@@ -186,12 +188,12 @@ def _forward(running: int, number: int, late: list[int]) -> None:
 
 
 def _no_storage_notes(endless: tuple[int, int], piped: int) -> list[str]:
-    told = (
+    amounts = (
         (endless[0], f"read from {ENDLESS_SOURCE} or random numbers"),
         (endless[1], f"written to {ENDLESS_SINK}"),
         (piped, "written to pipes and read from them by its own processes"),
     )
-    large = [(moved / 1e6, what) for moved, what in told if moved >= 1e6]
+    large = [(moved / 1e6, what) for moved, what in amounts if moved >= 1e6]
     return [f"{mega:.0f} MB {what} are not counted: it is no storage" for mega, what in large]
 
 
@@ -202,11 +204,11 @@ def _left_notes(count: int) -> list[str]:
     return [f"{several} that it started went on after its end; what was moved then is not counted"]
 
 
-def _notes(found: ProgramProfile, refused: dict[str, str], calls: bool) -> list[str]:
+def _notes(measured: ProgramProfile, refused: dict[str, str], calls: bool) -> list[str]:
     notes = []
     for name, way in (("read", 0), ("written", 1)):
-        whole = (found.read_bytes, found.written_bytes)[way]
-        known = sum((one.read_bytes, one.written_bytes)[way] for one in found.files)
+        whole = (measured.read_bytes, measured.written_bytes)[way]
+        known = sum((file.read_bytes, file.written_bytes)[way] for file in measured.files)
         if whole - known > max(1e6, 0.05 * whole):
             notes.append(
                 f"{(whole - known) / 1e6:.0f} MB {name} belong to no file that was seen: pipes, sockets, "

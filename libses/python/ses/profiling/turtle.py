@@ -21,13 +21,13 @@ def check_name(name: str) -> None:
         raise UsageError(f"{name!r} is no name of a profile: small letters, digits and '-'.")
 
 
-def turtle_of(name: str, needs: Sequence[Implied], found: ProgramProfile) -> str:
+def turtle_of(name: str, needs: Sequence[Implied], measured: ProgramProfile) -> str:
     """Return the Turtle; raises UsageError as ``check_name``, and for nothing to require."""
     check_name(name)
     if not needs:
         raise UsageError("The program moved too little to require anything.")
-    program = found.command[0] if found.command else "a program"
-    requires = ",\n        ".join(_requirement(one) for one in needs)
+    program = measured.command[0] if measured.command else "a program"
+    requires = ",\n        ".join(_requirement(need) for need in needs)
     return f"""@prefix odrl: <http://www.w3.org/ns/odrl/2/> .
 @prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -41,10 +41,10 @@ def turtle_of(name: str, needs: Sequence[Implied], found: ProgramProfile) -> str
     qsm:requires {requires} ."""
 
 
-def _requirement(one: Implied) -> str:
-    kind = "".join(part.capitalize() for part in one.requirement.kind.split("-"))
+def _requirement(need: Implied) -> str:
+    kind = "".join(part.capitalize() for part in need.requirement.kind.split("-"))
     return (
         f"[ a qsm:Requirement ; odrl:leftOperand qsm:{kind} ; odrl:operator odrl:gteq ; "
-        f"odrl:rightOperand {one.requirement.bound:e} ; odrl:unit {_UNITS[one.requirement.unit]} ; "
+        f"odrl:rightOperand {need.requirement.bound:e} ; odrl:unit {_UNITS[need.requirement.unit]} ; "
         "qsm:weight 1.0e0 ; qsm:strictness qsm:Soft ]"
     )

@@ -82,7 +82,7 @@ def texts(answers: Answers) -> dict[Path, str]:
     default = answers.directory / "default"
     proof = _BY_MUNGE if answers.munge else _BY_TOKEN
     return {
-        here / "site.ttl": "\n".join(one.turtle for one in answers.storage) + _PEOPLE,
+        here / "site.ttl": "\n".join(system.turtle for system in answers.storage) + _PEOPLE,
         here / "smed.toml": _MONITOR.format(here=here) + _targets(answers.storage),
         here / "node/ses-agent": _AGENT.format(host=host, port=SERVICE_PORT, **proof),
         default / "ses-service": _SERVICE.format(options=" ".join(_service_options(answers))),
@@ -109,14 +109,14 @@ def _tls(answers: Answers) -> str:
 
 
 def _targets(storage: Sequence[Storage]) -> str:
-    return "".join(_target(one, system) for system in storage for one in system.targets)
+    return "".join(_target(target, place) for place in storage for target in place.targets)
 
 
 def _target(target: Target, system: Storage) -> str:
-    said = [f"\n# The elements of {literal(system.mount_point)}.", "[[target]]"]
-    said += [f"name = {literal(target.name)}", f"collector = {literal(target.collector)}"]
+    lines = [f"\n# The elements of {literal(system.mount_point)}.", "[[target]]"]
+    lines += [f"name = {literal(target.name)}", f"collector = {literal(target.collector)}"]
     if target.url:
-        said += [f"url = {literal(target.url)}", "timeout_seconds = 1.0"]
+        lines += [f"url = {literal(target.url)}", "timeout_seconds = 1.0"]
     if target.paths:
-        said.append(f"paths = [{', '.join(map(literal, target.paths))}]")
-    return "\n".join(said) + "\n"
+        lines.append(f"paths = [{', '.join(map(literal, target.paths))}]")
+    return "\n".join(lines) + "\n"

@@ -61,7 +61,7 @@ def storage_at(mount: Path, exporters: Sequence[str]) -> Storage:
         return _lustre(mount, exporters)
     targets = _targets("node_exporter", exporters, union.name)
     seen = Target(union.name, "mergerfs", paths=(union.mount_point,))
-    branches = [one.directory for one in union.branches]
+    branches = [branch.directory for branch in union.branches]
     check_mounted(branches)
     return Storage(
         union.name,
@@ -93,7 +93,7 @@ def _lustre(path: Path, exporters: Sequence[str]) -> Storage:
 
 
 def _targets(collector: str, exporters: Sequence[str], name: str) -> tuple[Target, ...]:
-    hosts = [urlsplit(one).hostname for one in exporters]
+    hosts = [urlsplit(exporter).hostname for exporter in exporters]
     return tuple(
         Target(f"{name}-{host}", collector, url=url) for host, url in zip(hosts, exporters, strict=True)
     )

@@ -64,8 +64,8 @@ def write(answers: Answers) -> None:
         raise SesError(f"{error.filename or path} cannot be written: {error.strerror}.") from error
     tokens = here / "tokens.toml"
     _run(service, "tls", "init", here / "tls", ",".join(answers.hosts))
-    made = _run(service, "token", "new", "--tokens", tokens, "--role", "admin", "--name", "admin")
-    _create(here / "tokens" / _ADMIN, made, 0o600)
+    admin_token = _run(service, "token", "new", "--tokens", tokens, "--role", "admin", "--name", "admin")
+    _create(here / "tokens" / _ADMIN, admin_token, 0o600)
     if answers.nodes:
         _run(service, "token", "nodes", "--tokens", tokens, "--directory", here / "tokens", *answers.nodes)
     if os.geteuid() == 0:
@@ -78,7 +78,9 @@ def lacking(answers: Answers) -> str:
     site = answers.here / "site.ttl"
     if not site.is_file():
         return ""
-    return "".join(_run(_service(), "undescribed", site, "-", said=one.turtle) for one in answers.storage)
+    return "".join(
+        _run(_service(), "undescribed", site, "-", stdin=system.turtle) for system in answers.storage
+    )
 
 
 def extend(answers: Answers, text: str) -> None:
@@ -109,15 +111,15 @@ def _create(path: Path, text: str, mode: int) -> None:
 
 def _service() -> str:
     beside = Path(sys.executable).parent / "ses-service"
-    found = str(beside) if beside.exists() else shutil.which("ses-service")
-    if found is None:
+    path = str(beside) if beside.exists() else shutil.which("ses-service")
+    if path is None:
         raise SesError("ses-service is not installed here. Run ses init on the machine of the service.")
-    return found
+    return path
 
 
-def _run(*command: str | Path, said: str = "") -> str:
+def _run(*command: str | Path, stdin: str = "") -> str:
     parts = [str(part) for part in command]
-    done = subprocess.run(parts, input=said, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(parts, input=stdin, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode != 0:
         raise SesError(f"{' '.join(parts)} failed: {done.stderr.strip()}")
     return done.stdout

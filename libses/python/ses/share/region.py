@@ -124,9 +124,9 @@ class Item:
 
     def facts(self) -> ItemFacts:
         """Return what is known of the item."""
-        found = ffi.new("ses_share_item_facts *")
-        check(library().ses_share_look(self._handle(), found), self.name)
-        return _item_facts(found)
+        facts = ffi.new("ses_share_item_facts *")
+        check(library().ses_share_look(self._handle(), facts), self.name)
+        return _item_facts(facts)
 
     def _handle(self) -> Any:
         if self._item is None or self._region.closed:
@@ -181,7 +181,7 @@ class Region:
 
     @staticmethod
     def remove(name: str) -> None:
-        """Remove it; who has it open keeps it."""
+        """Remove it; programs that have it open keep it."""
         check(library().ses_share_remove(name.encode()), name)
 
     def __repr__(self) -> str:
@@ -243,20 +243,20 @@ class Region:
 
     def facts(self) -> RegionFacts:
         """Return what is known of the region."""
-        found = ffi.new("ses_share_facts *")
-        check(library().ses_share_facts_of(self._handle(), found), self.name)
-        return _region_facts(found)
+        facts = ffi.new("ses_share_facts *")
+        check(library().ses_share_facts_of(self._handle(), facts), self.name)
+        return _region_facts(facts)
 
     def items(self) -> list[ItemFacts]:
         """Return what is known of each item, by name."""
-        found, number = [], 0
+        items, number = [], 0
         facts = ffi.new("ses_share_item_facts *")
         while (status := library().ses_share_item_at(self._handle(), number, facts)) != errno.EINVAL:
             if status != errno.ENOENT:
                 check(status, self.name)
-                found.append(_item_facts(facts))
+                items.append(_item_facts(facts))
             number += 1
-        return sorted(found, key=lambda one: one.name)
+        return sorted(items, key=lambda item: item.name)
 
     def _handle(self) -> Any:
         if self.closed:
@@ -276,15 +276,15 @@ class Region:
 
 def regions() -> list[RegionFacts]:
     """Return the regions of this node that the caller may read, by owner and name."""
-    found: list[RegionFacts] = []
+    listed: list[RegionFacts] = []
 
     @ffi.callback("int(const ses_share_facts *, void *)")
     def see(facts: Any, _: Any) -> int:
-        found.append(_region_facts(facts))
+        listed.append(_region_facts(facts))
         return 0
 
     check(library().ses_share_each(see, ffi.NULL), "regions")
-    return sorted(found, key=lambda one: (one.owner, one.name))
+    return sorted(listed, key=lambda region: (region.owner, region.name))
 
 
 def _region_facts(facts: Any) -> RegionFacts:

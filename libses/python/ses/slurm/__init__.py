@@ -1,1 +1,1 @@
-"""What is read from Slurm, and told to it, by its own commands."""
+"""What is read from Slurm, and written to it, by its own commands."""

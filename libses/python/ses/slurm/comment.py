@@ -73,7 +73,7 @@ def commented(before: str, text: str) -> str:
 
     What is JSON stays JSON; raises SesError for a list, which has no place for it.
     """
-    kept, ours = _OURS.sub("", before), _NOT_IN_A_LINE.sub("?", text)
+    kept, written_line = _OURS.sub("", before), _NOT_IN_A_LINE.sub("?", text)
     try:
         known = json.loads(kept)
     except (ValueError, RecursionError):
@@ -83,6 +83,6 @@ def commented(before: str, text: str) -> str:
             "AdminComment is a list in JSON, where nothing can be added; nothing is written there."
         )
     if not isinstance(known, dict):
-        return f"{kept}{' | ' if kept else ''}{_MARK}{ours}"
+        return f"{kept}{' | ' if kept else ''}{_MARK}{written_line}"
     members = _OURS_IN_JSON.sub("", kept).rstrip().removesuffix("}").rstrip()
-    return f'{members}{"" if members.endswith("{") else ", "}"qstorman": "{ours}"}}'
+    return f'{members}{"" if members.endswith("{") else ", "}"qstorman": "{written_line}"}}'

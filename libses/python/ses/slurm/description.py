@@ -20,7 +20,7 @@ _HEAD = """\
 
 def turtle(cluster: Cluster) -> str:
     """Return the description; every switch with nodes of its own is a link that its classes share."""
-    links = sorted({one.uplink for one in cluster.classes if one.uplink})
+    links = sorted({node_class.uplink for node_class in cluster.classes if node_class.uplink})
     parts = [
         _HEAD.format(name_literal=literal(cluster.name), base=quote(cluster.name, safe="")),
         *(f"{_link(name)} a qsm:NetworkLink ; qsm:name {literal(name)} .\n" for name in links),
@@ -29,10 +29,12 @@ def turtle(cluster: Cluster) -> str:
     return "\n".join(parts)
 
 
-def _class(one: NodeClass) -> str:
-    facts = [f"qsm:name {literal(one.name)}", f"qsm:nodes {literal(one.nodes)}"]
-    facts += [f"qsm:uplink {_link(one.uplink)}"] if one.uplink else []
-    return f"<nodes/{quote(one.name, safe='')}> a qsm:NodeClass ;\n    " + " ;\n    ".join(facts) + " .\n"
+def _class(node_class: NodeClass) -> str:
+    facts = [f"qsm:name {literal(node_class.name)}", f"qsm:nodes {literal(node_class.nodes)}"]
+    facts += [f"qsm:uplink {_link(node_class.uplink)}"] if node_class.uplink else []
+    return (
+        f"<nodes/{quote(node_class.name, safe='')}> a qsm:NodeClass ;\n    " + " ;\n    ".join(facts) + " .\n"
+    )
 
 
 def _link(name: str) -> str:

@@ -41,21 +41,21 @@ class Cluster:
             "cluster": self.name,
             "node_classes": [
                 {
-                    "node_class": one.name,
-                    "nodes": one.nodes,
-                    "count": one.count,
-                    "features": list(one.features),
-                    "uplink": one.uplink,
+                    "node_class": node_class.name,
+                    "nodes": node_class.nodes,
+                    "count": node_class.count,
+                    "features": list(node_class.features),
+                    "uplink": node_class.uplink,
                 }
-                for one in self.classes
+                for node_class in self.classes
             ],
         }
 
 
 def look() -> Cluster:
     """Ask Slurm; raises SesError when it does not answer, NotFoundError when it has no nodes."""
-    found = re.search(r"^ClusterName\s*=\s*(\S+)", scontrol("show", "config"), re.MULTILINE)
-    cluster = found[1] if found else "cluster"
+    match = re.search(r"^ClusterName\s*=\s*(\S+)", scontrol("show", "config"), re.MULTILINE)
+    cluster = match[1] if match else "cluster"
     features = features_of(scontrol("show", "nodes", "--oneliner"))
     if not features:
         raise NotFoundError("Slurm has no nodes.")
@@ -77,7 +77,7 @@ def look() -> Cluster:
         )
         for (stated, switch), nodes in alike.items()
     ]
-    return Cluster(cluster, tuple(sorted(classes, key=lambda one: one.name)))
+    return Cluster(cluster, tuple(sorted(classes, key=lambda node_class: node_class.name)))
 
 
 def fields_of(shown: str) -> dict[str, dict[str, str]]:
@@ -89,7 +89,10 @@ def fields_of(shown: str) -> dict[str, dict[str, str]]:
 def features_of(shown: str) -> dict[str, tuple[str, ...]]:
     """Return the available features of each node in ``scontrol show nodes --oneliner``."""
     stated = {node: fields.get("AvailableFeatures", _NONE) for node, fields in fields_of(shown).items()}
-    return {node: () if one == _NONE else tuple(sorted(one.split(","))) for node, one in stated.items()}
+    return {
+        node: () if features == _NONE else tuple(sorted(features.split(",")))
+        for node, features in stated.items()
+    }
 
 
 def leaves_of(shown: str) -> dict[str, str]:
@@ -98,7 +101,11 @@ def leaves_of(shown: str) -> dict[str, str]:
     Empty where Slurm knows no switches (``topology/none``).
     """
     lines = (dict(_FIELD.findall(line)) for line in shown.splitlines())
-    return {one["SwitchName"]: one["Nodes"] for one in lines if one.get("Level") == "0" and one.get("Nodes")}
+    return {
+        switch["SwitchName"]: switch["Nodes"]
+        for switch in lines
+        if switch.get("Level") == "0" and switch.get("Nodes")
+    }
 
 
 def folded(nodes: Iterable[str]) -> str:

@@ -12,9 +12,9 @@ from ses_client.messages.nodes import NodeClass
 
 from ses.whole_file import write_whole
 
-_Told = tuple[float | None, float | None, float | None]  # write and read rate, room
+_Rates = tuple[float | None, float | None, float | None]  # write and read rate, room
 _GB = 1e9
-_LONGEST = 60_000  # characters of nodes that Slurm takes in one word
+_MAX_NODES_LENGTH = 60_000  # characters of nodes that Slurm takes in one word
 _NOTHING = "-"
 
 
@@ -26,9 +26,9 @@ def offers(elements: Iterable[Element], classes: Iterable[NodeClass], now: float
     """
     known = tuple(elements)
     lines = [
-        f"{element} {' '.join(map(_number, told))} {_nodes(one)}\n"
-        for one in classes
-        for told, element in _best(_told(known, one)) or [((0.0, 0.0, 0.0), _NOTHING)]
+        f"{element} {' '.join(map(_number, rates))} {_nodes(node_class)}\n"
+        for node_class in classes
+        for rates, element in _best(_rates_of(known, node_class)) or [((0.0, 0.0, 0.0), _NOTHING)]
     ]
     return f"ses-offers 2 {int(now)}\n{''.join(lines)}"
 
@@ -41,28 +41,28 @@ def publish(path: Path, text: str) -> None:
         raise SesError(f"{path} cannot be written: {error.strerror}.") from error
 
 
-def _told(elements: Iterable[Element], node: NodeClass) -> dict[_Told, str]:
+def _rates_of(elements: Iterable[Element], node: NodeClass) -> dict[_Rates, str]:
     """Return what a stream of the node would get, to the element; of those that are alike the first."""
     link = min((rate for rate in (node.link_mb_s, node.uplink_mb_s) if rate is not None), default=inf)
-    found: dict[_Told, str] = {}
-    for one in elements:
-        if node.storage_systems is None or one.storage_system in node.storage_systems:
-            free = None if one.observation is None else one.observation.free_bytes
-            told = (
-                _least(one.available.write_mb_s, link),
-                _least(one.available.read_mb_s, link),
+    element_with: dict[_Rates, str] = {}
+    for element in elements:
+        if node.storage_systems is None or element.storage_system in node.storage_systems:
+            free = None if element.observation is None else element.observation.free_bytes
+            rates = (
+                _least(element.available.write_mb_s, link),
+                _least(element.available.read_mb_s, link),
                 None if free is None else free / _GB,
             )
-            found.setdefault(told, one.id)
-    return found
+            element_with.setdefault(rates, element.id)
+    return element_with
 
 
-def _best(told: dict[_Told, str]) -> list[tuple[_Told, str]]:
+def _best(elements: dict[_Rates, str]) -> list[tuple[_Rates, str]]:
     """Return those that no other equals in write and read rate and room; what is not known is the most."""
-    kept: list[tuple[_Told, str]] = []
-    for one, element in sorted(told.items(), key=lambda each: tuple(map(_most, each[0])), reverse=True):
-        if not any(all(_most(a) >= _most(b) for a, b in zip(other, one, strict=True)) for other, _ in kept):
-            kept.append((one, element))
+    kept: list[tuple[_Rates, str]] = []
+    for rates, element in sorted(elements.items(), key=lambda each: tuple(map(_most, each[0])), reverse=True):
+        if not any(all(_most(a) >= _most(b) for a, b in zip(other, rates, strict=True)) for other, _ in kept):
+            kept.append((rates, element))
     return kept
 
 
@@ -71,7 +71,7 @@ def _most(value: float | None) -> float:
 
 
 def _nodes(node: NodeClass) -> str:
-    return node.nodes if len(node.nodes) <= _LONGEST else _NOTHING
+    return node.nodes if len(node.nodes) <= _MAX_NODES_LENGTH else _NOTHING
 
 
 def _least(rate: float | None, link: float) -> float | None:

@@ -31,7 +31,7 @@ def _printed(program: str, *arguments: str) -> str:
     except subprocess.TimeoutExpired:
         raise SesError(f"{program} did not answer within {_SECONDS:.0f} s. Does slurmctld run?") from None
     if done.returncode != 0:
-        said = done.stderr.strip() or done.stdout.strip()
-        why = " Slurm changes the record of a job only while it runs." if "already finished" in said else ""
-        raise SesError(f"{program} {arguments[0]} failed: {said}.{why}")
+        answer = done.stderr.strip() or done.stdout.strip()
+        why = " Slurm changes the record of a job only while it runs." if "already finished" in answer else ""
+        raise SesError(f"{program} {arguments[0]} failed: {answer}.{why}")
     return done.stdout

@@ -21,24 +21,26 @@ def weights(ranked: Iterable[RankedNode], base: int = LIGHTEST) -> dict[str, int
     Both are taken in steps, so that small changes move no job.
     """
     nodes = list(ranked)
-    rates = {one.node: min(one.available.read_mb_s or 0.0, one.available.write_mb_s or 0.0) for one in nodes}
+    rates = {
+        node.node: min(node.available.read_mb_s or 0.0, node.available.write_mb_s or 0.0) for node in nodes
+    }
     best = max(rates.values(), default=0.0)
     return {
-        one.node: base
-        + round(one.distance * _STEPS) * _OF_DISTANCE
-        + (round((1 - rates[one.node] / best) * _STEPS) if best > 0 else 0)
-        for one in nodes
+        node.node: base
+        + round(node.distance * _STEPS) * _OF_DISTANCE
+        + (round((1 - rates[node.node] / best) * _STEPS) if best > 0 else 0)
+        for node in nodes
     }
 
 
 def changes(wanted: dict[str, int], shown: str) -> dict[int, list[str]]:
     """Return the nodes that are to get each weight, of those that ``scontrol show nodes`` shows otherwise."""
-    found = defaultdict(list)
+    nodes_of = defaultdict(list)
     for node, fields in fields_of(shown).items():
         weight = wanted.get(node)
         if weight is not None and str(weight) != fields.get("Weight"):
-            found[weight].append(node)
-    return dict(sorted(found.items()))
+            nodes_of[weight].append(node)
+    return dict(sorted(nodes_of.items()))
 
 
 def apply(changed: dict[int, list[str]]) -> None:

@@ -56,7 +56,7 @@ class Place:
 class Forecast:
     """The time on some elements, what binds, what each resource would allow, and how many such programs fit.
 
-    ``together``: so many of them (writers, aggregators) run there at once before storage is what limits
+    ``together``: how many of them (writers, aggregators) run there at once before storage is what limits
     them: ``allowed`` of the disk over ``alone``, what one of them would move there if storage gave all it
     could take, in bytes per second (infinite when nothing but storage limits it).
     """
@@ -71,19 +71,19 @@ class Forecast:
 
 def forecast(work: Work, places: Sequence[Place], link: float = math.inf) -> Forecast:
     """Return the forecast for a file striped evenly over these places; ``link``: bytes per second."""
-    slowest_read = min(one.read_rate for one in places) * len(places)
-    slowest_write = min(one.write_rate for one in places) * len(places)
+    slowest_read = min(place.read_rate for place in places) * len(places)
+    slowest_write = min(place.write_rate for place in places) * len(places)
     by_storage = _over(work.read_bytes, slowest_read) + _over(work.written_bytes, slowest_write)
     profile = work.profile()
     storage = work.moved / by_storage if by_storage > 0 else math.inf
     node = Node(disk=storage, processor=work.cores, link=link)
-    found = peak(node, profile, PATHS["client"])
+    limited = peak(node, profile, PATHS["client"])
     alone = peak(Node(processor=work.cores, link=link), profile, PATHS["client"]).rate
     return Forecast(
-        tuple(one.name for one in places),
-        _over(work.moved, found.rate),
-        found.binding,
-        dict(found.allowed),
+        tuple(place.name for place in places),
+        _over(work.moved, limited.rate),
+        limited.binding,
+        dict(limited.allowed),
         1 if math.isinf(alone) else max(1, math.floor(storage / alone)),
         alone,
     )
@@ -91,51 +91,52 @@ def forecast(work: Work, places: Sequence[Place], link: float = math.inf) -> For
 
 def forecasts(work: Work, places: Sequence[Place], link: float = math.inf) -> list[Forecast]:
     """Return one for each place, in their order, then one for each stripe count over the best of them."""
-    alone = [forecast(work, [one], link) for one in places]
-    best = sorted(places, key=lambda one: forecast(work, [one], link).seconds)
+    alone = [forecast(work, [place], link) for place in places]
+    best = sorted(places, key=lambda place: forecast(work, [place], link).seconds)
     return alone + [forecast(work, best[:count], link) for count in STRIPES[1:] if count <= len(best)]
 
 
-def advice(found: Forecast, others: Sequence[Forecast], work: Work) -> str:
+def advice(expected: Forecast, others: Sequence[Forecast], work: Work) -> str:
     """Return what to change first for the forecast that was found, in one sentence."""
-    faster = min(others, key=lambda one: one.seconds)
-    gain = 1 - faster.seconds / found.seconds if found.seconds > 0 else 0.0
-    if found.binding is Resource.DISK and gain > _WORTH:
+    faster = min(others, key=lambda other: other.seconds)
+    gain = 1 - faster.seconds / expected.seconds if expected.seconds > 0 else 0.0
+    if expected.binding is Resource.DISK and gain > _WORTH:
         where = faster.elements[0] if len(faster.elements) == 1 else f"{len(faster.elements)} stripes"
         return f"Storage binds: {where} would take {gain:.0%} less time."
-    if found.binding is Resource.DISK:
+    if expected.binding is Resource.DISK:
         return "Storage binds, and no other element is faster now: move fewer bytes, or run later."
-    if found.binding is Resource.PROCESSOR:
+    if expected.binding is Resource.PROCESSOR:
         cores = "1 core" if work.cores == 1 else f"{work.cores:.0f} cores"
         return (
             f"The processor binds: other storage changes little; use more than {cores}, or fewer and larger "
             "calls."
         )
-    return f"The {found.binding} binds: use more nodes, not more stripes."
+    return f"The {expected.binding} binds: use more nodes, not more stripes."
 
 
 def _whole(rate: float) -> str:
     return f"{rate:.3g}" if rate < 1000 else f"{rate:.0f}"
 
 
-def fitting(found: Forecast) -> str:
+def fitting(expected: Forecast) -> str:
     """Return how many such programs fit there, with the arithmetic, in one sentence."""
-    where = found.elements[0] if len(found.elements) == 1 else f"{len(found.elements)} stripes"
-    storage, alone = found.allowed[Resource.DISK] / 1e6, found.alone / 1e6
+    where = expected.elements[0] if len(expected.elements) == 1 else f"{len(expected.elements)} stripes"
+    together = f"{expected.together} at once"
+    storage, alone = expected.allowed[Resource.DISK] / 1e6, expected.alone / 1e6
     if math.isinf(alone):
         return f"{where}: one such program takes all of the {_whole(storage)} MB/s that storage gives."
     if alone > storage:
         return f"{where}: one could move {_whole(alone)} MB/s, storage gives {_whole(storage)}: 1 fills it."
-    return (
-        f"{where}: storage {_whole(storage)} MB/s / {_whole(alone)} MB/s of one = {found.together} at once."
-    )
+    return f"{where}: storage {_whole(storage)} MB/s / {_whole(alone)} MB/s of one = {together}."
 
 
-def fitting_on_all(found: Sequence[Forecast]) -> str:
+def fitting_on_all(predictions: Sequence[Forecast]) -> str:
     """Return how many such programs fit on all elements, each program on one of them, in one sentence."""
-    single = [one for one in found if len(one.elements) == 1]
-    counts = ", ".join(f"{one.elements[0]} {one.together}" for one in single)
-    return f"all {len(single)} elements: {sum(one.together for one in single)} at once ({counts})."
+    single = [prediction for prediction in predictions if len(prediction.elements) == 1]
+    counts = ", ".join(f"{prediction.elements[0]} {prediction.together}" for prediction in single)
+    return (
+        f"all {len(single)} elements: {sum(prediction.together for prediction in single)} at once ({counts})."
+    )
 
 
 _WORTH = 0.05

@@ -122,14 +122,14 @@ def peak(node: Node, profile: StreamProfile, path: Path) -> Peak:
     A program that overlaps its parts runs at the least of what the resources allow.  One that does not
     waits for disk, processor and link in turn; the buses carry what goes on meanwhile.
     """
-    found = _limits(node, profile, path)
-    allowed = {one: float(found.allowed[at]) for one, at in _AT.items()}
-    return Peak(float(found.rate), _RESOURCES[found.binding], allowed)
+    limits = _limits(node, profile, path)
+    allowed = {resource: float(limits.allowed[at]) for resource, at in _AT.items()}
+    return Peak(float(limits.rate), _RESOURCES[limits.binding], allowed)
 
 
 _RESOURCES = tuple(Resource)
 """In the order of ``ses_stream_resource``."""
-_AT = {one: at for at, one in enumerate(_RESOURCES)}
+_AT = {resource: at for at, resource in enumerate(_RESOURCES)}
 
 
 def _limits(node: Node, profile: StreamProfile, path: Path) -> Any:

@@ -27,7 +27,7 @@ _BOUND_BY = {
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """One file that has ended, as the service tells it.  Rates are MB/s, None where nothing moved."""
+    """One file that has ended, as the service reports it.  Rates are MB/s, None where nothing moved."""
 
     element: str
     opened_at: float
@@ -60,7 +60,7 @@ class Outcome:
     says of files that were too slow, with how many they are.  ``unforeseen``: elements without a forecast.
     """
 
-    found: Forecast
+    predicted: Forecast
     pairs: tuple[Pair, ...]
     bound: Resource | None
     files: int
@@ -70,49 +70,49 @@ class Outcome:
 
 def outcome(work: Work, places: Sequence[Place], link: float, files: Iterable[Ended]) -> Outcome | None:
     """Return the outcome; None when no file moved a byte on an element that was forecast."""
-    known = {one.name: one for one in places}
-    moved = [one for one in files if one.read_bytes + one.written_bytes > 0]
-    mine = [one for one in moved if one.element in known]
-    read, written = sum(one.read_bytes for one in mine), sum(one.written_bytes for one in mine)
+    known = {place.name: place for place in places}
+    moved = [file for file in files if file.read_bytes + file.written_bytes > 0]
+    mine = [file for file in moved if file.element in known]
+    read, written = sum(file.read_bytes for file in mine), sum(file.written_bytes for file in mine)
     basis = (work.read_bytes if read else 0.0) + (work.written_bytes if written else 0.0)
     seconds = _open_seconds(mine)
     if basis <= 0 or seconds <= 0:
         return None
-    found = forecast(work, [known[name] for name in sorted({one.element for one in mine})], link)
+    predicted = forecast(work, [known[name] for name in sorted({file.element for file in mine})], link)
     share = (read + written) / basis
     pairs = [
-        Pair("seconds", found.seconds * share, seconds),
-        Pair("MB/s of the program", work.moved / found.seconds / 1e6, work.moved * share / seconds / 1e6),
+        Pair("seconds", predicted.seconds * share, seconds),
+        Pair("MB/s of the program", work.moved / predicted.seconds / 1e6, work.moved * share / seconds / 1e6),
     ]
     for name, rates in (
-        ("MB/s written to a file", [(known[one.element].write_rate, one.write_rate) for one in mine]),
-        ("MB/s read from a file", [(known[one.element].read_rate, one.read_rate) for one in mine]),
+        ("MB/s written to a file", [(known[file.element].write_rate, file.write_rate) for file in mine]),
+        ("MB/s read from a file", [(known[file.element].read_rate, file.read_rate) for file in mine]),
     ):
         both = [(promised / 1e6, got) for promised, got in rates if got is not None]
         if both:
             pairs.append(Pair(name, *(median(several) for several in zip(*both, strict=True))))
-    causes = Counter(one.cause for one in mine if one.cause)
+    causes = Counter(file.cause for file in mine if file.cause)
     return Outcome(
-        found,
+        predicted,
         tuple(pairs),
-        _bound(found, work.moved * share / seconds, causes),
+        _bound(predicted, work.moved * share / seconds, causes),
         len(mine),
         tuple(causes.most_common()),
-        tuple(sorted({one.element for one in moved} - known.keys())),
+        tuple(sorted({file.element for file in moved} - known.keys())),
     )
 
 
 def _open_seconds(files: Iterable[Ended]) -> float:
     total, until = 0.0, float("-inf")
-    for one in sorted(files, key=lambda each: each.opened_at):
-        total += max(0.0, one.ended_at - max(one.opened_at, until))
-        until = max(until, one.ended_at)
+    for file in sorted(files, key=lambda each: each.opened_at):
+        total += max(0.0, file.ended_at - max(file.opened_at, until))
+        until = max(until, file.ended_at)
     return total
 
 
-def _bound(found: Forecast, rate: float, causes: Counter[str]) -> Resource | None:
-    """What the service found comes first; else the tightest resource that allows the rate."""
-    if rate < (1 - _NEAR) * found.allowed[found.binding]:
+def _bound(predicted: Forecast, rate: float, causes: Counter[str]) -> Resource | None:
+    """What the service found comes first; else the slowest resource that allows the rate."""
+    if rate < (1 - _NEAR) * predicted.allowed[predicted.binding]:
         return _BOUND_BY.get(causes.most_common(1)[0][0]) if causes else None
-    able = [one for one, allowed in found.allowed.items() if allowed >= (1 - _NEAR) * rate]
-    return min(able, key=lambda one: found.allowed[one]) if able else found.binding
+    able = [resource for resource, allowed in predicted.allowed.items() if allowed >= (1 - _NEAR) * rate]
+    return min(able, key=lambda resource: predicted.allowed[resource]) if able else predicted.binding

@@ -20,7 +20,7 @@ from ses_client.unions import file_system_at, read_union
 from ses.literal import literal
 
 _STATES = {"RW": "Active", "RO": "ReadOnly", "NC": "Draining"}
-_LONGEST_NAME = 31
+_MAX_NAME_LENGTH = 31
 _TAKEN = ("union", "server")
 _HEAD = """\
 # The union at {mount_literal}, as seen from {server_literal}.  Add nominal rates
@@ -76,29 +76,29 @@ class Union:
             "server": self.server,
             "branches": [
                 {
-                    "name": one.name,
-                    "directory": one.directory,
-                    "mode": one.mode,
-                    "file_system": one.file_system,
-                    "capacity_bytes": one.capacity_bytes,
+                    "name": branch.name,
+                    "directory": branch.directory,
+                    "mode": branch.mode,
+                    "file_system": branch.file_system,
+                    "capacity_bytes": branch.capacity_bytes,
                 }
-                for one in self.branches
+                for branch in self.branches
             ],
         }
 
 
 def look(mount: Path) -> Union:
     """Return the union mounted at a directory.  Raises NotFoundError when there is none."""
-    found = read_union(mount)
-    name = _name(Path(found.mount_point).name) or "union"
-    paths = [one.path for one in found.branches]
+    union = read_union(mount)
+    name = _name(Path(union.mount_point).name) or "union"
+    paths = [branch.path for branch in union.branches]
     return Union(
         name,
-        found.mount_point,
+        union.mount_point,
         socket.gethostname(),
         tuple(
-            Branch(called, one.path, one.mode, *_file_system(one.path))
-            for called, one in zip(names_of(paths), found.branches, strict=True)
+            Branch(called, branch.path, branch.mode, *_file_system(branch.path))
+            for called, branch in zip(names_of(paths), union.branches, strict=True)
         ),
     )
 
@@ -110,7 +110,7 @@ def turtle(union: Union) -> str:
         mount_literal=literal(union.mount_point),
         server_literal=literal(union.server),
     )
-    return "\n".join([head, *(_element(union, one) for one in union.branches)])
+    return "\n".join([head, *(_element(union, branch) for branch in union.branches)])
 
 
 def _element(union: Union, branch: Branch) -> str:
@@ -137,18 +137,23 @@ def names_of(paths: Sequence[str]) -> list[str]:
     The last part of its path that no other path has.
     """
     parts = [[_name(part) for part in Path(path).parts[1:]] for path in paths]
-    used = Counter(part for one in parts for part in set(one))
-    own = ([part for part in reversed(one) if _is_usable(part) and used[part] == 1] for one in parts)
+    used = Counter(part for path_parts in parts for part in set(path_parts))
+    own = (
+        [part for part in reversed(path_parts) if _is_usable(part) and used[part] == 1]
+        for path_parts in parts
+    )
     return [names[0] if names else _whole(path) for names, path in zip(own, paths, strict=True)]
 
 
 def _is_usable(name: str) -> bool:
-    return 0 < len(name) <= _LONGEST_NAME and name not in _TAKEN
+    return 0 < len(name) <= _MAX_NAME_LENGTH and name not in _TAKEN
 
 
 def _whole(path: str) -> str:
     """Return a path as a name that no other path has: it ends with a checksum."""
-    return f"{_name(path)[-_LONGEST_NAME + 9 :].strip('-.')}-{zlib.crc32(os.fsencode(path)):08x}".lstrip("-")
+    return f"{_name(path)[-_MAX_NAME_LENGTH + 9 :].strip('-.')}-{zlib.crc32(os.fsencode(path)):08x}".lstrip(
+        "-"
+    )
 
 
 def _name(text: str) -> str:
@@ -158,7 +163,7 @@ def _name(text: str) -> str:
 
 def _file_system(directory: str) -> tuple[int | None, str]:
     try:
-        found = os.statvfs(directory)
-        return found.f_blocks * found.f_frsize, file_system_at(directory)
+        status = os.statvfs(directory)
+        return status.f_blocks * status.f_frsize, file_system_at(directory)
     except OSError:
         return None, ""

@@ -16,20 +16,20 @@ _ANYBODY = stat.S_IXOTH
 
 def hidden(paths: Iterable[str]) -> list[tuple[str, str]]:
     """Return what hides paths of this machine from the monitor, and what to do about it, once each."""
-    found = {}
+    advice = {}
     for path in map(Path, paths):
-        closed = next((one for one in _CLOSED if path.is_relative_to(one)), None)
+        closed = next((folder for folder in _CLOSED if path.is_relative_to(folder)), None)
         if closed is not None:
-            found[f"{path} lies below {closed}, which ProtectHome=yes hides from the monitor."] = (
+            advice[f"{path} lies below {closed}, which ProtectHome=yes hides from the monitor."] = (
                 "Let it look: systemctl edit smed-monitor, with the lines [Service] and "
                 "ProtectHome=read-only. Or give --exporter URL of a node_exporter that sees it."
             )
         for parent in path.parents:
             if _is_shut(parent):
-                found[f"{parent} lets not everybody in, so the monitor ({MONITOR}) cannot see {path}."] = (
+                advice[f"{parent} lets not everybody in, so the monitor ({MONITOR}) cannot see {path}."] = (
                     f"Let it pass: setfacl -m u:{MONITOR}:x {quote(str(parent))} (or chmod o+x)."
                 )
-    return list(found.items())
+    return list(advice.items())
 
 
 def _is_shut(directory: Path) -> bool:

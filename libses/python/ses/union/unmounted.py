@@ -18,13 +18,13 @@ _CODE = re.compile(rb"\\([0-3][0-7]{2})")  # a space, mostly
 
 def check_mounted(directories: Sequence[str]) -> None:
     """Raise SesError where a directory is on another mount than fstab has for it, further up."""
-    mounted = [Path(one.point) for one in parse_mounts(_MOUNTINFO.read_bytes())]
+    mounted = [Path(mount.point) for mount in parse_mounts(_MOUNTINFO.read_bytes())]
     wanted = [*map(Path.resolve, _mount_points())]
-    for one in directories:
-        point, here = (_nearest(points, Path(one).resolve()) for points in (wanted, mounted))
+    for directory in directories:
+        point, here = (_nearest(points, Path(directory).resolve()) for points in (wanted, mounted))
         if len(point.parts) > len(here.parts):
             raise SesError(
-                f"{point} is not mounted, though {_FSTAB} has it: {one} is not the file system that it "
+                f"{point} is not mounted, though {_FSTAB} has it: {directory} is not the file system that it "
                 f"should be. Mount it (mount {quote(str(point))}) and look again."
             )
 
@@ -32,26 +32,26 @@ def check_mounted(directories: Sequence[str]) -> None:
 def on_the_root(directories: Sequence[str]) -> list[tuple[str, str]]:
     """Return which of several directories are on the root's file system as others are not, and what to do."""
     devices: dict[str, int] = {}
-    for one in directories:
+    for directory in directories:
         with suppress(OSError):
-            devices[one] = Path(one).stat().st_dev
+            devices[directory] = Path(directory).stat().st_dev
     root = Path("/").stat().st_dev
-    found = [one for one, device in devices.items() if device == root]
-    if len(found) == len(devices):
+    on_root = [directory for directory, device in devices.items() if device == root]
+    if len(on_root) == len(devices):
         return []
     return [
         (
-            f"{one} is on the file system of /, as not all branches are.",
+            f"{directory} is on the file system of /, as not all branches are.",
             "If it is to be a disk of its own, mount that first.",
         )
-        for one in found
+        for directory in on_root
     ]
 
 
 def _nearest(points: Sequence[Path], path: Path) -> Path:
     """Return the last of some mount points on the way to a path."""
-    above = (one for one in points if path.is_relative_to(one))
-    return max(above, key=lambda one: len(one.parts), default=Path("/"))
+    above = (point for point in points if path.is_relative_to(point))
+    return max(above, key=lambda point: len(point.parts), default=Path("/"))
 
 
 def _mount_points() -> list[Path]:
@@ -60,5 +60,5 @@ def _mount_points() -> list[Path]:
     except OSError:
         return []
     fields = [line.split() for line in lines if not line.lstrip().startswith(b"#")]
-    points = [one[1] for one in fields if len(one) > 2 and one[1].startswith(b"/") and one[1] != b"/"]
-    return [Path(os.fsdecode(_CODE.sub(lambda code: bytes([int(code[1], 8)]), one))) for one in points]
+    points = [row[1] for row in fields if len(row) > 2 and row[1].startswith(b"/") and row[1] != b"/"]
+    return [Path(os.fsdecode(_CODE.sub(lambda code: bytes([int(code[1], 8)]), point))) for point in points]

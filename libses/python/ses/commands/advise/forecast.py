@@ -91,43 +91,43 @@ def advise(
         return
     stated = None if link is None else Link(link, stated=True)
     stored = _stored(client, kept) if kept is not None and not Path(kept).exists() else None
-    found, status = _profile(program, kept, darshan) if stored is None else (_as_run(stored), 0)
+    measured, status = _profile(program, kept, darshan) if stored is None else (_as_run(stored), 0)
     if status:
         say(f"{program[0]} ended with status {status}: what follows is of that run.", err=True)
-    needs = [one.requirement for one in implied(found)] if stored is None else stored.requirements
-    moved = found.read_bytes + found.written_bytes
+    needs = [item.requirement for item in implied(measured)] if stored is None else stored.requirements
+    moved = measured.read_bytes + measured.written_bytes
     if moved < MIN_BYTES:
         raise UsageError(f"The program moved {moved / 1e6:.1f} MB: too little for storage to matter to it.")
     selection = client.select(
         Subject(user=user, application=application, vo=vo), needs, storage_system=system, limit=0
     )
     places = [
-        Place(one.element, one.available.read_mb_s * 1e6, one.available.write_mb_s * 1e6)
-        for one in selection.candidates
-        if one.available.read_mb_s is not None and one.available.write_mb_s is not None
+        Place(candidate.element, candidate.available.read_mb_s * 1e6, candidate.available.write_mb_s * 1e6)
+        for candidate in selection.candidates
+        if candidate.available.read_mb_s is not None and candidate.available.write_mb_s is not None
     ]
     if not places:
         say("No element is left whose rates are known.", err=True)
         raise SystemExit(EXIT_NOT_FOUND)
     carries = own_link(client, user) if stated is None else stated
-    work = _work(found, in_turn)
+    work = _work(measured, in_turn)
     predicted = forecasts(work, places, carries.rate)
     hint = advice(predicted[0], predicted, work)
-    named = " ".join(found.command) or "a program"
+    named = " ".join(measured.command) or "a program"
     keep(Kept(time.time(), named, user, application, work, tuple(places), carries.rate))
     if as_json:
         print_json(
             {
-                "measured_seconds": found.seconds,
+                "measured_seconds": measured.seconds,
                 "advice": hint,
-                "forecasts": [_facts(one) for one in predicted],
-                "together_on_all": sum(one.together for one in predicted if len(one.elements) == 1),
+                "forecasts": [_facts(forecast) for forecast in predicted],
+                "together_on_all": sum(each.together for each in predicted if len(each.elements) == 1),
                 "link": _link_facts(carries),
                 "notes": list(selection.notes),
             }
         )
     else:
-        _show(found, predicted, carries, hint, bool(program), selection.notes)
+        _show(measured, predicted, carries, hint, bool(program), selection.notes)
 
 
 def _need_libses() -> None:
@@ -140,15 +140,15 @@ def _need_libses() -> None:
 
 def _stored(client: ServiceClient, name: str) -> Profile:
     """Return a profile of the knowledge base that was measured."""
-    found = client.vocabulary().profile(name)
-    if found is None:
+    stored = client.vocabulary().profile(name)
+    if stored is None:
         raise NotFoundError(f"There is no file or profile {name!r}. ses requirements kinds lists profiles.")
-    if found.measured is None:
+    if stored.measured is None:
         raise UsageError(
             f"The profile {name} says what is required, not what a program moves: it was not measured. "
             f"Measure one, like: ses profile --save profile USER:NAME -- PROGRAM."
         )
-    return found
+    return stored
 
 
 def _as_run(stored: Profile) -> ProgramProfile:
@@ -174,19 +174,20 @@ def _profile(program: tuple[str, ...], kept: str | None, darshan: Path | None) -
         raise UsageError(f"{kept} is not what ses profile --output writes: {error}.") from None
 
 
-def _work(found: ProgramProfile, in_turn: bool) -> Work:
-    return Work(found.read_bytes, found.written_bytes, found.cpu_seconds, float(found.cores), not in_turn)
+def _work(measured: ProgramProfile, in_turn: bool) -> Work:
+    moved = (measured.read_bytes, measured.written_bytes)
+    return Work(*moved, measured.cpu_seconds, float(measured.cores), not in_turn)
 
 
-def _facts(one: Forecast) -> dict[str, Any]:
-    allowed = {str(name): rate / 1e6 for name, rate in one.allowed.items() if math.isfinite(rate)}
+def _facts(forecast: Forecast) -> dict[str, Any]:
+    allowed = {str(name): rate / 1e6 for name, rate in forecast.allowed.items() if math.isfinite(rate)}
     return {
-        "elements": list(one.elements),
-        "seconds": one.seconds if math.isfinite(one.seconds) else None,
-        "binding": str(one.binding),
+        "elements": list(forecast.elements),
+        "seconds": forecast.seconds if math.isfinite(forecast.seconds) else None,
+        "binding": str(forecast.binding),
         "allowed_mb_s": allowed,
-        "together": one.together,
-        "alone_mb_s": one.alone / 1e6 if math.isfinite(one.alone) else None,
+        "together": forecast.together,
+        "alone_mb_s": forecast.alone / 1e6 if math.isfinite(forecast.alone) else None,
     }
 
 
@@ -199,22 +200,29 @@ def _link_facts(link: Link) -> dict[str, Any]:
 
 
 def _show(
-    found: ProgramProfile, predicted: list[Forecast], link: Link, hint: str, ran: bool, notes: Sequence[str]
+    measured: ProgramProfile,
+    predicted: list[Forecast],
+    link: Link,
+    hint: str,
+    ran: bool,
+    notes: Sequence[str],
 ) -> None:
     out = console(sys.stderr if ran else sys.stdout)
     line(
         out,
-        f"Measured: {found.seconds:.1f} s, {(found.read_bytes + found.written_bytes) / 1e6:.0f} MB, "
-        f"{found.cpu_seconds:.1f} s of processor time.",
+        f"Measured: {measured.seconds:.1f} s, {(measured.read_bytes + measured.written_bytes) / 1e6:.0f} MB, "
+        f"{measured.cpu_seconds:.1f} s of processor time.",
     )
     line(out, str(link))
     rows = []
-    for one in predicted:
-        rates = [f"{name} {rate / 1e6:.0f}" for name, rate in one.allowed.items() if math.isfinite(rate)]
-        where = one.elements[0] if len(one.elements) == 1 else f"{len(one.elements)} stripes"
-        rows.append([where, number(one.seconds), str(one.binding), ", ".join(rates), str(one.together)])
+    for forecast in predicted:
+        rates = [f"{name} {rate / 1e6:.0f}" for name, rate in forecast.allowed.items() if math.isfinite(rate)]
+        where = forecast.elements[0] if len(forecast.elements) == 1 else f"{len(forecast.elements)} stripes"
+        rows.append(
+            [where, number(forecast.seconds), str(forecast.binding), ", ".join(rates), str(forecast.together)]
+        )
     table(out, ("where", ">seconds", "binds", "would allow, MB/s", ">fit at once"), rows)
-    line(out, f"Fit at once, {fitting(min(predicted, key=lambda one: one.seconds))}")
+    line(out, f"Fit at once, {fitting(min(predicted, key=lambda forecast: forecast.seconds))}")
     line(out, f"Fit at once, {fitting_on_all(predicted)}")
     line(out, hint)
     for note in notes:

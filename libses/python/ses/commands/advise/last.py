@@ -22,25 +22,29 @@ def compare(client: ServiceClient, as_json: bool, application: str | None, job: 
     asked = {"user": kept.user, "application": application or kept.application, "job": job}
     asked["since"] = repr(kept.at)
     pages = listed(client, {name: value for name, value in asked.items() if value is not None}, None)
-    found = [
-        one for page in pages for one in page.files if one.opened_at is not None and one.opened_at >= kept.at
+    files = [
+        file
+        for page in pages
+        for file in page.files
+        if file.opened_at is not None and file.opened_at >= kept.at
     ]
-    ended = [_ended(one) for one in found if one.state == "ended"]
+    ended = [_ended(file) for file in files if file.state == "ended"]
     came = outcome(kept.work, kept.places, kept.link, ended)
     if came is None:
-        still = f" {len(found) - len(ended)} are open." if len(found) > len(ended) else ""
+        still = f" {len(files) - len(ended)} are open." if len(files) > len(ended) else ""
         raise NotFoundError(
             f"No file of {kept.user} was placed and ended since {_moment(kept.at)} on an element of the "
             f"forecast.{still} Run the program, or look at them: ses files --last 1d."
         )
     if as_json:
-        print_json({**_facts(kept, came), "open_files": len(found) - len(ended)})
+        print_json({**_facts(kept, came), "open_files": len(files) - len(ended)})
         return
     out = console()
-    where = ", ".join(came.found.elements)
+    where = ", ".join(came.predicted.elements)
     line(out, f"Forecast of {_moment(kept.at)} for {kept.program} on {where}; {came.files} files since.")
     rows = [
-        [one.name, *map(number, (one.forecast, one.measured)), number(one.ratio, 2)] for one in came.pairs
+        [pair.name, *map(number, (pair.forecast, pair.measured)), number(pair.ratio, 2)]
+        for pair in came.pairs
     ]
     table(out, ("", ">forecast", ">measured", ">ratio"), rows)
     line(out, _bound(came))
@@ -48,8 +52,8 @@ def compare(client: ServiceClient, as_json: bool, application: str | None, job: 
         line(out, f"  {count} files: {cause_words(cause)}.")
     if came.unforeseen:
         line(out, f"Not forecast, and left out: files on {', '.join(came.unforeseen)}.")
-    if len(found) > len(ended):
-        line(out, f"Left out: {len(found) - len(ended)} files that are still open.")
+    if len(files) > len(ended):
+        line(out, f"Left out: {len(files) - len(ended)} files that are still open.")
 
 
 def _ended(file: File) -> Ended:
@@ -67,23 +71,23 @@ def _ended(file: File) -> Ended:
 
 def _bound(came: Outcome) -> str:
     if came.bound is None:
-        return f"Bound by none of what was forecast ({came.found.binding}): the program waited elsewhere."
-    if came.bound is came.found.binding:
+        return f"Bound by none of what was forecast ({came.predicted.binding}): the program waited elsewhere."
+    if came.bound is came.predicted.binding:
         return f"Bound by the {came.bound}, as forecast."
-    return f"Bound by the {came.bound}; forecast was the {came.found.binding}."
+    return f"Bound by the {came.bound}; forecast was the {came.predicted.binding}."
 
 
 def _facts(kept: Kept, came: Outcome) -> dict[str, object]:
     return {
         "forecast_at": kept.at,
         "program": kept.program,
-        "elements": list(came.found.elements),
+        "elements": list(came.predicted.elements),
         "files": came.files,
-        "binding_forecast": str(came.found.binding),
+        "binding_forecast": str(came.predicted.binding),
         "binding_measured": None if came.bound is None else str(came.bound),
         "compared": [
-            {"name": one.name, "forecast": one.forecast, "measured": one.measured, "ratio": one.ratio}
-            for one in came.pairs
+            {"name": pair.name, "forecast": pair.forecast, "measured": pair.measured, "ratio": pair.ratio}
+            for pair in came.pairs
         ],
         "causes": dict(came.causes),
         "not_forecast": list(came.unforeseen),

@@ -96,7 +96,7 @@ def calibrate(
     if bool(elements) == every:
         raise UsageError("Name elements, like union/b1, or give --all.")
     size = size_mib * 2**20
-    places = [_place(one, directory) for one in _wanted(client.elements().elements, elements)]
+    places = [_place(element, directory) for element in _wanted(client.elements().elements, elements)]
     results: dict[str, Measured | str | None] = {}
     if not as_json:
         _announce(places, size, seconds)
@@ -126,7 +126,7 @@ def calibrate(
 
 
 def _wanted(known: Sequence[Element], names: tuple[str, ...]) -> list[Element]:
-    by_name = {one.id: one for one in known}
+    by_name = {element.id: element for element in known}
     missing = [name for name in names if name not in by_name]
     if missing or not by_name:
         raise NotFoundError(
@@ -135,16 +135,16 @@ def _wanted(known: Sequence[Element], names: tuple[str, ...]) -> list[Element]:
     return [by_name[name] for name in dict.fromkeys(names)] if names else list(by_name.values())
 
 
-def _place(one: Element, directory: Path | None) -> Place:
-    element, iri, target, free = one.id, one.iri, one.target, one.free_bytes
-    match one.backend:
+def _place(described: Element, directory: Path | None) -> Place:
+    element, iri, target, free = described.id, described.iri, described.target, described.free_bytes
+    match described.backend:
         case "mergerfs":
             return Place(element, iri, Path(target), free_bytes=free)
         case "lustre":
             return Place(
                 element,
                 iri,
-                directory or Path(one.mount_point),
+                directory or Path(described.mount_point),
                 int(target) if target.isdigit() else target,
                 free,
             )
@@ -174,9 +174,9 @@ def _show(places: list[Place], results: dict[str, Measured | str | None], yes: b
     rows = []
     for place in places:
         match results[place.element]:
-            case Measured() as found:
-                how = "direct" if found.direct else "through the page cache"
-                rows.append([place.element, _mega(found.write_rate), _mega(found.read_rate), how])
+            case Measured() as measured:
+                how = "direct" if measured.direct else "through the page cache"
+                rows.append([place.element, _mega(measured.write_rate), _mega(measured.read_rate), how])
             case str() as reason:
                 rows.append([place.element, "-", "-", f"left alone: {reason}"])
     if rows:
@@ -193,9 +193,9 @@ def turtle_of(places: Iterable[Place], results: dict[str, Measured | str | None]
     """Return the measured rates as Turtle about the elements of the site; empty when there are none."""
     statements = []
     for place in places:
-        found = results[place.element]
-        if isinstance(found, Measured):
-            rates = (("nominalReadRate", found.read_rate), ("nominalWriteRate", found.write_rate))
+        measured = results[place.element]
+        if isinstance(measured, Measured):
+            rates = (("nominalReadRate", measured.read_rate), ("nominalWriteRate", measured.write_rate))
             facts = " ;\n".join(
                 f"    qsm:{name} [ a qudt:QuantityValue ; qudt:numericValue {rate / 1e6:.6e} ; "
                 "qudt:hasUnit unit:MegaBYTE-PER-SEC ]"

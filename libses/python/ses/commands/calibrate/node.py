@@ -21,22 +21,22 @@ def calibrate_node(as_json: bool, peer: str | None, listen: str | None, seconds:
     if listen is not None:
         _listen(listen)
         return
-    found = measure_node()
+    rates = measure_node()
     if peer is not None:
-        found = replace(found, link=measure_link(address_of(peer), seconds))
-    text = turtle_of(platform.node(), found, datetime.now(UTC))
+        rates = replace(rates, link=measure_link(address_of(peer), seconds))
+    text = turtle_of(platform.node(), rates, datetime.now(UTC))
     if as_json:
-        print_json({**asdict(found), "memory_bus": found.memory_bus, "turtle": text})
+        print_json({**asdict(rates), "memory_bus": rates.memory_bus, "turtle": text})
         return
     out = console()
     rows = [
-        ["cores", str(found.cores)],
-        ["copying, one core", f"{found.core_copy / 1e6:.0f} MB/s"],
-        ["copying, all cores", f"{found.all_copy / 1e6:.0f} MB/s"],
-        ["memory bus", f"{found.memory_bus / 1e6:.0f} MB/s"],
+        ["cores", str(rates.cores)],
+        ["copying, one core", f"{rates.core_copy / 1e6:.0f} MB/s"],
+        ["copying, all cores", f"{rates.all_copy / 1e6:.0f} MB/s"],
+        ["memory bus", f"{rates.memory_bus / 1e6:.0f} MB/s"],
         [
             "link to the peer",
-            "not measured (--peer)" if found.link is None else f"{found.link / 1e6:.0f} MB/s",
+            "not measured (--peer)" if rates.link is None else f"{rates.link / 1e6:.0f} MB/s",
         ],
     ]
     table(out, ("of this node", ">measured"), rows)
@@ -44,17 +44,17 @@ def calibrate_node(as_json: bool, peer: str | None, listen: str | None, seconds:
     line(out, text)
 
 
-def turtle_of(host: str, found: NodeRates, now: datetime) -> str:
+def turtle_of(host: str, measured: NodeRates, now: datetime) -> str:
     """Return the measurement as Turtle, with its date and method."""
-    rates = {"coreCopyRate": found.core_copy, "memoryRate": found.memory_bus, "linkRate": found.link}
+    rates = {"coreCopyRate": measured.core_copy, "memoryRate": measured.memory_bus, "linkRate": measured.link}
     facts = "".join(
         f"    qsm:{name} [ a qudt:QuantityValue ; qudt:numericValue {rate / 1e6:.6e} ; "
         "qudt:hasUnit unit:MegaBYTE-PER-SEC ] ;\n"
         for name, rate in rates.items()
         if rate is not None
     )
-    method = _METHOD if found.link is None else f"{_METHOD}; one TCP stream to a peer"
-    name = "".join(one if one.isalnum() or one in "-." else "-" for one in host)
+    method = _METHOD if measured.link is None else f"{_METHOD}; one TCP stream to a peer"
+    name = "".join(character if character.isalnum() or character in "-." else "-" for character in host)
     return f"""@prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
 @prefix unit: <http://qudt.org/vocab/unit/> .
@@ -62,7 +62,7 @@ def turtle_of(host: str, found: NodeRates, now: datetime) -> str:
 
 <https://w3id.org/qstorman/site/calibration/{name}> a qsm:NodeCalibration ;
     qsm:name {literal(name)} ;
-    qsm:cores {found.cores} ;
+    qsm:cores {measured.cores} ;
 {facts}    qsm:calibratedAt "{now:%Y-%m-%dT%H:%M:%SZ}"^^xsd:dateTime ;
     qsm:calibrationMethod {literal(method)} ."""
 

@@ -53,8 +53,8 @@ def add(
     only; recorded, and taken back by ses kb undo.
     """
     system, _, name = element.partition("/")
-    made = client.add_element({**_said(facts), "system": system, "name": name, "dry_run": dry_run})
-    show(made, f"{element} was added.", as_json)
+    answer = client.add_element({**_named(facts), "system": system, "name": name, "dry_run": dry_run})
+    show(answer, f"{element} was added.", as_json)
 
 
 @click.command("set", epilog=examples("ses elements set scratch/b4 --read 500MB/s --write 300MB/s"))
@@ -71,10 +71,10 @@ def set_command(
 
     Administrators only; recorded, and taken back by ses kb undo.
     """
-    said = _said(facts)
-    if not said:
+    changed = _named(facts)
+    if not changed:
         raise UsageError("Nothing to set. Name at least one fact, such as --tier flash.")
-    show(client.set_element(element, {**said, "dry_run": dry_run}), f"{element} was changed.", as_json)
+    show(client.set_element(element, {**changed, "dry_run": dry_run}), f"{element} was changed.", as_json)
 
 
 @click.command(epilog=examples("ses elements remove scratch/b4 --dry-run"))
@@ -90,6 +90,6 @@ def remove(client: ServiceClient, as_json: bool, element: str, dry_run: bool) ->
     show(client.remove_element(element, {"dry_run": dry_run}), f"{element} was removed.", as_json)
 
 
-def _said(facts: Mapping[str, str | float | None]) -> JSON:
+def _named(facts: Mapping[str, str | float | None]) -> JSON:
     """Return the facts that were named; an empty text says there is none."""
     return {name: None if fact == "" else fact for name, fact in facts.items() if fact is not None}

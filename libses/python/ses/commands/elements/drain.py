@@ -19,7 +19,7 @@ from ses.quantities import moment
     )
 )
 @element_argument
-@click.option("--reason", metavar="TEXT", help="Why; shown to whoever asks why no file goes there.")
+@click.option("--reason", metavar="TEXT", help="Why; shown to users who ask why no file goes there.")
 @click.option("--until", metavar="TIME", help="When it takes files again by itself: 2026-12-01T08:00.")
 @dry_run_option
 @service_command

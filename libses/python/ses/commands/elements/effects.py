@@ -36,21 +36,21 @@ def element_id(text: str) -> str:
     return text
 
 
-def show(made: JSON, done: str, as_json: bool) -> None:
+def show(answer: JSON, done: str, as_json: bool) -> None:
     """Print a change that was made, or would be; ``done`` is the sentence that says what is so now."""
     if as_json:
-        print_json(made)
+        print_json(answer)
         return
     out = console()
-    show_subjects(out, made["subjects"], made["total"])
-    if made["total"] and made["effect"]:
-        _show_effect(out, made["element"], made["effect"])
-    if not made["total"]:
+    show_subjects(out, answer["subjects"], answer["total"])
+    if answer["total"] and answer["effect"]:
+        _show_effect(out, answer["element"], answer["effect"])
+    if not answer["total"]:
         line(out, "Nothing changes: all is so already.")
-    elif made["dry_run"]:
+    elif answer["dry_run"]:
         line(out, "Nothing was changed.")
     else:
-        line(out, f"{done} This is change {made['change']}; ses kb undo {made['change']} takes it back.")
+        line(out, f"{done} This is change {answer['change']}; ses kb undo {answer['change']} takes it back.")
 
 
 def _show_effect(out: Console, element: str, effect: JSON) -> None:
@@ -64,15 +64,15 @@ def _show_effect(out: Console, element: str, effect: JSON) -> None:
     line(out, f"Requirement sets: {len(moved)} of {asked}{more} would have their next file there.")
     if moved:
         headers = ("who", "goes to", ">distance now", ">then")
-        table(out, headers, [_row(one) for one in moved])
+        table(out, headers, [_row(effect) for effect in moved])
 
 
-def _row(one: JSON) -> list[str]:
-    who = _LEVELS.get(str(one["level"]), str(one["level"]))
-    then = one["distance_instead"]
+def _row(effect: JSON) -> list[str]:
+    who = _LEVELS.get(str(effect["level"]), str(effect["level"]))
+    then = effect["distance_instead"]
     return [
-        who if one["level"] == "site" else f"{who} {one['name']}",
-        one["instead"] or "nowhere: no other element meets it",
-        f"{one['distance']:.2f}",
+        who if effect["level"] == "site" else f"{who} {effect['name']}",
+        effect["instead"] or "nowhere: no other element meets it",
+        f"{effect['distance']:.2f}",
         "-" if then is None else f"{then:.2f}",
     ]

@@ -21,18 +21,18 @@ from ses.output import console, number, print_json, seconds, table
 def list_command(client: ServiceClient, as_json: bool, system: str | None, wide: bool) -> None:
     """List the storage elements with their load and what a stream would get (MB/s, GB)."""
     inventory = client.elements()
-    shown = [one for one in inventory.elements if system in (None, one.storage_system)]
+    shown = [element for element in inventory.elements if system in (None, element.storage_system)]
     if system is not None and not shown:
         must_be_system(client, system)
         raise NotFoundError(f"The storage system {system} has no elements.")
     if not shown:
         raise NotFoundError("The site describes no elements.")
     if as_json:
-        names = {one.id for one in shown}
-        found = [one for one in inventory["elements"] if one["id"] in names]
-        print_json({**inventory, "elements": found})
+        names = {element.id for element in shown}
+        facts = [element for element in inventory["elements"] if element["id"] in names]
+        print_json({**inventory, "elements": facts})
         return
-    table(console(wide=wide), _HEADERS, [_row(one) for one in shown])
+    table(console(wide=wide), _HEADERS, [_row(element) for element in shown])
 
 
 _MAX_NODES = 3  # that are named, of those that exclude an element
@@ -50,18 +50,18 @@ _HEADERS = (
 )
 
 
-def _row(one: Element) -> list[str]:
-    seen = one.observation
-    excluded = map(str, one.excluded[:_MAX_NODES])
+def _row(element: Element) -> list[str]:
+    seen = element.observation
+    excluded = map(str, element.excluded[:_MAX_NODES])
     return [
-        one.id,
-        ", ".join(dict.fromkeys([one.state, *(seen.flags if seen is not None else ()), *excluded])),
-        f"{number(one.available.read_mb_s)} of {number(one.nominal.read_mb_s, 0)}",
-        f"{number(one.available.write_mb_s)} of {number(one.nominal.write_mb_s, 0)}",
+        element.id,
+        ", ".join(dict.fromkeys([element.state, *(seen.flags if seen is not None else ()), *excluded])),
+        f"{number(element.available.read_mb_s)} of {number(element.nominal.read_mb_s, 0)}",
+        f"{number(element.available.write_mb_s)} of {number(element.nominal.write_mb_s, 0)}",
         _scaled(None if seen is None else seen.read_bytes_per_second.current, 1e6, 1),
         _scaled(None if seen is None else seen.write_bytes_per_second.current, 1e6, 1),
         _scaled(None if seen is None else seen.free_bytes, 1e9, 2),
-        str(one.open_placements),
+        str(element.open_placements),
         "none" if seen is None or seen.state == "missing" else seconds(seen.age_seconds),
     ]
 

@@ -24,9 +24,9 @@ def short(subject: str) -> str:
 
 def show_subjects(out: Console, subjects: list[JSON], total: int) -> None:
     """Print what changes about each subject."""
-    for one in subjects:
-        line(out, f"{_MARKS.get(one['status'], '?')} {one['part']} {short(one['subject'])}")
-        for change in one["properties"]:
+    for subject in subjects:
+        line(out, f"{_MARKS.get(subject['status'], '?')} {subject['part']} {short(subject['subject'])}")
+        for change in subject["properties"]:
             for mark, values in (("-", change["before"]), ("+", change["after"])):
                 for value in values:
                     line(out, f"    {mark} {change['property']} {value}")
@@ -36,28 +36,30 @@ def show_subjects(out: Console, subjects: list[JSON], total: int) -> None:
 
 def show_conflicts(out: Console, conflicts: list[JSON]) -> None:
     """Print what people and a discovery both changed, and which was kept."""
-    for one in conflicts:
-        name = short(one["subject"])
-        if one["property"] is None:
-            line(out, f"! {name}: described or discovered, not both any more; kept: {one['kept']}")
+    for conflict in conflicts:
+        name = short(conflict["subject"])
+        if conflict["property"] is None:
+            line(out, f"! {name}: described or discovered, not both any more; kept: {conflict['kept']}")
             continue
-        described, discovered = (", ".join(one[side]) or "nothing" for side in ("described", "discovered"))
+        described, discovered = (
+            ", ".join(conflict[side]) or "nothing" for side in ("described", "discovered")
+        )
         sides = f"described {described}, discovered {discovered}"
-        line(out, f"! {name} {one['property']}: {sides}; kept: {one['kept']}")
+        line(out, f"! {name} {conflict['property']}: {sides}; kept: {conflict['kept']}")
 
 
-def turned(made: JSON) -> JSON:
+def turned(answer: JSON) -> JSON:
     """Return the same changes the other way round."""
     status = {"added": "removed", "removed": "added", "changed": "changed"}
     subjects: list[dict[str, Any]] = [
         {
-            **one,
-            "status": status[one["status"]],
+            **subject,
+            "status": status[subject["status"]],
             "properties": [
                 {**change, "before": change["after"], "after": change["before"]}
-                for change in one["properties"]
+                for change in subject["properties"]
             ],
         }
-        for one in made["subjects"]
+        for subject in answer["subjects"]
     ]
-    return {**made, "subjects": subjects}
+    return {**answer, "subjects": subjects}

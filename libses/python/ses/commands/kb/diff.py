@@ -32,12 +32,12 @@ def diff(client: ServiceClient, as_json: bool, first: str, second: str) -> None:
     if first == second:
         raise UsageError("A and B are the same; give two files, or a file and live.")
     if LIVE not in (first, second):
-        found = _of_files(first, second)
+        differences = _of_files(first, second)
     else:
         asked = question(first if second == LIVE else second, "replace") | {"dry_run": True}
         answer = client.import_knowledge(asked)
-        found = turned(answer) if second == LIVE else answer
-    total, subjects = found["total"], found["subjects"]
+        differences = turned(answer) if second == LIVE else answer
+    total, subjects = differences["total"], differences["subjects"]
     if as_json:
         print_json({"different": bool(total), "total": total, "subjects": subjects})
     else:
@@ -57,7 +57,7 @@ def _of_files(first: str, second: str) -> JSON:
     except ModuleNotFoundError as error:
         raise SesError(f"{MISSING} ({error}).") from error
     try:
-        found = differences_of(*((read_turtle(one), one) for one in (first, second)))
+        differences = differences_of(*((read_turtle(name), name) for name in (first, second)))
     except InvalidDescriptionError as error:
         raise SesError(f"{error}.") from error
-    return {"total": len(found), "subjects": edits(found)}
+    return {"total": len(differences), "subjects": edits(differences)}

@@ -70,7 +70,7 @@ def _read(client: ServiceClient, wanted: list[str]) -> tuple[str, str, dict[str,
                 page = client.knowledge(part, after)
                 head = page.head
                 revisions.add(page.revision)
-                blocks[part] += [one.turtle for one in page.subjects]
+                blocks[part] += [subject.turtle for subject in page.subjects]
                 if page.next is None:
                     break
                 after = page.next

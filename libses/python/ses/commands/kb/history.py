@@ -42,22 +42,22 @@ def history(
         else:
             _show_states(console(), states)
         return
-    found: list[JSON] = []
+    changes: list[JSON] = []
     before = None
-    while len(found) < limit:
+    while len(changes) < limit:
         page = client.changes(before=before, subject=subject)
-        found += page["changes"]
+        changes += page["changes"]
         before = page["next"]
         if before is None:
             break
     if as_json:
-        print_json({"changes": found[:limit]})
-    elif not found:
+        print_json({"changes": changes[:limit]})
+    elif not changes:
         line(console(), "No change is recorded.")
     else:
         rows = [
-            [str(one["number"]), _when(one["at"]), one["author"], _what(one), one["reason"]]
-            for one in found[:limit]
+            [str(change["number"]), _when(change["at"]), change["author"], _what(change), change["reason"]]
+            for change in changes[:limit]
         ]
         table(console(), _HEADERS, rows)
 
@@ -73,18 +73,18 @@ def undo(client: ServiceClient, as_json: bool, number: int, force: bool, dry_run
     Refused when a later change concerned the same subject and is still in place.  A person may undo
     changes of their own requirements, an administrator any.
     """
-    made = client.undo(number, force=force, dry_run=dry_run)
+    answer = client.undo(number, force=force, dry_run=dry_run)
     if as_json:
-        print_json(made)
+        print_json(answer)
         return
     out = console()
-    show_subjects(out, made["subjects"], made["total"])
-    if not made["total"]:
+    show_subjects(out, answer["subjects"], answer["total"])
+    if not answer["total"]:
         line(out, "Nothing changes: all is as it was before already.")
     elif dry_run:
-        line(out, f"{made['total']} subjects would change; nothing was changed.")
+        line(out, f"{answer['total']} subjects would change; nothing was changed.")
     else:
-        line(out, f"Undone by change {made['change']}.")
+        line(out, f"Undone by change {answer['change']}.")
 
 
 _HEADERS = (
@@ -107,9 +107,9 @@ def _states(client: ServiceClient, number: int) -> Iterator[JSON]:
 
 
 def _show_states(out: Console, states: list[JSON]) -> None:
-    for one in states:
-        line(out, short(one["subject"]))
-        before, after = ((one[side] or "").splitlines() for side in ("before", "after"))
+    for state in states:
+        line(out, short(state["subject"]))
+        before, after = ((state[side] or "").splitlines() for side in ("before", "after"))
         for text in difflib.unified_diff(before, after, lineterm="", n=0):
             if text[:3] not in ("---", "+++") and text[:2] != "@@" and text[1:].strip():
                 line(out, f"    {text[0]} {text[1:].strip()}")
@@ -122,6 +122,6 @@ def _when(text: str) -> str:
         return text
 
 
-def _what(one: JSON) -> str:
-    more = f" and {one['subjects'] - 1} more" if one["subjects"] > 1 else ""
-    return short(one["subject"]) + more
+def _what(change: JSON) -> str:
+    more = f" and {change['subjects'] - 1} more" if change["subjects"] > 1 else ""
+    return short(change["subject"]) + more

@@ -78,21 +78,21 @@ def import_command(
         if not as_json:
             show_subjects(out, planned["subjects"], planned["total"])
             show_conflicts(out, planned["conflicts"])
-        made = planned
+        outcome = planned
         if not dry_run:
             _progress(large, f"Changing {planned['total']} subjects ...")
-            made = client.import_knowledge(asked | {"revision": planned["revision"]})
+            outcome = client.import_knowledge(asked | {"revision": planned["revision"]})
     except RefusedError as error:
-        _tell(error, file)
+        _show_faults(error, file)
         raise click.exceptions.Exit(EXIT_FAILED) from error
     if as_json:
-        print_json(made)
+        print_json(outcome)
     elif not planned["total"]:
         line(out, "Nothing changes.")
     elif dry_run:
         line(out, f"{planned['total']} subjects would change; nothing was changed.")
     else:
-        line(out, f"Changed {made['total']} subjects: change {made['change']}.")
+        line(out, f"Changed {outcome['total']} subjects: change {outcome['change']}.")
 
 
 def question(file: str, mode: str, format_: str | None = None) -> JSON:
@@ -110,7 +110,7 @@ def _progress(large: bool, text: str) -> None:
         say(text, err=True)
 
 
-def _tell(error: RefusedError, file: str) -> None:
+def _show_faults(error: RefusedError, file: str) -> None:
     """Print each fault on its own line; raise the error again when it lists none."""
     if error.status != 422 or not error.faults:
         raise error

@@ -39,14 +39,17 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
     there is no such file.  Needs the selection service's package beside this command.
     """
     check = _rules()
-    found = [(file, check(read_turtle(file), file)) for file in files]
-    wrong = any(one.severity == "error" for _, findings in found for one in findings)
+    checked = [(file, check(read_turtle(file), file)) for file in files]
+    wrong = any(finding.severity == "error" for _, findings in checked for finding in findings)
     if as_json:
         print_json(
-            {"valid": not wrong, "findings": [_as_json(file, one) for file, all_ in found for one in all_]}
+            {
+                "valid": not wrong,
+                "findings": [_as_json(file, finding) for file, all_ in checked for finding in all_],
+            }
         )
     else:
-        _show(found)
+        _show(checked)
     if wrong:
         raise click.exceptions.Exit(EXIT_FAILED)
 
@@ -69,24 +72,24 @@ def _rules() -> Callable[..., list[Finding]]:
     return check_import
 
 
-def _as_json(file: str, one: Finding) -> dict[str, str | int | None]:
+def _as_json(file: str, finding: Finding) -> dict[str, str | int | None]:
     return {
         "file": file,
-        "line": one.line,
-        "node": one.node,
-        "message": one.message,
-        "severity": one.severity,
+        "line": finding.line,
+        "node": finding.node,
+        "message": finding.message,
+        "severity": finding.severity,
     }
 
 
-def _show(found: Sequence[tuple[str, list[Finding]]]) -> None:
+def _show(checked: Sequence[tuple[str, list[Finding]]]) -> None:
     out = console()
-    for file, findings in found:
+    for file, findings in checked:
         name = "standard input" if file == "-" else file
-        for one in findings:
-            place = name if one.line is None else f"{name}:{one.line:d}"
-            node = f"{one.node}: " if one.node and one.node != file else ""
-            grade = "" if one.severity == "error" else f"{one.severity}: "
-            line(out, f"{place}: {grade}{node}{one.message}")
+        for finding in findings:
+            place = name if finding.line is None else f"{name}:{finding.line:d}"
+            node = f"{finding.node}: " if finding.node and finding.node != file else ""
+            grade = "" if finding.severity == "error" else f"{finding.severity}: "
+            line(out, f"{place}: {grade}{node}{finding.message}")
         if not findings:
             line(out, f"{name}: nothing wrong")

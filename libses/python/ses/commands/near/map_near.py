@@ -34,7 +34,7 @@ from ses.near.running import to_descriptor
 from ses.near.tasks import HERE, Progress, tasks_of
 from ses.output import console, line, print_json
 
-_TELL_SECONDS = 10.0
+_SHOW_SECONDS = 10.0
 
 
 class _Held(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
@@ -107,19 +107,19 @@ def map_near(
         decision, at_once = decided(wanted, where, per_endpoint, reasons) if where.holders else (None, 1)
     report = _report(where, decision, prices)
     if dry_run:
-        print_json(report) if as_json else _tell(where, decision, reasons, report)
+        print_json(report) if as_json else _show(where, decision, reasons, report)
         return
     if not as_json:
-        _tell(where, decision, reasons, report)
+        _show(where, decision, reasons, report)
     if decision is not None and decision.saved < 0 and not force:
         raise SesError(f"Near the data it takes longer: {decision.lost}. Run it here, or use --force.")
     tasks = tasks_of(where.extents, piece)
     nodes = {**dict.fromkeys(where.nodes, at_once), HERE: max(1, int(where.here.cores))}
     with (
-        interruptible("map-near"), _told() as tell, _reduced(reducer) as (output, reduced),
+        interruptible("map-near"), _live_progress() as show, _reduced(reducer) as (output, reduced),
         _below(array) as folder,
     ):  # fmt: skip
-        result = run_all(wanted, tasks, nodes, retries, output, to_descriptor(2), tell, folder)
+        result = run_all(wanted, tasks, nodes, retries, output, to_descriptor(2), show, folder)
     _finish(result, report, as_json)
     raise SystemExit(reduced() or result.status)
 
@@ -171,24 +171,24 @@ def _reduced(reducer: str | None) -> Iterator[tuple[Callable[[bytes], object], C
 
 
 @contextmanager
-def _told() -> Iterator[Callable[[Progress], None]]:
-    """How progress is told: on a terminal one live line, elsewhere a line now and then."""
+def _live_progress() -> Iterator[Callable[[Progress], None]]:
+    """How progress is shown: on a terminal one live line, elsewhere a line now and then."""
     out = console(sys.stderr)
     last = time.monotonic()
     status = out.status("starting") if out.is_terminal else None
 
-    def tell(how_far: Progress) -> None:
+    def show(how_far: Progress) -> None:
         nonlocal last
         if status is not None:
             status.update(how_far.text)
-        elif time.monotonic() - last >= _TELL_SECONDS:
+        elif time.monotonic() - last >= _SHOW_SECONDS:
             last = time.monotonic()
             line(out, f"map-near: {how_far.text}")
 
     if status is not None:
         status.start()
     try:
-        yield tell
+        yield show
     finally:
         if status is not None:
             status.stop()
@@ -201,8 +201,8 @@ def _report(where: Spread, decision: Decision | None, prices: Prices | None) -> 
             "near": asdict(decision.near), "here": asdict(decision.here), "saved": decision.saved,
         }  # fmt: skip
     return {
-        "nodes": {node: int(one.bytes) for node, one in where.holders.items()},
-        "here_bytes": sum(one.end - one.start for one in where.extents if one.node == HERE),
+        "nodes": {node: int(holder.bytes) for node, holder in where.holders.items()},
+        "here_bytes": sum(extent.end - extent.start for extent in where.extents if extent.node == HERE),
         "predicted": predicted,
         "price_performance": None if prices is None or decision is None else near_over_here(
             prices, len(where.holders), decision.near.seconds, decision.here.seconds
@@ -210,16 +210,16 @@ def _report(where: Spread, decision: Decision | None, prices: Prices | None) -> 
     }  # fmt: skip
 
 
-def _tell(where: Spread, decision: Decision | None, reasons: list[str], report: dict[str, Any]) -> None:
+def _show(where: Spread, decision: Decision | None, reasons: list[str], report: dict[str, Any]) -> None:
     out = console(sys.stderr)
     for node, holder in sorted(where.holders.items()):
         line(out, f"map-near: {holder.bytes / 1e6:.1f} MB on {node}")
     for reason in reasons:
         line(out, f"map-near: {reason}")
     if decision is not None:
-        for name, one in (("near", decision.near), ("here", decision.here)):
-            line(out, f"map-near: {name} {one.seconds:.2f} s predicted, {one.bound_by} binds, "
-                 f"{one.wire_bytes / 1e6:.1f} MB over the network")  # fmt: skip
+        for name, prediction in (("near", decision.near), ("here", decision.here)):
+            line(out, f"map-near: {name} {prediction.seconds:.2f} s predicted, {prediction.bound_by} binds, "
+                 f"{prediction.wire_bytes / 1e6:.1f} MB over the network")  # fmt: skip
     if report["price_performance"] is not None:
         line(out, f"map-near: price and performance near, over here: {report['price_performance']:.2f}")
 

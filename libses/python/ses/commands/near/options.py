@@ -34,12 +34,12 @@ class WithProgram(click.Command):
 
 def program() -> tuple[str, ...]:
     """Return the program of the current command; raises UsageError."""
-    found: tuple[str, ...] = click.get_current_context().meta[_PROGRAM]
-    if not found:
+    words: tuple[str, ...] = click.get_current_context().meta[_PROGRAM]
+    if not words:
         raise UsageError("What is to be run is missing: write it after --, with {} for the files.")
-    if "{}" not in found:
+    if "{}" not in words:
         raise UsageError("The command has no {}: write it where the names of the files belong.")
-    return found
+    return words
 
 
 class Words(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there

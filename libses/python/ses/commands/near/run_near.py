@@ -58,40 +58,40 @@ def run_near(
 
     {} stands for the names of the files.  The program runs as you, in this directory and environment; its
     input, output, errors, signals and exit status are those of a run here.  When it cannot run there, or that
-    does not pay, it runs here, and the reason is told on standard error.  With --json the plan, and what was
+    does not pay, it runs here, with the reason on standard error.  With --json the plan, and what was
     measured, are one line of JSON on standard error (with --dry-run on standard output).  Exits with the
     program's status, 128 and the number for a signal, and 1 when the node was lost while it ran.
     """
-    named = {Path(one): one for one in files}
+    named = {Path(file): file for file in files}
     limits = Limits(cpus, memory, io_weight)
     wanted = Wanted(tuple(map(Path, files)), program(), limits=limits, names=named, **asked)
     with interruptible("run-near"), Connection() as connection:
-        made = plan(wanted, site_of(client), connection)
+        decided = plan(wanted, site_of(client), connection)
         if dry_run:
             if as_json:
-                print_json(_as_json(made))
+                print_json(_as_json(decided))
             else:
-                _tell(made, sys.stdout)
+                _show(decided, sys.stdout)
             return
         if explain and not as_json:
-            _tell(made, sys.stderr)
-        elif made.node is None and wanted.where == "auto" and not as_json:
-            _say(f"it runs here: {made.reason}")
-        done, made = _run(wanted, made, connection)
+            _show(decided, sys.stderr)
+        elif decided.node is None and wanted.where == "auto" and not as_json:
+            _say(f"it runs here: {decided.reason}")
+        done, decided = _run(wanted, decided, connection)
     if as_json:
-        sys.stderr.write(json.dumps(_as_json(made, done)) + "\n")
+        sys.stderr.write(json.dumps(_as_json(decided, done)) + "\n")
     elif explain:
-        _tell_measured(done)
+        _show_measured(done)
     raise SystemExit(done.exit_status)
 
 
-def _run(wanted: Wanted, made: Plan, connection: Connection) -> tuple[Ended | Local, Plan]:
-    if (node := made.node) is not None:
+def _run(wanted: Wanted, decided: Plan, connection: Connection) -> tuple[Ended | Local, Plan]:
+    if (node := decided.node) is not None:
         try:
             ended = run_there(wanted, node, connection)
         except NotStartedError as error:
-            made = Plan(None, f"{node}: {error}", made.decision, made.elements)
-            _say(f"it runs here: {made.reason}")
+            decided = Plan(None, f"{node}: {error}", decided.decision, decided.elements)
+            _say(f"it runs here: {decided.reason}")
         except StoppedError as stopped:
             raise SystemExit(128 + stopped.number) from None
         except LeftError as left:
@@ -105,36 +105,37 @@ def _run(wanted: Wanted, made: Plan, connection: Connection) -> tuple[Ended | Lo
             raise SystemExit(PIPE_CLOSED) from None
         else:
             with suppress(OSError):  # the program removed one
-                learn(wanted.argv, node, [(sum(one.stat().st_size for one in wanted.files), ended)])
-            return ended, made
+                learn(wanted.argv, node, [(sum(file.stat().st_size for file in wanted.files), ended)])
+            return ended, decided
     connection.close()
-    return run_here(wanted), made
+    return run_here(wanted), decided
 
 
 def _say(text: str) -> None:
     line(console(sys.stderr), f"run-near: {text}")
 
 
-def _tell(made: Plan, stream: Any) -> None:
+def _show(decided: Plan, stream: Any) -> None:
     out = console(stream)
-    where = f"on {made.node}" if made.node else "here"
-    line(out, f"run-near: {where}: {made.reason}")
-    if made.elements:
-        line(out, f"  files on   {', '.join(made.elements)}")
-    if made.decision is not None:
-        line(out, f"  near       {_prediction(made.decision.near)}")
-        line(out, f"  here       {_prediction(made.decision.here)}")
-        line(out, f"  saved      {made.decision.saved:.0%} (at least {made.decision.margin:.0%} is wanted)")
+    where = f"on {decided.node}" if decided.node else "here"
+    line(out, f"run-near: {where}: {decided.reason}")
+    if decided.elements:
+        line(out, f"  files on   {', '.join(decided.elements)}")
+    if (decision := decided.decision) is not None:
+        line(out, f"  near       {_prediction(decision.near)}")
+        line(out, f"  here       {_prediction(decision.here)}")
+        line(out, f"  saved      {decision.saved:.0%} (at least {decision.margin:.0%} is wanted)")
 
 
-def _prediction(one: Prediction) -> str:
+def _prediction(prediction: Prediction) -> str:
     return (
-        f"{one.seconds:.2f} s, {one.bound_by} binds (disk {one.disk:.2f} s, link {one.link:.2f} s, "
-        f"CPU {one.cpu:.2f} s), {one.wire_bytes / 1e6:.1f} MB over the network"
+        f"{prediction.seconds:.2f} s, {prediction.bound_by} binds (disk {prediction.disk:.2f} s, "
+        f"link {prediction.link:.2f} s, CPU {prediction.cpu:.2f} s), "
+        f"{prediction.wire_bytes / 1e6:.1f} MB over the network"
     )
 
 
-def _tell_measured(done: Ended | Local) -> None:
+def _show_measured(done: Ended | Local) -> None:
     text = f"measured {done.seconds:.2f} s, {done.cpu_seconds:.2f} CPU seconds"
     if isinstance(done, Ended):
         text += f", {done.returned / 1e6:.1f} MB returned"
@@ -143,14 +144,14 @@ def _tell_measured(done: Ended | Local) -> None:
     _say(text)
 
 
-def _as_json(made: Plan, done: Ended | Local | None = None) -> dict[str, Any]:
-    decision = made.decision
+def _as_json(decided: Plan, done: Ended | Local | None = None) -> dict[str, Any]:
+    decision = decided.decision
     shown = {} if decision is None else {
-        name: {**asdict(one), "bound_by": one.bound_by}
-        for name, one in (("near", decision.near), ("here", decision.here))
+        name: {**asdict(prediction), "bound_by": prediction.bound_by}
+        for name, prediction in (("near", decision.near), ("here", decision.here))
     }  # fmt: skip
     return {
-        "node": made.node, "reason": made.reason, "elements": made.elements,
+        "node": decided.node, "reason": decided.reason, "elements": decided.elements,
         "predicted": {**shown, "saved": decision.saved, "pays": decision.pays} if decision else None,
         "measured": None if done is None else {**asdict(done), "exit_status": done.exit_status},
     }  # fmt: skip

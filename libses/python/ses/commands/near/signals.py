@@ -21,8 +21,8 @@ def interruptible(command: str) -> Iterator[None]:
     stays so, as under nohup.
     """
     handled = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    wanted = [one for one in handled if signal.getsignal(one) is not signal.SIG_IGN]
-    before = {one: signal.signal(one, _stop) for one in wanted}
+    wanted = [number for number in handled if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, _stop) for number in wanted}
     try:
         yield
     except SystemExit as stopped:
@@ -30,8 +30,8 @@ def interruptible(command: str) -> Iterator[None]:
             line(console(sys.stderr), f"{command}: {note}")
         raise
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _stop(number: int, _: FrameType | None) -> None:

@@ -29,39 +29,39 @@ def list_command(client: ServiceClient, as_json: bool) -> None:
 
     Nodes that no class of the site has, but that an agent runs on, come last, as class '-'.
     """
-    found = client.node_classes()
+    answer = client.node_classes()
     if as_json:
-        print_json(found)
+        print_json(answer)
         return
-    if not found.node_classes:
+    if not answer.node_classes:
         raise NotFoundError(
             "No nodes are known: the site describes none (qsm:NodeClass), and no agent is heard of."
         )
     headers = ("class", "nodes", ">count", ">heard", ">open", "mounts", ">link", "uplink")
     out = console()
-    table(out, headers, [_row(one) for one in found.node_classes])
-    for one in (thread for of_class in found.node_classes for thread in of_class.stalled):
+    table(out, headers, [_row(node_class) for node_class in answer.node_classes])
+    for stalled in (thread for of_class in answer.node_classes for thread in of_class.stalled):
         line(
             out,
-            f"{one.node}: thread {one.thread} of its agent has stalled since {second(one.since)}; run there: "
-            "ses doctor",
+            f"{stalled.node}: thread {stalled.thread} of its agent has stalled since "
+            f"{second(stalled.since)}; run there: ses doctor",
             "yellow",
         )
-    for excluded in (one for of_class in found.node_classes for one in of_class.excluded):
+    for excluded in (exclusion for of_class in answer.node_classes for exclusion in of_class.excluded):
         line(out, f"{excluded.element} is {excluded}", "yellow")
 
 
-def _row(one: NodeClass) -> list[str]:
-    rate = "" if one.uplink_mb_s is None else f" {number(one.uplink_mb_s, 0)}"
+def _row(node_class: NodeClass) -> list[str]:
+    rate = "" if node_class.uplink_mb_s is None else f" {number(node_class.uplink_mb_s, 0)}"
     return [
-        one.node_class or "-",
-        one.nodes,
-        str(one.count),
-        str(one.heard),
-        str(one.open_files),
-        "all" if one.storage_systems is None else ", ".join(one.storage_systems) or "none",
-        number(one.link_mb_s, 0),
-        f"{one.uplink}{rate}" if one.uplink else "-",
+        node_class.node_class or "-",
+        node_class.nodes,
+        str(node_class.count),
+        str(node_class.heard),
+        str(node_class.open_files),
+        "all" if node_class.storage_systems is None else ", ".join(node_class.storage_systems) or "none",
+        number(node_class.link_mb_s, 0),
+        f"{node_class.uplink}{rate}" if node_class.uplink else "-",
     ]
 
 

@@ -29,10 +29,10 @@ def of(client: ServiceClient, as_json: bool, file: Path, address: bool) -> None:
     if not file.is_file():
         raise NotFoundError(f"There is no regular file {file}.")
     node, elements = Site(client, current_user()).node_of(file)
-    found = "here" if node in own_names() else f"{usual()}:{node}"
+    destination = "here" if node in own_names() else f"{usual()}:{node}"
     if as_json:
-        print_json({"file": str(file), "node": node, "address": found, "elements": elements})
+        print_json({"file": str(file), "node": node, "address": destination, "elements": elements})
     elif address:
-        say(found)
+        say(destination)
     else:
         line(console(), f"{file}: {node} holds it ({', '.join(elements)})")

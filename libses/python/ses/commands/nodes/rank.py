@@ -78,9 +78,9 @@ def rank(
     if as_json:
         print_json(selection)
     elif lines:
-        for one in selection.candidates:
-            rates = f"{number(one.available.read_mb_s, 3)} {number(one.available.write_mb_s, 3)}"
-            say(f"{one.node} {one.distance:.6f} {rates} {one.element}")
+        for candidate in selection.candidates:
+            rates = f"{number(candidate.available.read_mb_s, 3)} {number(candidate.available.write_mb_s, 3)}"
+            say(f"{candidate.node} {candidate.distance:.6f} {rates} {candidate.element}")
     else:
         _show(console(wide=wide), selection, f"{user}{f':{application}' if application else ''}")
     if not selection.candidates:
@@ -103,24 +103,24 @@ _HEADERS = (
 def _show(out: Console, selection: NodeSelection, who: str) -> None:
     show_requirements(out, selection.requirements, f"Requirements of {who}")
     if selection.candidates:
-        table(out, _HEADERS, [_row(one) for one in selection.candidates])
+        table(out, _HEADERS, [_row(candidate) for candidate in selection.candidates])
     else:
         line(out, "No node is left.", "red")
-    for one in selection.refused:
-        line(out, f"Refused: {one.nodes} ({one.count}): {one.detail}")
+    for refusal in selection.refused:
+        line(out, f"Refused: {refusal.nodes} ({refusal.count}): {refusal.detail}")
     for note in selection.notes:
         line(out, f"Note: {note}", "yellow")
 
 
-def _row(one: RankedNode) -> list[str]:
+def _row(node: RankedNode) -> list[str]:
     return [
-        str(one.rank),
-        one.node,
-        f"{one.distance:.3f}",
-        number(one.available.write_mb_s),
-        number(one.available.read_mb_s),
-        number(one.free_gb, 2),
-        str(one.open_files),
-        one.element,
-        one.limited_by,
+        str(node.rank),
+        node.node,
+        f"{node.distance:.3f}",
+        number(node.available.write_mb_s),
+        number(node.available.read_mb_s),
+        number(node.free_gb, 2),
+        str(node.open_files),
+        node.element,
+        node.limited_by,
     ]

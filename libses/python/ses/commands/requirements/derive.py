@@ -33,21 +33,21 @@ def derive(
     sentence is answered with those there are.  Nothing is stored without --save.
     """
     given = {}
-    for one in values:
-        name, equals, value = one.partition("=")
+    for text in values:
+        name, equals, value = text.partition("=")
         if not equals:
-            raise UsageError(f"{one!r} is not NAME=VALUE, like share=10%.")
+            raise UsageError(f"{text!r} is not NAME=VALUE, like share=10%.")
         given[name.strip()] = value.strip()
-    found = client.expand(" ".join(sentence), given)
+    expanded = client.expand(" ".join(sentence), given)
     if as_json:
-        print_json(found)
+        print_json(expanded)
     else:
         out = console()
-        line(out, f"{found.workload}: {found.definition}")
-        rows = [[one.name, one.value, one.definition] for one in found.parameters]
+        line(out, f"{expanded.workload}: {expanded.definition}")
+        rows = [[parameter.name, parameter.value, parameter.definition] for parameter in expanded.parameters]
         table(out, ("parameter", "value", "meaning"), rows)
         line(out)
-        rows = [[written(one.requirement), one.arithmetic] for one in found.derived]
+        rows = [[written(derived.requirement), derived.arithmetic] for derived in expanded.derived]
         table(out, ("requirement", "because"), rows)
     if save is not None:
-        store(client, save, [one.requirement for one in found.derived])
+        store(client, save, [derived.requirement for derived in expanded.derived])

@@ -41,13 +41,13 @@ def get(client: ServiceClient, as_json: bool, level: str | None, name: str | Non
     if level is not None:
         if name is None or user is not None:
             raise UsageError("Give LEVEL and NAME, like: ses requirements get user alice (or only --user).")
-        found: RequirementSet | RequirementSets = client.requirement_set(level, name)
+        stored: RequirementSet | RequirementSets = client.requirement_set(level, name)
     else:
-        found = client.requirement_sets(user)
+        stored = client.requirement_sets(user)
     if as_json:
-        print_json(found)
+        print_json(stored)
     else:
-        _show_sets(console(), found.sets if isinstance(found, RequirementSets) else [found])
+        _show_sets(console(), stored.sets if isinstance(stored, RequirementSets) else [stored])
 
 
 @requirements.command(epilog=examples("ses requirements effective --user alice --application dd"))
@@ -61,22 +61,29 @@ def effective(
     Says, too, by what the user belongs to a VO (docs/members.md), and what is stated besides and does not
     count: a more particular level says something else, or it is not its time.
     """
-    found = client.effective(Subject(user=user, application=application, vo=vo))
+    answer = client.effective(Subject(user=user, application=application, vo=vo))
     if as_json:
-        print_json(found)
+        print_json(answer)
         return
     out = console()
-    if found.subject.vo and found.vo_from:
-        line(out, f"{user} belongs to {found.subject.vo} (by {found.vo_from}).")
-    if found.requirements:
-        table(out, ("requirement", "from"), [[written(one), origin(one)] for one in found.requirements])
+    if answer.subject.vo and answer.vo_from:
+        line(out, f"{user} belongs to {answer.subject.vo} (by {answer.vo_from}).")
+    if answer.requirements:
+        table(
+            out,
+            ("requirement", "from"),
+            [[written(requirement), origin(requirement)] for requirement in answer.requirements],
+        )
     else:
         line(out, "No requirement applies.")
-    if found.passed_over:
+    if answer.passed_over:
         line(out, "Stated, too, and not counting:")
-        rows = [[written(one), origin(one), one.reason] for one in found.passed_over]
+        rows = [
+            [written(requirement), origin(requirement), requirement.reason]
+            for requirement in answer.passed_over
+        ]
         table(out, ("requirement", "from", "because"), rows)
-    for note in found.notes:
+    for note in answer.notes:
         line(out, f"Note: {note}", "yellow")
 
 
@@ -143,13 +150,13 @@ def kinds(client: ServiceClient, as_json: bool) -> None:
         return
     out = console()
     rows = [
-        [one.kind, "at most" if one.at_most else "at least", " ".join(one.units), one.definition]
-        for one in known.kinds
+        [kind.kind, "at most" if kind.at_most else "at least", " ".join(kind.units), kind.definition]
+        for kind in known.kinds
     ]
     table(out, ("kind", "bound", "units", "meaning"), rows)
     rows = [
-        [one.profile, one.definition, "\n".join(written(item) for item in one.requirements)]
-        for one in known.profiles
+        [entry.profile, entry.definition, "\n".join(written(item) for item in entry.requirements)]
+        for entry in known.profiles
     ]
     table(out, ("profile", "meaning", "requires"), rows)
 
@@ -160,14 +167,19 @@ def kinds(client: ServiceClient, as_json: bool) -> None:
 def profile(client: ServiceClient, as_json: bool, name: str) -> None:
     """Print what a profile requires on one line, as SES_REQUIRE and --storage of Slurm take it."""
     vocabulary = client.vocabulary()
-    found = vocabulary.profile(name)
-    if found is None:
-        known = ", ".join(one.profile for one in vocabulary.profiles)
+    known_profile = vocabulary.profile(name)
+    if known_profile is None:
+        known = ", ".join(entry.profile for entry in vocabulary.profiles)
         raise NotFoundError(f"There is no profile {name!r}. Profiles are: {known}.")
     if as_json:
-        print_json({"profile": name, "requirements": [one.as_json() for one in found.requirements]})
+        print_json(
+            {
+                "profile": name,
+                "requirements": [requirement.as_json() for requirement in known_profile.requirements],
+            }
+        )
     else:
-        say(" ".join(written(one) for one in found.requirements))
+        say(" ".join(written(requirement) for requirement in known_profile.requirements))
 
 
 requirements.add_command(derive)
@@ -175,14 +187,14 @@ requirements.add_command(derive)
 
 def _show_sets(out: Console, sets: Sequence[RequirementSet]) -> None:
     rows = []
-    for one in sets:
+    for stored in sets:
         changed = ""
-        if one.modified_at is not None:
-            when = datetime.fromtimestamp(one.modified_at)
-            changed = f"{when:%Y-%m-%d %H:%M:%S} by {one.modified_by or '?'}"
-        texts = [f"profile {one.profile}"] if one.profile else []
-        texts = [*texts, *(written(item) for item in one.requirements)] or ["nothing"]
-        rows.append([one.level, one.name, "\n".join(texts), str(one.revision), changed])
+        if stored.modified_at is not None:
+            when = datetime.fromtimestamp(stored.modified_at)
+            changed = f"{when:%Y-%m-%d %H:%M:%S} by {stored.modified_by or '?'}"
+        texts = [f"profile {stored.profile}"] if stored.profile else []
+        texts = [*texts, *(written(item) for item in stored.requirements)] or ["nothing"]
+        rows.append([stored.level, stored.name, "\n".join(texts), str(stored.revision), changed])
     if not rows:
         line(out, "No requirements are set.")
         return
@@ -197,11 +209,11 @@ def _show_sets(out: Console, sets: Sequence[RequirementSet]) -> None:
 
 
 def _show_change(out: Console, old: RequirementSet, new: RequirementSet) -> None:
-    before = {one.kind: written(one) for one in old.requirements}
-    after = {one.kind: written(one) for one in new.requirements}
-    for lines, one in ((before, old), (after, new)):
-        if one.profile:
-            lines["profile"] = f"profile {one.profile}"
+    before = {requirement.kind: written(requirement) for requirement in old.requirements}
+    after = {requirement.kind: written(requirement) for requirement in new.requirements}
+    for lines, requirement_set in ((before, old), (after, new)):
+        if requirement_set.profile:
+            lines["profile"] = f"profile {requirement_set.profile}"
     line(out, f"{new.level} {new.name}, revision {old.revision} -> {new.revision}")
     for kind in sorted(before | after):
         was, now = before.get(kind, "not set"), after.get(kind, "removed")

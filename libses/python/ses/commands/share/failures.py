@@ -1,4 +1,4 @@
-"""What the library refuses, as the command says it."""
+"""What the library refuses, as the errors of commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ses_client.errors import NotFoundError, SesError, UsageError
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def explained() -> Iterator[None]:
     """Raise what a failure of the library is: NotFoundError, UsageError or SesError."""
     try:
         yield

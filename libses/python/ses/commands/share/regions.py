@@ -10,7 +10,7 @@ import click
 
 from ses.commands.examples import examples
 from ses.commands.options import json_option
-from ses.commands.share.failures import told
+from ses.commands.share.failures import explained
 from ses.output import console, line, print_json, table
 
 
@@ -27,22 +27,27 @@ def list_command(as_json: bool) -> None:
     """List the regions of this node that you may read."""
     from ses.share import regions
 
-    with told():
-        found = regions()
+    with explained():
+        listed = regions()
     if as_json:
-        print_json({"regions": [asdict(one) for one in found]})
+        print_json({"regions": [asdict(region) for region in listed]})
         return
     out = console()
-    if not found:
+    if not listed:
         line(out, "Nobody shares a region on this node that you may read.")
         return
     headers = ["owner", "region", "mode", ">items", ">bytes", ">free", ">open in"]
     rows = [
         [
-            *(_user(one.owner), one.name, f"{one.mode:04o}", f"{one.items} of {one.items_most}"),
-            *(f"{one.bytes:,}", f"{one.bytes_free:,}", str(one.opened)),
+            *(
+                _user(region.owner),
+                region.name,
+                f"{region.mode:04o}",
+                f"{region.items} of {region.items_most}",
+            ),
+            *(f"{region.bytes:,}", f"{region.bytes_free:,}", str(region.opened)),
         ]
-        for one in found
+        for region in listed
     ]
     table(out, headers, rows)
 
@@ -64,7 +69,7 @@ def create(region: str, size: int, items: int, mode: str) -> None:
         raise click.BadParameter(
             f"{mode!r} does not let its owner read and write, as 0600 does.", param_hint="--mode"
         )
-    with told():
+    with explained():
         Region.create(region, size, items, permissions).close()
 
 
@@ -78,8 +83,8 @@ def remove(region: tuple[str, ...], job: str | None) -> None:
     if bool(region) == (job is not None):
         raise click.UsageError("Say either which regions, or --job.")
     if job is not None:
-        may = [one for one in regions() if os.geteuid() in (0, one.owner)]
-        region = tuple(f"{one.owner}:{one.name}" for one in may if one.name.startswith(f"{job}/"))
-    for one in region:
-        with told():
-            Region.remove(one)
+        may = [region for region in regions() if os.geteuid() in (0, region.owner)]
+        region = tuple(f"{region.owner}:{region.name}" for region in may if region.name.startswith(f"{job}/"))
+    for name in region:
+        with explained():
+            Region.remove(name)

@@ -11,7 +11,7 @@ from ses_client.errors import NotFoundError
 
 from ses.commands.examples import examples
 from ses.commands.options import json_option
-from ses.commands.share.failures import told
+from ses.commands.share.failures import explained
 from ses.output import console, line, print_json, table
 
 if TYPE_CHECKING:
@@ -25,30 +25,30 @@ def items(region: str, as_json: bool) -> None:
     """List the items of a region."""
     from ses.share import Region
 
-    with told(), Region.open(region) as opened:
-        found = opened.items()
+    with explained(), Region.open(region) as opened:
+        listed = opened.items()
     if as_json:
-        print_json({"items": [asdict(one) | {"model": one.model.name.lower()} for one in found]})
+        print_json({"items": [asdict(item) | {"model": item.model.name.lower()} for item in listed]})
         return
     out = console()
-    if not found:
+    if not listed:
         line(out, "The region has no items.")
         return
     headers = ["item", "model", ">version", ">bytes", ">most", ">age (s)", ">lock held by"]
     rows = [
         [
-            *(one.name, _model(one), str(one.version)),
-            *(str(one.value_bytes), str(one.bytes), f"{one.value_age:.1f}" if one.version else ""),
-            str(one.holder or ""),
+            *(item.name, _model(item), str(item.version)),
+            *(str(item.value_bytes), str(item.bytes), f"{item.value_age:.1f}" if item.version else ""),
+            str(item.holder or ""),
         ]
-        for one in found
+        for item in listed
     ]
     table(out, headers, rows)
 
 
-def _model(one: ItemFacts) -> str:
-    allows = {"delta": f" ({one.versions} versions)", "temporal": f" ({one.age:g} s)"}
-    name = one.model.name.lower()
+def _model(item: ItemFacts) -> str:
+    allows = {"delta": f" ({item.versions} versions)", "temporal": f" ({item.age:g} s)"}
+    name = item.model.name.lower()
     return name + allows.get(name, "")
 
 
@@ -59,7 +59,7 @@ def get(region: str, item: str) -> None:
     """Write the value of an item to standard output, as its coherence model allows."""
     from ses.share import Region
 
-    with told(), Region.open(region) as opened:
+    with explained(), Region.open(region) as opened:
         value = opened.find(item).get()
     if value is None:
         raise NotFoundError(f"Nothing has been put into {item!r} yet.")
@@ -74,5 +74,5 @@ def put(region: str, item: str) -> None:
     from ses.share import Region
 
     value = sys.stdin.buffer.read()
-    with told(), Region.open(region) as opened:
+    with explained(), Region.open(region) as opened:
         opened.have(item, max(1, len(value))).put(value)

@@ -16,7 +16,7 @@ from ses.demo.faults import DemoError
 from ses.demo.processes import Processes
 
 _SECONDS = 60.0
-_LEFT_SECONDS = 10.0  # for what is left of steps; they are told to end
+_LEFT_SECONDS = 10.0  # for what is left of steps; they are asked to end
 _PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "scontrol")
 
 
@@ -80,7 +80,7 @@ def start_node(
 
 
 def end_jobs(work: Path, environment: Mapping[str, str]) -> None:
-    """Cancel all jobs, and wait for their steps while slurmctld still hears that they end."""
+    """Cancel all jobs, and wait for their steps while slurmctld still receives that they end."""
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         jobs = _output(["/usr/bin/squeue", "--noheader", "--format=%A"], environment).split()
         if jobs:
@@ -96,14 +96,14 @@ def end_jobs(work: Path, environment: Mapping[str, str]) -> None:
 def _steps(work: Path) -> list[int]:
     """Return the processes of this Slurm that keep a step."""
     named = f"SLURM_CONF={work}/slurm.conf".encode()
-    found = []
+    pids = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if (process / "comm").read_text() == "slurmstepd\n" and named in (
                 process / "environ"
             ).read_bytes().split(b"\0"):
-                found.append(int(process.name))
-    return found
+                pids.append(int(process.name))
+    return pids
 
 
 def _state(node: str, environment: Mapping[str, str]) -> str:

@@ -19,15 +19,15 @@ class JobRow:
     title: str
     asked: str
     files: int
-    found: Job | None = None
+    summary: Job | None = None
     refused: str = ""
 
     @property
     def as_wanted(self) -> bool:
         """Whether a job is refused that should be, and every file of any other is known."""
-        if self.found is None:
+        if self.summary is None:
             return self.files == 0 and bool(self.refused)
-        return self.found.total.files == self.files > 0 and self.found.total.open == 0
+        return self.summary.total.files == self.files > 0 and self.summary.total.open == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,19 @@ class JobsReport:
     @property
     def verified(self) -> bool:
         """Whether all is as it should be."""
-        return all(one.as_wanted for one in self.rows)
+        return all(job.as_wanted for job in self.rows)
 
     def as_json(self) -> JSON:
         """Return what ``--json`` writes."""
         jobs = [
             {
-                "title": one.title,
-                "asked": one.asked,
-                "refused": one.refused or None,
-                "got": None if one.found is None else one.found.as_json(),
-                "as_wanted": one.as_wanted,
+                "title": job.title,
+                "asked": job.asked,
+                "refused": job.refused or None,
+                "got": None if job.summary is None else job.summary.as_json(),
+                "as_wanted": job.as_wanted,
             }
-            for one in self.rows
+            for job in self.rows
         ]
         return {"verified": self.verified, "notes": list(self.notes), "jobs": jobs}
 
@@ -63,29 +63,29 @@ def show_jobs(out: Console, report: JobsReport) -> None:
         line(out, note)
     line(out)
     headers = ("job", "asked", ">files", "elements", ">promised", ">got", "verdicts of files")
-    table(out, headers, [_cells(one) for one in report.rows])
-    for one in report.rows:
-        if one.refused:
-            line(out, f"\n{one.title}: {one.refused}")
+    table(out, headers, [_cells(job) for job in report.rows])
+    for job in report.rows:
+        if job.refused:
+            line(out, f"\n{job.title}: {job.refused}")
     line(out, "\nRates are medians of the files in MB/s: promised at the create, got as the agent saw it.")
     line(out, "cannot say: too little was written, or for too short a time, to measure a rate.")
     if not report.verified:
-        wrong = ", ".join(one.title for one in report.rows if not one.as_wanted)
+        wrong = ", ".join(job.title for job in report.rows if not job.as_wanted)
         line(out, f"Not as it should be: {wrong}.", "red")
 
 
-def _cells(one: JobRow) -> list[str]:
-    if one.found is None:
-        return [one.title, one.asked, "0", "-", "-", "-", "refused" if one.refused else "not refused"]
-    rate = next((need for need in one.found.needs.values() if need.unit == "MB/s"), None)
+def _cells(job: JobRow) -> list[str]:
+    if job.summary is None:
+        return [job.title, job.asked, "0", "-", "-", "-", "refused" if job.refused else "not refused"]
+    rate = next((need for need in job.summary.needs.values() if need.unit == "MB/s"), None)
     verdicts: Counter[str] = Counter()
-    for need in one.found.needs.values():
+    for need in job.summary.needs.values():
         verdicts.update(need.verdicts)
-    names = sorted(name.rpartition("/")[2] for name in one.found.elements)
+    names = sorted(name.rpartition("/")[2] for name in job.summary.elements)
     return [
-        one.title,
-        one.asked,
-        str(one.found.total.files),
+        job.title,
+        job.asked,
+        str(job.summary.total.files),
         ", ".join(names),
         "-" if rate is None else middle(rate.promised),
         "-" if rate is None else middle(rate.got),

@@ -30,7 +30,7 @@ _RANK = 'dd if=/dev/zero of="$0/$SLURM_JOB_ID.$SLURM_PROCID" bs=1M count="$1" co
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A job of so many ranks, each of which writes one file."""
+    """A job of ``ranks`` ranks, each of which writes one file."""
 
     title: str
     need: str
@@ -120,16 +120,16 @@ def _job(
         return JobRow(plan.title, plan.need, plan.ranks, refused=done.stderr.strip().splitlines()[0])
     job, client = done.stdout.strip(), services.client()
 
-    def found() -> Job:
+    def summed() -> Job:
         return Job.of(job, client.files({"job": job}, limit=100)["files"])
 
     def has_ended() -> bool:
         services.processes.check()
-        total = found().total
+        total = summed().total
         return total.files >= ranks and total.open == 0
 
     interrupts.until(has_ended, _PATIENCE, f"The files of job {job} ({plan.title}) did not become known")
-    return JobRow(plan.title, plan.need, plan.ranks, found())
+    return JobRow(plan.title, plan.need, plan.ranks, summed())
 
 
 def _run(command: tuple[str, ...], environment: Mapping[str, str]) -> None:

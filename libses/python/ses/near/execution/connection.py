@@ -56,7 +56,7 @@ class _Started:
     to: IO[bytes]
     come: Incoming
     since: float
-    said: list[bytes]
+    errors: list[bytes]
     listener: threading.Thread
     reached: bool = False
     left: bool = False
@@ -108,11 +108,11 @@ class Connection:
         try:
             job = b""
             if not now.reached:
-                kind, job = _heard(now, run.node)
+                kind, job = _first_frame(now, run.node)
                 now.reached = kind == b"H"
-            first = _heard(now, run.node)
+            first = _first_frame(now, run.node)
             while first[0] == b"S":  # of a signal to the program before
-                first = _heard(now, run.node)
+                first = _first_frame(now, run.node)
         except frames.NoFrameError as error:
             raise NotStartedError(f"what answers on {run.node} is not the runner: {error}") from None
         if not self._measured:
@@ -189,7 +189,7 @@ class Connection:
     def give_up(self) -> None:
         """Wait no more for the node, which does not answer: what is read from it ends.
 
-        The command that reaches it is told to end.  It is not killed, since srun takes its job back first.
+        The command that reaches it is asked to end.  It is not killed, since srun takes its job back first.
         """
         with self._lock:
             now = self._now
@@ -221,7 +221,7 @@ class Connection:
             self._writing.release()
 
     def _write(self, now: _Started, data: bytes, seconds: float | None = None) -> None:
-        """Write it all, or what can be: when the other side is lost or ended, what is read tells.
+        """Write it all, or what can be: when the other side is lost or ended, reading reports it.
 
         With ``seconds`` nothing is written when it cannot be begun by then.
         """
@@ -248,24 +248,24 @@ def _start(argv: list[str]) -> _Started:
         raise NotStartedError(f"{argv[0]}: {error.strerror}") from None
     assert process.stdin is not None
     assert process.stdout is not None
-    said: list[bytes] = []
-    listener = threading.Thread(target=_keep_end, args=(process.stderr, said), daemon=True)
+    kept: list[bytes] = []
+    listener = threading.Thread(target=_keep_end, args=(process.stderr, kept), daemon=True)
     listener.start()
-    return _Started(process, process.stdin, Incoming(process.stdout), time.monotonic(), said, listener)
+    return _Started(process, process.stdin, Incoming(process.stdout), time.monotonic(), kept, listener)
 
 
-def _job(run: Run, told: bytes) -> str:
+def _job(run: Run, answer: bytes) -> str:
     """Return the job of Slurm that was made for the runner; empty: none was, as in a user's allocation."""
-    return told.decode() if run.executor == "slurm" and "SLURM_JOB_ID" not in os.environ else ""
+    return answer.decode() if run.executor == "slurm" and "SLURM_JOB_ID" not in os.environ else ""
 
 
-def _heard(now: _Started, node: str) -> tuple[bytes, bytes]:
+def _first_frame(now: _Started, node: str) -> tuple[bytes, bytes]:
     """Return the next frame before a program runs; raises NoFrameError, NotStartedError."""
     first = frames.read(now.come)
     if first is None:
         if not now.left:
             now.listener.join(_CLOSE_SECONDS)
-        why = b"".join(now.said).decode("utf-8", "replace").strip().splitlines()
+        why = b"".join(now.errors).decode("utf-8", "replace").strip().splitlines()
         raise NotStartedError(why[-1] if why else f"{node} gave no answer")
     return first
 

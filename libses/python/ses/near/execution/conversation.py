@@ -43,7 +43,7 @@ class Ended:
 
     @property
     def exit_status(self) -> int:
-        """Return the status as a shell tells it."""
+        """Return the status as a shell reports it."""
         return 128 - self.status if self.status < 0 else self.status
 
 
@@ -75,7 +75,7 @@ class Conversation:
     def signal(self, number: int) -> None:
         """Send the program a signal; one that comes before it runs is sent when it does.
 
-        If it asks the program to end, and nothing is heard of the node from then on, :meth:`hold` soon raises
+        If it asks the program to end, and nothing comes from the node from then on, :meth:`hold` soon raises
         LeftError.
         """
         self._watch.asked(number)
@@ -105,14 +105,14 @@ class Conversation:
             with self._watch:
                 come, first = self._connection.begin(self._run)
                 kept = first[0] == b"N"
-                ended = self._heard(come, _begun(first), output, errors, stdin)
+                ended = self._attend(come, _begun(first), output, errors, stdin)
             kept = True
             return ended
         except (NotStartedError, LostError):
             if self._watch.given_up is None:
                 raise
-            said = f"{self._run.node} has not answered for {ANSWER_SECONDS:.0f} s. {self.may_run}"
-            raise LeftError(said, self._watch.given_up) from None
+            why = f"{self._run.node} has not answered for {ANSWER_SECONDS:.0f} s. {self.may_run}"
+            raise LeftError(why, self._watch.given_up) from None
         except Exception:
             raise
         except BaseException as stopped:  # a signal
@@ -124,7 +124,7 @@ class Conversation:
             if self._own or not kept:
                 self._connection.close()
 
-    def _heard(
+    def _attend(
         self, come: frames.Stream, begun: dict[str, Any],
         output: Callable[[bytes], Any], errors: Callable[[bytes], Any], stdin: int | None,
     ) -> Ended:  # fmt: skip
@@ -138,7 +138,7 @@ class Conversation:
             threading.Thread(target=self._pass_on, args=(stdin,), daemon=True).start()
         begun["start_seconds"] = self._connection.start_seconds
         begun["queued_seconds"] = self._connection.queued_seconds
-        ended = _heard(come, begun, self._passing(output), self._passing(errors), self._heard_of)
+        ended = _received(come, begun, self._passing(output), self._passing(errors), self._on_frame)
         if ended is None:
             lost = f"The connection to {self._run.node} was lost while {self._run.argv[0]} ran there."
             raise LostError(f"{lost} {self.may_run}")
@@ -151,8 +151,8 @@ class Conversation:
 
         return pass_on
 
-    def _heard_of(self, kind: bytes) -> None:
-        self._watch.heard()
+    def _on_frame(self, kind: bytes) -> None:
+        self._watch.received()
         if kind == b"A":
             self._taken.release()
         elif kind == b"S":
@@ -169,7 +169,7 @@ class Conversation:
 def answered(
     come: frames.Stream, run: Run, output: Callable[[bytes], Any], errors: Callable[[bytes], Any]
 ) -> Ended:
-    """Return how a run ended that nobody attended, from all the runner said.
+    """Return how a run ended that nobody attended, from all that the runner sent.
 
     Raises NotStartedError with the reason, LostError, and what ``output`` raises.
     """
@@ -178,11 +178,11 @@ def answered(
         if frames.read(come) is not None and (first := frames.read(come)) is not None:
             begun = {**_begun(first), "start_seconds": None, "queued_seconds": None}
             del begun["process"]
-            ended = _heard(come, begun, output, errors, lambda _: None)
+            ended = _received(come, begun, output, errors, lambda _: None)
     except frames.NoFrameError as error:
         raise NotStartedError(f"what answers on {run.node} is not the runner: {error}") from None
     if ended is None:
-        raise LostError(f"What {run.argv[0]} said on {run.node} is not whole.")
+        raise LostError(f"What {run.argv[0]} printed on {run.node} is not whole.")
     return ended
 
 
@@ -193,21 +193,21 @@ def _begun(first: tuple[bytes, bytes]) -> dict[str, Any]:
     return begun
 
 
-def _heard(
+def _received(
     come: frames.Stream,
     begun: dict[str, Any],
     output: Callable[[bytes], Any],
     errors: Callable[[bytes], Any],
-    heard: Callable[[bytes], Any],
+    on_frame: Callable[[bytes], Any],
 ) -> Ended | None:
-    """Pass on what a program says until its end; ``None``: the end was not told.
+    """Pass on what a program prints until its end; ``None``: the end was not reported.
 
-    ``heard`` is told each kind of frame that came.
+    ``on_frame`` is called with the kind of each frame that came.
     """
     returned = 0
     while (frame := frames.read(come)) is not None:
         kind, data = frame
-        heard(kind)
+        on_frame(kind)
         if kind == b"O":
             returned += len(data)
             output(data)

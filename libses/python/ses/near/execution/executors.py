@@ -34,7 +34,7 @@ class Limits:
     io_weight: int | None = None
 
     def cores(self, there: float, programs: int = 1) -> float:
-        """Return the processors that so many programs at once can use, of those that are there."""
+        """Return the processors that ``programs`` at once can use, of those that are there."""
         return there if self.cpus is None else min(there, programs * self.cpus)
 
     def at_once(self, cores: float, memory: float) -> int:
@@ -79,7 +79,7 @@ def command(node: str, _limits: Limits, own: Sequence[str]) -> list[str]:
     """By any command that ends in running what follows it on the node; ``%n`` in it is the node's name."""
     if not own:
         raise UsageError("The executor 'command' needs --rsh, such as --rsh 'ip netns exec %n'.")
-    return [*(one.replace("%n", node) for one in own), *bootstrap("python3")]
+    return [*(word.replace("%n", node) for word in own), *bootstrap("python3")]
 
 
 EXECUTORS: Mapping[str, Executor] = {"ssh": ssh, "slurm": slurm, "command": command}

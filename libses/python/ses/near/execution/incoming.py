@@ -18,13 +18,13 @@ class Incoming:
         self._ended = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._kept = bytearray()
         self._poll = select.poll()
-        for one in (pipe.fileno(), self._ended):
-            self._poll.register(one, select.POLLIN)
+        for descriptor in (pipe.fileno(), self._ended):
+            self._poll.register(descriptor, select.POLLIN)
 
     def read(self, count: int) -> bytes:
         """Return that many bytes; fewer at the end."""
         while len(self._kept) < count:
-            ready = [one for one, _ in self._poll.poll(_LOOK_MILLISECONDS)]
+            ready = [descriptor for descriptor, _ in self._poll.poll(_LOOK_MILLISECONDS)]
             if self._ended in ready:
                 break
             if not ready:
@@ -33,9 +33,9 @@ class Incoming:
             if not data:
                 break
             self._kept += data
-        found = bytes(self._kept[:count])
+        whole = bytes(self._kept[:count])
         del self._kept[:count]
-        return found
+        return whole
 
     def end(self) -> None:
         """Let :meth:`read` wait for nothing any more."""

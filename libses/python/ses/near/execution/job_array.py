@@ -20,7 +20,7 @@ from ses.near.execution.connection import NotStartedError
 from ses.near.execution.executors import asked_of_slurm, bootstrap
 from ses.near.execution.run import Run
 
-LONGEST = 1000
+MAX_RUNS = 1000
 """Elements of an array; Slurm's own default allows one more."""
 
 _LOOK_SECONDS = 0.5
@@ -31,7 +31,7 @@ _SCRIPT = """#!/bin/bash
 umask 077
 numbers=({numbers})
 task={folder}/${{numbers[$SLURM_ARRAY_TASK_ID]}}
-{runner} <"$task.request" >"$task.part" 2>"$task.said" && mv "$task.part" "$task.answer"
+{runner} <"$task.request" >"$task.part" 2>"$task.errors" && mv "$task.part" "$task.answer"
 """
 
 
@@ -55,8 +55,8 @@ class JobArray:
             path = self._folder / f"{number}.request"
             path.touch(0o600)
             path.write_bytes(request)
-        for first in range(0, len(numbers), LONGEST):
-            self._submit(numbers[first : first + LONGEST])
+        for first in range(0, len(numbers), MAX_RUNS):
+            self._submit(numbers[first : first + MAX_RUNS])
 
     def answers(self) -> Iterator[tuple[int, Path | None]]:
         """Yield each run as it ends, with the file of its answer; ``None``: it was lost.
@@ -65,24 +65,24 @@ class JobArray:
         """
         left, asked_at = dict.fromkeys(self._runs, 0), 0.0
         while left and not self._ended.is_set():
-            for number in [one for one in left if (self._folder / f"{one}.answer").exists()]:
+            for number in [number for number in left if (self._folder / f"{number}.answer").exists()]:
                 del left[number]
                 yield number, self._folder / f"{number}.answer"
             if left and time.monotonic() - asked_at >= _ASK_SECONDS:
                 asked_at = time.monotonic()
                 known = self._known()
-                for number in [one for one in left if known is not None and one not in known]:
+                for number in [number for number in left if known is not None and number not in known]:
                     left[number] += 1
-                for number in [one for one, missing in left.items() if missing >= _MISSING]:
+                for number in [number for number, missing in left.items() if missing >= _MISSING]:
                     if not (self._folder / f"{number}.answer").exists():
                         del left[number]
                         yield number, None
             self._ended.wait(_LOOK_SECONDS)
 
-    def said(self, number: int) -> str:
-        """Return the last line of what a run that was lost said, if any."""
+    def error_of(self, number: int) -> str:
+        """Return the last line that a run that was lost wrote to standard error, if any."""
         with suppress(OSError):
-            lines = (self._folder / f"{number}.said").read_text("utf-8", "replace").strip().splitlines()
+            lines = (self._folder / f"{number}.errors").read_text("utf-8", "replace").strip().splitlines()
             return lines[-1] if lines else ""
         return ""
 
@@ -115,8 +115,8 @@ class JobArray:
         except subprocess.TimeoutExpired:
             raise NotStartedError(f"{argv[0]} does not answer") from None
         if done.returncode != 0:
-            said = done.stderr.strip().splitlines()
-            raise NotStartedError(said[-1] if said else f"{argv[0]} ended with {done.returncode}")
+            errors = done.stderr.strip().splitlines()
+            raise NotStartedError(errors[-1] if errors else f"{argv[0]} ended with {done.returncode}")
         self._jobs.append(done.stdout.strip().partition(";")[0])
 
     def _known(self) -> set[int] | None:
@@ -135,5 +135,5 @@ class JobArray:
         for entry in done.stdout.splitlines():
             job, _, element = entry.partition(" ")
             if job in self._jobs and element.isdecimal():
-                known.add(numbers[self._jobs.index(job) * LONGEST + int(element)])
+                known.add(numbers[self._jobs.index(job) * MAX_RUNS + int(element)])
         return known

@@ -1,4 +1,4 @@
-"""What is run on which node, in what the runner is told."""
+"""What is run on which node, as the request to the runner."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class Run:
     attended: bool = True
 
     def request(self) -> bytes:
-        """Return what the runner is told: also this process's user, directory and environment."""
+        """Return the request to the runner: also this process's user, directory and environment."""
         return json.dumps({
-            "argv": self.argv, "files": [asdict(one) for one in self.files], "uid": os.getuid(),
+            "argv": self.argv, "files": [asdict(file) for file in self.files], "uid": os.getuid(),
             "directory": str(Path.cwd()), "environment": dict(os.environ), "limits": asdict(self.limits),
             "executor": self.executor, "attended": self.attended,
             "piece": None if self.piece is None else asdict(self.piece),

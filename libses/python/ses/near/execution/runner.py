@@ -44,39 +44,39 @@ CONTROLS = {
     "memory": {"memory.max", "memory.limit_in_bytes"},
     "I/O": {"io.weight", "io.bfq.weight", "blkio.weight", "blkio.bfq.weight"},
 }
-told = threading.Lock()
+sending = threading.Lock()
 
 
 class Refused(Exception):
     """The program cannot run here as it would elsewhere."""
 
 
-def tell(kind: bytes, data: bytes = b"") -> None:
+def send_frame(kind: bytes, data: bytes = b"") -> None:
     """Send a frame; raises OSError when nobody is there any more."""
-    with told:
+    with sending:
         view = memoryview(HEAD.pack(kind, len(data)) + data)
         while view:
             view = view[os.write(1, view) :]
 
 
 def acknowledge() -> None:
-    """Tell that a signal arrived."""
+    """Report that a signal arrived."""
     with contextlib.suppress(OSError):
-        tell(b"S")
+        send_frame(b"S")
 
 
 def exactly(count: int) -> bytes:
-    """Return that many bytes of standard input; fewer: it ended."""
-    found = b""
-    while len(found) < count:
-        more = os.read(0, count - len(found))
+    """Return ``count`` bytes of standard input; fewer: it ended."""
+    data = b""
+    while len(data) < count:
+        more = os.read(0, count - len(data))
         if not more:
             break
-        found += more
-    return found
+        data += more
+    return data
 
 
-def heard() -> tuple[bytes, bytes]:
+def received() -> tuple[bytes, bytes]:
     """Return the next frame; of no kind: nobody is there any more."""
     head = exactly(HEAD.size)
     if len(head) < HEAD.size:
@@ -85,8 +85,8 @@ def heard() -> tuple[bytes, bytes]:
     return kind, exactly(length)
 
 
-class Heard:
-    """What the other side sends, heard by a thread: programs to run, and what the one that runs gets.
+class Caller:
+    """What the other side sends, received by a thread: programs to run, and what the one that runs gets.
 
     Without an audience (``attended`` is false in the request) a program is not ended with the other side.
     """
@@ -101,7 +101,7 @@ class Heard:
     def listen(self) -> None:
         """Pass on what comes until the other side ends, and then end the program that runs."""
         while True:
-            kind, data = heard()
+            kind, data = received()
             if kind == b"R":
                 self._requests.put(data)
             elif kind in (b"I", b"Z"):
@@ -185,10 +185,10 @@ def limited(argv: list[str], limits: dict[str, Any], executor: str) -> tuple[lis
     if executor == "slurm":
         return argv, None, "limits kept by Slurm" + ("; I/O is not limited" if weight else "")
     scope, kept = scope_of(cpus, memory, weight)
-    left = [one for one in asked if one not in kept]
-    others = {"processors": "whole processors", "memory": "the address space of each process"}
+    left = [limit for limit in asked if limit not in kept]
+    by_other_means = {"processors": "whole processors", "memory": "the address space of each process"}
     if "I/O" in left and runnable("ionice", None):
-        others["I/O"] = "the class of I/O"
+        by_other_means["I/O"] = "the class of I/O"
         argv = ["ionice", "-c", "2", "-n", "7" if weight < 50 else "4" if weight <= 100 else "0", *argv]
 
     def child() -> None:
@@ -197,18 +197,20 @@ def limited(argv: list[str], limits: dict[str, Any], executor: str) -> tuple[lis
         if "processors" in left:
             os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: max(1, -int(-cpus // 1))])
 
-    by_group = f"a control group limits {', '.join(one for one in asked if one in kept)}" if kept else ""
-    by_hand = ", ".join(others[one] for one in left if one in others) or "nothing"
+    by_group = (
+        f"a control group limits {', '.join(limit for limit in asked if limit in kept)}" if kept else ""
+    )
+    by_hand = ", ".join(by_other_means[limit] for limit in left if limit in by_other_means) or "nothing"
     by_hand = f"no control group limits {', '.join(left)}; limited in their place: {by_hand}" if left else ""
-    return [*scope, *argv], child if left else None, "; ".join(one for one in (by_group, by_hand) if one)
+    return [*scope, *argv], child if left else None, "; ".join(text for text in (by_group, by_hand) if text)
 
 
 def runnable(program: str, path: str | None) -> bool:
-    """Tell whether a program is there; ``path``: the folders to look in."""
+    """Return whether a program is there; ``path``: the folders to look in."""
     if "/" in program:
         return os.access(program, os.X_OK)
     folders = (os.environ.get("PATH", os.defpath) if path is None else path).split(":")
-    return any(os.access(f"{one or '.'}/{program}", os.X_OK) for one in folders)
+    return any(os.access(f"{folder or '.'}/{program}", os.X_OK) for folder in folders)
 
 
 def scope_of(cpus: Any, memory: Any, weight: Any) -> tuple[list[str], set[str]]:
@@ -269,10 +271,10 @@ def feed(pipe: IO[bytes], source: Iterator[bytes], whole: bool) -> None:
 
 
 def passed_on(waiting: Parts) -> Iterator[bytes]:
-    """Yield what arrives as standard input, and tell that each part was taken, so that more is sent."""
+    """Yield what arrives as standard input, and report that each part was taken, so that more is sent."""
     while (data := waiting.get()) is not None:
         with contextlib.suppress(OSError):
-            tell(b"A")
+            send_frame(b"A")
         yield data
 
 
@@ -285,7 +287,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
             process.wait(KILL_SECONDS)
 
 
-def run(request: dict[str, Any], others: Heard) -> None:
+def run(request: dict[str, Any], caller: Caller) -> None:
     """Do what a request says; raises Refused before anything is started."""
     check(request)
     env = environment(request["environment"])
@@ -300,9 +302,9 @@ def run(request: dict[str, Any], others: Heard) -> None:
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         raise Refused(f"{argv[0]}: {error}") from None
-    waiting = others.started(process, request["attended"])
+    waiting = caller.started(process, request["attended"])
     begun = {"limits": limits, "cores": cores(), "memory": memory(), "process": process.pid}
-    tell(b"G", json.dumps(begun).encode())
+    send_frame(b"G", json.dumps(begun).encode())
     assert process.stdin is not None
     piece = request["piece"]
     fed = (process.stdin, piece_of(piece) if piece else passed_on(waiting), not piece)
@@ -316,7 +318,7 @@ def run(request: dict[str, Any], others: Heard) -> None:
         end(process)
         raise
     finally:
-        others.ended()
+        caller.ended()
 
 
 class Gathered:
@@ -345,8 +347,8 @@ class Gathered:
 
     def send(self) -> None:
         """Send all, in the order in which it came; raises OSError when nobody is there any more."""
-        for kind, parts in itertools.groupby(self._parts, lambda one: one[0]):
-            tell(kind, b"".join(part for _, part in parts))
+        for kind, parts in itertools.groupby(self._parts, lambda part: part[0]):
+            send_frame(kind, b"".join(part for _, part in parts))
         self._parts, self._size = [], 0
         self._sent_at = time.monotonic()
 
@@ -357,17 +359,17 @@ def report(process: subprocess.Popen[bytes], started: float) -> None:
     assert process.stderr is not None
     streams = {process.stdout.fileno(): b"O", process.stderr.fileno(): b"E"}
     poll = select.poll()
-    for one in streams:
-        poll.register(one, select.POLLIN)
+    for stream in streams:
+        poll.register(stream, select.POLLIN)
     gathered = Gathered()
     while streams:
-        for one, _ in poll.poll(gathered.milliseconds()):
-            data = os.read(one, PIECE)
+        for stream, _ in poll.poll(gathered.milliseconds()):
+            data = os.read(stream, PIECE)
             if data:
-                gathered.add(streams[one], data)
+                gathered.add(streams[stream], data)
             else:
-                poll.unregister(one)
-                del streams[one]
+                poll.unregister(stream)
+                del streams[stream]
         if gathered.milliseconds() == 0:
             gathered.send()
     gathered.send()
@@ -376,14 +378,14 @@ def report(process: subprocess.Popen[bytes], started: float) -> None:
         "status": status, "seconds": time.monotonic() - started,
         "cpu_seconds": used.ru_utime + used.ru_stime, "peak_bytes": used.ru_maxrss * 1024,
     }  # fmt: skip
-    tell(b"X", json.dumps(ended).encode())
+    send_frame(b"X", json.dumps(ended).encode())
 
 
 def waited(process: subprocess.Popen[bytes]) -> tuple[int, resource.struct_rusage]:
     """Return the program's status, negative for a signal, and what it used."""
     try:
         _, status, used = os.wait4(process.pid, 0)
-    except ChildProcessError:  # who ended it has waited for it
+    except ChildProcessError:  # the thread that ended it has waited for it
         return process.wait(), resource.getrusage(resource.RUSAGE_CHILDREN)
     process.returncode = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
     return process.returncode, used
@@ -397,50 +399,50 @@ def own_controls(controller: str, control: str, *older: str) -> Iterator[str]:
             if not names:
                 yield Path(f"/sys/fs/cgroup{path}/{control}").read_text()
             elif controller in names.split(","):
-                yield " ".join(Path(f"/sys/fs/cgroup/{names}{path}/{one}").read_text() for one in older)
+                yield " ".join(Path(f"/sys/fs/cgroup/{names}{path}/{name}").read_text() for name in older)
 
 
 def cores() -> float:
     """Return the processors the program may use: affinity, or the quota of its control group if less."""
-    found = float(len(os.sched_getaffinity(0)))
-    for said in own_controls("cpu", "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"):
+    count = float(len(os.sched_getaffinity(0)))
+    for values in own_controls("cpu", "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"):
         with contextlib.suppress(ValueError):
-            quota, period = map(float, said.split())
-            found = min(found, quota / period if quota > 0 else found)
-    return found
+            quota, period = map(float, values.split())
+            count = min(count, quota / period if quota > 0 else count)
+    return count
 
 
 def memory() -> float:
     """Return the bytes of memory that programs may use: what is available, or the control group's if less."""
     lines = Path("/proc/meminfo").read_text().splitlines()
-    found = next(float(one.split()[1]) * 1024 for one in lines if one.startswith("MemAvailable:"))
+    available = next(float(text.split()[1]) * 1024 for text in lines if text.startswith("MemAvailable:"))
     for most in own_controls("memory", "memory.max", "memory.limit_in_bytes"):
         with contextlib.suppress(ValueError):
-            found = min(found, float(most))
-    return found
+            available = min(available, float(most))
+    return available
 
 
 def main() -> None:
-    """Run what is asked for until nobody asks."""
+    """Run what is asked for until no more requests come."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    others = Heard()
+    caller = Caller()
 
     def stop() -> None:
         """Say nothing more, end the program that runs, and end; by force where that takes too long."""
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        others.leave()
+        caller.leave()
         time.sleep(3 * KILL_SECONDS)
         os._exit(1)
 
-    # Of who waits no more, before it has heard that a program runs here.  No lock is taken by the handler.
+    # From a caller that gave up before it knew that a program runs here.  The handler takes no lock.
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=stop, daemon=True).start())
-    tell(b"H", os.environ.get("SLURM_JOB_ID", "").encode())
-    threading.Thread(target=others.listen, daemon=True).start()
-    while (request := others.request()) is not None:
+    send_frame(b"H", os.environ.get("SLURM_JOB_ID", "").encode())
+    threading.Thread(target=caller.listen, daemon=True).start()
+    while (request := caller.request()) is not None:
         try:
-            run(request, others)
+            run(request, caller)
         except Refused as reason:
-            tell(b"N", str(reason).encode())
+            send_frame(b"N", str(reason).encode())
 
 
 if __name__ == "__main__":

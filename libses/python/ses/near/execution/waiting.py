@@ -1,4 +1,4 @@
-"""How long a job of Slurm waited in the queue, by what Slurm tells of it.
+"""How long a job of Slurm waited in the queue, by what Slurm reports of it.
 
 That depends on who else wanted the nodes at that moment.  So it says nothing of a later run, unlike what it
 takes to reach a node and to start a program there.
@@ -11,11 +11,11 @@ import subprocess
 
 _ANSWER_SECONDS = 10.0
 EXACT_SECONDS = 2
-"""Slurm tells whole seconds: the times of a job that did not wait may differ by one."""
+"""Slurm reports whole seconds: the times of a job that did not wait may differ by one."""
 
 
 def queued_seconds(job: str) -> float | None:
-    """Return the seconds a job waited for its nodes after it was submitted; ``None``: not told."""
+    """Return the seconds a job waited for its nodes after it was submitted; ``None``: not reported."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SQUEUE_")}
     environment["SLURM_TIME_FORMAT"] = "%s"  # since 1970: two local times may be hours of summer apart
     try:

@@ -2,7 +2,7 @@
 
 A program may take its time after a signal, so what counts is the runner: it says that the signal arrived.
 A node that died says nothing, and ssh takes most of a minute to notice that
-(:func:`ses.near.execution.executors.ssh`); who pressed Ctrl-C shall not wait for it.
+(:func:`ses.near.execution.executors.ssh`); a user who pressed Ctrl-C shall not wait for it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def leave_signals() -> None:
 
 
 class Watch:
-    """Calls ``give_up`` when nothing was heard of a node for ANSWER_SECONDS after a signal.
+    """Calls ``give_up`` when nothing came from a node for ANSWER_SECONDS after a signal.
 
     ``given_up``: the signal.  :meth:`asked` may be called by a signal's handler, the others by one thread.
     """
@@ -49,22 +49,22 @@ class Watch:
         self._numbers.put(None)
 
     def asked(self, number: int) -> None:
-        """Tell that a signal is being sent."""
+        """Note that a signal is being sent."""
         if number in _ENDING:
             self._waiting, self._since = True, time.monotonic()
             self._numbers.put(number)
 
     def answered(self) -> None:
-        """Tell that the node has the signal."""
+        """Note that the node has the signal."""
         self._waiting = False
 
-    def heard(self) -> None:
-        """Tell that something came from the node."""
+    def received(self) -> None:
+        """Note that something came from the node."""
         self._since = time.monotonic()
 
     @contextmanager
     def passing_on(self) -> Iterator[None]:
-        """While what came is passed on nothing is heard: its reader may take its time."""
+        """While what came is passed on nothing is received: its reader may take its time."""
         self._passing = True
         try:
             yield
