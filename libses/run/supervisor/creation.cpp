@@ -33,18 +33,18 @@ Descriptor resolve(int base, const char *path, uint64_t how_far) {
 }
 
 bool is_managed(int directory) {
-  struct statfs found {};
-  return fstatfs(directory, &found) == 0 &&
-         ses_backend_of(static_cast<unsigned long>(found.f_type)) != nullptr;
+  struct statfs status {};
+  return fstatfs(directory, &status) == 0 &&
+         ses_backend_of(static_cast<unsigned long>(status.f_type)) != nullptr;
 }
 
-bool is_there(int directory, const char *name, struct statx &found) {
-  return statx(directory, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &found) == 0;
+bool is_there(int directory, const char *name, struct statx &status) {
+  return statx(directory, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &status) == 0;
 }
 
 bool is_absent(int directory, const char *name) {
-  struct statx found {};
-  return !is_there(directory, name, found) && errno == ENOENT;
+  struct statx status {};
+  return !is_there(directory, name, status) && errno == ENOENT;
 }
 
 // Does the call want the file itself, and no descriptor of it?
@@ -73,7 +73,7 @@ struct Creator::Place {
   CreateCall call{};
   char path[PATH_MAX] = {};
   const char *name = path; // in it
-  std::string whole;       // as the caller says it
+  std::string whole;       // from the caller's root
   Descriptor directory;
   Status status;
   std::optional<Impersonation> as_caller;
@@ -102,7 +102,7 @@ bool Creator::Place::split(const char *&parent) {
 
 // Finds the directory as the caller would.
 bool Creator::Place::enter(const Identity &own) {
-  const std::string said = path;
+  const std::string given = path;
   const char *parent = nullptr;
   if (!split(parent)) {
     return false;
@@ -116,7 +116,7 @@ bool Creator::Place::enter(const Identity &own) {
       !caller.read_status(status)) {
     return false;
   }
-  whole = caller.whole_path(call.dirfd, said, directory.get(), name);
+  whole = caller.whole_path(call.dirfd, given, directory.get(), name);
   as_caller.emplace(own, status.identity);
   if (whole.empty() || !*as_caller) { // without a path no rule can be applied
     return false;
@@ -208,7 +208,7 @@ void Creator::answer(Slot &slot) const {
     return;
   }
   const bool done = !calls_.confined && create(slot);
-  // What the guardian has answered meanwhile is no longer there.
+  // What the watchdog has answered meanwhile is no longer there.
   if (!done) {
     listener_.let_go_on(id);
   }
