@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr double kShortestPace = 0.02, kMaxPace = 300; // seconds
-constexpr double kMaxReportWithin = 5, kLongestReturn = 600;
+constexpr double kMaxReportWithin = 5, kMaxReturnWithin = 600;
 constexpr size_t kMaxInReply = 100000;
 constexpr size_t kUsualFile = 600; // bytes
 constexpr size_t kMaxWhy = 500;    // bytes; the contract takes 1,000 characters
@@ -328,7 +328,7 @@ std::string user_of_item(const Announcement &announcement, const RefusedItem &it
 
 namespace {
 
-// Calls READ with each of LIST; what is wrong of one is said in NONSENSE.
+// Calls READ with each of LIST; NONSENSE is what is wrong with one of them.
 template <typename Read>
 void read_each(const json &list, const char *what, std::string &nonsense, Read read) {
   for (const json &one : list) {
@@ -389,7 +389,7 @@ std::optional<AnnouncementReply> parse_announcement_reply(const std::string &bod
     }
     reply.return_within = reply.next_within; // of an earlier service
     if (const json *returning = field_of(object, "return_within_seconds")) {
-      reply.return_within = pause_of(*returning, kLongestReturn);
+      reply.return_within = pause_of(*returning, kMaxReturnWithin);
     }
     read_each(object.at("unknown"), "an id", reply.nonsense,
               [&](const json &id) { reply.unknown.push_back(parse_id(id.get<std::string>())); });

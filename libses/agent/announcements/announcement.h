@@ -1,4 +1,4 @@
-// What the agent tells the service about many files at once, and what the service answers
+// What the agent reports to the service about many files at once, and what the service answers
 // (POST /v1/nodes/{node}/announcements of ses-service/openapi.yaml).
 //
 // Pure: builds the body and reads the reply; no network, clock or log.  A reply without its
@@ -85,7 +85,7 @@ struct Announcement {
   std::map<uid_t, std::string> names; // of the users that TABLES speak of
   bool busy = false;                  // programs that can make claims run here
   bool in_use = false;                // some began, or files were created, a short while ago
-  std::optional<std::vector<Reading>> reading; // none: as it was said before
+  std::optional<std::vector<Reading>> reading; // none: as it was reported before
   std::vector<StalledThread> stalled;
 };
 
@@ -118,8 +118,8 @@ struct AnnouncementReply {
   std::optional<std::vector<LedgerFile>> open; // none: nothing to compare
   std::vector<TableAnswer> tables;
   NeedsByUser needs;
-  nlohmann::json kept_tables, kept_needs; // as the service said them, those that make sense
-  std::string nonsense;                   // what of those is not as it should be
+  nlohmann::json kept_tables, kept_needs; // as the service sent them, those that are valid
+  std::string nonsense;                   // what of those is invalid
 };
 
 [[nodiscard]] std::string announcement_path(const std::string &node);

@@ -11,7 +11,7 @@ namespace ses::agent {
 namespace {
 
 constexpr size_t kMaxHeld = 65536;
-constexpr std::chrono::milliseconds kNamePatience{200};
+constexpr std::chrono::milliseconds kNameTimeout{200};
 
 } // namespace
 
@@ -27,7 +27,7 @@ void Announcer::enter(std::vector<AnnouncementBacklog::Opening> opened,
   }
 }
 
-// What is told of files of users whose names are not known yet waits; all else goes on.
+// Reports about files of users whose names are not known yet wait; all others go on.
 void Announcer::hold_back(std::vector<AnnouncementBacklog::Opening> &opened,
                           std::vector<AnnouncementBacklog::Ending> &ended) {
   std::set<uid_t> unknown;
@@ -81,7 +81,7 @@ void Announcer::change(const std::vector<IdleFiles::Changed> &moved,
   }
 }
 
-// It was known when its first file was told of.
+// The name was known when the user's first file was reported.
 std::string Announcer::user_of(uid_t uid) {
   return names_.name_of(uid).value_or("uid-" + std::to_string(uid));
 }
@@ -108,7 +108,7 @@ Announcement Announcer::announcement_of(const Batch &batch, const std::vector<ui
   }
   uid_of_.clear();
   for (const uid_t uid : users) {
-    const auto name = names_.name_of(uid, kNamePatience);
+    const auto name = names_.name_of(uid, kNameTimeout);
     if (!name) {
       continue; // asked about when it is known
     }

@@ -10,7 +10,7 @@ namespace ses::agent {
 namespace {
 
 constexpr std::chrono::minutes kLoggedEvery{1};
-constexpr size_t kMaxUsers = 1000; // beyond which those are forgotten of whom it was said before
+constexpr size_t kMaxUsers = 1000; // with more, those that were logged before are forgotten
 
 } // namespace
 

@@ -209,7 +209,7 @@ void ClaimsManager::review(Time now) {
     parts_.announcer.announce_soon();
   }
   was_busy_ = busy;
-  if (busy && !parts_.health.available()) { // whoever chooses from the table does not ask
+  if (busy && !parts_.health.available()) { // programs that choose from the table do not ask
     (void)parts_.health.needed(parts_.announcer.pace());
   }
 }

@@ -70,9 +70,9 @@ struct Worker {
 // What has not returned, or returned late.
 class Lost {
 public:
-  void add(const Subject &subject, std::shared_ptr<Worker> worker, const Patience &patience) {
+  void add(const Subject &subject, std::shared_ptr<Worker> worker, const Timeouts &timeouts) {
     const std::lock_guard lock(mutex_);
-    calls_.push_back({subject, std::move(worker), patience.barred, {}});
+    calls_.push_back({subject, std::move(worker), timeouts.barred, {}});
     count_ = calls_.size();
   }
 
@@ -131,7 +131,7 @@ public:
     }
   }
 
-  std::vector<bool> run(std::vector<MayHang> calls, const Patience &patience) {
+  std::vector<bool> run(std::vector<MayHang> calls, const Timeouts &timeouts) {
     std::vector<bool> has_returned(calls.size());
     std::vector<Begun> begun;
     for (size_t at = 0; at < calls.size(); ++at) {
@@ -155,8 +155,8 @@ public:
         if (some_hang) {
           one.waited = one.worker->waits() ? one.waited + kCheckEvery : std::chrono::milliseconds();
         }
-        return one.waited >= patience.limit && !one.worker->has_returned() &&
-               lose(calls[one.at].subject, std::move(one.worker), patience);
+        return one.waited >= timeouts.limit && !one.worker->has_returned() &&
+               lose(calls[one.at].subject, std::move(one.worker), timeouts);
       });
     }
     return has_returned;
@@ -170,11 +170,11 @@ private:
   };
 
   static bool lose(const Subject &subject, std::shared_ptr<Worker> worker,
-                   const Patience &patience) {
+                   const Timeouts &timeouts) {
     spdlog::warn("{} does not answer and is not waited for; what hangs on it is known later",
                  subject.what);
     let_go(worker);
-    lost().add(subject, std::move(worker), patience);
+    lost().add(subject, std::move(worker), timeouts);
     return true;
   }
 
@@ -204,9 +204,9 @@ private:
 
 } // namespace
 
-std::vector<bool> run_what_may_hang(std::vector<MayHang> calls, const Patience &patience) {
+std::vector<bool> run_what_may_hang(std::vector<MayHang> calls, const Timeouts &timeouts) {
   thread_local Caller caller;
-  return caller.run(std::move(calls), patience);
+  return caller.run(std::move(calls), timeouts);
 }
 
 std::string device_text(dev_t device) {

@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kLookEvery{1}, kReaderSearchEvery{3}, kAskAgain{3
 constexpr std::chrono::seconds kMaxPause{10};
 constexpr int kReaderPause = 400;       // times as long as a look took of a processor
 constexpr uint64_t kReadsNoFile = 4096; // bytes: messages, for as long as a file stays read
-constexpr std::chrono::milliseconds kNamePatience{200};
+constexpr std::chrono::milliseconds kNameTimeout{200};
 constexpr size_t kMaxAskedAtOnce = 64; // processes
 constexpr size_t kMaxLooks = 256;      // the same
 constexpr size_t kMaxReaderDescriptors = 2048;
@@ -57,7 +57,7 @@ std::chrono::nanoseconds Readers::work() {
   return std::clamp<std::chrono::nanoseconds>(pause, least, kMaxPause);
 }
 
-// Those that read, of processes that began since the last look and of others in turn.
+// Finds processes that read: among those that began since the last look, and the rest in turn.
 void Readers::find_processes(const std::set<dev_t> &devices, Time now) {
   std::set<pid_t> present;
   for_each_number("/proc", [&](int, const char *name) {
@@ -73,7 +73,7 @@ void Readers::find_processes(const std::set<dev_t> &devices, Time now) {
     size_t looked_at = 0;
     const bool reads =
         owner && !descriptors_on(pid, devices, kMaxReaderDescriptors, looked_at, true).empty();
-    if (const auto name = reads ? names_.name_of(*owner, kNamePatience) : std::nullopt) {
+    if (const auto name = reads ? names_.name_of(*owner, kNameTimeout) : std::nullopt) {
       processes_[pid].user = *name;
       processes_[pid].started = state_of(pid).started;
       others_.erase(pid);

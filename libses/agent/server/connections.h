@@ -1,6 +1,6 @@
 // The connections of the socket server: who, since when, how many of whom.
 //
-// Only the table; what a connection says is the server's business.
+// Only the table; the server reads and writes messages.
 #ifndef SES_AGENT_CONNECTIONS_H
 #define SES_AGENT_CONNECTIONS_H
 

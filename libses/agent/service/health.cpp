@@ -19,7 +19,7 @@ constexpr double kSwitchWithin = 0.1;               // to another service
 constexpr double kSmallSite = 2;                    // seconds over which nodes come back at once
 constexpr std::chrono::seconds kSteady{10};         // up this long: the next failure is a first one
 constexpr std::chrono::seconds kMinLook{1};         // between two looks that programs caused, or
-constexpr int kLooksInPace = 5;                     // so many in the time between two signs of life
+constexpr int kLooksInPace = 5;                     // between two heartbeats
 
 Clock::duration seconds(double number) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(number));

@@ -165,8 +165,8 @@ int connect_to_trusted(const std::string &path, const TrustedUsers &trusted, std
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const timeval patience{1, 0};
-  setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  const timeval timeout{1, 0};
+  setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
   if (!fd || connect(fd.get(), reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0) {
     why = std::strerror(errno);
     return -1;

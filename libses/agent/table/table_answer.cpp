@@ -147,7 +147,7 @@ Promises Promises::of(const ses_core_need &need, size_t elements) {
   return found;
 }
 
-// A rate that goes may not have been the largest: it stays until none is left, or the service says
+// A rate that goes may not have been the largest: it stays until none is left, or the service sends
 // what is.
 void Promises::add(const Promises &more, double times) {
   count += times * more.count;
@@ -200,7 +200,7 @@ bool merge_table(json &kept, json change) {
   if (!kept.is_object() || kept.at("revision") != change.at("revision")) {
     return false;
   }
-  // Ages are as of the moment they were told.
+  // Ages are as of the time at which the service sent them.
   const double passed = change.at("sent_at").get<double>() - kept.at("sent_at").get<double>();
   std::map<uint64_t, json *> changed;
   for (json &row : change.at("loads")) {

@@ -157,7 +157,7 @@ void TableManager::apply(const ServiceUpdate &update, Time now) {
   report_wanted();
 }
 
-// The next rows of the table count what the service has heard.
+// The next rows of the table count what was reported to the service.
 void TableManager::note_reported(const ServiceUpdate &update) {
   const auto note = [this](uint64_t id, bool CountedFile::*reported) {
     if (const auto found = placed_.find(id); found != placed_.end()) {
@@ -174,7 +174,7 @@ void TableManager::note_reported(const ServiceUpdate &update) {
   for (const uint64_t id : update.ended) {
     note(id, &CountedFile::reported_ended);
   }
-  for (const uint64_t id : update.unknown) { // told again, with how they came about
+  for (const uint64_t id : update.unknown) { // reported again, with how they came about
     if (const auto found = placed_.find(id); found != placed_.end()) {
       count(found->second, false);
       found->second.counted_by_service = found->second.reported_opened =

@@ -16,7 +16,7 @@ namespace ses::agent {
 namespace {
 
 constexpr std::chrono::seconds kTryEvery{10};
-constexpr size_t kHead = sizeof(ses_table_head); // what says that it is a table
+constexpr size_t kHead = sizeof(ses_table_head); // what identifies it as a table
 
 } // namespace
 

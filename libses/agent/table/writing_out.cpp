@@ -8,7 +8,7 @@ namespace ses::agent {
 namespace {
 
 constexpr double kSurely = 0.9; // of the time its bytes take: an element may be faster than known
-constexpr double kLongest = 30; // seconds after which a kernel writes out what is left
+constexpr double kMaxSeconds = 30; // after which a kernel writes out what is left
 
 } // namespace
 
@@ -37,7 +37,7 @@ WritingOut::Seconds WritingOut::lasts(const Choice &choice, double bytes, double
     const double alone = part / element.write_rate;
     if (open_for < kSurely * alone) { // not where the rate is not known
       const double streams = std::max(1.0, static_cast<double>(element.own));
-      lasts.writing = std::max(lasts.writing, std::min(kLongest, streams * alone - open_for));
+      lasts.writing = std::max(lasts.writing, std::min(kMaxSeconds, streams * alone - open_for));
     }
     lasts.reading = std::fmax(lasts.reading, part / element.read_rate);
   }
