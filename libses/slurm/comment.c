@@ -23,7 +23,7 @@ static bool read_out(int fd, uint64_t time) {
   return false;
 }
 
-void ses_comment_write(uint32_t job, int patience_s) {
+void ses_comment_write(uint32_t job, int timeout_s) {
   char number[16];
   char *const arguments[] = {"ses", "job", "--comment", "--wait", FOR_FILES, number, NULL};
   pid_t child = 0;
@@ -31,7 +31,7 @@ void ses_comment_write(uint32_t job, int patience_s) {
   snprintf(number, sizeof number, "%u", job);
   if (ses_command_start(arguments, true, &child, &fd) != 0)
     return;
-  bool is_out = read_out(fd, ses_clock_ms() + (uint64_t)patience_s * 1000);
+  bool is_out = read_out(fd, ses_clock_ms() + (uint64_t)timeout_s * 1000);
   if (!is_out)
     kill(child, SIGKILL);
   close(fd);

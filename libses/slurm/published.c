@@ -7,7 +7,7 @@
 
 #include "settings/require.h"
 
-#define NODES_SHOWN 200 /* characters of a list of nodes that people are told */
+#define NODES_SHOWN 200 /* characters of a list of nodes in a message */
 
 struct offer {
   char element[256], nodes[NODES_SHOWN + 1];
@@ -50,7 +50,7 @@ static double shortfall(const struct offer *offer, const struct ses_wire_require
   return sum;
 }
 
-/* The offer that falls short least, and by how much; -1: the file says nothing. */
+/* The offer that falls short least, and by how much; -1: the file has none. */
 static double nearest(FILE *file, const struct ses_wire_requirement *stated, int count,
                       struct offer *best) {
   char *line = NULL;

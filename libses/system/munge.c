@@ -58,15 +58,15 @@ int ses_munge_make(const char *socket, const char *text, char *credential, size_
   int status = open_context(socket, &context);
   if (status != 0)
     return status;
-  int said = munge.encode(&made, context, text, (int)strlen(text));
-  if (said != SUCCESS || !made)
+  int result = munge.encode(&made, context, text, (int)strlen(text));
+  if (result != SUCCESS || !made)
     status = EACCES;
   else if (strlen(made) >= room)
     status = EMSGSIZE;
   else
     strcpy(credential, made);
   if (why)
-    *why = munge.words(said);
+    *why = munge.words(result);
   free(made);
   munge.destroy(context);
   return status;
@@ -74,15 +74,15 @@ int ses_munge_make(const char *socket, const char *text, char *credential, size_
 
 int ses_munge_check(const char *socket, const char *credential, const char *text, uid_t *user,
                     gid_t *group) {
-  void *context, *said = NULL;
+  void *context, *payload = NULL;
   int bytes = 0;
   int status = open_context(socket, &context);
   if (status != 0)
     return status;
-  if (munge.decode(credential, context, &said, &bytes, user, group) != SUCCESS || !said ||
-      (size_t)bytes != strlen(text) || memcmp(said, text, (size_t)bytes) != 0)
+  if (munge.decode(credential, context, &payload, &bytes, user, group) != SUCCESS || !payload ||
+      (size_t)bytes != strlen(text) || memcmp(payload, text, (size_t)bytes) != 0)
     status = EACCES;
-  free(said);
+  free(payload);
   munge.destroy(context);
   return status;
 }

@@ -1,4 +1,4 @@
-// ses-copy: copies files to where they are served best, by the cheapest way, and says which.
+// ses-copy: copies files to where they are served best, by the cheapest way, and reports which.
 #include <cstdio>
 #include <exception>
 #include <utility>

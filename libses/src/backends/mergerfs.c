@@ -120,7 +120,7 @@ static bool is_file(const struct statx *stat, uint64_t inode) {
  * original call opens it, and somebody else may have it open by now; only the
  * union's memory of its link count is set right.  With O_EXCL the name is
  * taken back, because the original call would meet it (EEXIST); but only if it
- * still is the file made here, as far as that can be told, and empty.
+ * still is the file made here, as far as that can be seen, and empty.
  */
 static int take_back(const struct ses_creation *creation, uint64_t inode, int failed) {
   struct statx *stat = creation->stat;
@@ -178,7 +178,7 @@ static int check_link(const struct ses_creation *creation, int fd, const struct 
 }
 
 /* Is what lies there, looked at with FLAGS, the staged file?  Its two links are a sign of it.
- * Without asking the union: its answer to the link said what has to be known. */
+ * Without asking the union: its answer to the link suffices. */
 static int look(const struct ses_creation *creation, const struct staged *staged, int dirfd,
                 const char *path, int flags, uint64_t *inode) {
   struct statx *stat = creation->stat;
@@ -206,7 +206,7 @@ static int identify(const struct ses_creation *creation, const struct staged *st
   return seen == -EXDEV || seen == -ESTALE ? seen : failed;
 }
 
-/* The union remembers the link count of the moment of the link (2) for a second; FORCE_SYNC makes
+/* The union caches the link count it saw at the link (2) for a second; FORCE_SYNC makes
  * it look again. */
 static int refresh(const struct ses_creation *creation, int fd, uint64_t inode) {
   struct statx *stat = creation->stat;
@@ -256,7 +256,7 @@ static int stage(const struct ses_creation *creation, struct staged *staged) {
   int flags = O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   int fd = ses_sys_openat(AT_FDCWD, path, flags, creation->mode);
   if (fd < 0)
-    return fd; /* also EEXIST: then it is not ours to remove */
+    return fd; /* also EEXIST: then the file is another one, and stays */
   int failed = no_room(fd, creation->bytes);
   if (!failed)
     failed = set_attributes(creation, fd, staged);

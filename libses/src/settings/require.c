@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define MAX_DIGITS 19 /* of SES_BOUND_MAX; more than a double tells apart */
+#define MAX_DIGITS 19 /* of SES_BOUND_MAX; more than a double distinguishes */
 
 static const struct {
   const char *name;

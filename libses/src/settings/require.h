@@ -4,7 +4,7 @@
  *
  * KIND>=NUMBERUNIT, separated by blanks or commas, each kind at most once; "!"
  * or ",hard" behind it makes one hard: an element that misses it is refused;
- * ",weight=NUMBER" last says how much a shortfall counts, 1 where it is not said.
+ * ",weight=NUMBER" last sets how much a shortfall counts, 1 without it.
  * Kinds: read and write (what a stream that starts now would get), average-read
  * and average-write, free; or the other names that ontology/kinds.ttl has for
  * them, such as current-write-rate.  Units: kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB,
