@@ -16,8 +16,8 @@ static bool read_out(int fd, uint64_t time) {
   char text[512];
   uint64_t now = 0;
   while ((now = ses_clock_ms()) < time) {
-    struct pollfd one = {.fd = fd, .events = POLLIN};
-    if (poll(&one, 1, (int)(time - now)) > 0 && read(fd, text, sizeof text) <= 0)
+    struct pollfd watched = {.fd = fd, .events = POLLIN};
+    if (poll(&watched, 1, (int)(time - now)) > 0 && read(fd, text, sizeof text) <= 0)
       return true;
   }
   return false;

@@ -37,13 +37,13 @@ static double shortfall(const struct offer *offer, const struct ses_wire_require
                         int count) {
   double sum = 0;
   for (int i = 0; i < count; i++) {
-    const struct ses_wire_requirement *one = &stated[i];
-    double there = one->kind == SES_KIND_CURRENT_WRITE_RATE  ? offer->write
-                   : one->kind == SES_KIND_CURRENT_READ_RATE ? offer->read
-                   : one->kind == SES_KIND_FREE_CAPACITY     ? offer->free
-                                                             : NOT_KNOWN;
-    if (one->hard && there >= 0 && there < one->minimum) {
-      double missing = 1 - there / one->minimum;
+    const struct ses_wire_requirement *requirement = &stated[i];
+    double there = requirement->kind == SES_KIND_CURRENT_WRITE_RATE  ? offer->write
+                   : requirement->kind == SES_KIND_CURRENT_READ_RATE ? offer->read
+                   : requirement->kind == SES_KIND_FREE_CAPACITY     ? offer->free
+                                                                     : NOT_KNOWN;
+    if (requirement->hard && there >= 0 && there < requirement->minimum) {
+      double missing = 1 - there / requirement->minimum;
       sum += missing * missing;
     }
   }

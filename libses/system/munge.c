@@ -54,20 +54,20 @@ static int open_context(const char *socket, void **context) {
 int ses_munge_make(const char *socket, const char *text, char *credential, size_t room,
                    const char **why) {
   void *context;
-  char *made = NULL;
+  char *encoded = NULL;
   int status = open_context(socket, &context);
   if (status != 0)
     return status;
-  int result = munge.encode(&made, context, text, (int)strlen(text));
-  if (result != SUCCESS || !made)
+  int result = munge.encode(&encoded, context, text, (int)strlen(text));
+  if (result != SUCCESS || !encoded)
     status = EACCES;
-  else if (strlen(made) >= room)
+  else if (strlen(encoded) >= room)
     status = EMSGSIZE;
   else
-    strcpy(credential, made);
+    strcpy(credential, encoded);
   if (why)
     *why = munge.words(result);
-  free(made);
+  free(encoded);
   munge.destroy(context);
   return status;
 }

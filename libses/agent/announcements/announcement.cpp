@@ -130,11 +130,11 @@ void put_opened(JsonText &text, const Announcement::Opened &opened) {
 void put_excluded(JsonText &text, const Exclusions &excluded,
                   const std::map<uid_t, std::string> &names) {
   text.open("excluded", '[');
-  for (const Exclusion &one : excluded) {
+  for (const Exclusion &exclusion : excluded) {
     text.open("", '{');
-    text.put("element", one.element);
-    text.put("why", one.why.substr(0, kMaxWhy));
-    one.uid ? text.put("user", names.at(*one.uid)) : text.put_null("user");
+    text.put("element", exclusion.element);
+    text.put("why", exclusion.why.substr(0, kMaxWhy));
+    exclusion.uid ? text.put("user", names.at(*exclusion.uid)) : text.put_null("user");
     text.close('}');
   }
   text.close(']');
@@ -331,9 +331,9 @@ namespace {
 // Calls READ with each of LIST; NONSENSE is what is wrong with one of them.
 template <typename Read>
 void read_each(const json &list, const char *what, std::string &nonsense, Read read) {
-  for (const json &one : list) {
+  for (const json &item : list) {
     try {
-      read(one);
+      read(item);
     } catch (const std::exception &error) {
       nonsense = std::string(what) + ": " + error.what();
     }
@@ -356,12 +356,12 @@ void read_tables(json &tables, AnnouncementReply &reply) {
 void read_needs(const json &needs, AnnouncementReply &reply) {
   std::map<std::string, json> of_users;
   read_each(needs, "needs", reply.nonsense,
-            [&](const json &one) { of_users[text_field(one, "user")].push_back(one); });
+            [&](const json &need) { of_users[text_field(need, "user")].push_back(need); });
   for (const auto &[user, entries] : of_users) {
     read_each(json::array({entries}), "needs", reply.nonsense, [&](const json &of_user) {
       reply.needs.merge(parse_needs(of_user));
-      for (const json &one : of_user) {
-        reply.kept_needs.push_back(one);
+      for (const json &need : of_user) {
+        reply.kept_needs.push_back(need);
       }
     });
   }

@@ -196,8 +196,9 @@ std::vector<AnnouncementBacklog::Batch> AnnouncementBacklog::take_ended(size_t m
     batches.push_back(std::move(batch));
   }
   for (Batch &batch : batches) {
-    std::erase_if(batch.opened,
-                  [&](const Opening &one) { return !ended.contains(one.file.placement_id); });
+    std::erase_if(batch.opened, [&](const Opening &opening) {
+      return !ended.contains(opening.file.placement_id);
+    });
     for (Opening &opening : batch.opened) {
       opening.restore = opening.file.origin != nullptr;
     }

@@ -33,7 +33,7 @@ void Announcer::hold_back(std::vector<AnnouncementBacklog::Opening> &opened,
   std::set<uid_t> unknown;
   const auto waiting = [](auto &from, const auto &waits) {
     return std::stable_partition(from.begin(), from.end(),
-                                 [&](const auto &one) { return !waits(one.uid); });
+                                 [&](const auto &opening) { return !waits(opening.uid); });
   };
   const bool has_room = held_opened_.size() < kMaxHeld;
   const auto openings =
@@ -71,12 +71,12 @@ void Announcer::change(const std::vector<IdleFiles::Changed> &moved,
       backlog_.moved(id, idle);
     }
   }
-  for (const IdleFiles::Grown &one : grown) {
-    if (const auto held = held_opened_.find(one.placement); held != held_opened_.end()) {
-      held->second.file.bytes = one.size;
-      held->second.file.closed = one.closed;
+  for (const IdleFiles::Grown &file : grown) {
+    if (const auto held = held_opened_.find(file.placement); held != held_opened_.end()) {
+      held->second.file.bytes = file.size;
+      held->second.file.closed = file.closed;
     } else {
-      backlog_.grew(one);
+      backlog_.grew(file);
     }
   }
 }
@@ -93,9 +93,9 @@ Announcement Announcer::announcement_of(const Batch &batch, const std::vector<ui
   announcement.complete = batch.complete;
   announcement.tables = service_.exchange.wanted();
   for (const TableWanted &table : announcement.tables) {
-    for (const Exclusion &one : table.excluded ? *table.excluded : Exclusions()) {
-      if (one.uid) {
-        announcement.names[*one.uid] = user_of(*one.uid);
+    for (const Exclusion &exclusion : table.excluded ? *table.excluded : Exclusions()) {
+      if (exclusion.uid) {
+        announcement.names[*exclusion.uid] = user_of(*exclusion.uid);
       }
     }
   }

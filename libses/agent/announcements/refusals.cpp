@@ -50,7 +50,8 @@ void Refusals::note(const std::string &user, const std::string &why, Clock::time
   health_.refused(std::to_string(total_) + " " + text);
   logged = {now, 0};
   if (logged_.size() > kMaxUsers) {
-    std::erase_if(logged_, [&](const auto &one) { return now - one.second.at >= kLoggedEvery; });
+    std::erase_if(logged_,
+                  [&](const auto &entry) { return now - entry.second.at >= kLoggedEvery; });
   }
 }
 

@@ -34,11 +34,11 @@ bool read_need(const ses_core_need &shared, ses_core_need &need) {
     return false;
   }
   for (; need.count < shared.count; ++need.count) {
-    const ses_core_requirement &one = shared.requirements[need.count];
-    if (!is_sensible(one)) {
+    const ses_core_requirement &requirement = shared.requirements[need.count];
+    if (!is_sensible(requirement)) {
       return false;
     }
-    need.requirements[need.count] = one;
+    need.requirements[need.count] = requirement;
   }
   return true;
 }

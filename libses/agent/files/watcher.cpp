@@ -157,8 +157,8 @@ void Watcher::work() {
       }
     }
     moved_ = idle_.look(Clock::now());
-    for (const IdleFiles::Grown &one : rates_.look(moved_, Clock::now())) {
-      idle_.grew(one.placement, one.size, Clock::now());
+    for (const IdleFiles::Grown &grown : rates_.look(moved_, Clock::now())) {
+      idle_.grew(grown.placement, grown.size, Clock::now());
     }
     const std::chrono::milliseconds pause(polled_.empty() ? kLookMilliseconds : kPollMilliseconds);
     if (Clock::now() - looked_at >= pause) {
@@ -317,7 +317,7 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
 }
 
 void Watcher::watch_begun() {
-  std::erase_if(begun_, [&](const auto &one) { return !files_.contains(one.placement); });
+  std::erase_if(begun_, [&](const auto &begun) { return !files_.contains(begun.placement); });
   const auto failed = closes_.add(begun_);
   for (const auto &[id, handle] : std::exchange(begun_, {})) {
     Watched &watched = files_.at(id);

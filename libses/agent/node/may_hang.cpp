@@ -89,10 +89,10 @@ public:
         call.until = now + call.barred;
       }
     }
-    std::erase_if(calls_, [now](const Call &one) { return !one.worker && one.until <= now; });
+    std::erase_if(calls_, [now](const Call &call) { return !call.worker && call.until <= now; });
     count_ = calls_.size();
-    const auto is_same = [&](const Call &one) { return one.subject.what == subject.what; };
-    const auto is_theirs = [&](const Call &one) { return one.subject.user == subject.user; };
+    const auto is_same = [&](const Call &call) { return call.subject.what == subject.what; };
+    const auto is_theirs = [&](const Call &call) { return call.subject.user == subject.user; };
     const size_t of_one = calls_.size() >= kMaxLost ? 1 : subject.user == 0 ? kOfSystem : kOfOne;
     return std::ranges::any_of(calls_, is_same) ||
            (subject.user &&
@@ -146,17 +146,18 @@ public:
     }
     while (!begun.empty()) {
       const bool some_hang = !begun.back().worker->has_returned(kCheckEvery);
-      std::erase_if(begun, [&](Begun &one) {
-        if (one.worker->has_returned()) {
-          has_returned[one.at] = true;
-          put_away(std::move(one.worker));
+      std::erase_if(begun, [&](Begun &running) {
+        if (running.worker->has_returned()) {
+          has_returned[running.at] = true;
+          put_away(std::move(running.worker));
           return true;
         }
         if (some_hang) {
-          one.waited = one.worker->waits() ? one.waited + kCheckEvery : std::chrono::milliseconds();
+          running.waited =
+              running.worker->waits() ? running.waited + kCheckEvery : std::chrono::milliseconds();
         }
-        return one.waited >= timeouts.limit && !one.worker->has_returned() &&
-               lose(calls[one.at].subject, std::move(one.worker), timeouts);
+        return running.waited >= timeouts.limit && !running.worker->has_returned() &&
+               lose(calls[running.at].subject, std::move(running.worker), timeouts);
       });
     }
     return has_returned;

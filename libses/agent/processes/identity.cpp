@@ -84,7 +84,7 @@ void UserNames::ask(Cache &cache, uid_t uid) {
     return;
   }
   if (cache.known.size() >= kMaxKnown) {
-    std::erase_if(cache.known, [now](const auto &one) { return one.second.until <= now; });
+    std::erase_if(cache.known, [now](const auto &entry) { return entry.second.until <= now; });
   }
   cache.known[uid] = {name, now + kKept};
 }

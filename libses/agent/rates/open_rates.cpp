@@ -154,14 +154,15 @@ void OpenRates::search(pid_t pid, const Files &files) {
   }
   size_t looked_at = 0;
   std::map<FileId, std::vector<int>> open;
-  for (const OpenDescriptor &one : descriptors_on(pid, devices, kMaxDescriptors, looked_at)) {
-    open[one.file].push_back(one.fd);
+  for (const OpenDescriptor &descriptor :
+       descriptors_on(pid, devices, kMaxDescriptors, looked_at)) {
+    open[descriptor.file].push_back(descriptor.fd);
   }
   for (const auto &[placement, followed] : files) {
     std::vector<DescriptorInfo> descriptors;
     for (const int fd : open[followed->file.id]) {
       const auto known =
-          std::ranges::find(followed->descriptors, fd, [](const auto &one) { return one.fd; });
+          std::ranges::find(followed->descriptors, fd, [](const auto &info) { return info.fd; });
       if (descriptors.size() < kMaxOfFile) {
         descriptors.push_back(known != followed->descriptors.end() ? *known
                                                                    : DescriptorInfo{fd, 0, 0, 0});
@@ -248,9 +249,9 @@ void OpenRates::see_positions(pid_t pid, Process &process, const Files &files,
 // Positions that are not looked at, since growth explains what was written, went on with it.
 void OpenRates::move_positions(const Files &files, const std::vector<SeenFile> &seen) {
   for (size_t i = 0; i < files.size(); ++i) {
-    for (DescriptorInfo &one : files[i].second->descriptors) {
-      if (one.can_write() && !one.can_read()) {
-        one.position += seen[i].grown;
+    for (DescriptorInfo &descriptor : files[i].second->descriptors) {
+      if (descriptor.can_write() && !descriptor.can_read()) {
+        descriptor.position += seen[i].grown;
       }
     }
   }
@@ -302,11 +303,13 @@ void OpenRates::look_at(pid_t pid, Process &process, Time now) {
 // call has ended.  COUNTED: all bytes of the process as counted, MOVED: since the last look.
 void OpenRates::see_unfinished(pid_t pid, const ProcessBytes &counted, const ProcessBytes &moved,
                                const Files &files, std::vector<SeenFile> &seen) {
-  if (std::ranges::none_of(seen, [&](const SeenFile &one) { return is_silent(moved, one); })) {
+  if (std::ranges::none_of(seen, [&](const SeenFile &file) { return is_silent(moved, file); })) {
     return;
   }
   const BusyDescriptors busy = busy_descriptors_of(pid);
-  const auto writes = [&](const DescriptorInfo &one) { return busy.writing.contains(one.fd); };
+  const auto writes = [&](const DescriptorInfo &descriptor) {
+    return busy.writing.contains(descriptor.fd);
+  };
   const auto later = bytes_of(pid); // last: a call that is not seen to go on has ended by now
   for (size_t i = 0; i < files.size(); ++i) {
     seen[i].unfinished =

@@ -23,10 +23,10 @@ constexpr double kSame = 0.25;
 } // namespace
 
 bool is_alike(const std::vector<Reading> &a, const std::vector<Reading> &b) {
-  return std::ranges::equal(a, b, [](const Reading &one, const Reading &other) {
-    const double larger = std::max(one.bytes_per_second, other.bytes_per_second);
-    return one.key() == other.key() && one.files == other.files &&
-           std::abs(one.bytes_per_second - other.bytes_per_second) <= kSame * larger;
+  return std::ranges::equal(a, b, [](const Reading &left, const Reading &right) {
+    const double larger = std::max(left.bytes_per_second, right.bytes_per_second);
+    return left.key() == right.key() && left.files == right.files &&
+           std::abs(left.bytes_per_second - right.bytes_per_second) <= kSame * larger;
   });
 }
 
@@ -41,7 +41,8 @@ std::vector<pid_t> to_ask(const std::set<pid_t> &processes, const AskedBefore &a
       found.emplace_back(times, pid);
     }
   }
-  std::ranges::sort(found, {}, [](const auto &one) { return std::pair(one.first, -one.second); });
+  std::ranges::sort(found, {},
+                    [](const auto &entry) { return std::pair(entry.first, -entry.second); });
   std::vector<pid_t> next;
   for (size_t i = 0; i < std::min(found.size(), kMaxAskedAtOnce); ++i) {
     next.push_back(found[i].second);
@@ -64,8 +65,8 @@ void Readers::find_processes(const std::set<dev_t> &devices, Time now) {
     present.insert(std::atoi(name));
     return true;
   });
-  std::erase_if(processes_, [&](const auto &one) { return !present.contains(one.first); });
-  std::erase_if(others_, [&](const auto &one) { return !present.contains(one.first); });
+  std::erase_if(processes_, [&](const auto &process) { return !present.contains(process.first); });
+  std::erase_if(others_, [&](const auto &process) { return !present.contains(process.first); });
   present.erase(getpid());
   std::erase_if(present, [&](pid_t pid) { return processes_.contains(pid); });
   for (const pid_t pid : to_ask(present, others_, now)) {
@@ -136,7 +137,8 @@ void Readers::look_at(pid_t pid, Process &process, const std::set<dev_t> &device
       some_moved = true;
     }
   }
-  std::erase_if(process.descriptors, [](const auto &one) { return !one.second.was_found; });
+  std::erase_if(process.descriptors,
+                [](const auto &descriptor) { return !descriptor.second.was_found; });
   if (!some_moved && process.descriptors.size() == 1 && process.bytes_before && process.bytes &&
       !is_first) {
     const ProcessBytes bytes = process.bytes->since(*process.bytes_before);

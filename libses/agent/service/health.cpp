@@ -61,10 +61,10 @@ void ServiceHealth::refused(const std::string &number_and_what) {
 void ServiceHealth::stalled(const std::vector<StalledThread> &threads) {
   const std::lock_guard lock(mutex_);
   stalled_.clear();
-  for (const StalledThread &one : threads) {
-    stalled_ += "stalled " + std::to_string(getpid()) + " " + std::to_string(one.thread) + " " +
-                std::to_string(static_cast<int64_t>(wall_clock()) - one.since.count()) + " " +
-                one.name + " " + one.work + "\n";
+  for (const StalledThread &thread : threads) {
+    stalled_ += "stalled " + std::to_string(getpid()) + " " + std::to_string(thread.thread) + " " +
+                std::to_string(static_cast<int64_t>(wall_clock()) - thread.since.count()) + " " +
+                thread.name + " " + thread.work + "\n";
   }
   write_state(state_);
 }

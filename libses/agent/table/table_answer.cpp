@@ -135,13 +135,14 @@ ses_core_policy policy_of(const json &object) {
 Promises Promises::of(const ses_core_need &need, size_t elements) {
   Promises found;
   for (uint32_t i = 0; i < std::min<uint32_t>(need.count, SES_REQUIREMENTS_MAX); ++i) {
-    const ses_core_requirement &one = need.requirements[i];
-    const bool writes = one.kind == SES_CORE_CURRENT_WRITE || one.kind == SES_CORE_AVERAGE_WRITE;
-    if (writes && one.at_most == 0 && one.bound > 0 && elements > 0) {
-      const double rate = one.bound / static_cast<double>(elements);
+    const ses_core_requirement &requirement = need.requirements[i];
+    const bool writes =
+        requirement.kind == SES_CORE_CURRENT_WRITE || requirement.kind == SES_CORE_AVERAGE_WRITE;
+    if (writes && requirement.at_most == 0 && requirement.bound > 0 && elements > 0) {
+      const double rate = requirement.bound / static_cast<double>(elements);
       found.count = 1;
       found.rate = std::max(found.rate, rate);
-      found.hard = one.hard != 0 ? std::max(found.hard, rate) : found.hard;
+      found.hard = requirement.hard != 0 ? std::max(found.hard, rate) : found.hard;
     }
   }
   return found;

@@ -21,8 +21,8 @@ void WritingOut::show(unsigned system, std::shared_ptr<const TableFacts> facts,
 WritingOut::Seconds WritingOut::lasts(const Choice &choice, double bytes, double open_for) const {
   const TableFacts &then = *choice.epoch->facts;
   const std::lock_guard lock(mutex_);
-  const auto system = std::find_if(systems_.begin(), systems_.end(), [&](const System &one) {
-    return one.facts && one.facts->system == then.system;
+  const auto system = std::find_if(systems_.begin(), systems_.end(), [&](const System &candidate) {
+    return candidate.facts && candidate.facts->system == then.system;
   });
   Seconds lasts;
   for (const uint8_t row_then : choice.rows) {

@@ -22,7 +22,7 @@ void replace_unused(int fd, const Entry &file, const std::string &partial, const
                     bool assume_unused);
 
 // True: two open files lie on the same branch of a union, or on the same OSTs.
-bool lie_together(int one, int other);
+bool lie_together(int a, int b);
 
 } // namespace ses::copy
 

@@ -53,11 +53,11 @@ bool is_node(const CreateCall &call) { return (call.flags & SES_PLACE_NODE) != 0
 // The call does not get the file of FD: a file of that NAME would surprise it.
 void take_back(int directory, const char *name, int fd) {
   struct statx named {};
-  struct statx made {};
+  struct statx created {};
   if (is_there(directory, name, named) &&
-      statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &made) == 0 &&
-      named.stx_ino == made.stx_ino && named.stx_dev_major == made.stx_dev_major &&
-      named.stx_dev_minor == made.stx_dev_minor && named.stx_size == 0) {
+      statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &created) == 0 &&
+      named.stx_ino == created.stx_ino && named.stx_dev_major == created.stx_dev_major &&
+      named.stx_dev_minor == created.stx_dev_minor && named.stx_size == 0) {
     unlinkat(directory, name, 0);
   }
 }
@@ -179,13 +179,13 @@ bool Creator::create(Slot &slot) const {
 }
 
 bool Creator::give(Slot &slot, const Place &place, int file) const {
-  struct stat made {};
+  struct stat created {};
   const uint64_t id = slot.call.id;
-  if (fstat(file, &made) != 0) {
+  if (fstat(file, &created) != 0) {
     return false;
   }
-  slot.device = made.st_dev;
-  slot.inode = made.st_ino;
+  slot.device = created.st_dev;
+  slot.inode = created.st_ino;
   slot.state = state_of(id, Phase::kGiving);
   if (is_node(place.call)) {
     listener_.answer(id, 0);

@@ -80,7 +80,7 @@ struct staged {
   unsigned uid;
   unsigned gid;
   unsigned mode;
-  struct statx_timestamp made;
+  struct statx_timestamp created;
 };
 
 /*
@@ -149,11 +149,11 @@ static int open_name(const struct ses_creation *creation) {
 
 /* Does what was seen last look like the staged file, by what nobody else can give a file? */
 static bool is_staged(const struct statx *stat, const struct staged *staged) {
-  const struct statx_timestamp *changed = &stat->stx_mtime, *made = &staged->made;
+  const struct statx_timestamp *changed = &stat->stx_mtime, *created = &staged->created;
   return stat->stx_uid == staged->uid && stat->stx_gid == staged->gid &&
          stat->stx_mode == staged->mode &&
-         (changed->tv_sec > made->tv_sec ||
-          (changed->tv_sec == made->tv_sec && changed->tv_nsec >= made->tv_nsec));
+         (changed->tv_sec > created->tv_sec ||
+          (changed->tv_sec == created->tv_sec && changed->tv_nsec >= created->tv_nsec));
 }
 
 /*

@@ -24,9 +24,9 @@ extern "C" {
 
 #define SES_REQUIRE_KINDS 5u
 
-/* Goes past the requirement that *AT begins with, into ONE, whatever its numbers; false: it is not
- * understood. */
-bool ses_require_one(const char **at, struct ses_wire_requirement *one);
+/* Parses the REQUIREMENT that *AT begins with, whatever its numbers, and moves *AT behind it;
+ * false: it is not understood. */
+bool ses_require_one(const char **at, struct ses_wire_requirement *requirement);
 
 /* The requirements of TEXT into FOUND, by kind.  Returns how many, or -1: not understood
  * or beyond ses/limits.h, and *WRONG is where. */
