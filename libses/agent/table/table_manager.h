@@ -129,7 +129,7 @@ private:
     std::deque<std::pair<uint64_t, std::shared_ptr<const TableFacts>>> revisions;
     std::array<int, SES_TABLE_ELEMENTS> claims{};
     int streams = 0;                // of files of this node that are counted
-    std::vector<uint64_t> reported; // placements the service spoke of, but not yet of this table
+    std::vector<uint64_t> reported; // placements whose report no table of the service counts yet
     bool dirty = false;
     uint64_t used = 0; // bit r: files went to row r since the last tick
   };
