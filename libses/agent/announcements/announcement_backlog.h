@@ -4,9 +4,9 @@
 // settled, put back or dropped.  An end is reported together with the opening or later, never
 // before.
 //
-// What waits and what is kept is so by user: they take turns in a batch, and where there is no room
-// it is who has most that gets none.  What only became idle, or moves again, comes after all of
-// that and little of it in a batch: files that do so without end hold up nobody's opening.
+// What waits and what is kept is held by user: users take turns in a batch, and where room is short
+// the user with most entries gets none.  Files that only became idle, or move again, come after all
+// of that, few in a batch: files that change so without end delay no user's opening.
 #ifndef SES_AGENT_ANNOUNCEMENT_BACKLOG_H
 #define SES_AGENT_ANNOUNCEMENT_BACKLOG_H
 

@@ -52,7 +52,7 @@ std::string Unsent::keep() const {
     return "";
   }
   size_t size = 0;
-  auto end = bodies_.begin(); // the first, if not all: who has most is alone in the last ones
+  auto end = bodies_.begin(); // the first, if not all: the last hold only the user with most files
   while (end != bodies_.end() && size + end->size() < kMaxBytes) {
     size += (end++)->size() + 1;
   }

@@ -78,7 +78,7 @@ bool TableSegment::publish(uint64_t socket_hash, std::chrono::steady_clock::time
     replacement->remove();
     return false;
   }
-  // Who waits on the word in the memory that goes would be woken by nobody.
+  // A thread that waits on the word in the memory that is replaced would never be woken.
   std::atomic_ref(table_->head.asleep).store(0, std::memory_order_seq_cst);
   syscall(SYS_futex, &table_->head.asleep, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   auto *const to = reinterpret_cast<char *>(replacement->table_);

@@ -33,7 +33,7 @@ Options:
                        (docs/placement-rules.md)
   --application NAME   Name that requirements are looked up under.
                        [default: ses-migrate]
-  --assume-unused      Migrate also where the file system does not tell whether
+  --assume-unused      Migrate also where the file system does not report whether
                        a file is in use
   --verify             Read the copy and the file again before the one replaces
                        the other, and compare (XXH3, 128 bits)

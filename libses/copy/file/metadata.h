@@ -22,7 +22,7 @@ std::string keep_metadata(int in, int out, const struct stat &source, const stru
 std::string keep_link_metadata(int out, const struct stat &source);
 
 // Gives a special file the mode and the access list of another.  Both are open with O_PATH: opening
-// them else may wake who waits for them.  Returns what could not be kept, else "".
+// them otherwise may wake a process that waits for them.  Returns what could not be kept, else "".
 std::string keep_special_mode(int in, int out, const struct stat &from);
 
 } // namespace ses::copy

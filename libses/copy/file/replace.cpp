@@ -47,7 +47,7 @@ void check(const Lease &lease, const std::string &path, bool assume_unused) {
     throw Failure(path, "belongs to another user: only its owner and root can migrate it");
   }
   if (!lease.is_held() && !assume_unused) {
-    throw Failure(path, std::string("its file system does not tell whether it is in use (") +
+    throw Failure(path, std::string("its file system does not report whether it is in use (") +
                             std::strerror(lease.error()) +
                             "); --assume-unused migrates it all the same");
   }

@@ -8,7 +8,7 @@
  * clones missing parent directories onto the branch.  The name appears
  * complete and empty, or not at all.
  *
- * Trusts no name twice: who can rename the staging directory could have a file
+ * Trusts no name twice: a user who can rename the staging directory could have a file
  * of their own under the staged name.  So the descriptor that made the file has
  * to show that the link gave this file its second name, and what is opened has to
  * have its owner, group and mode; else the original call is made.
