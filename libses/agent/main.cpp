@@ -214,7 +214,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   table.apply_saved(saved.tables(), Clock::now());
   table.look_at_mounts(Clock::now());
   claims.apply_saved(saved.needs());
-  claims.adopt(Clock::now()); // before the service is told what is open here
+  claims.adopt(Clock::now()); // before the service learns what is open here
   survey.start();
   announcer.start(
       {[&watcher](std::vector<LedgerFile> files) { watcher.compare(std::move(files)); }});

@@ -1,4 +1,4 @@
-// What the command line says.
+// The options of the command line.
 #ifndef SES_AGENT_OPTIONS_H
 #define SES_AGENT_OPTIONS_H
 

@@ -41,7 +41,8 @@ static void add_number(struct command *command, const char *option, unsigned num
   add(command, text);
 }
 
-static void add_requirement(struct command *command, const struct ses_wire_requirement *one) {
+static void add_requirement(struct command *command,
+                            const struct ses_wire_requirement *requirement) {
   static const char *const kinds[] = {NULL,
                                       "current-read-rate",
                                       "average-read-rate",
@@ -49,9 +50,9 @@ static void add_requirement(struct command *command, const struct ses_wire_requi
                                       "average-write-rate",
                                       "free-capacity"};
   char *text = room_for_text(command);
-  snprintf(text, NUMBER_MAX, "%s>=%.9g%s%s,weight=%.9g", kinds[one->kind], one->minimum,
-           one->kind == SES_KIND_FREE_CAPACITY ? "GB" : "MB/s", one->hard ? ",hard" : "",
-           one->weight);
+  snprintf(text, NUMBER_MAX, "%s>=%.9g%s%s,weight=%.9g", kinds[requirement->kind],
+           requirement->minimum, requirement->kind == SES_KIND_FREE_CAPACITY ? "GB" : "MB/s",
+           requirement->hard ? ",hard" : "", requirement->weight);
   add(command, text);
 }
 

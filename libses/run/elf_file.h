@@ -1,4 +1,4 @@
-// What an ELF file says about how it wants to be run.
+// What an ELF file states about how it is to be run.
 //
 // Reads headers only, with bounds: the file may be anybody's.  Does NOT follow libraries further
 // than the names the file itself lists.
@@ -25,7 +25,7 @@ struct ElfFile {
 unsigned own_machine();
 
 // What FD holds, or nothing when it is no ELF file, or a broken one.  Of files of other machines or
-// of 32 bits only that much is said.
+// of 32 bits only that much is filled.
 std::optional<ElfFile> read_elf(int fd);
 
 } // namespace ses::run

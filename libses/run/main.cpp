@@ -1,7 +1,7 @@
 // ses-run: sets the environment, looks at the program, and becomes it.
 //
 // Does NOT stay: the program has this process, its descriptors, its signals and its exit status.
-// Whatever is wrong with placing is said on standard error, and the program runs all the same.
+// What is wrong with placing is printed on standard error, and the program runs all the same.
 #include <unistd.h>
 
 #include <cerrno>

@@ -120,7 +120,7 @@ bool is_number(std::string_view text) {
          text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// Takes in one option; false: it is wrong, and that has been said.
+// Takes in one option; false: it is wrong, and an error has been printed.
 bool take(Options &options, int which) {
   switch (which) {
   case kApplication:
@@ -154,7 +154,7 @@ bool take(Options &options, int which) {
   case kVerbose:
     options.verbose = true;
     return true;
-  default: // getopt_long() has said what is wrong
+  default: // getopt_long() has printed what is wrong
     std::fputs(kTry, stderr);
     return false;
   }

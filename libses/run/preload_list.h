@@ -11,7 +11,7 @@ namespace ses::run {
 std::string with_library(const std::string &list, const std::string &entry);
 
 // OPTIONS, a value of ASAN_OPTIONS, such that AddressSanitizer does not stop the program because
-// another library is loaded before its own; left alone where it says something about that.
+// another library is loaded before its own; left alone where it sets that itself.
 std::string with_asan_order(const std::string &options);
 
 } // namespace ses::run

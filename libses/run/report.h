@@ -17,7 +17,7 @@ struct Finding {
   OwnFilter filter = OwnFilter::kNone;
   std::string library;    // what LD_PRELOAD would name
   std::string no_library; // why there is none
-  Node node;              // looked at where that is said
+  Node node;              // looked at for a report
 };
 
 // Will its files be placed?

@@ -31,7 +31,7 @@ fs::path find_supervisor() {
 
 // The supervisor has neither the program's descriptors, so that a reader of its output sees the
 // end, nor its libraries, nor its terminal.
-// In RESERVE it becomes one only when it is told to; until then it is a copy of ses-run that waits.
+// In RESERVE it becomes one only when ses-run asks; until then it is a copy of ses-run that waits.
 [[noreturn]] void become_supervisor(const fs::path &program, int control, bool reserve) {
   const int null = open("/dev/null", O_RDWR);
   for (int fd = 0; fd < kControl; ++fd) {
@@ -72,8 +72,8 @@ bool start(const fs::path &program, int control, int reserve_control) {
 }
 
 struct Ends {
-  Descriptor ours;
-  Descriptor theirs;
+  Descriptor own;
+  Descriptor peer;
 };
 
 bool connect(Ends &into) {
@@ -81,12 +81,12 @@ bool connect(Ends &into) {
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return false;
   }
-  into.ours = Descriptor(ends[0]);
-  into.theirs = Descriptor(ends[1]);
+  into.own = Descriptor(ends[0]);
+  into.peer = Descriptor(ends[1]);
   return true;
 }
 
-// Hands the listener over to who has said to have all it needs.
+// Hands the listener over to a supervisor that has reported to be ready.
 bool passes(int control, int listener) { return hand_over(control, listener) && await(control); }
 
 } // namespace
@@ -100,14 +100,14 @@ Supervised supervise(std::string &why) {
     return Supervised::kNo;
   }
   {
-    const Descriptor theirs = std::move(first.theirs);
-    const Descriptor reserves = std::move(reserve.theirs);
-    if (!start(program, theirs.get(), reserves.get())) {
+    const Descriptor first_peer = std::move(first.peer);
+    const Descriptor reserve_peer = std::move(reserve.peer);
+    if (!start(program, first_peer.get(), reserve_peer.get())) {
       why = std::string("no process for the supervisor: ") + std::strerror(errno);
       return Supervised::kNo;
     }
   }
-  if (!await(first.ours.get())) {
+  if (!await(first.own.get())) {
     why = program.string() +
           " did not start, or may not read the memory of other processes of this user"
           " (kernel.yama.ptrace_scope is 0 where it may)";
@@ -121,9 +121,9 @@ Supervised supervise(std::string &why) {
                     std::strerror(-listener.get());
     return Supervised::kNo;
   }
-  if (!passes(first.ours.get(), listener.get()) &&
-      !(tell(reserve.ours.get()) && await(reserve.ours.get()) &&
-        passes(reserve.ours.get(), listener.get()))) {
+  if (!passes(first.own.get(), listener.get()) &&
+      !(notify(reserve.own.get()) && await(reserve.own.get()) &&
+        passes(reserve.own.get(), listener.get()))) {
     why = "the supervisor was killed while it started, and the one in reserve too";
     return Supervised::kDead;
   }

@@ -20,7 +20,7 @@ constexpr size_t kMaxInterpreters = 5; // the kernel follows no more
 
 std::string base_name(const std::string &path) { return path.substr(path.rfind('/') + 1); }
 
-// Would the kernel start PATH with more rights than ours?  The dynamic linker then ignores
+// Would the kernel start PATH with more rights than this process has?  The dynamic linker ignores
 // LD_PRELOAD, and a filter would take those rights away.
 bool gains_rights(const std::string &path) {
   struct stat status {};
@@ -67,7 +67,7 @@ void set_missing(Target &target, const std::string &what, int error) {
   target.error = error;
 }
 
-// What runs next when PATH is run; empty when PATH itself does, and TARGET says what it is.
+// What runs next when PATH is run; empty when PATH itself does, and TARGET is filled.
 std::string follow(Target &target, const std::string &path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   const auto line = read_script_line(file.get());

@@ -1,5 +1,5 @@
 /*
- * The agent hears of a user by a question for a place (ses/protocol.h).  Here one is asked for each
+ * The agent learns of a user by a request for a place (ses/protocol.h).  Here one is sent for each
  * storage system, and its answer is not used, which the agent counts as no placement.
  */
 #include "node.h"
@@ -27,8 +27,8 @@ static bool is_ready(const struct ses_table_mount *mount) {
              0;
 }
 
-/* Waits for the answer, which the agent delays while it hears of the user. */
-static void ask_about(const struct ses_table_mount *mount, uint64_t patience_ms) {
+/* Waits for the answer, which the agent delays while it prepares for the user. */
+static void ask_about(const struct ses_table_mount *mount, uint64_t timeout_ms) {
   struct ses_conversation conversation;
   struct ses_answer answer;
   struct ses_ask ask = {.device_major = mount->device_major,
@@ -37,15 +37,15 @@ static void ask_about(const struct ses_table_mount *mount, uint64_t patience_ms)
                         .application = "slurm"};
   if (ses_ask_open(&conversation, &ask) != SES_PLACE_PLACED)
     return;
-  conversation.deadline += (int64_t)patience_ms * 1000000;
+  conversation.deadline += (int64_t)timeout_ms * 1000000;
   if (ses_ask_wait(&conversation, &answer) == SES_PLACE_PLACED)
     ses_ask_close(&conversation);
 }
 
-void ses_node_prepare(unsigned patience_ms) {
+void ses_node_prepare(unsigned timeout_ms) {
   const struct timespec pause = {.tv_nsec = PAUSE_NS};
   const struct ses_table *table = ses_table_segment();
-  uint64_t end = ses_clock_ms() + patience_ms;
+  uint64_t end = ses_clock_ms() + timeout_ms;
   uint32_t count = table ? word(&table->head.mounts) : 0;
   for (uint32_t i = 0; i < count && i < SES_TABLE_MOUNTS; i++) {
     const struct ses_table_mount *mount = &table->mounts[i];

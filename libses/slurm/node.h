@@ -6,8 +6,8 @@
 
 /* Lets the agent of this node know the effective user of the caller, and waits until its table has
  * all that their first create chooses by: the user's needs, and staging directories.  Returns at
- * once where that is so or there is no agent, else after PATIENCE_MS at most, such as while no
+ * once where that is so or there is no agent, else after TIMEOUT_MS at most, such as while no
  * service answers: programs then ask the agent themselves.  One thread only. */
-void ses_node_prepare(unsigned patience_ms);
+void ses_node_prepare(unsigned timeout_ms);
 
 #endif /* SES_SLURM_NODE_H */

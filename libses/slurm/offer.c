@@ -5,7 +5,7 @@
 #include "ses/ses.h"
 #include "settings/require.h"
 
-static void state(ses_policy *policy, const struct ses_wire_requirement *one, bool hard) {
+static void state(ses_policy *policy, const struct ses_wire_requirement *requirement, bool hard) {
   static ses_status (*const setters[])(ses_policy *, double) = {
       [SES_CURRENT_READ_RATE] = ses_policy_set_current_read_rate,
       [SES_AVERAGE_READ_RATE] = ses_policy_set_average_read_rate,
@@ -13,10 +13,10 @@ static void state(ses_policy *policy, const struct ses_wire_requirement *one, bo
       [SES_AVERAGE_WRITE_RATE] = ses_policy_set_average_write_rate,
       [SES_FREE_CAPACITY] = ses_policy_set_capacity,
   };
-  ses_requirement_kind kind = (ses_requirement_kind)one->kind;
-  setters[kind](policy, one->minimum);
-  ses_policy_set_weight(policy, kind, one->weight);
-  ses_policy_set_hard(policy, kind, hard && one->hard);
+  ses_requirement_kind kind = (ses_requirement_kind)requirement->kind;
+  setters[kind](policy, requirement->minimum);
+  ses_policy_set_weight(policy, kind, requirement->weight);
+  ses_policy_set_hard(policy, kind, hard && requirement->hard);
 }
 
 /* As ses_find_nodes(): the best node, with the hard requirements as they are, or as soft ones. */

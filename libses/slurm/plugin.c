@@ -19,7 +19,7 @@
  * to slurmctld, for job_submit.lua.
  *
  * Fails a submission whose options are wrong, and nothing else: no step fails or waits longer than
- * PATIENCE_MS because of it, and the end of a batch script than COMMENT_SECONDS.
+ * PREPARE_MS because of it, and the end of a batch script than COMMENT_SECONDS.
  */
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
@@ -36,7 +36,7 @@
 #include "request.h"
 #include "settings/preload_list.h"
 
-#define PATIENCE_MS 1000u
+#define PREPARE_MS 1000u
 #define COMMENT_SECONDS 15
 #define LIST_MAX 8192 /* bytes of LD_PRELOAD */
 #define PROFILE_VARIABLE "SES_REQUIRE_PROFILE"
@@ -56,7 +56,7 @@ enum { STORAGE, PROFILE };
 
 static struct ses_request request;
 static const char *profile; /* whose requirements these are; NULL: of none */
-static unsigned given;      /* bit I: option I; Slurm may tell of one twice */
+static unsigned given;      /* bit I: option I; Slurm may pass one twice */
 static const char *checked; /* check=: "nodes", or an absolute path; NULL: nothing is */
 
 static const char *argument(const char *name, int count, char **arguments) {
@@ -185,7 +185,7 @@ static void name_agent(spank_t spank) {
 
 static bool is_one(void) { return given != 0 && (given & (given - 1)) == 0; }
 
-/* The environment came with the job; without it, one option says it all. */
+/* The environment came with the job; without it, one option has all. */
 static void state(spank_t spank) {
   char stated[SES_REQUEST_MAX];
   if (is_one() && request.is_off)
@@ -209,11 +209,11 @@ int slurm_spank_user_init(spank_t spank, int count, char **arguments) {
     return 0;
   preload(spank, library ? library : SES_PRELOAD_PATH);
   name_agent(spank);
-  ses_node_prepare(PATIENCE_MS);
+  ses_node_prepare(PREPARE_MS);
   return 0;
 }
 
-/* In the daemon of a batch script that has ended, as root: Slurm hears of the end after this. */
+/* In the daemon of a batch script that has ended, as root: Slurm learns of the end after this. */
 int slurm_spank_exit(spank_t spank, int count, char **arguments) {
   uint32_t job = 0, step = 0;
   bool is_placed =

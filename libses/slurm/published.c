@@ -7,7 +7,7 @@
 
 #include "settings/require.h"
 
-#define NODES_SHOWN 200 /* characters of a list of nodes that people are told */
+#define NODES_SHOWN 200 /* characters of a list of nodes in a message */
 
 struct offer {
   char element[256], nodes[NODES_SHOWN + 1];
@@ -37,20 +37,20 @@ static double shortfall(const struct offer *offer, const struct ses_wire_require
                         int count) {
   double sum = 0;
   for (int i = 0; i < count; i++) {
-    const struct ses_wire_requirement *one = &stated[i];
-    double there = one->kind == SES_KIND_CURRENT_WRITE_RATE  ? offer->write
-                   : one->kind == SES_KIND_CURRENT_READ_RATE ? offer->read
-                   : one->kind == SES_KIND_FREE_CAPACITY     ? offer->free
-                                                             : NOT_KNOWN;
-    if (one->hard && there >= 0 && there < one->minimum) {
-      double missing = 1 - there / one->minimum;
+    const struct ses_wire_requirement *requirement = &stated[i];
+    double there = requirement->kind == SES_KIND_CURRENT_WRITE_RATE  ? offer->write
+                   : requirement->kind == SES_KIND_CURRENT_READ_RATE ? offer->read
+                   : requirement->kind == SES_KIND_FREE_CAPACITY     ? offer->free
+                                                                     : NOT_KNOWN;
+    if (requirement->hard && there >= 0 && there < requirement->minimum) {
+      double missing = 1 - there / requirement->minimum;
       sum += missing * missing;
     }
   }
   return sum;
 }
 
-/* The offer that falls short least, and by how much; -1: the file says nothing. */
+/* The offer that falls short least, and by how much; -1: the file has none. */
 static double nearest(FILE *file, const struct ses_wire_requirement *stated, int count,
                       struct offer *best) {
   char *line = NULL;

@@ -14,10 +14,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SES_PUBLISHED_SECONDS 300 /* a file that is older says nothing */
+#define SES_PUBLISHED_SECONDS 300 /* a file that is older does not count */
 
 /* False: no line of FILE meets the hard requirements of TEXT (as SES_REQUIRE takes it),
- * and WHY names the nearest.  True also where that cannot be told: no hard requirement, no file,
+ * and WHY names the nearest.  True also where that is unknown: no hard requirement, no file,
  * one that is too old or is not understood.  Average rates are not in the file, and refuse nothing.
  * Waits for nobody. */
 bool ses_published_offer_exists(const char *file, const char *text, char *why, size_t size);

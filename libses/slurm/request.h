@@ -14,7 +14,7 @@ struct ses_request {
   char require[SES_REQUEST_MAX]; /* for SES_REQUIRE; empty: nothing stated */
 };
 
-/* Takes in TEXT of --storage.  False: WHY says what is wrong with it, in one sentence. */
+/* Takes in TEXT of --storage.  False: WHY is what is wrong with it, in one sentence. */
 bool ses_request_take(struct ses_request *request, const char *text, char *why, size_t size);
 
 /* The hard requirements on the rates of now and on room, as "write=300 free=2000" in MB/s and GB.

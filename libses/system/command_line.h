@@ -1,6 +1,6 @@
 /*
- * The options of a program of ours, each "--name" with a value or without: one table says them all,
- * and --help and --version besides.
+ * The options of a program, each "--name" with a value or without, in one table; and --help and
+ * --version.
  */
 #ifndef SES_SYSTEM_COMMAND_LINE_H
 #define SES_SYSTEM_COMMAND_LINE_H
@@ -14,7 +14,7 @@
 #define SES_WRONG_USE 2
 #define SES_OPTIONS_MAX 16
 
-/* One of `text`, `number` and `flag` says where its value goes. */
+/* One of `text`, `number` and `flag` is where its value goes. */
 struct ses_option {
   const char *name; /* NULL: the end of the table */
   const char **text;
@@ -53,7 +53,7 @@ static inline int ses_command_line(const char *program, const char *version, con
       return fputs(help, stdout), 0;
     if (at == VERSION)
       return printf("%s %s\n", program, version), 0;
-    if (at < 0 || at >= count) /* said by getopt_long() */
+    if (at < 0 || at >= count) /* getopt_long() has printed why */
       return fprintf(stderr, "Try %s --help.\n", program), SES_WRONG_USE;
     if (options[at].flag)
       *options[at].flag = true;

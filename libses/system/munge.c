@@ -54,35 +54,35 @@ static int open_context(const char *socket, void **context) {
 int ses_munge_make(const char *socket, const char *text, char *credential, size_t room,
                    const char **why) {
   void *context;
-  char *made = NULL;
+  char *encoded = NULL;
   int status = open_context(socket, &context);
   if (status != 0)
     return status;
-  int said = munge.encode(&made, context, text, (int)strlen(text));
-  if (said != SUCCESS || !made)
+  int result = munge.encode(&encoded, context, text, (int)strlen(text));
+  if (result != SUCCESS || !encoded)
     status = EACCES;
-  else if (strlen(made) >= room)
+  else if (strlen(encoded) >= room)
     status = EMSGSIZE;
   else
-    strcpy(credential, made);
+    strcpy(credential, encoded);
   if (why)
-    *why = munge.words(said);
-  free(made);
+    *why = munge.words(result);
+  free(encoded);
   munge.destroy(context);
   return status;
 }
 
 int ses_munge_check(const char *socket, const char *credential, const char *text, uid_t *user,
                     gid_t *group) {
-  void *context, *said = NULL;
+  void *context, *payload = NULL;
   int bytes = 0;
   int status = open_context(socket, &context);
   if (status != 0)
     return status;
-  if (munge.decode(credential, context, &said, &bytes, user, group) != SUCCESS || !said ||
-      (size_t)bytes != strlen(text) || memcmp(said, text, (size_t)bytes) != 0)
+  if (munge.decode(credential, context, &payload, &bytes, user, group) != SUCCESS || !payload ||
+      (size_t)bytes != strlen(text) || memcmp(payload, text, (size_t)bytes) != 0)
     status = EACCES;
-  free(said);
+  free(payload);
   munge.destroy(context);
   return status;
 }

@@ -21,7 +21,7 @@ extern "C" {
 int ses_munge_load(void);
 
 /* A credential of this process' user over TEXT.  0; ENOTSUP; EMSGSIZE; ENOMEM; or EACCES: munged
- * makes none, and WHY, unless NULL, says why. */
+ * makes none, and WHY, unless NULL, is the reason. */
 int ses_munge_make(const char *socket, const char *text, char *credential, size_t room,
                    const char **why);
 

@@ -1,4 +1,4 @@
-/* Leaves the core's other thread, and the power, to others for a moment while this one polls. */
+/* Leaves the core's other thread, and power, to other work briefly while this thread polls. */
 #ifndef SES_SYSTEM_PAUSE_H
 #define SES_SYSTEM_PAUSE_H
 

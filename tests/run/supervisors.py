@@ -18,14 +18,14 @@ def supervisors(union: Union) -> dict[int, str]:
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             words = (process / "cmdline").read_bytes().split(b"\0")
-            if words[0] not in (b"ses-supervisor", b"ses-keeper"):
+            if words[0] not in (b"ses-supervisor", b"ses-standby"):
                 continue
             if marker in (process / "environ").read_bytes().split(b"\0"):
                 found[int(process.name)] = words[1].decode()
     return found
 
 
-GUARDIANS = {"start": "guardian", "successor": "guardian"}
+WATCHDOGS = {"start": "watchdog", "successor": "watchdog"}
 
 
 def state_of(pid: int) -> str:
@@ -43,10 +43,10 @@ def has_stopped(pid: int) -> bool:
 
 
 def by_role(union: Union) -> dict[str, list[int]]:
-    """Worker, guardian and keeper; one that starts has its starter's name."""
+    """Worker, watchdog and standby; one that starts has its starter's name."""
     found: dict[str, list[int]] = {}
     for pid, role in supervisors(union).items():
-        found.setdefault(GUARDIANS.get(role, role), []).append(pid)
+        found.setdefault(WATCHDOGS.get(role, role), []).append(pid)
     return found
 
 

@@ -173,7 +173,7 @@ def test_service_gone_bad_harms_nobody(union: Union, ses_run: Path, programs: Pr
     assert len([path for path in union.path.iterdir() if path.name.startswith("loop-")]) == 50
 
 
-ONE, OTHER, KEEPER = "worker", "guardian", "keeper"
+ONE, OTHER, STANDBY = "worker", "watchdog", "standby"
 
 
 @pytest.mark.parametrize(
@@ -181,11 +181,11 @@ ONE, OTHER, KEEPER = "worker", "guardian", "keeper"
     [
         [[ONE]],
         [[OTHER]],
-        [[KEEPER]],
-        [[ONE], [OTHER], [KEEPER]],
+        [[STANDBY]],
+        [[ONE], [OTHER], [STANDBY]],
         [[OTHER], [ONE]],
         [[ONE, OTHER]],
-        [[OTHER, ONE], [KEEPER, OTHER], [ONE, KEEPER]],
+        [[OTHER, ONE], [STANDBY, OTHER], [ONE, STANDBY]],
     ],
     ids=lambda order: "-".join("+".join(together) for together in order),
 )
@@ -209,10 +209,10 @@ def test_killing_the_supervisor_fails_no_create(
         text=True,
     ) as process:
         while process.poll() is None and (killed < KILLS or files() < CREATES):
-            there = wait_for_all(union, spare=1)  # who is killed as it starts a keeper leaves one
+            there = wait_for_all(union, spare=1)  # who is killed as it starts a standby leaves one
             victims = [pid for role in order[killed % len(order)] for pid in there[role]]
             for victim in victims:
-                with suppress(ProcessLookupError):  # a keeper to spare ends by itself
+                with suppress(ProcessLookupError):  # a standby to spare ends by itself
                     os.kill(victim, signal.SIGKILL)
             killed += 1
             for victim in victims:
@@ -290,7 +290,7 @@ def created_while_the_worker_is_stopped(
     return process.returncode, out
 
 
-def test_the_log_tells_what_the_guardian_let_go_on(
+def test_the_log_tells_what_the_watchdog_let_go_on(
     union: Union, ses_run: Path, programs: Programs, tmp_path: Path
 ) -> None:
     log = tmp_path / "log"

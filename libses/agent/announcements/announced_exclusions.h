@@ -1,5 +1,5 @@
-// What the service has heard of elements to which no file of this node can go: only changes are
-// told.  For one thread.
+// The elements reported to the service to which no file of this node can go: only changes are
+// sent.  For one thread.
 #ifndef SES_AGENT_ANNOUNCED_EXCLUSIONS_H
 #define SES_AGENT_ANNOUNCED_EXCLUSIONS_H
 
@@ -14,7 +14,7 @@ namespace ses::agent {
 
 class AnnouncedExclusions {
 public:
-  // Takes out of TABLES what was heard.
+  // Takes out of TABLES what was reported.
   void leave_out_reported(std::vector<TableWanted> &tables) const {
     for (TableWanted &table : tables) {
       const auto found = reported_.find(table.system);

@@ -1,11 +1,9 @@
 #include "announcements/announcement.h"
 
 #include <algorithm>
-#include <climits>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -17,9 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kShortestPace = 0.02, kMaxPace = 300; // seconds
-constexpr double kMaxReportWithin = 5, kLongestReturn = 600;
-constexpr size_t kMaxInReply = 100000;
 constexpr size_t kUsualFile = 600; // bytes
 constexpr size_t kMaxWhy = 500;    // bytes; the contract takes 1,000 characters
 
@@ -130,11 +125,11 @@ void put_opened(JsonText &text, const Announcement::Opened &opened) {
 void put_excluded(JsonText &text, const Exclusions &excluded,
                   const std::map<uid_t, std::string> &names) {
   text.open("excluded", '[');
-  for (const Exclusion &one : excluded) {
+  for (const Exclusion &exclusion : excluded) {
     text.open("", '{');
-    text.put("element", one.element);
-    text.put("why", one.why.substr(0, kMaxWhy));
-    one.uid ? text.put("user", names.at(*one.uid)) : text.put_null("user");
+    text.put("element", exclusion.element);
+    text.put("why", exclusion.why.substr(0, kMaxWhy));
+    exclusion.uid ? text.put("user", names.at(*exclusion.uid)) : text.put_null("user");
     text.close('}');
   }
   text.close(']');
@@ -201,29 +196,6 @@ void put_reading(JsonText &text, const std::vector<Reading> &reading) {
     text.close('}');
   }
   text.close(']');
-}
-
-uint64_t decimal(const json &value) {
-  const auto text = value.get<std::string>();
-  if (text.empty() || text.size() > 20 || text.find_first_not_of("0123456789") != text.npos) {
-    throw std::invalid_argument("inode");
-  }
-  return std::stoull(text);
-}
-
-LedgerFile ledger_file(const json &object) {
-  LedgerFile file;
-  file.placement_id = parse_id(object.at("placement_id").get<std::string>());
-  file.user = object.at("user").get<std::string>();
-  // One that was opened without device and inode can be no file of this node.
-  if (field_of(object, "device") != nullptr && field_of(object, "inode") != nullptr) {
-    file.device = whole(object.at("device"));
-    file.inode = decimal(object.at("inode"));
-  }
-  file.path = text_field(object, "path");
-  const json *pid = field_of(object, "pid");
-  file.pid = pid != nullptr ? static_cast<int>(whole(*pid, INT_MAX)) : 0;
-  return file;
 }
 
 } // namespace
@@ -324,103 +296,6 @@ std::string user_of_item(const Announcement &announcement, const RefusedItem &it
   return item.list == "users" && item.index < announcement.users.size()
              ? announcement.users[item.index]
              : "";
-}
-
-namespace {
-
-// Calls READ with each of LIST; what is wrong of one is said in NONSENSE.
-template <typename Read>
-void read_each(const json &list, const char *what, std::string &nonsense, Read read) {
-  for (const json &one : list) {
-    try {
-      read(one);
-    } catch (const std::exception &error) {
-      nonsense = std::string(what) + ": " + error.what();
-    }
-  }
-}
-
-// One that makes no sense is as good as none; the next request asks for all of it again.
-void read_tables(json &tables, AnnouncementReply &reply) {
-  for (json &table : tables) {
-    try {
-      reply.tables.push_back(parse_table(table));
-      reply.kept_tables.push_back(std::move(table));
-    } catch (const std::exception &error) {
-      reply.nonsense = std::string("a table: ") + error.what();
-    }
-  }
-}
-
-// Those of a user of whom one makes no sense are asked for again.
-void read_needs(const json &needs, AnnouncementReply &reply) {
-  std::map<std::string, json> of_users;
-  read_each(needs, "needs", reply.nonsense,
-            [&](const json &one) { of_users[text_field(one, "user")].push_back(one); });
-  for (const auto &[user, entries] : of_users) {
-    read_each(json::array({entries}), "needs", reply.nonsense, [&](const json &of_user) {
-      reply.needs.merge(parse_needs(of_user));
-      for (const json &one : of_user) {
-        reply.kept_needs.push_back(one);
-      }
-    });
-  }
-}
-
-std::chrono::milliseconds pause_of(const json &seconds, double longest) {
-  const auto pause = seconds.get<double>();
-  if (!std::isfinite(pause)) {
-    throw std::invalid_argument("no number of seconds");
-  }
-  return std::chrono::milliseconds(std::llround(std::clamp(pause, kShortestPace, longest) * 1000));
-}
-
-} // namespace
-
-std::optional<AnnouncementReply> parse_announcement_reply(const std::string &body) {
-  try {
-    json object = json::parse(body);
-    AnnouncementReply reply;
-    reply.instance = object.at("instance").get<std::string>();
-    reply.stored = whole(object.at("stored"));
-    reply.next_within = pause_of(object.at("next_within_seconds"), kMaxPace);
-    if (const json *within = field_of(object, "report_within_seconds")) {
-      reply.report_within = pause_of(*within, kMaxReportWithin);
-    }
-    reply.return_within = reply.next_within; // of an earlier service
-    if (const json *returning = field_of(object, "return_within_seconds")) {
-      reply.return_within = pause_of(*returning, kLongestReturn);
-    }
-    read_each(object.at("unknown"), "an id", reply.nonsense,
-              [&](const json &id) { reply.unknown.push_back(parse_id(id.get<std::string>())); });
-    read_each(object.at("refused"), "a refused file", reply.nonsense, [&](const json &refused) {
-      reply.refused.emplace_back(parse_id(refused.at("placement_id").get<std::string>()),
-                                 text_field(refused, "detail"));
-    });
-    if (const json *items = field_of(object, "refused_items")) {
-      read_each(*items, "a refused item", reply.nonsense, [&](const json &item) {
-        reply.refused_items.push_back({item.at("list").get<std::string>(), whole(item.at("index")),
-                                       text_field(item, "detail")});
-      });
-    }
-    if (const json *open = field_of(object, "open")) {
-      if (open->size() > kMaxInReply) {
-        return std::nullopt;
-      }
-      reply.open.emplace();
-      read_each(*open, "an open file", reply.nonsense,
-                [&](const json &file) { reply.open->push_back(ledger_file(file)); });
-    }
-    if (field_of(object, "tables") != nullptr) {
-      read_tables(object.at("tables"), reply);
-    }
-    if (const json *needs = field_of(object, "needs")) {
-      read_needs(*needs, reply);
-    }
-    return reply;
-  } catch (const std::exception &) {
-    return std::nullopt;
-  }
 }
 
 } // namespace ses::agent

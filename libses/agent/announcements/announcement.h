@@ -1,28 +1,24 @@
-// What the agent tells the service about many files at once, and what the service answers
+// What the agent reports to the service about many files at once
 // (POST /v1/nodes/{node}/announcements of ses-service/openapi.yaml).
 //
-// Pure: builds the body and reads the reply; no network, clock or log.  A reply without its
-// members is refused as a whole; what is wrong of one file, table or user is passed over.
+// Pure: builds the body; no network, clock or log.
 #ifndef SES_AGENT_ANNOUNCEMENT_H
 #define SES_AGENT_ANNOUNCEMENT_H
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "announcements/announcement_reply.h"
 #include "node/heartbeat.h"
 #include "rates/achieved.h"
 #include "rates/reading.h"
-#include "service/needs.h"
 #include "table/choice.h"
 #include "table/exchange.h"
-#include "table/table_answer.h"
 
 namespace ses::agent {
 
@@ -85,48 +81,14 @@ struct Announcement {
   std::map<uid_t, std::string> names; // of the users that TABLES speak of
   bool busy = false;                  // programs that can make claims run here
   bool in_use = false;                // some began, or files were created, a short while ago
-  std::optional<std::vector<Reading>> reading; // none: as it was said before
+  std::optional<std::vector<Reading>> reading; // none: as it was reported before
   std::vector<StalledThread> stalled;
-};
-
-// What the service's ledger holds open for this node.
-struct LedgerFile {
-  uint64_t placement_id = 0;
-  std::string user;
-  uint64_t device = 0;
-  uint64_t inode = 0;
-  std::string path; // empty: not known
-  int pid = 0;      // 0: not known
-};
-
-// What the service did not take of a list of an announcement, and is no file.
-struct RefusedItem {
-  std::string list;
-  size_t index = 0;
-  std::string detail;
-};
-
-struct AnnouncementReply {
-  std::string instance;
-  uint64_t stored = 0; // the number up to which announcements are stored
-  std::chrono::milliseconds next_within{5000};
-  std::chrono::milliseconds report_within{50};
-  std::chrono::milliseconds return_within{0}; // to a service that all nodes lost
-  std::vector<uint64_t> unknown;
-  std::vector<std::pair<uint64_t, std::string>> refused; // with the reason
-  std::vector<RefusedItem> refused_items;
-  std::optional<std::vector<LedgerFile>> open; // none: nothing to compare
-  std::vector<TableAnswer> tables;
-  NeedsByUser needs;
-  nlohmann::json kept_tables, kept_needs; // as the service said them, those that make sense
-  std::string nonsense;                   // what of those is not as it should be
 };
 
 [[nodiscard]] std::string announcement_path(const std::string &node);
 [[nodiscard]] std::string announcement_body(const Announcement &announcement);
 // Whose it is; empty: not known.
 [[nodiscard]] std::string user_of_item(const Announcement &announcement, const RefusedItem &item);
-[[nodiscard]] std::optional<AnnouncementReply> parse_announcement_reply(const std::string &body);
 
 } // namespace ses::agent
 

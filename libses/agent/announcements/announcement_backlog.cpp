@@ -186,7 +186,7 @@ std::optional<AnnouncementBacklog::Batch> AnnouncementBacklog::take_all(size_t m
 }
 
 std::vector<AnnouncementBacklog::Batch> AnnouncementBacklog::take_ended(size_t most) {
-  say_again();
+  report_unstored_again();
   std::vector<Batch> batches;
   std::unordered_set<uint64_t> ended;
   for (Batch batch = take(most); batch.size() > 0; batch = take(most)) {
@@ -196,8 +196,9 @@ std::vector<AnnouncementBacklog::Batch> AnnouncementBacklog::take_ended(size_t m
     batches.push_back(std::move(batch));
   }
   for (Batch &batch : batches) {
-    std::erase_if(batch.opened,
-                  [&](const Opening &one) { return !ended.contains(one.file.placement_id); });
+    std::erase_if(batch.opened, [&](const Opening &opening) {
+      return !ended.contains(opening.file.placement_id);
+    });
     for (Opening &opening : batch.opened) {
       opening.restore = opening.file.origin != nullptr;
     }
@@ -234,7 +235,7 @@ void AnnouncementBacklog::settle(Batch &batch, uint64_t number,
       keep(opening.uid, id, std::nullopt);
       open->opening.restore = open->opening.restore && !opening.restore;
     }
-    if (opening.restore) { // how it came about was said
+    if (opening.restore) { // how it came about was reported
       unreported.erase(id);
     }
   }
@@ -288,7 +289,7 @@ void AnnouncementBacklog::stored(uint64_t number) {
   }
 }
 
-void AnnouncementBacklog::say_again() {
+void AnnouncementBacklog::report_unstored_again() {
   taken_ = 0;
   for (auto &[uid, user] : users_) {
     for (Taken &taken : std::exchange(user.taken, {})) {

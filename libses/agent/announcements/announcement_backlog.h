@@ -1,12 +1,12 @@
-// What is open on this node, and what of it the service has still to be told.
+// What is open on this node, and what of it has still to be reported to the service.
 //
 // No I/O, threads or clock; its owner holds a lock.  Whatever is taken as a batch comes back as
-// settled, put back or dropped.  The service is told of an end together with the opening or later,
-// never before.
+// settled, put back or dropped.  An end is reported together with the opening or later, never
+// before.
 //
-// What waits and what is kept is so by user: they take turns in a batch, and where there is no room
-// it is who has most that gets none.  What only became idle, or moves again, comes after all of
-// that and little of it in a batch: files that do so without end hold up nobody's opening.
+// What waits and what is kept is held by user: users take turns in a batch, and where room is short
+// the user with most entries gets none.  Files that only became idle, or move again, come after all
+// of that, few in a batch: files that change so without end delay no user's opening.
 #ifndef SES_AGENT_ANNOUNCEMENT_BACKLOG_H
 #define SES_AGENT_ANNOUNCEMENT_BACKLOG_H
 
@@ -44,11 +44,11 @@ public:
   };
 
   void opened(uid_t uid, OpenedFile file);
-  // An open file became idle, or is not any more: told as if it was opened once more.
+  // An open file became idle, or is active again: reported like another opening.
   void moved(uint64_t id, bool idle);
   // Or has another size now: reported in the same way.
   void grew(const IdleFiles::Grown &grown);
-  // False when there is no room left: then only take_all() tells the service of this end.
+  // False when there is no room left: then only take_all() reports this end.
   [[nodiscard]] bool ended(uid_t uid, EndedFile file);
 
   // At most MOST of what waits, one of each user in turn.
@@ -59,19 +59,20 @@ public:
   // Everything that ended and is not known to be stored, in batches of at most MOST, with how it
   // came about.  Nothing else that waits is kept.
   [[nodiscard]] std::vector<Batch> take_ended(size_t most);
-  // Everything that is open has to be told once more, with how it came about.
+  // Everything that is open has to be reported once more, with how it came about.
   void report_all_again();
 
-  // The service has taken BATCH under NUMBER, and says that it does not know UNKNOWN: those are
-  // told again with how they came about, if that is known and was not said already.  REFUSED are
-  // forgotten, but that those of them that ended did.  Of what ended only the ids are left in
+  // The service has taken BATCH under NUMBER, and answered that it does not know UNKNOWN: those are
+  // reported again with how they came about, if that is known and was not reported with BATCH.
+  // REFUSED are forgotten, except the ends among them.  Of what ended only the ids are left in
   // BATCH.
   void settle(Batch &batch, uint64_t number, const std::vector<uint64_t> &unknown,
               const std::vector<uint64_t> &refused);
-  // What was taken up to NUMBER is stored: what is over of it is forgotten.
+  // What the service took up to NUMBER is stored: the ended files among it are forgotten.
   void stored(uint64_t number);
-  // The service is another one, which may lack what was taken and not stored: that is told again.
-  void say_again();
+  // The service is another one, which may lack what was taken and not stored: that is reported
+  // again.
+  void report_unstored_again();
   void put_back(Batch batch);
   void drop(const Batch &batch);
 

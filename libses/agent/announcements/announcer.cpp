@@ -19,12 +19,11 @@ constexpr size_t kUsualBatch = 500;
 constexpr size_t kMaxBody = 1000000; // bytes; the service takes 1 MiB
 constexpr int kTooLarge = 413;       // its answer to more
 constexpr size_t kUnsentBatch = 40;  // not too large with the longest paths, either
-// The service is told of a file at once, unless it was told of others just before.  Whoever created
-// one may soon create another, and hears so many times as often as it may tell; a table is in use
-// for so long.
+// A file is reported at once, unless other files were reported just before.  A program that created
+// a file may soon create the next: for this many reporting intervals the node asks for changes.
 constexpr int kCreatingFor = 20;
-constexpr size_t kManyFiles = 50; // after so many in one word the next may take twice as long
-constexpr std::chrono::minutes kUsedFor{10};
+constexpr size_t kManyFiles = 50; // a report of this many doubles the time until the next one
+constexpr std::chrono::minutes kUsedFor{10}; // after a program began, or a file was created
 constexpr std::chrono::milliseconds kLookAgain{1000}; // whether the service is back
 constexpr std::chrono::milliseconds kAfterFault{500};
 constexpr unsigned kMaxAttempts = 3;
@@ -135,8 +134,8 @@ void Announcer::grew(const std::vector<IdleFiles::Grown> &files) {
   }
 }
 
-// So many MORE wait from now on.  True when the thread, which knows when the batch so far is to go,
-// has to look again.
+// MORE reports wait from now on.  True when the thread has to work out again when the next batch
+// is due.
 bool Announcer::is_to_look(size_t more) const {
   return backlog_.waiting() == 0 || backlog_.waiting() + more >= usual_batch();
 }
@@ -234,7 +233,7 @@ Clock::time_point Announcer::next_send() const {
                                                      : std::min(next, Clock::now() + kNameAgain);
 }
 
-// Between two words where files were opened or ended.
+// Between two reports where files were opened or ended.
 std::chrono::milliseconds Announcer::pause() const {
   return sent_files_ > kManyFiles ? 2 * report_within_ : report_within_;
 }
@@ -287,7 +286,7 @@ void Announcer::send(Lock &lock, Batch batch) {
   settle(lock, std::move(batch), std::move(*parsed), now);
 }
 
-// Of what an agent before this one could not tell, the first.
+// Sends the first batch of what an earlier agent could not report.
 void Announcer::report_unsent(Lock &lock) {
   const Turn turn(Duty::kAnnouncer);
   Announcement head;
@@ -410,7 +409,7 @@ void Announcer::settle(Lock &lock, Batch batch, AnnouncementReply reply,
     instance_ = reply.instance;
     complete_due_ = true;
     reading_due_ = !reading_.empty();
-    backlog_.say_again();
+    backlog_.report_unstored_again();
   }
   backlog_.settle(batch, number_, reply.unknown, refused);
   backlog_.stored(reply.stored);
@@ -432,7 +431,7 @@ void Announcer::settle(Lock &lock, Batch batch, AnnouncementReply reply,
   lock.lock();
 }
 
-// What the service said and what it was told, together: its tables count what it was told.
+// Passes on the service's answer together with what was reported, which its tables count.
 void Announcer::pass_on(const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at) {
   if (!reply.nonsense.empty() && reply.nonsense != logged_nonsense_) {
     logged_nonsense_ = reply.nonsense;

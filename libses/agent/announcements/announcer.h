@@ -1,11 +1,11 @@
-// Tells the service, in the background, which placements were opened and which ended: many in one
-// request, and a sign of life at the pace the service asks for.
+// Reports to the service, in the background, which placements were opened and which ended: many in
+// one request, and a heartbeat at the interval the service asks for.
 //
 // Any thread may add; nothing waits.  What was not acknowledged is kept and sent again, which
 // changes nothing the second time.  A service that does not know a placement (it lost its ledger,
-// or is another one) is given what it needs to take it up again; one that was started anew is told
+// or is another one) is sent what it needs to restore it; a service that was restarted is sent
 // everything that is open.  After a start of the agent, and when it took files over from another
-// service, the service says what it holds open here, and the listener finds out what is left of
+// service, the service sends what it holds open here, and the listener finds out what is left of
 // that.
 //
 // Does NOT find out what is open, or decide anything.  What it keeps on disk is unsent.h's.
@@ -51,8 +51,8 @@ public:
   };
   // Called on the announcer's thread; none may wait for long.
   struct Listeners {
-    // What the ledger holds open that this agent knows nothing of.  Whoever is called says
-    // opened() or ended() about each of them, and then compared().
+    // What the ledger holds open that this agent knows nothing of.  The listener calls opened() or
+    // ended() for each of them, and then compared().
     std::function<void(std::vector<LedgerFile>)> on_ledger;
   };
 
@@ -71,9 +71,9 @@ public:
   void reading(std::vector<Reading> reading);
   // Those of FILES, by device and inode, that the service counts as streams.
   [[nodiscard]] std::set<FileId> streams_of(const std::set<FileId> &files) const;
-  // All that on_ledger() was called with has been said.
+  // All that on_ledger() was called with has been reported.
   void compared();
-  // UID runs programs here: the service says what they need, soon and then with each sign of life,
+  // UID runs programs here: the service sends what they need, soon and then with each heartbeat,
   // until this was not called for an hour.
   void user_seen(uid_t uid);
   // With a sign of life now: programs began here.
@@ -81,7 +81,7 @@ public:
   // With a sign of life now: the service answers (again), or a thread stalls or goes on.
   void heartbeat_now();
 
-  // So many reports about this uid's placements wait that it should get no more of them.
+  // Too many reports about UID's placements wait: no more of its files should be placed.
   [[nodiscard]] bool overloaded_by(uid_t uid) const;
   // The pace the service asks for.
   [[nodiscard]] std::chrono::milliseconds pace() const;
@@ -99,7 +99,7 @@ private:
   void hold_back(std::vector<AnnouncementBacklog::Opening> &opened,
                  std::vector<AnnouncementBacklog::Ending> &ended);
   void let_go_on();
-  // Of files that are told of, wherever they wait.
+  // Changes of files that are reported, wherever the reports wait.
   void change(const std::vector<IdleFiles::Changed> &moved,
               const std::vector<IdleFiles::Grown> &grown);
   [[nodiscard]] Clock::time_point next_send() const;

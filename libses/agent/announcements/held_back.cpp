@@ -11,7 +11,7 @@ namespace ses::agent {
 namespace {
 
 constexpr size_t kMaxHeld = 65536;
-constexpr std::chrono::milliseconds kNamePatience{200};
+constexpr std::chrono::milliseconds kNameTimeout{200};
 
 } // namespace
 
@@ -27,13 +27,13 @@ void Announcer::enter(std::vector<AnnouncementBacklog::Opening> opened,
   }
 }
 
-// What is told of files of users whose names are not known yet waits; all else goes on.
+// Reports about files of users whose names are not known yet wait; all others go on.
 void Announcer::hold_back(std::vector<AnnouncementBacklog::Opening> &opened,
                           std::vector<AnnouncementBacklog::Ending> &ended) {
   std::set<uid_t> unknown;
   const auto waiting = [](auto &from, const auto &waits) {
     return std::stable_partition(from.begin(), from.end(),
-                                 [&](const auto &one) { return !waits(one.uid); });
+                                 [&](const auto &opening) { return !waits(opening.uid); });
   };
   const bool has_room = held_opened_.size() < kMaxHeld;
   const auto openings =
@@ -71,17 +71,17 @@ void Announcer::change(const std::vector<IdleFiles::Changed> &moved,
       backlog_.moved(id, idle);
     }
   }
-  for (const IdleFiles::Grown &one : grown) {
-    if (const auto held = held_opened_.find(one.placement); held != held_opened_.end()) {
-      held->second.file.bytes = one.size;
-      held->second.file.closed = one.closed;
+  for (const IdleFiles::Grown &file : grown) {
+    if (const auto held = held_opened_.find(file.placement); held != held_opened_.end()) {
+      held->second.file.bytes = file.size;
+      held->second.file.closed = file.closed;
     } else {
-      backlog_.grew(one);
+      backlog_.grew(file);
     }
   }
 }
 
-// It was known when its first file was told of.
+// The name was known when the user's first file was reported.
 std::string Announcer::user_of(uid_t uid) {
   return names_.name_of(uid).value_or("uid-" + std::to_string(uid));
 }
@@ -93,9 +93,9 @@ Announcement Announcer::announcement_of(const Batch &batch, const std::vector<ui
   announcement.complete = batch.complete;
   announcement.tables = service_.exchange.wanted();
   for (const TableWanted &table : announcement.tables) {
-    for (const Exclusion &one : table.excluded ? *table.excluded : Exclusions()) {
-      if (one.uid) {
-        announcement.names[*one.uid] = user_of(*one.uid);
+    for (const Exclusion &exclusion : table.excluded ? *table.excluded : Exclusions()) {
+      if (exclusion.uid) {
+        announcement.names[*exclusion.uid] = user_of(*exclusion.uid);
       }
     }
   }
@@ -108,7 +108,7 @@ Announcement Announcer::announcement_of(const Batch &batch, const std::vector<ui
   }
   uid_of_.clear();
   for (const uid_t uid : users) {
-    const auto name = names_.name_of(uid, kNamePatience);
+    const auto name = names_.name_of(uid, kNameTimeout);
     if (!name) {
       continue; // asked about when it is known
     }

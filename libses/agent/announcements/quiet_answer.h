@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "announcements/announcement.h"
+#include "announcements/announcement_reply.h"
 
 namespace ses::agent {
 

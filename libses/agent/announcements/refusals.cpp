@@ -10,7 +10,7 @@ namespace ses::agent {
 namespace {
 
 constexpr std::chrono::minutes kLoggedEvery{1};
-constexpr size_t kMaxUsers = 1000; // beyond which those are forgotten of whom it was said before
+constexpr size_t kMaxUsers = 1000; // with more, those that were logged before are forgotten
 
 } // namespace
 
@@ -50,7 +50,8 @@ void Refusals::note(const std::string &user, const std::string &why, Clock::time
   health_.refused(std::to_string(total_) + " " + text);
   logged = {now, 0};
   if (logged_.size() > kMaxUsers) {
-    std::erase_if(logged_, [&](const auto &one) { return now - one.second.at >= kLoggedEvery; });
+    std::erase_if(logged_,
+                  [&](const auto &entry) { return now - entry.second.at >= kLoggedEvery; });
   }
 }
 

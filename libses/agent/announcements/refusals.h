@@ -1,5 +1,5 @@
-// What the service refuses of what it is told of users: counted, and named in the log, once a
-// minute for each user.
+// What the service refuses of the reports about users: counted, and logged once a minute for each
+// user.
 //
 // One thread.
 #ifndef SES_AGENT_REFUSALS_H

@@ -12,14 +12,14 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kLargest = 64u << 20;
+constexpr size_t kMaxBytes = 64u << 20;
 constexpr const char *kUnsentFile = "/unsent";
 constexpr const char *kFiles[] = {"opened", "ended", "decisions"};
 
 } // namespace
 
 Unsent::Unsent(const std::string &directory) : directory_(directory) {
-  std::istringstream lines(read_own(directory + kUnsentFile, kLargest));
+  std::istringstream lines(read_own(directory + kUnsentFile, kMaxBytes));
   for (std::string line; std::getline(lines, line);) {
     if (json::parse(line, nullptr, false).is_object()) {
       bodies_.push_back(std::move(line));
@@ -52,8 +52,8 @@ std::string Unsent::keep() const {
     return "";
   }
   size_t size = 0;
-  auto end = bodies_.begin(); // the first, if not all: who has most is alone in the last ones
-  while (end != bodies_.end() && size + end->size() < kLargest) {
+  auto end = bodies_.begin(); // the first, if not all: the last hold only the user with most files
+  while (end != bodies_.end() && size + end->size() < kMaxBytes) {
     size += (end++)->size() + 1;
   }
   std::string text;

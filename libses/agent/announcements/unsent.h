@@ -1,7 +1,7 @@
 // Announcements that no service took, or stored, before the agent stopped: the next agent makes
 // them.
 //
-// Only of files that ended: nobody would tell the next agent when one that was open did.  No
+// Only of files that ended: the next agent could not learn when a file ended that was open.  No
 // threads. A file that cannot be read or written is as good as none.
 #ifndef SES_AGENT_UNSENT_H
 #define SES_AGENT_UNSENT_H

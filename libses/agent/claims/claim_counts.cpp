@@ -24,14 +24,14 @@ ClaimCounts::ClaimCounts(ses_claims &claims) : claims_(claims) {
 
 // What is open counts from 0 up: a claim that was settled early is made up for by its counter.
 void ClaimCounts::change(unsigned system, unsigned row, int by, Time now, const Changed &changed) {
-  Row &one = rows_[system][row];
-  const int before = std::max(one.open, 0);
-  uneven_ -= one.open != 0 ? 1 : 0;
-  one.open = std::clamp(one.open + by, -kMaxSlots, kMaxSlots);
-  uneven_ += one.open != 0 ? 1 : 0;
-  const int shown = std::max(one.open, 0) - before;
+  Row &counts = rows_[system][row];
+  const int before = std::max(counts.open, 0);
+  uneven_ -= counts.open != 0 ? 1 : 0;
+  counts.open = std::clamp(counts.open + by, -kMaxSlots, kMaxSlots);
+  uneven_ += counts.open != 0 ? 1 : 0;
+  const int shown = std::max(counts.open, 0) - before;
   if (before == 0 && shown > 0) {
-    one.since = now;
+    counts.since = now;
   }
   total_ += shown;
   if (shown != 0) {
@@ -41,13 +41,13 @@ void ClaimCounts::change(unsigned system, unsigned row, int by, Time now, const 
 
 void ClaimCounts::look(unsigned system, size_t rows, Time now, const Changed &changed) {
   for (unsigned row = 0; row < std::min<size_t>(rows, SES_TABLE_ELEMENTS); ++row) {
-    Row &one = rows_[system][row];
+    Row &counts = rows_[system][row];
     const uint32_t claimed = load(claims_.claimed[system][row]);
-    if (claimed == one.claimed) {
+    if (claimed == counts.claimed) {
       continue;
     }
-    const auto difference = static_cast<int32_t>(claimed - one.claimed);
-    one.claimed = claimed;
+    const auto difference = static_cast<int32_t>(claimed - counts.claimed);
+    counts.claimed = claimed;
     looked_at_.emplace_back(system, row);
     change(system, row, std::clamp(difference, -kMaxSlots, std::max(kMaxSlots - total_, 0)), now,
            changed);
@@ -63,9 +63,9 @@ void ClaimCounts::give_up_one(const Changed &changed) {
   unsigned system_of_oldest = 0, row_of_oldest = 0;
   for (unsigned system = 0; system < SES_TABLE_SYSTEMS; ++system) {
     for (unsigned row = 0; row < SES_TABLE_ELEMENTS; ++row) {
-      Row &one = rows_[system][row];
-      if (one.open > 0 && (oldest == nullptr || one.since < oldest->since)) {
-        oldest = &one;
+      Row &counts = rows_[system][row];
+      if (counts.open > 0 && (oldest == nullptr || counts.since < oldest->since)) {
+        oldest = &counts;
         system_of_oldest = system;
         row_of_oldest = row;
       }

@@ -21,7 +21,7 @@ namespace ses::agent {
 class ClaimCounts {
 public:
   using Time = std::chrono::steady_clock::time_point;
-  // The number of claims of ROW in SYSTEM has changed by so many.
+  // The number of claims of ROW in SYSTEM has changed by CHANGE.
   using Changed = std::function<void(unsigned system, unsigned row, int change)>;
 
   // What CLAIMS counts already, counts as seen.
@@ -37,7 +37,7 @@ public:
   [[nodiscard]] bool any() const { return uneven_ > 0; }
   // No slot is taken: there are no claims.
   void clear(const Changed &changed);
-  // Tells the user's programs what has been shown to everybody.  To be called after that.
+  // Shows the user's programs that their claims have been counted for everybody.  Call after that.
   void acknowledge();
 
 private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kSweepEvery{1}; // while slots are claimed
 constexpr std::chrono::minutes kSlotUnfinishedFor{3};
-constexpr pid_t kLargestPid = 1 << 22;
+constexpr pid_t kMaxPid = 1 << 22;
 
 uint64_t load(uint64_t &at) { return std::atomic_ref(at).load(std::memory_order_acquire); }
 
@@ -34,11 +34,11 @@ bool read_need(const ses_core_need &shared, ses_core_need &need) {
     return false;
   }
   for (; need.count < shared.count; ++need.count) {
-    const ses_core_requirement &one = shared.requirements[need.count];
-    if (!is_sensible(one)) {
+    const ses_core_requirement &requirement = shared.requirements[need.count];
+    if (!is_sensible(requirement)) {
       return false;
     }
-    need.requirements[need.count] = one;
+    need.requirements[need.count] = requirement;
   }
   return true;
 }
@@ -85,7 +85,7 @@ std::optional<Claim> parse_claim(const ses_claim &shared, unsigned slot) {
   claim.error = shared.error;
   claim.fd = shared.fd;
   claim.dirfd = shared.dirfd;
-  claim.pid = shared.pid > 0 && shared.pid <= kLargestPid ? shared.pid : 0;
+  claim.pid = shared.pid > 0 && shared.pid <= kMaxPid ? shared.pid : 0;
   claim.application = printable(text_in(shared.application));
   claim.job = sensible_job(text_in(shared.job));
   claim.path.assign(shared.path, strnlen(shared.path, shared.path_length));

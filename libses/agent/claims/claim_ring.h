@@ -22,7 +22,7 @@
 
 namespace ses::agent {
 
-// What a program says became of a claim.
+// What became of a claim, as its program reports it.
 struct Claim {
   uint64_t number = 0;
   unsigned system = 0;

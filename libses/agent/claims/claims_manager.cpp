@@ -122,9 +122,9 @@ void ClaimsManager::open(uid_t uid, User &user, Time now) {
   user.claims = std::make_unique<UserClaims>(uid, std::move(segment));
   show_staged(user);
   publish_needs(user);
-  ClaimsSegment &made = user.claims->segment();
-  if (!parts_.table.publisher().set_user({uid, made.id(), made.instance()})) {
-    made.retire();
+  ClaimsSegment &shared = user.claims->segment();
+  if (!parts_.table.publisher().set_user({uid, shared.id(), shared.instance()})) {
+    shared.retire();
     user.claims.reset();
     if (!std::exchange(logged_many_, true)) {
       spdlog::warn("{} users have claims; programs of others ask over the socket", SES_TABLE_USERS);
@@ -209,7 +209,7 @@ void ClaimsManager::review(Time now) {
     parts_.announcer.announce_soon();
   }
   was_busy_ = busy;
-  if (busy && !parts_.health.available()) { // whoever chooses from the table does not ask
+  if (busy && !parts_.health.available()) { // programs that choose from the table do not ask
     (void)parts_.health.needed(parts_.announcer.pace());
   }
 }
@@ -331,15 +331,15 @@ size_t ClaimsManager::read(User &user, Time now) {
 
 bool ClaimsManager::look(Time now) {
   std::vector<User *> active;
-  bool some = false;
+  bool has_read = false;
   for (auto &[uid, user] : users_) {
     if (user.claims && (user.claims->ring().expects_more() || user.claims->counts().any())) {
-      some = some || user.claims->ring().was_claimed();
+      has_read = has_read || user.claims->ring().was_claimed();
       active.push_back(&user);
     }
   }
   for (User *user : active) {
-    some = read(*user, now) > 0 || some;
+    has_read = read(*user, now) > 0 || has_read;
   }
   if (!found_.empty()) {
     parts_.finder.find(std::exchange(found_, {}));
@@ -348,7 +348,7 @@ bool ClaimsManager::look(Time now) {
   for (User *user : active) {
     user->claims->counts().acknowledge();
   }
-  return some;
+  return has_read;
 }
 
 void ClaimsManager::tick(Time now) {

@@ -54,7 +54,7 @@ public:
 
   // UID asks over the socket: it is a user of this node.
   void asked(uid_t uid, Time now);
-  // What the service said; null: it has not been heard about this user.
+  // What the service sent; null: nothing about this user yet.
   [[nodiscard]] std::shared_ptr<const UserNeeds> needs_of(uid_t uid) const;
   // What is to be taken instead; null: nothing is known.
   [[nodiscard]] std::shared_ptr<const UserNeeds> site_needs() const { return site_needs_; }
@@ -98,7 +98,7 @@ private:
   void stage(uid_t uid, User &user, Time now);
   void show_staged(User &user);
   void set_trouble(Stage &stage, const std::string &why);
-  // Says to the service which users' files cannot go to which branches.
+  // Reports to the service which users' files cannot go to which branches.
   void announce_unusable();
   // Of TARGET; nullopt: of all branches on which it was there.
   void stage_again(uid_t uid, const std::optional<std::string> &target, Time now);

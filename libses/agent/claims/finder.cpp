@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 constexpr size_t kMaxWaiting = 65536;
 constexpr size_t kMaxWaitingOfUid = 16384;
 constexpr size_t kMaxInRound = 1024;    // of a user
-constexpr size_t kHurry = 4096;         // so many that wait do not wait for the next round
+constexpr size_t kHurry = 4096;         // this many do not wait for the next round
 constexpr milliseconds kRoundEvery{10}; // a file of a short program is no stream after that
 constexpr size_t kMaxOrphans = 4096;
 constexpr int kRoundPause = 39;         // times as long as a round took
@@ -27,7 +27,7 @@ constexpr milliseconds kMaxPause{1000};
 
 bool is_own(const FileFacts &facts, uid_t uid) { return uid == 0 || facts.owner == uid; }
 
-// A moment after something that began at BEGUN and took until now.
+// When to do again what began at BEGUN and took until now.
 std::chrono::steady_clock::time_point next_after(std::chrono::steady_clock::time_point begun,
                                                  milliseconds every, int pause) {
   const auto now = std::chrono::steady_clock::now();

@@ -1,4 +1,4 @@
-// Finds the files that claims speak of, and hands them to the watcher.
+// Finds the files that claims name, and hands them to the watcher.
 //
 // A thread of its own: looking up a name may wait for a file system.  Users take turns.  A file
 // counts only if it has the device and inode of the claim, is regular, and is the user's own.
@@ -32,7 +32,7 @@ namespace ses::agent {
 
 class Finder {
 public:
-  // JOBS_DIRECTORY: says whose jobs are, as in processes/jobs.h.
+  // JOBS_DIRECTORY: names the owners of jobs, as in processes/jobs.h.
   Finder(Watcher &watcher, Exchange &exchange, const std::string &jobs_directory);
   ~Finder();
 

@@ -83,12 +83,12 @@ std::vector<pid_t> processes_of(uid_t uid, pid_t pid, size_t most) {
   std::vector<pid_t> all;
   const std::unique_ptr<DIR, int (*)(DIR *)> directory(opendir("/proc"), closedir);
   while (const dirent *entry = directory ? readdir(directory.get()) : nullptr) {
-    if (const pid_t one = std::atoi(entry->d_name); one > 0) {
-      all.push_back(one);
+    if (const pid_t number = std::atoi(entry->d_name); number > 0) {
+      all.push_back(number);
     }
   }
   // Numbers are given in turn, and after the last one from the first again.
-  std::ranges::sort(all, {}, [pid](pid_t one) { return static_cast<uint32_t>(pid - one); });
+  std::ranges::sort(all, {}, [pid](pid_t other) { return static_cast<uint32_t>(pid - other); });
   std::vector<pid_t> found;
   for (size_t i = 0; i < all.size() && found.size() < most; i++) {
     if (is_process_of(all[i], uid)) {

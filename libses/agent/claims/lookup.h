@@ -3,7 +3,7 @@
 // Every result is O_PATH: no access, no close event of its own.  A lookup either stays within one
 // file system that the site manages, or uses only what the kernel has in memory, so a file system
 // run by the user cannot make the agent wait.  A managed one that does not answer is not waited for
-// either (node/may_hang.h).  Nothing here says that what was found is right.
+// either (node/may_hang.h).  Nothing here checks that the file found is the one looked for.
 #ifndef SES_AGENT_LOOKUP_H
 #define SES_AGENT_LOOKUP_H
 

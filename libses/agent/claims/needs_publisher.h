@@ -15,10 +15,10 @@ namespace ses::agent {
 
 class NeedsPublisher {
 public:
-  // Entries an earlier agent left are about nothing until publish() says otherwise.
+  // Entries an earlier agent left stay without effect until publish().
   explicit NeedsPublisher(ses_claims &claims);
 
-  // These and no others, the default one first; those beyond SES_CLAIMS_NEEDS are left out: their
+  // Exactly these, the default one first; those beyond SES_CLAIMS_NEEDS are left out: their
   // programs find the default.
   void publish(const UserNeeds &needs);
 

@@ -87,7 +87,7 @@ std::vector<IdleFiles::Changed> ClosedFiles::look(Time now) {
   return std::exchange(changed_, {});
 }
 
-// A read says that somebody had the file open, not that they still do: processes are looked at.
+// A read shows that a process had the file open, not that it still has: processes are looked at.
 void ClosedFiles::look_for(const std::set<uint64_t> &placements, Time now) {
   std::set<FileId> wanted;
   for (const uint64_t id : placements) {

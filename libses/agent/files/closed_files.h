@@ -31,17 +31,17 @@ public:
 
   // Readable when one is opened, or closed again.
   [[nodiscard]] std::vector<int> descriptors() const;
-  // A file of CHOICE with so many BYTES takes so long to read that add() follows it.  Any thread.
+  // Does it take so long to read BYTES of a file of CHOICE that add() follows it?  Any thread.
   [[nodiscard]] bool is_worth_following(const Choice &choice, double bytes) const;
   // Takes the file of HANDLE (invalid: it is not followed), of BYTES, that was chosen by CHOICE and
-  // is closed; its end is told later.  False, with ENDING as it was: it can be no stream any more.
+  // is closed; its end is reported later.  False, ENDING untouched: it can be no stream any more.
   [[nodiscard]] bool add(AnnouncementBacklog::Ending &ending, int handle, const Choice &choice,
                          double bytes, Time now);
   // When ended() is due; none: never.
   [[nodiscard]] std::optional<Time> due() const;
   // Files that can be no streams any more BY then.
   [[nodiscard]] std::vector<AnnouncementBacklog::Ending> ended(Time by);
-  // Which of the others became streams again, or are not any more, since the last call.
+  // Which of the rest became streams, or stopped being streams, since the last call.
   [[nodiscard]] std::vector<IdleFiles::Changed> look(Time now);
 
 private:

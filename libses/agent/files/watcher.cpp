@@ -23,17 +23,17 @@ namespace {
 
 constexpr int kPollMilliseconds = 500;
 constexpr int kLookMilliseconds = 10000;
-constexpr std::chrono::milliseconds kRoundEvery{50}; // the service is told no more often
+constexpr std::chrono::milliseconds kRoundEvery{50}; // the service gets no more reports than that
 constexpr int kPause = 39;                           // times as long as a round used a processor
 constexpr int kPauseOfArrivals = 4;                  // times as long as it took to follow them
-constexpr size_t kHurry = 4096;                      // so many that arrived do not wait
+constexpr size_t kHurry = 4096;                      // this many that arrived do not wait
 constexpr std::chrono::milliseconds kMaxPause{1000};
 constexpr size_t kMaxArrived = 65536;
 constexpr int kForgetMilliseconds = 1000; // processes without files
 constexpr size_t kMaxIdle = 8;   // the part of what may be watched that such processes may be
 constexpr size_t kMaxPolled = 4; // times as many as are watched
 
-// What epoll's data says: one of these, or a pid.
+// epoll's data: one of these, or a pid.
 constexpr uint64_t kClosed = 1ull << 32;
 constexpr uint64_t kWake = 2ull << 32;
 constexpr uint64_t kMoved = 3ull << 32;
@@ -157,8 +157,8 @@ void Watcher::work() {
       }
     }
     moved_ = idle_.look(Clock::now());
-    for (const IdleFiles::Grown &one : rates_.look(moved_, Clock::now())) {
-      idle_.grew(one.placement, one.size, Clock::now());
+    for (const IdleFiles::Grown &grown : rates_.look(moved_, Clock::now())) {
+      idle_.grew(grown.placement, grown.size, Clock::now());
     }
     const std::chrono::milliseconds pause(polled_.empty() ? kLookMilliseconds : kPollMilliseconds);
     if (Clock::now() - looked_at >= pause) {
@@ -188,8 +188,8 @@ void Watcher::report(Clock::time_point now) {
 
 // Looking at a process takes time in proportion to what it has open, so the next round waits for
 // many times as long as this one USED a processor: however many files programs close, looking after
-// them takes a fortieth of a core.  Files that arrive meanwhile are others' too: they are followed
-// and announced without another look at what there was.
+// them takes a fortieth of a core.  Files that arrive meanwhile may be other users': they are
+// followed and announced without another look at what there was.
 void Watcher::rest(Clock::time_point begun, Clock::duration used) {
   const auto until = std::max(begun + kRoundEvery,
                               Clock::now() + std::min<Clock::duration>(kPause * used, kMaxPause));
@@ -317,7 +317,7 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
 }
 
 void Watcher::watch_begun() {
-  std::erase_if(begun_, [&](const auto &one) { return !files_.contains(one.placement); });
+  std::erase_if(begun_, [&](const auto &begun) { return !files_.contains(begun.placement); });
   const auto failed = closes_.add(begun_);
   for (const auto &[id, handle] : std::exchange(begun_, {})) {
     Watched &watched = files_.at(id);
@@ -356,7 +356,7 @@ void Watcher::follow(const PlacedFile &file) {
   rates_.add(std::move(followed), Clock::now());
 }
 
-// The watched file of UID under that device and inode.  Only of UID: what one user says ends
+// The watched file of UID under that device and inode.  Only of UID: what one user reports ends
 // nothing of another's.
 Watcher::Files::iterator Watcher::watched_as(const FileId &id, uid_t uid) {
   const auto placement = placement_of_.find(id);
@@ -388,7 +388,7 @@ bool Watcher::follow_process(pid_t pid) {
   return static_cast<bool>(process.pidfd);
 }
 
-// Lets go of processes without files, but not at once: most have others soon.
+// Forgets processes without files, but not at once: most create more files soon.
 void Watcher::forget_processes() {
   const auto now = Clock::now();
   if (idle_processes_.empty() ||

@@ -12,8 +12,8 @@
 // its number was given out again.
 //
 // An open file in which nothing moves for a while is reported as idle (processes/idle_files.h),
-// unless it has to be looked for in its process.  At its end it is told at which rates it was
-// written and read (rates/open_rates.h).
+// unless it has to be looked for in its process.  Its end is reported with the rates at which it
+// was written and read (rates/open_rates.h).
 //
 // What it does not see: writes through shared memory mappings after the close, other processes
 // that open the file by themselves, and processes of another PID namespace above the agent's.
@@ -51,7 +51,7 @@ struct PlacedFile {
   uint64_t placement_id = 0;
   uid_t uid = 0;
   pid_t pid = 0;
-  pid_t maker = 0; // who created it for that process and has it open for a moment; 0: nobody else
+  pid_t maker = 0; // process that created it for that one and closes it soon; 0: none
   FileId id;
   UniqueFd handle;  // invalid: none came, and the descriptor was closed before the agent looked
   std::string path; // empty: not known
@@ -87,10 +87,9 @@ public:
   void watch(std::vector<PlacedFile> files);
   void watch(PlacedFile file);
   // Finds out which of FILES, open as far as the ledger knows, some process has open; those are
-  // watched from now on, the others are reported as ended.  Any thread, never waits.
+  // watched from now on, the rest are reported as ended.  Any thread, never waits.
   void compare(std::vector<LedgerFile> files);
-  // A file of CHOICE that is closed, with so many BYTES, is followed if it has a handle.  Any
-  // thread.
+  // A file of CHOICE that is closed, with BYTES, is followed if it has a handle.  Any thread.
   [[nodiscard]] bool is_worth_following(const Choice &choice, uint64_t bytes) const {
     return closed_.is_worth_following(choice, static_cast<double>(bytes));
   }

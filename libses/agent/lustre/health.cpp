@@ -102,7 +102,8 @@ std::chrono::nanoseconds LustreHealth::look() {
       targets.why = "the client of this node does not answer";
     }
   }
-  std::erase_if(questions_, [&found](const auto &one) { return !found.contains(one.first); });
+  std::erase_if(questions_,
+                [&found](const auto &question) { return !found.contains(question.first); });
   std::function<void()> notify;
   {
     const std::lock_guard lock(mutex_);

@@ -29,7 +29,7 @@ public:
     std::function<std::vector<StorageSystem>()> systems; // those of Lustre
     std::function<std::string()> mountinfo;              // the text of /proc/self/mountinfo
     std::string root = "/";                              // of the files that are read
-    std::string file_system = ""; // the name of all of them; empty: as mountinfo says
+    std::string file_system = ""; // the name of all of them; empty: by mountinfo
     std::function<std::string(const std::string &mount_point, uint16_t ost, std::atomic<bool> &)>
         ask = ask_lustre_target;
     LustreQuestions::Pace pace{};
@@ -45,7 +45,7 @@ public:
   void start() { thread_.start(); }
   void stop() { thread_.stop(); }
 
-  // SYSTEM has been looked at once: what is not said to be in trouble is not.
+  // SYSTEM has been looked at once: what is not reported as in trouble is not.
   [[nodiscard]] bool has_looked_at(const std::string &system) const;
   // There may be other systems than before.
   void look_soon() { thread_.wake(); }

@@ -3,7 +3,7 @@
 namespace ses::agent {
 namespace {
 
-constexpr unsigned long kLargestIndex = 0xfffe;
+constexpr unsigned long kMaxIndex = 0xfffe;
 
 bool is_index(const std::string &target) {
   return !target.empty() && target.size() <= 5 &&
@@ -20,12 +20,12 @@ bool place_on_lustre(const std::vector<std::string> &targets, Placement &placeme
   if (targets.size() == 1 && !is_index(targets[0])) {
     placement.lustre_form = SES_LUSTRE_POOL;
     placement.pool = targets[0];
-    // One stripe is what the service says when it has no reason for more: the site's own count.
+    // The service answers one stripe when it has no reason for more: the site's own count holds.
     placement.stripe_count = placement.stripe_count == 1 ? 0 : placement.stripe_count;
     return is_pool(targets[0]);
   }
   for (const std::string &target : targets) {
-    if (!is_index(target) || std::stoul(target) > kLargestIndex) {
+    if (!is_index(target) || std::stoul(target) > kMaxIndex) {
       return false;
     }
     placement.osts.push_back(static_cast<uint16_t>(std::stoul(target)));

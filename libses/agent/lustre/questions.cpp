@@ -5,7 +5,7 @@
 
 namespace ses::agent {
 
-void LustreQuestions::hear(About &about, Time now) {
+void LustreQuestions::take_answer(About &about, Time now) {
   if (!about.question) {
     return;
   }
@@ -23,7 +23,7 @@ bool LustreQuestions::go_on(const std::set<uint16_t> &unknown, const Ask &ask, T
   uint16_t ost = 0;
   for (auto it = asked_.begin(); it != asked_.end();) {
     auto &[index, about] = *it;
-    hear(about, now);
+    take_answer(about, now);
     hanging += about.question ? 1 : 0;
     const bool in_use = about.used_at != Time::min() && now - about.used_at < pace_.in_use;
     if (!unknown.contains(index) && !about.question) {

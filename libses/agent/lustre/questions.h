@@ -32,13 +32,13 @@ public:
     std::chrono::milliseconds limit{2'000};   // for one question
     std::chrono::milliseconds in_use{60'000}; // an OST is, after a file went there
   };
-  static constexpr size_t kHanging = 8; // with so many none is asked
+  static constexpr size_t kHanging = 8; // with this many unanswered none is asked
 
   explicit LustreQuestions(const Pace &pace) : pace_(pace) {}
 
   // A file went, or is going, to OST.
   void use(uint16_t ost, Time now) { asked_[ost].used_at = now; }
-  // Hears what came back, and asks for the one of the OSTs not KNOWN otherwise that is in use or in
+  // Takes answers in, and asks for the one of the OSTs not KNOWN otherwise that is in use or in
   // trouble and was not asked about for the longest time, if it is time for a question;
   // true when a question was asked.
   bool go_on(const std::set<uint16_t> &unknown, const Ask &ask, Time now);
@@ -56,7 +56,7 @@ private:
     std::shared_ptr<Question> question; // under way
     std::string trouble;
   };
-  void hear(About &about, Time now);
+  void take_answer(About &about, Time now);
 
   const Pace pace_;
   Time last_ = Time::min();

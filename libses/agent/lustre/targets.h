@@ -26,7 +26,7 @@ struct LustreTargets {
   bool operator==(const LustreTargets &) const = default;
 };
 
-// What the client says of FILE_SYSTEM.  ROOT is "/", or a copy of another machine's.
+// What the client reports of FILE_SYSTEM.  ROOT is "/", or a copy of another machine's.
 [[nodiscard]] LustreTargets read_lustre_targets(const std::string &root,
                                                 const std::string &file_system);
 

@@ -19,7 +19,7 @@ struct Described {
 // In the order of Duty.  A turn that asks the service may last for several of its time-outs.
 constexpr Described kDuties[] = {
     {"server", "programs are not answered, and their tables grow old", std::chrono::seconds(10)},
-    {"announcer", "the service does not hear which files are open here", std::chrono::seconds(30)},
+    {"announcer", "the service does not learn which files are open here", std::chrono::seconds(30)},
     {"housekeeper",
      "storage systems and branches that are new stay unknown, and leftovers in "
      "staging directories stay",

@@ -70,9 +70,9 @@ struct Worker {
 // What has not returned, or returned late.
 class Lost {
 public:
-  void add(const Subject &subject, std::shared_ptr<Worker> worker, const Patience &patience) {
+  void add(const Subject &subject, std::shared_ptr<Worker> worker, const Timeouts &timeouts) {
     const std::lock_guard lock(mutex_);
-    calls_.push_back({subject, std::move(worker), patience.barred, {}});
+    calls_.push_back({subject, std::move(worker), timeouts.barred, {}});
     count_ = calls_.size();
   }
 
@@ -89,10 +89,10 @@ public:
         call.until = now + call.barred;
       }
     }
-    std::erase_if(calls_, [now](const Call &one) { return !one.worker && one.until <= now; });
+    std::erase_if(calls_, [now](const Call &call) { return !call.worker && call.until <= now; });
     count_ = calls_.size();
-    const auto is_same = [&](const Call &one) { return one.subject.what == subject.what; };
-    const auto is_theirs = [&](const Call &one) { return one.subject.user == subject.user; };
+    const auto is_same = [&](const Call &call) { return call.subject.what == subject.what; };
+    const auto is_theirs = [&](const Call &call) { return call.subject.user == subject.user; };
     const size_t of_one = calls_.size() >= kMaxLost ? 1 : subject.user == 0 ? kOfSystem : kOfOne;
     return std::ranges::any_of(calls_, is_same) ||
            (subject.user &&
@@ -131,7 +131,7 @@ public:
     }
   }
 
-  std::vector<bool> run(std::vector<MayHang> calls, const Patience &patience) {
+  std::vector<bool> run(std::vector<MayHang> calls, const Timeouts &timeouts) {
     std::vector<bool> has_returned(calls.size());
     std::vector<Begun> begun;
     for (size_t at = 0; at < calls.size(); ++at) {
@@ -146,17 +146,18 @@ public:
     }
     while (!begun.empty()) {
       const bool some_hang = !begun.back().worker->has_returned(kCheckEvery);
-      std::erase_if(begun, [&](Begun &one) {
-        if (one.worker->has_returned()) {
-          has_returned[one.at] = true;
-          put_away(std::move(one.worker));
+      std::erase_if(begun, [&](Begun &running) {
+        if (running.worker->has_returned()) {
+          has_returned[running.at] = true;
+          put_away(std::move(running.worker));
           return true;
         }
         if (some_hang) {
-          one.waited = one.worker->waits() ? one.waited + kCheckEvery : std::chrono::milliseconds();
+          running.waited =
+              running.worker->waits() ? running.waited + kCheckEvery : std::chrono::milliseconds();
         }
-        return one.waited >= patience.limit && !one.worker->has_returned() &&
-               lose(calls[one.at].subject, std::move(one.worker), patience);
+        return running.waited >= timeouts.limit && !running.worker->has_returned() &&
+               lose(calls[running.at].subject, std::move(running.worker), timeouts);
       });
     }
     return has_returned;
@@ -170,11 +171,11 @@ private:
   };
 
   static bool lose(const Subject &subject, std::shared_ptr<Worker> worker,
-                   const Patience &patience) {
+                   const Timeouts &timeouts) {
     spdlog::warn("{} does not answer and is not waited for; what hangs on it is known later",
                  subject.what);
     let_go(worker);
-    lost().add(subject, std::move(worker), patience);
+    lost().add(subject, std::move(worker), timeouts);
     return true;
   }
 
@@ -204,9 +205,9 @@ private:
 
 } // namespace
 
-std::vector<bool> run_what_may_hang(std::vector<MayHang> calls, const Patience &patience) {
+std::vector<bool> run_what_may_hang(std::vector<MayHang> calls, const Timeouts &timeouts) {
   thread_local Caller caller;
-  return caller.run(std::move(calls), patience);
+  return caller.run(std::move(calls), timeouts);
 }
 
 std::string device_text(dev_t device) {

@@ -1,14 +1,14 @@
 // Calls that may never return: each on a thread that may be lost.
 //
-// A user's process can be made to hold up whoever looks at it: its memory waits for a page of a
-// dead file system, or of one the user runs, and what the kernel locks for an execve() waits for
-// that memory.  On kernels where looking at /proc/PID/fd, stat or io takes that lock, those looks
-// wait as well.  So does a file system that is asked while its server does not answer.  So no
+// A user's process can be made to hold up any thread that looks at it: its memory waits for a page
+// of a dead file system, or of one the user runs, and what the kernel locks for an execve() waits
+// for that memory.  On kernels where looking at /proc/PID/fd, stat or io takes that lock, those
+// looks wait as well.  So does a file system that is asked while its server does not answer.  So no
 // thread that serves all users makes such a call itself.
 //
 // Any thread; each has a thread of its own for its calls, and another one after that was lost.
-// What does not answer is known to all of them: it costs each of those that asked at the same
-// moment one thread, and no thread a second one before it has answered.
+// What does not answer is known to all of them: it costs each thread that asked at the same time
+// one thread, and none a second one before it has answered.
 #ifndef SES_AGENT_MAY_HANG_H
 #define SES_AGENT_MAY_HANG_H
 
@@ -25,12 +25,12 @@
 
 namespace ses::agent {
 
-struct Patience {
+struct Timeouts {
   std::chrono::milliseconds limit{100};     // of waiting for something; a busy machine is none
   std::chrono::milliseconds barred{30'000}; // not asked again for so long after a late answer
 };
 // A file system may take long under load: what it is asked is worth waiting for.
-constexpr Patience kOfStorage{std::chrono::milliseconds(1000), std::chrono::milliseconds(5000)};
+constexpr Timeouts kOfStorage{std::chrono::milliseconds(1000), std::chrono::milliseconds(5000)};
 
 // What a call asks.
 struct Subject {
@@ -44,15 +44,15 @@ struct MayHang {
 };
 
 // Runs CALLS side by side and waits until each has returned.  False for one that has waited for
-// something for as long as PATIENCE says, or was not begun, as another one of its subject has not
+// something for as long as TIMEOUTS says, or was not begun, as another one of its subject has not
 // returned or returned late, or 8 (of root 64) of its user's; of its user's one, where 512 have not
 // in all; or there is no thread to be had.
 [[nodiscard]] std::vector<bool> run_what_may_hang(std::vector<MayHang> calls,
-                                                  const Patience &patience = {});
+                                                  const Timeouts &timeouts = {});
 
 // What each of CALLS returns, in their order; none: see above.
 template <typename Call>
-auto all_that_may_hang(std::vector<std::pair<Subject, Call>> calls, const Patience &patience = {}) {
+auto all_that_may_hang(std::vector<std::pair<Subject, Call>> calls, const Timeouts &timeouts = {}) {
   using Result = std::optional<std::invoke_result_t<Call>>;
   std::vector<std::shared_ptr<Result>> results;
   std::vector<MayHang> begun;
@@ -62,7 +62,7 @@ auto all_that_may_hang(std::vector<std::pair<Subject, Call>> calls, const Patien
                        result->emplace(call());
                      }});
   }
-  const std::vector<bool> has_returned = run_what_may_hang(std::move(begun), patience);
+  const std::vector<bool> has_returned = run_what_may_hang(std::move(begun), timeouts);
   std::vector<Result> returned;
   for (size_t at = 0; at < results.size(); ++at) {
     returned.push_back(has_returned[at] ? std::move(*results[at]) : Result());
@@ -71,10 +71,10 @@ auto all_that_may_hang(std::vector<std::pair<Subject, Call>> calls, const Patien
 }
 
 template <typename Call>
-auto what_may_hang(Subject subject, Call call, const Patience &patience = {}) {
+auto what_may_hang(Subject subject, Call call, const Timeouts &timeouts = {}) {
   std::vector<std::pair<Subject, Call>> calls;
   calls.emplace_back(std::move(subject), std::move(call));
-  return std::move(all_that_may_hang(std::move(calls), patience).front());
+  return std::move(all_that_may_hang(std::move(calls), timeouts).front());
 }
 
 // As in /proc/self/mountinfo, "0:45".

@@ -1,4 +1,4 @@
-// What is mounted where, as /proc/self/mountinfo says it.
+// What is mounted where, by /proc/self/mountinfo.
 //
 // Fields are separated by one space each; only space, tab, newline and backslash are escaped there.
 // What else looks like white space is a part of a name, which may be any user's.

@@ -11,7 +11,7 @@
 
 namespace ses::agent {
 
-// Any thread may wake it; the others' calls are of one thread.
+// Any thread may wake it; the other calls are for one thread.
 class RepeatingThread {
 public:
   static constexpr std::chrono::nanoseconds kUntilWoken{-1};

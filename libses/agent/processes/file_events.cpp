@@ -23,11 +23,11 @@ FileEvents::FileEvents(uint32_t kinds)
 std::map<uint64_t, int> FileEvents::add(const std::vector<Wanted> &wanted) {
   std::map<uint64_t, int> failed;
   std::map<dev_t, std::vector<Wanted>> of_device;
-  for (const Wanted &one : wanted) {
-    if (const auto facts = facts_of(one.handle)) {
-      of_device[facts->id.device].push_back(one);
+  for (const Wanted &file : wanted) {
+    if (const auto facts = facts_of(file.handle)) {
+      of_device[facts->id.device].push_back(file);
     } else {
-      failed.emplace(one.placement, EBADF);
+      failed.emplace(file.placement, EBADF);
     }
   }
   for (const auto &[device, all] : of_device) {
@@ -42,8 +42,8 @@ std::map<uint64_t, int> FileEvents::add(const std::vector<Wanted> &wanted) {
 void FileEvents::add_some(dev_t device, std::span<const Wanted> wanted,
                           std::map<uint64_t, int> &failed) {
   std::vector<std::shared_ptr<const UniqueFd>> files; // outlive this call where it is not answered
-  for (const Wanted &one : wanted) {
-    files.push_back(copy_of(one.handle));
+  for (const Wanted &file : wanted) {
+    files.push_back(copy_of(file.handle));
   }
   struct Added {
     int watch, error;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::seconds kKept{60};
 constexpr size_t kMaxKnown = 10000;
 constexpr size_t kMaxAsked = 16; // at once: each has a thread, which may be lost
-constexpr size_t kLongestEntry = 1u << 20;
+constexpr size_t kMaxEntry = 1u << 20;
 
 // Empty: the name service fails just now.
 std::string look_up(uid_t uid) {
@@ -25,7 +25,7 @@ std::string look_up(uid_t uid) {
     passwd entry{};
     passwd *found = nullptr;
     const int error = getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
-    if (error == ERANGE && buffer.size() < kLongestEntry) {
+    if (error == ERANGE && buffer.size() < kMaxEntry) {
       buffer.resize(buffer.size() * 2);
       continue;
     }
@@ -43,7 +43,7 @@ std::optional<uid_t> look_up(const std::string &name) {
     passwd entry{};
     passwd *found = nullptr;
     const int error = getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
-    if (error == ERANGE && buffer.size() < kLongestEntry) {
+    if (error == ERANGE && buffer.size() < kMaxEntry) {
       buffer.resize(buffer.size() * 2);
       continue;
     }
@@ -53,7 +53,7 @@ std::optional<uid_t> look_up(const std::string &name) {
 
 } // namespace
 
-std::optional<std::string> UserNames::name_of(uid_t uid, std::chrono::milliseconds patience) {
+std::optional<std::string> UserNames::name_of(uid_t uid, std::chrono::milliseconds timeout) {
   const auto now = std::chrono::steady_clock::now();
   std::unique_lock lock(cache_->mutex);
   auto found = cache_->known.find(uid);
@@ -67,7 +67,7 @@ std::optional<std::string> UserNames::name_of(uid_t uid, std::chrono::millisecon
       }
     }
     if (found == cache_->known.end() && !others_wait) {
-      cache_->answered.wait_for(lock, patience, [&] { return !cache_->asked.contains(uid); });
+      cache_->answered.wait_for(lock, timeout, [&] { return !cache_->asked.contains(uid); });
       found = cache_->known.find(uid);
     }
   }
@@ -84,7 +84,7 @@ void UserNames::ask(Cache &cache, uid_t uid) {
     return;
   }
   if (cache.known.size() >= kMaxKnown) {
-    std::erase_if(cache.known, [now](const auto &one) { return one.second.until <= now; });
+    std::erase_if(cache.known, [now](const auto &entry) { return entry.second.until <= now; });
   }
   cache.known[uid] = {name, now + kKept};
 }

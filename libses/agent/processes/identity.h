@@ -16,13 +16,13 @@
 namespace ses::agent {
 
 // Any thread.  A directory service may take minutes to answer: it is asked on threads that may be
-// lost, again after a minute, and until it answers what it said before holds.
+// lost, again after a minute, and until it answers its last answer holds.
 class UserNames {
 public:
   // The user's name, "uid-N" when there is no such user; none: not known yet.  Waits so long for a
   // first answer, but not while another one is waited for.
   [[nodiscard]] std::optional<std::string>
-  name_of(uid_t uid, std::chrono::milliseconds patience = std::chrono::milliseconds(0));
+  name_of(uid_t uid, std::chrono::milliseconds timeout = std::chrono::milliseconds(0));
 
 private:
   struct Known {
@@ -44,8 +44,8 @@ private:
 // name service does not answer soon.
 [[nodiscard]] std::optional<uid_t> uid_of(const std::string &name);
 
-// Seconds since the epoch, to be told to others.  Anybody may set this clock, forward or back: how
-// long something lasts is counted by Clock.
+// Seconds since the epoch, for messages to other programs.  This clock may be set forward or back:
+// durations are measured by Clock.
 [[nodiscard]] double wall_clock();
 
 } // namespace ses::agent

@@ -21,9 +21,9 @@ constexpr std::chrono::seconds kIdleAfter{3};
 constexpr uint64_t kLarge = 16 << 20;               // bytes
 constexpr std::chrono::milliseconds kTogether{100}; // looks that are due within, before and after
 
-// Lets file systems say anew what facts_of() knows of HANDLES: of what is reserved beyond the end
-// of a file the kernel does not hear from FUSE otherwise.  One question to each, however many
-// files.
+// Has file systems report anew what facts_of() knows of HANDLES: of what is reserved beyond the end
+// of a file the kernel learns nothing from FUSE otherwise.  One request to each file system,
+// however many files.
 void refresh(const std::vector<int> &handles) {
   std::map<dev_t, std::vector<std::shared_ptr<const UniqueFd>>> of_device;
   for (const int handle : handles) {

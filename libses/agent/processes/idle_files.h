@@ -2,8 +2,8 @@
 //
 // An open file is looked at once a second, unless somebody else saw it grow since.  One that has
 // grown moves.  One that has not is watched for the next read or write, by inotify until the first
-// of them; without any for three seconds it is idle, and costs nothing until the kernel tells that
-// it moves again.  What goes through shared mappings is not seen, unless the file grows.
+// of them; without any for three seconds it is idle, and costs nothing until the kernel reports
+// that it moves again.  What goes through shared mappings is not seen, unless the file grows.
 //
 // Used by one thread.
 #ifndef SES_AGENT_IDLE_FILES_H

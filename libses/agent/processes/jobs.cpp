@@ -22,7 +22,7 @@
 namespace ses::agent {
 namespace {
 
-constexpr size_t kLongestFile = 4096;
+constexpr size_t kMaxFile = 4096;
 constexpr size_t kMaxJobUsers = 4096;
 
 bool is_name(const std::string &text) {
@@ -49,9 +49,9 @@ std::optional<std::string> read_own(int directory, const char *name) {
       !is_trusted_alone(status)) {
     return std::nullopt;
   }
-  std::string text(kLongestFile + 1, '\0');
+  std::string text(kMaxFile + 1, '\0');
   const ssize_t length = read(file.get(), text.data(), text.size());
-  if (length < 0 || static_cast<size_t>(length) > kLongestFile) {
+  if (length < 0 || static_cast<size_t>(length) > kMaxFile) {
     return std::nullopt;
   }
   text.resize(static_cast<size_t>(length));
@@ -231,7 +231,7 @@ bool Jobs::has_control_group(const std::string &job) const {
 }
 
 std::string Jobs::job_of(pid_t pid, uid_t uid, std::optional<std::string> named) {
-  // Stays with this process, whoever gets its number when it is gone.
+  // Stays with this process, even if another one gets its number when it is gone.
   const std::string number = "/proc/" + std::to_string(pid);
   const auto process =
       std::make_shared<UniqueFd>(open(number.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));

@@ -1,4 +1,4 @@
-// What the job scheduler says will run on this node: one small file per job in a directory.
+// Jobs that the scheduler will run on this node: one small file per job in a directory.
 //
 //     user=alice            name or number; once
 //     application=tar       any number of times, also none; for people who look, as the next
@@ -10,7 +10,7 @@
 // over, and logged once.  The directory is on a disk of this node: the thread that asks reads it
 // itself, and hangs where it does.
 //
-// And which job a file counts for: only one that something of root's says is its user's.
+// And which job a file counts for: only one that root's files or control groups give to its user.
 #ifndef SES_AGENT_JOBS_H
 #define SES_AGENT_JOBS_H
 
@@ -41,7 +41,8 @@ public:
   // CONTROL_GROUPS: where the kernel shows them.
   explicit Jobs(std::string directory, std::string control_groups = "/sys/fs/cgroup")
       : directory_(std::move(directory)), control_groups_(std::move(control_groups)) {}
-  // Whose jobs the directory says will run; empty when there is none.  Touches its file system.
+  // Users whose jobs will run, by the directory; empty when there is none.  Touches its file
+  // system.
   [[nodiscard]] std::set<std::string> users();
 
   // The job that a file of UID counts for, which process PID made; empty: none.  Its control group

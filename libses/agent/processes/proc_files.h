@@ -86,9 +86,9 @@ struct OpenSomewhere {
 [[nodiscard]] std::map<FileId, OpenSomewhere> find_handles(const std::set<FileId> &wanted);
 struct ProcessState {
   bool exiting = true;  // gone, or past the point where the kernel closes its files
-  uint64_t started = 0; // in ticks since the machine did: tells it from others of its number
+  uint64_t started = 0; // in ticks since boot: identifies it among processes of the same number
 };
-// As of one that goes on, and began before all others, when it cannot be looked at now.
+// A process that cannot be looked at now counts as running, and as the oldest.
 [[nodiscard]] ProcessState state_of(pid_t pid);
 // All that is to be read at PATH; empty when there is nothing.
 [[nodiscard]] std::string read_proc(const std::string &path);

@@ -1,7 +1,7 @@
 // One look at processes: what they have open, read once however many of their files are asked
 // about.
 //
-// Made for one moment and thrown away: nothing of a process that may have ended since is believed.
+// A snapshot for one use: nothing of a process that may have ended since is believed.
 #ifndef SES_AGENT_PROCESS_LOOK_H
 #define SES_AGENT_PROCESS_LOOK_H
 
@@ -26,7 +26,7 @@ public:
   // A handle to FILE by descriptor FD, else an invalid one.
   [[nodiscard]] UniqueFd take_at(int fd, const FileId &file);
   [[nodiscard]] bool has_at(int fd, const FileId &file);
-  // Also true while the process cannot be looked at: another look will tell.
+  // Also true while the process cannot be looked at: a later look decides.
   [[nodiscard]] bool has_open(const FileId &file);
   // The same when it may be moving FILE from one descriptor to another, as a shell does that
   // redirects: a look from the first descriptor to the last misses one that moves down meanwhile.
@@ -57,7 +57,7 @@ private:
   uid_t job_uid_ = 0;
 };
 
-// Those of one moment, by pid.
+// Those of one snapshot, by pid.
 class ProcessLooks {
 public:
   [[nodiscard]] ProcessLook &at(pid_t pid) { return looks_.try_emplace(pid, pid).first->second; }

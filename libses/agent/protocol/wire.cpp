@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kMib = 1 << 20, kMaxMib = UINT32_MAX;
 
-// The message as a T, when its header says that it is one.
+// The message as a T, when its header is that of one.
 template <typename T>
 std::optional<T> message_of(std::span<const std::byte> message, ses_message_type type) {
   if (message.size() != sizeof(T)) {

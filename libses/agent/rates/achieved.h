@@ -1,4 +1,4 @@
-// What a placed file got, said when it ends (Achieved of ses-service/openapi.yaml).
+// What a placed file got, reported when it ends (Achieved of ses-service/openapi.yaml).
 #ifndef SES_AGENT_ACHIEVED_H
 #define SES_AGENT_ACHIEVED_H
 
@@ -14,7 +14,7 @@ struct Sample {
 };
 
 struct Achieved {
-  // Below these there is too little to tell a rate from.
+  // Below these there is too little to measure a rate.
   static constexpr uint64_t kFewBytes = 1 << 20;
   static constexpr double kFewSeconds = 0.5;
 

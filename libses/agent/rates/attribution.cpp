@@ -17,15 +17,15 @@ void settle(std::vector<MovedBytes> &moved, uint64_t MovedBytes::*amount, uint64
             const std::vector<size_t> &takers) {
   uint64_t sum = 0;
   size_t with_some = 0;
-  for (const MovedBytes &one : moved) {
-    sum += one.*amount;
-    with_some += one.*amount > 0 ? 1 : 0;
+  for (const MovedBytes &file : moved) {
+    sum += file.*amount;
+    with_some += file.*amount > 0 ? 1 : 0;
   }
   if (!is_explained(less(sum, bytes), sum) && bytes >= sum / kHardly) { // holes
     const double part = static_cast<double>(bytes) / static_cast<double>(sum);
-    for (MovedBytes &one : moved) {
-      one.shared = one.shared || (one.*amount > 0 && with_some > 1);
-      one.*amount = static_cast<uint64_t>(part * static_cast<double>(one.*amount));
+    for (MovedBytes &file : moved) {
+      file.shared = file.shared || (file.*amount > 0 && with_some > 1);
+      file.*amount = static_cast<uint64_t>(part * static_cast<double>(file.*amount));
     }
     return;
   } // else a child wrote what its parent opened

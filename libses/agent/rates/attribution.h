@@ -1,6 +1,6 @@
 // Whose the bytes are that a process moved between two looks.
 //
-// Three kinds of evidence, none of which says it alone:
+// Three kinds of evidence, none of which suffices alone:
 //
 // * A file's size has grown: right for files that are written from front to back; too much for one
 //   with holes, nothing for one that is overwritten.
@@ -42,7 +42,7 @@ struct SeenFile {
 
 struct MovedBytes {
   uint64_t written = 0, read = 0;
-  bool shared = false; // not to be told from other files of the process
+  bool shared = false; // not to be distinguished from other files of the process
   bool silent = false; // it grew, and nothing was seen to write it: that is not counted
 };
 

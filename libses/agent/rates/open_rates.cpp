@@ -14,11 +14,11 @@ using std::chrono::duration;
 using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kFirst{100}, kLongest{500};
+constexpr milliseconds kFirst{100}, kMaxInterval{500};
 constexpr milliseconds kYoung{50};    // younger ones are mostly closed before the next look
 constexpr milliseconds kTogether{20}; // looks that are due within
 constexpr double kPartOfAge = 0.05;
-constexpr std::chrono::seconds kNotYoung{10};   // from where on kLongest is less than that part
+constexpr std::chrono::seconds kNotYoung{10};   // from where on kMaxInterval is less than that part
 constexpr int kPause = 400, kPauseLater = 1000; // times as long as looks took of a processor
 constexpr size_t kMaxAtOnce = 4096;             // files
 constexpr std::chrono::seconds kSearchEvery{1};
@@ -75,7 +75,7 @@ bool OpenRates::is_young(const Process &process, Time now) const {
   return now - files_.at(*process.files.rbegin()).created < kNotYoung;
 }
 
-// The youngest file says how soon.
+// The youngest file sets how soon.
 void OpenRates::schedule(pid_t pid, Process &process, Time now) {
   looks_.erase({process.due, pid});
   if (process.files.empty()) {
@@ -83,7 +83,7 @@ void OpenRates::schedule(pid_t pid, Process &process, Time now) {
   }
   const Time created = files_.at(*process.files.rbegin()).created;
   const auto interval = duration_cast<Time::duration>(kPartOfAge * (now - created));
-  process.due = now + std::clamp<Time::duration>(interval, kFirst, kLongest);
+  process.due = now + std::clamp<Time::duration>(interval, kFirst, kMaxInterval);
   looks_.emplace(process.due, pid);
 }
 
@@ -154,14 +154,15 @@ void OpenRates::search(pid_t pid, const Files &files) {
   }
   size_t looked_at = 0;
   std::map<FileId, std::vector<int>> open;
-  for (const OpenDescriptor &one : descriptors_on(pid, devices, kMaxDescriptors, looked_at)) {
-    open[one.file].push_back(one.fd);
+  for (const OpenDescriptor &descriptor :
+       descriptors_on(pid, devices, kMaxDescriptors, looked_at)) {
+    open[descriptor.file].push_back(descriptor.fd);
   }
   for (const auto &[placement, followed] : files) {
     std::vector<DescriptorInfo> descriptors;
     for (const int fd : open[followed->file.id]) {
       const auto known =
-          std::ranges::find(followed->descriptors, fd, [](const auto &one) { return one.fd; });
+          std::ranges::find(followed->descriptors, fd, [](const auto &info) { return info.fd; });
       if (descriptors.size() < kMaxOfFile) {
         descriptors.push_back(known != followed->descriptors.end() ? *known
                                                                    : DescriptorInfo{fd, 0, 0, 0});
@@ -196,7 +197,7 @@ bool OpenRates::see_positions(pid_t pid, Followed &followed, SeenFile &seen) {
       seen.written_on = std::max(seen.written_on, on);
     } else if (!at->can_write()) {
       seen.read_on += on;
-    } else if (on > seen.grown) { // which of both, the process's bytes tell
+    } else if (on > seen.grown) { // written or read: the process's bytes decide
       const auto facts = facts_of(followed.file.handle);
       const bool at_end = facts && at->position >= facts->size; // appended since its size was read
       seen.modified = seen.modified || !at_end;
@@ -248,9 +249,9 @@ void OpenRates::see_positions(pid_t pid, Process &process, const Files &files,
 // Positions that are not looked at, since growth explains what was written, went on with it.
 void OpenRates::move_positions(const Files &files, const std::vector<SeenFile> &seen) {
   for (size_t i = 0; i < files.size(); ++i) {
-    for (DescriptorInfo &one : files[i].second->descriptors) {
-      if (one.can_write() && !one.can_read()) {
-        one.position += seen[i].grown;
+    for (DescriptorInfo &descriptor : files[i].second->descriptors) {
+      if (descriptor.can_write() && !descriptor.can_read()) {
+        descriptor.position += seen[i].grown;
       }
     }
   }
@@ -298,15 +299,17 @@ void OpenRates::look_at(pid_t pid, Process &process, Time now) {
   schedule(pid, process, now);
 }
 
-// A file grows while a call writes to it; positions and bytes of the process tell only when that
-// has ended.  COUNTED: all bytes of the process as they were counted, MOVED: since the last look.
+// A file grows while a call writes to it; positions and bytes of the process change only when the
+// call has ended.  COUNTED: all bytes of the process as counted, MOVED: since the last look.
 void OpenRates::see_unfinished(pid_t pid, const ProcessBytes &counted, const ProcessBytes &moved,
                                const Files &files, std::vector<SeenFile> &seen) {
-  if (std::ranges::none_of(seen, [&](const SeenFile &one) { return is_silent(moved, one); })) {
+  if (std::ranges::none_of(seen, [&](const SeenFile &file) { return is_silent(moved, file); })) {
     return;
   }
   const BusyDescriptors busy = busy_descriptors_of(pid);
-  const auto writes = [&](const DescriptorInfo &one) { return busy.writing.contains(one.fd); };
+  const auto writes = [&](const DescriptorInfo &descriptor) {
+    return busy.writing.contains(descriptor.fd);
+  };
   const auto later = bytes_of(pid); // last: a call that is not seen to go on has ended by now
   for (size_t i = 0; i < files.size(); ++i) {
     seen[i].unfinished =
@@ -315,8 +318,8 @@ void OpenRates::see_unfinished(pid_t pid, const ProcessBytes &counted, const Pro
   }
 }
 
-// What is not explained now is told by the next look, also of a file that grows by holes only now
-// and then.
+// The next look may explain what this one does not, also of a file that grows by holes only now and
+// then.
 void OpenRates::watch_unexplained(const Files &files, const std::vector<SeenFile> &seen,
                                   bool writes, bool reads) {
   std::vector<FileEvents::Wanted> modified, accessed;

@@ -1,4 +1,4 @@
-// What the kernel says of the bytes a process moves, and of the descriptors it moves them through.
+// What the kernel reports of the bytes a process moves, and of the descriptors it uses for them.
 //
 // Reads small files of /proc, which no file system is asked for.  Nothing is known of processes the
 // agent may not trace (those of other users, where it does not run as root).

@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kLookEvery{1}, kReaderSearchEvery{3}, kAskAgain{3
 constexpr std::chrono::seconds kMaxPause{10};
 constexpr int kReaderPause = 400;       // times as long as a look took of a processor
 constexpr uint64_t kReadsNoFile = 4096; // bytes: messages, for as long as a file stays read
-constexpr std::chrono::milliseconds kNamePatience{200};
+constexpr std::chrono::milliseconds kNameTimeout{200};
 constexpr size_t kMaxAskedAtOnce = 64; // processes
 constexpr size_t kMaxLooks = 256;      // the same
 constexpr size_t kMaxReaderDescriptors = 2048;
@@ -23,10 +23,10 @@ constexpr double kSame = 0.25;
 } // namespace
 
 bool is_alike(const std::vector<Reading> &a, const std::vector<Reading> &b) {
-  return std::ranges::equal(a, b, [](const Reading &one, const Reading &other) {
-    const double larger = std::max(one.bytes_per_second, other.bytes_per_second);
-    return one.key() == other.key() && one.files == other.files &&
-           std::abs(one.bytes_per_second - other.bytes_per_second) <= kSame * larger;
+  return std::ranges::equal(a, b, [](const Reading &left, const Reading &right) {
+    const double larger = std::max(left.bytes_per_second, right.bytes_per_second);
+    return left.key() == right.key() && left.files == right.files &&
+           std::abs(left.bytes_per_second - right.bytes_per_second) <= kSame * larger;
   });
 }
 
@@ -41,7 +41,8 @@ std::vector<pid_t> to_ask(const std::set<pid_t> &processes, const AskedBefore &a
       found.emplace_back(times, pid);
     }
   }
-  std::ranges::sort(found, {}, [](const auto &one) { return std::pair(one.first, -one.second); });
+  std::ranges::sort(found, {},
+                    [](const auto &entry) { return std::pair(entry.first, -entry.second); });
   std::vector<pid_t> next;
   for (size_t i = 0; i < std::min(found.size(), kMaxAskedAtOnce); ++i) {
     next.push_back(found[i].second);
@@ -57,15 +58,15 @@ std::chrono::nanoseconds Readers::work() {
   return std::clamp<std::chrono::nanoseconds>(pause, least, kMaxPause);
 }
 
-// Those that read, of processes that began since the last look and of others in turn.
+// Finds processes that read: among those that began since the last look, and the rest in turn.
 void Readers::find_processes(const std::set<dev_t> &devices, Time now) {
   std::set<pid_t> present;
   for_each_number("/proc", [&](int, const char *name) {
     present.insert(std::atoi(name));
     return true;
   });
-  std::erase_if(processes_, [&](const auto &one) { return !present.contains(one.first); });
-  std::erase_if(others_, [&](const auto &one) { return !present.contains(one.first); });
+  std::erase_if(processes_, [&](const auto &process) { return !present.contains(process.first); });
+  std::erase_if(others_, [&](const auto &process) { return !present.contains(process.first); });
   present.erase(getpid());
   std::erase_if(present, [&](pid_t pid) { return processes_.contains(pid); });
   for (const pid_t pid : to_ask(present, others_, now)) {
@@ -73,7 +74,7 @@ void Readers::find_processes(const std::set<dev_t> &devices, Time now) {
     size_t looked_at = 0;
     const bool reads =
         owner && !descriptors_on(pid, devices, kMaxReaderDescriptors, looked_at, true).empty();
-    if (const auto name = reads ? names_.name_of(*owner, kNamePatience) : std::nullopt) {
+    if (const auto name = reads ? names_.name_of(*owner, kNameTimeout) : std::nullopt) {
       processes_[pid].user = *name;
       processes_[pid].started = state_of(pid).started;
       others_.erase(pid);
@@ -136,7 +137,8 @@ void Readers::look_at(pid_t pid, Process &process, const std::set<dev_t> &device
       some_moved = true;
     }
   }
-  std::erase_if(process.descriptors, [](const auto &one) { return !one.second.was_found; });
+  std::erase_if(process.descriptors,
+                [](const auto &descriptor) { return !descriptor.second.was_found; });
   if (!some_moved && process.descriptors.size() == 1 && process.bytes_before && process.bytes &&
       !is_first) {
     const ProcessBytes bytes = process.bytes->since(*process.bytes_before);

@@ -1,6 +1,6 @@
 // The thread that sees which files programs read, that they did not create.
 //
-// Opening a file for reading costs a program nothing, so no program says that it did.  Once a
+// Opening a file for reading costs a program nothing, so no program reports it.  Once a
 // second this thread looks for processes that have files of the node's storage systems open for
 // reading; whatever a process has in its memory, such as its environment, is not read.  A
 // file is read while its position moves, or else its process's bytes, and for three seconds after
@@ -54,7 +54,7 @@ public:
     std::function<std::set<dev_t>()> devices;
     // Where a file lies, empty: not known; none: its file system does not answer.
     std::function<std::optional<Place>(dev_t device, int handle)> place_of;
-    // Those of these files that are streams already, as the service was told.
+    // Those of these files that are reported as streams already.
     std::function<std::set<FileId>(const std::set<FileId> &)> announced;
     // All that is read on this node, in the order of their keys; called when it changed.
     std::function<void(std::vector<Reading>)> report;

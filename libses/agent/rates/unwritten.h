@@ -2,7 +2,7 @@
 //
 // A bound, and no more: the kernel counts them for each device (debugfs, where it is mounted) and
 // for the node (/proc/meminfo), not for each file.  What was written less this bound has reached
-// its device, as far as a device says.  Lustre counts them for each OST.
+// its device, as far as a device counts them.  Lustre counts them for each OST.
 #ifndef SES_AGENT_UNWRITTEN_H
 #define SES_AGENT_UNWRITTEN_H
 

@@ -56,11 +56,11 @@ void remove_file(const std::string &path) {
 
 // Null and errno: there is none.
 ses_rules *make_file(const std::string &path, const ses_rules &rules) {
-  const std::string made = path + ".tmp";
-  unlink(made.c_str());
-  const UniqueFd fd(open(made.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  const std::string temporary = path + ".tmp";
+  unlink(temporary.c_str());
+  const UniqueFd fd(open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   const bool whole = fd && write(fd.get(), &rules, sizeof rules) == sizeof rules &&
-                     fchmod(fd.get(), 0644) == 0 && rename(made.c_str(), path.c_str()) == 0;
+                     fchmod(fd.get(), 0644) == 0 && rename(temporary.c_str(), path.c_str()) == 0;
   return whole ? map(fd.get()) : nullptr;
 }
 
@@ -111,9 +111,9 @@ RulesPublisher::RulesPublisher(const std::string &socket_path, const Rules &rule
     return;
   }
   bool was_left = false;
-  const int made = ses_segment_publish(key, &rule, &was_left, &at);
-  if (made < 0) {
-    const std::string no_segment = why_no_segment(made, key);
+  const int segment = ses_segment_publish(key, &rule, &was_left, &at);
+  if (segment < 0) {
+    const std::string no_segment = why_no_segment(segment, key);
     rules_ = make_file(file_, *wanted);
     if (rules_ == nullptr) {
       why = no_segment + "; and " + file_ + ": " + std::strerror(errno);
@@ -126,7 +126,7 @@ RulesPublisher::RulesPublisher(const std::string &socket_path, const Rules &rule
   const uint32_t alive = std::exchange(wanted->state, 0); // programs believe nothing before that
   std::memcpy(shared, wanted.get(), sizeof *shared);
   std::atomic_ref(shared->state).store(alive, std::memory_order_release);
-  id_ = made;
+  id_ = segment;
   rules_ = shared;
 }
 

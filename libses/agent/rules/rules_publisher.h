@@ -26,7 +26,7 @@ struct Rules {
 
 class RulesPublisher {
 public:
-  // WHY is empty, or says why programs do not see the rules and what to do about it.
+  // WHY is empty, or the reason why programs do not see the rules and what to do about it.
   RulesPublisher(const std::string &socket_path, const Rules &rules, std::string &why);
   ~RulesPublisher();
   RulesPublisher(const RulesPublisher &) = delete;

@@ -1,6 +1,6 @@
 // The connections of the socket server: who, since when, how many of whom.
 //
-// Only the table; what a connection says is the server's business.
+// Only the table; the server reads and writes messages.
 #ifndef SES_AGENT_CONNECTIONS_H
 #define SES_AGENT_CONNECTIONS_H
 
@@ -37,8 +37,8 @@ public:
   Connections(Id first_id, size_t most) : next_id_(first_id), most_(most) {}
 
   [[nodiscard]] bool has_room_for(uid_t uid) const;
-  // Whose place one more of UID gets when all are taken: the first due of a user who has more than
-  // UID would have then, and most of all; none: UID has a share already.
+  // The connection that is closed for another one of UID when all places are taken: the first due
+  // of the user with most connections, if more than UID would have then; none: UID has its share.
   [[nodiscard]] std::optional<Id> gives_way_to(uid_t uid) const;
   Id add(UniqueFd fd, const ucred &peer, Time deadline);
   // Null when there is no such connection (any more).

@@ -33,7 +33,7 @@ public:
   void hang_up(UniqueFd connection);
   // Closes what discard() and hang_up() have left to it; to be called soon after them.
   void empty();
-  // So many files wait to be closed that no more should be taken.
+  // Too many files wait to be closed: no more should be taken.
   [[nodiscard]] bool full() const;
 
 private:

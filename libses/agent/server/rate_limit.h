@@ -1,7 +1,7 @@
 // How many questions of each user are answered in a second (a token bucket per uid).
 //
-// No I/O, threads or clock.  Whoever asks no more than the rate is never refused; one who paused
-// may ask a second's worth at once.
+// No I/O, threads or clock.  A user who asks no more than the rate is never refused; after a pause
+// a second's worth may come at once.
 #ifndef SES_AGENT_RATE_LIMIT_H
 #define SES_AGENT_RATE_LIMIT_H
 

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kAskWithin{1000};
 constexpr std::chrono::milliseconds kReportWithin{10000}; // a create on a busy disk takes a while
-constexpr size_t kLongestMessage = std::max(sizeof(ses_ask), sizeof(ses_report));
+constexpr size_t kMaxMessage = std::max(sizeof(ses_ask), sizeof(ses_report));
 constexpr size_t kMaxReady = 1024;    // looked at, to let users take turns
 constexpr size_t kMaxServed = 128;    // between two looks at what is ready
 constexpr size_t kMaxLookedAt = 4096; // connections, most of them turned away
@@ -146,8 +146,8 @@ void SocketServer::serve_in_turn(std::vector<Id> ready) {
   }
 }
 
-// Those that are turned away cost little and do not count: whoever fills the queue of connections
-// with them must not keep others out of it.
+// Connections that are turned away cost little and do not count: a user who fills the queue with
+// them must not keep other users out of it.
 void SocketServer::accept_some() {
   size_t taken = 0;
   for (size_t seen = 0; seen < kMaxLookedAt && taken < kMaxServed; ++seen) {
@@ -192,7 +192,7 @@ void SocketServer::accept_some() {
 }
 
 void SocketServer::on_readable(Id id) {
-  std::array<std::byte, kLongestMessage + 1> buffer;
+  std::array<std::byte, kMaxMessage + 1> buffer;
   while (const Connection *connection = connections_.find(id)) {
     UniqueFd handle;
     const ssize_t length = receive(connection->fd.get(), buffer, handle, bin_);
@@ -460,7 +460,7 @@ void SocketServer::drop_overdue() {
     if (connection.state == State::kAwaitChoice) {
       place(id, true);
     } else {
-      spdlog::debug("uid {} pid {} said nothing in time; dropped", connection.peer.uid,
+      spdlog::debug("uid {} pid {} sent nothing in time; dropped", connection.peer.uid,
                     connection.peer.pid);
       drop(id);
     }

@@ -1,11 +1,12 @@
 // The loop of the agent: one thread, never waiting for anything but the next event.  It answers
 // programs that ask, and looks after the table and the claims when they are due.  Users take turns,
-// and one who asks more than a program could is turned away at once, so that nobody who floods the
-// agent keeps the others waiting.
+// and a user who asks more than a program could is turned away at once, so that one who floods the
+// agent does not keep other users waiting.
 //
-// A connection is one question (ses/protocol.h): ask, answer, report.  Whoever sends something
-// else, or nothing in time, is dropped.  Who asks is taken from SO_PEERCRED; a report counts only
-// for the placement given on the same connection, so nobody can end or claim somebody else's.
+// A connection is one question (ses/protocol.h): ask, answer, report.  A program that sends
+// something else, or nothing in time, is dropped.  SO_PEERCRED identifies the caller; a report
+// counts only for the placement given on the same connection, so nobody can end or claim a foreign
+// one.
 #ifndef SES_AGENT_SOCKET_SERVER_H
 #define SES_AGENT_SOCKET_SERVER_H
 

@@ -20,7 +20,7 @@ constexpr size_t kReplyLimit = 4u << 20;
 constexpr size_t kTokenLimit = 4096;
 constexpr std::chrono::milliseconds kConnectWithin{1000};
 // No program waits meanwhile.  A service with much to do is not lost: asked again, it has more.
-constexpr std::chrono::milliseconds kPatience{5000};
+constexpr std::chrono::milliseconds kTimeout{5000};
 constexpr long kRetryAfterLimitSeconds = 60;
 
 std::optional<std::chrono::milliseconds> retry_after_of(const httplib::Response &response) {
@@ -39,7 +39,7 @@ constexpr const char *kSessionPath = "/v1/sessions";
 constexpr int kOk = 200;
 constexpr int kUnauthenticated = 401;
 
-// A service that tells no version is taken for one of ours.
+// A service that sends no version is taken for one of the same major version.
 bool is_other_major(const std::string &version) {
   const std::string own = SES_AGENT_VERSION;
   const std::string major = version.substr(0, version.find('.'));
@@ -236,8 +236,8 @@ void ServiceClient::connect_to(size_t service) {
   http_->set_keep_alive(true);
   http_->set_tcp_nodelay(true); // head and body are two writes: 40 ms of delayed ACK otherwise
   http_->set_connection_timeout(kConnectWithin);
-  http_->set_read_timeout(kPatience);
-  http_->set_write_timeout(kPatience);
+  http_->set_read_timeout(kTimeout);
+  http_->set_write_timeout(kTimeout);
 }
 
 ServiceClient::~ServiceClient() = default;
@@ -255,7 +255,7 @@ Reply ServiceClient::request(const std::string &method, const std::string &path,
       connect_to(service);
     }
     const ServiceAddress &address = services_.at(connected_to_);
-    // At a UNIX socket the kernel says who asks.
+    // At a UNIX socket the kernel names the caller.
     const bool in_session = trust_.sessions != nullptr && address.socket_path.empty();
     Reply reply =
         in_session ? send_in_session(method, path, body) : send(method, path, body, token_.value());
@@ -345,17 +345,17 @@ Reply ServiceClient::send_once(const std::string &method, const std::string &pat
   request.content_receiver = [&](const char *data, size_t length, uint64_t, uint64_t) {
     reply.body.append(data, length);
     return reply.body.size() <= kReplyLimit &&
-           std::chrono::steady_clock::now() - started < 2 * kPatience;
+           std::chrono::steady_clock::now() - started < 2 * kTimeout;
   };
   const httplib::Result result = http_->send(request);
   const auto taken = std::chrono::steady_clock::now() - started;
   connection_lost =
-      !result && taken < kPatience / 2 &&
+      !result && taken < kTimeout / 2 &&
       (result.error() == httplib::Error::Read || result.error() == httplib::Error::Write);
   if (!result) {
-    reply.timed_out = result.error() == httplib::Error::Read && taken >= kPatience / 2;
+    reply.timed_out = result.error() == httplib::Error::Read && taken >= kTimeout / 2;
     reply.nobody_there = result.error() == httplib::Error::Connection;
-    reply.error = reply.timed_out ? "no reply within " + std::to_string(kPatience.count()) + " ms"
+    reply.error = reply.timed_out ? "no reply within " + std::to_string(kTimeout.count()) + " ms"
                   : !unproven_.empty() ? unproven_
                                        : words_of(result.error(), *http_);
     reply.body.clear();

@@ -88,7 +88,7 @@ struct Reply {
   std::optional<std::chrono::milliseconds> retry_after; // as the service asked
   size_t service = 0;                                   // which one was asked
   std::chrono::steady_clock::time_point sent_at{};
-  bool timed_out = false;    // it took the question and said nothing in time
+  bool timed_out = false;    // it took the request and did not answer in time
   bool nobody_there = false; // no connection: nothing listens there, or there is no way to it
 };
 

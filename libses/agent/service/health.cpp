@@ -19,7 +19,7 @@ constexpr double kSwitchWithin = 0.1;               // to another service
 constexpr double kSmallSite = 2;                    // seconds over which nodes come back at once
 constexpr std::chrono::seconds kSteady{10};         // up this long: the next failure is a first one
 constexpr std::chrono::seconds kMinLook{1};         // between two looks that programs caused, or
-constexpr int kLooksInPace = 5;                     // so many in the time between two signs of life
+constexpr int kLooksInPace = 5;                     // between two heartbeats
 
 Clock::duration seconds(double number) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(number));
@@ -61,10 +61,10 @@ void ServiceHealth::refused(const std::string &number_and_what) {
 void ServiceHealth::stalled(const std::vector<StalledThread> &threads) {
   const std::lock_guard lock(mutex_);
   stalled_.clear();
-  for (const StalledThread &one : threads) {
-    stalled_ += "stalled " + std::to_string(getpid()) + " " + std::to_string(one.thread) + " " +
-                std::to_string(static_cast<int64_t>(wall_clock()) - one.since.count()) + " " +
-                one.name + " " + one.work + "\n";
+  for (const StalledThread &thread : threads) {
+    stalled_ += "stalled " + std::to_string(getpid()) + " " + std::to_string(thread.thread) + " " +
+                std::to_string(static_cast<int64_t>(wall_clock()) - thread.since.count()) + " " +
+                thread.name + " " + thread.work + "\n";
   }
   write_state(state_);
 }

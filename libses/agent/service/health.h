@@ -5,12 +5,11 @@
 // the housekeeper asks again: another service of the site at once, one that failed after a random
 // delay between 0 and a bound that doubles from 0.2 s to 30 s (full jitter), never before the
 // service itself asked for.  So agents that lost a service together do not come back together.
-// Where there are so many nodes that all of them within seconds would be more than the service can
-// answer, it says over which time they are to come back: the bound begins with that.  Where nobody
-// listened, as on a node that starts before its service, the next look does not wait that long once
-// a program needs the service, if there are few nodes: a look that meets nobody costs no service
-// anything, but those of many meet it in the moment in which it is back.  Each change is logged
-// once.
+// Where the service could not answer all nodes within seconds, it sets the time over which they are
+// to come back: the bound begins with that.  Where no service listened, as on a node that starts
+// before its service, the next look does not wait that long once a program needs the service, if
+// there are few nodes: a look costs the service nothing while it is away, but those of many nodes
+// would all meet it as soon as it is back.  Each change is logged once.
 #ifndef SES_AGENT_SERVICE_HEALTH_H
 #define SES_AGENT_SERVICE_HEALTH_H
 
@@ -32,10 +31,10 @@ using Clock = std::chrono::steady_clock;
 
 class ServiceHealth {
 public:
-  // TOLD is a file that says, for ses doctor: "reached URL", or "lost URL CAUSE"; on a line of its
-  // own "refused NUMBER WHAT", if the service refused anything; and for each thread of this agent
-  // that has stalled "stalled PID THREAD SINCE NAME WORK", SINCE in seconds since the epoch. Empty:
-  // none.
+  // STATE_FILE is written for ses doctor: "reached URL", or "lost URL CAUSE"; on a line of its own
+  // "refused NUMBER WHAT", if the service refused anything; and for each thread of this agent that
+  // has stalled "stalled PID THREAD SINCE NAME WORK", SINCE in seconds since the epoch.  Empty: no
+  // file is written.
   ServiceHealth(Services &services, std::string state_file);
   ~ServiceHealth();
   ServiceHealth(const ServiceHealth &) = delete;
@@ -51,13 +50,14 @@ public:
   // REPLY is no usable one, because of CAUSE.  What an earlier service did changes nothing.
   void failed(const std::string &cause, const Reply &reply);
 
-  // It refused so many files and other items until now, and what of late: "NUMBER WHAT".
+  // How many files and other items the service refused until now, and which last: "NUMBER WHAT".
   void refused(const std::string &number_and_what);
   // These threads have stalled, and no others.
   void stalled(const std::vector<StalledThread> &threads);
 
-  // A program needs the service, which is not available.  True: somebody looks whether it is back,
-  // which looked_descriptor() tells.  False: not yet again, PACE being the service's own.
+  // A program needs the service, which is not available.  True: a look whether it is back begins,
+  // and looked_descriptor() shows its end.  False: it is too early for one, PACE being the
+  // service's own.
   bool needed(std::chrono::milliseconds pace);
   // Readable when such a look is over, until it is read.
   [[nodiscard]] int looked_descriptor() const { return looked_.get(); }
@@ -80,7 +80,7 @@ private:
 
   Services &services_;
   const std::string state_file_;
-  std::string state_, refused_, stalled_; // as TOLD says them
+  std::string state_, refused_, stalled_; // lines of the state file
   const UniqueFd failure_, looked_;       // eventfd
   std::atomic<bool> available_{false};
   mutable std::mutex mutex_;

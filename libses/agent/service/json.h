@@ -1,7 +1,7 @@
 // The small pieces that messages to and from ses-service are made of.
 //
-// Readers throw what nlohmann::json or std::invalid_argument says of rubbish; whoever parses a
-// whole message catches it and refuses the message.
+// Readers throw an exception of nlohmann::json or std::invalid_argument on invalid input; the
+// parser of a whole message catches it and refuses the message.
 #ifndef SES_AGENT_SERVICE_JSON_H
 #define SES_AGENT_SERVICE_JSON_H
 

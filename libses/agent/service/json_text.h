@@ -1,5 +1,4 @@
-// Appends JSON to a text, for what is said of each of thousands of files: without a value in
-// between.
+// Appends JSON to a text, for messages about thousands of files: without a JSON value in between.
 #ifndef SES_AGENT_JSON_TEXT_H
 #define SES_AGENT_JSON_TEXT_H
 

@@ -56,11 +56,11 @@ Need need_of(const json &object) {
   need.application = text_field(object, "application");
   need.core.bytes = -1;
   need.core.room = number_field(object, "room_bytes").value_or(-1);
-  for (const json &one : object.at("requirements")) {
-    const ses_core_requirement requirement = requirement_of(one);
+  for (const json &entry : object.at("requirements")) {
+    const ses_core_requirement requirement = requirement_of(entry);
     if (need.core.count < SES_REQUIREMENTS_MAX && is_sensible(requirement)) {
       need.core.requirements[need.core.count++] = requirement;
-      need.requirements.push_back(text_of(one));
+      need.requirements.push_back(text_of(entry));
     }
   }
   need.digest = ses_segment_hash(text_of(object).c_str());
@@ -109,10 +109,10 @@ NeedsByUser parse_needs(const json &entries) {
 ses_core_need merge(const Need *need, const std::vector<Requirement> &stated,
                     std::optional<int64_t> expected_bytes, uint32_t stripes, uint32_t &kept) {
   std::vector<ses_core_requirement> own;
-  for (const Requirement &one : stated) {
-    const double unit = one.kind == SES_KIND_FREE_CAPACITY ? kGigabyte : kMegabyte;
-    own.push_back(
-        {one.kind, static_cast<uint16_t>(one.hard ? 1 : 0), 0, one.minimum * unit, one.weight});
+  for (const Requirement &requirement : stated) {
+    const double unit = requirement.kind == SES_KIND_FREE_CAPACITY ? kGigabyte : kMegabyte;
+    own.push_back({requirement.kind, static_cast<uint16_t>(requirement.hard ? 1 : 0), 0,
+                   requirement.minimum * unit, requirement.weight});
   }
   ses_core_need merged{}, nothing{};
   nothing.room = -1;

@@ -22,11 +22,11 @@ struct Need {
   std::string application; // empty: any without an own entry
   uint64_t digest = 0;     // of all that it says; never 0
   ses_core_need core{};
-  std::vector<std::string> requirements; // those of CORE as JSON, as the service said them
+  std::vector<std::string> requirements; // those of CORE as JSON, as the service sent them
 };
 
 struct UserNeeds {
-  std::string generation; // a digest of the service's; empty: it has said nothing
+  std::string generation; // a digest of the service's; empty: it has sent none
   std::vector<Need> needs;
   // That of APPLICATION, else the default one; null: there is neither.
   [[nodiscard]] const Need *of(const std::string &application) const;
@@ -40,7 +40,7 @@ using NeedsByUser = std::map<std::string, std::shared_ptr<const UserNeeds>>;
 [[nodiscard]] bool is_sensible(const ses_core_requirement &requirement);
 
 // The needs of each user named in ENTRIES, without what is not sensible of them; "" is the site's
-// default.  Throws what nlohmann::json or std::invalid_argument says of rubbish.
+// default.  Throws an exception of nlohmann::json or std::invalid_argument on invalid input.
 [[nodiscard]] NeedsByUser parse_needs(const nlohmann::json &entries);
 
 // ses_core_merge() of what a program states itself and NEED (null: none); KEPT is what that gives.
@@ -48,7 +48,7 @@ using NeedsByUser = std::map<std::string, std::shared_ptr<const UserNeeds>>;
                                   std::optional<int64_t> expected_bytes, uint32_t stripes,
                                   uint32_t &kept);
 
-// REQUIREMENT as JSON: as NEED (null: none) says it when it is one of its own, else as one a
+// REQUIREMENT as JSON: as NEED (null: none) holds it when it is one of its own, else as one a
 // program stated.
 [[nodiscard]] nlohmann::json requirement_json(const ses_core_requirement &requirement,
                                               const Need *need);

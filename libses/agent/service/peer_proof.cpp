@@ -85,13 +85,13 @@ std::vector<ListeningSocket> takers(const std::vector<ListeningSocket> &listenin
   std::vector<ListeningSocket> found;
   for (const std::string &address : addresses) {
     std::copy_if(listening.begin(), listening.end(), std::back_inserter(found),
-                 [&](const ListeningSocket &one) { return one.address == address; });
+                 [&](const ListeningSocket &taker) { return taker.address == address; });
     if (!found.empty()) {
       break;
     }
   }
   std::sort(found.begin(), found.end(),
-            [](const auto &one, const auto &other) { return one.inode < other.inode; });
+            [](const auto &a, const auto &b) { return a.inode < b.inode; });
   return found;
 }
 
@@ -141,15 +141,14 @@ std::string fault_of_tcp_peer(int descriptor, int port, const std::vector<Listen
   }
   const auto now = takers(listening_on(port), addresses);
   const auto then = takers(before, addresses);
-  for (const ListeningSocket &one : now) {
-    if (!trusted.has(one.uid)) {
-      return stranger(one.uid);
+  for (const ListeningSocket &taker : now) {
+    if (!trusted.has(taker.uid)) {
+      return stranger(taker.uid);
     }
   }
-  const bool same = std::equal(now.begin(), now.end(), then.begin(), then.end(),
-                               [](const auto &one, const auto &other) {
-                                 return one.inode == other.inode && one.uid == other.uid;
-                               });
+  const bool same =
+      std::equal(now.begin(), now.end(), then.begin(), then.end(),
+                 [](const auto &a, const auto &b) { return a.inode == b.inode && a.uid == b.uid; });
   if (now.empty() || !same) {
     return "the kernel does not say who listens there" + kMend;
   }
@@ -165,8 +164,8 @@ int connect_to_trusted(const std::string &path, const TrustedUsers &trusted, std
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const timeval patience{1, 0};
-  setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  const timeval timeout{1, 0};
+  setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
   if (!fd || connect(fd.get(), reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0) {
     why = std::strerror(errno);
     return -1;

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::chrono::seconds kLookEvery{2};
 
-bool holds(const std::vector<StalledThread> &stalled, const StalledThread &one) {
-  return std::ranges::find(stalled, one) != stalled.end();
+bool holds(const std::vector<StalledThread> &stalled, const StalledThread &thread) {
+  return std::ranges::find(stalled, thread) != stalled.end();
 }
 
 } // namespace
@@ -33,14 +33,14 @@ std::chrono::nanoseconds Watchdog::look() {
   }
   health_.stalled(stalled_);
   on_change_();
-  for (const StalledThread &one : stalled_) {
-    if (!holds(before, one)) {
-      spdlog::warn(words_of(one));
+  for (const StalledThread &thread : stalled_) {
+    if (!holds(before, thread)) {
+      spdlog::warn(words_of(thread));
     }
   }
-  for (const StalledThread &one : before) {
-    if (!holds(stalled_, one)) {
-      spdlog::info("thread {} goes on", one.name);
+  for (const StalledThread &thread : before) {
+    if (!holds(stalled_, thread)) {
+      spdlog::info("thread {} goes on", thread.name);
     }
   }
   return kLookEvery;

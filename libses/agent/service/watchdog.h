@@ -1,5 +1,5 @@
-// The watchdog: says which threads of the agent have stalled, in the log and for ses doctor, and
-// lets the service hear of it.
+// The watchdog: reports which threads of the agent have stalled, in the log, for ses doctor and to
+// the service.
 //
 // A thread of its own, which makes no call that users or storage can hold up.
 #ifndef SES_AGENT_WATCHDOG_H
@@ -29,7 +29,7 @@ private:
 
   ServiceHealth &health_;
   const std::function<void()> on_change_;
-  std::vector<StalledThread> stalled_; // as last said
+  std::vector<StalledThread> stalled_; // as reported last
   RepeatingThread thread_{[this] { return look(); }};
 };
 

@@ -7,7 +7,7 @@
 
 namespace ses::agent {
 
-// What the kernel says of a directory.
+// What the kernel reports of a directory.
 struct FileSystemFacts {
   int mount = -1;    // mnt_id
   uint64_t fsid = 0; // of statvfs(3)
@@ -23,7 +23,7 @@ struct FileSystemFacts {
 // The same of the directory PATH; empty: it cannot be looked at.  May be slow.
 [[nodiscard]] std::string file_system_at(const std::string &path, const std::string &mountinfo);
 
-// False where that cannot be said: one is not known, or a node mounts over the network what is
+// False where that cannot be decided: one is not known, or a node mounts over the network what is
 // a disk elsewhere.  Pure.
 [[nodiscard]] bool is_another(const std::string &described, const std::string &seen);
 

@@ -15,7 +15,7 @@ namespace ses::agent {
 namespace {
 
 constexpr std::chrono::milliseconds kRefreshEvery{5000}; // and no more often than
-constexpr int kPaces = 3;                                // so many signs of life
+constexpr int kPaces = 3;                                // heartbeats
 constexpr std::chrono::seconds kSweepEvery{30};
 constexpr std::chrono::seconds kLeftoverAge{60};
 

@@ -22,8 +22,8 @@ public:
   struct Listeners {
     std::function<void()> on_found;                      // the service answers again
     std::function<void(const std::string &)> on_systems; // its storage systems, as JSON
-    std::function<void()> on_mounts;                     // others are mounted than before
-    // The pace at which the service wants to hear of this node.
+    std::function<void()> on_mounts;                     // the mounts have changed
+    // The interval of heartbeats that the service asks for.
     std::function<std::chrono::milliseconds()> pace;
   };
   // The listeners are called on the housekeeper's thread.

@@ -34,7 +34,7 @@ bool SeenWrites::look(unsigned row, double used, double rate, Time at) {
   return here.foreign != before;
 }
 
-double SeenWrites::others(unsigned row, Time now) const {
+double SeenWrites::foreign(unsigned row, Time now) const {
   const Row &here = rows_[row];
   return here.at && now - *here.at < kCounts ? here.foreign : 0;
 }

@@ -1,6 +1,6 @@
 // The staging directories on the branches of a union: TARGET/.ses and TARGET/.ses/UID.
 //
-// A target is used only if the union itself says that it is a branch (union_reading.h), and only
+// A target is used only if the union itself reports it as a branch (union_reading.h), and only
 // if nobody but root, the agent, a system account and the user served can rename TARGET/.ses away.
 //
 // A file is created complete in the caller's own staging directory and then linked to its name,
@@ -25,13 +25,13 @@
 
 namespace ses::agent {
 
-// Why others than UID could swap directories below a branch whose root is STATUS, and the command
-// that mends it; empty: nobody can.
+// Why other users than UID could swap directories below a branch whose root is STATUS, and the
+// command that mends it; empty: nobody can.
 [[nodiscard]] std::string swappable_by(const struct stat &status, const std::string &target,
                                        uid_t uid);
 
-// Makes sure of TARGET/.ses (owner the agent, 0755) and TARGET/.ses/UID (owner UID, 0744: whoever
-// walks the tree can list it, and nobody else reaches a file in it),
+// Makes sure of TARGET/.ses (owner the agent, 0755) and TARGET/.ses/UID (owner UID, 0744: programs
+// that walk the tree can list it, and nobody else reaches a file in it),
 // both without set-group-id and default ACL, which files created there would inherit.  Makes
 // nothing where TARGET is not on DEVICE, as it was when the union was looked at.
 // Returns an empty string, or why the directory cannot be used, naming the path.  TOP is

@@ -1,8 +1,8 @@
-// Tells when a staging directory (BRANCH/.ses) is renamed or removed, so that nothing is staged in
-// what has its name then.
+// Reports when a staging directory (BRANCH/.ses) is renamed or removed, so that nothing is staged
+// in what has its name then.
 //
 // add() is for one thread, the rest for another.  Where the kernel has no room for a watch nothing
-// is told; then the library's own look at what it made is left.
+// is reported; then the library's own look at what it made is left.
 #ifndef SES_AGENT_STAGE_WATCH_H
 #define SES_AGENT_STAGE_WATCH_H
 

@@ -25,7 +25,7 @@ public:
 
   Systems();
 
-  // The systems the service names now.  True when others are mounted than before, as far as is
+  // The systems the service names now.  True when the mounted ones have changed, as far as is
   // known; so does the next.
   bool describe(std::vector<StorageSystem> systems);
   // Reads the mounts again.

@@ -10,7 +10,7 @@ namespace {
 
 // mergerfs answers nothing while all its threads write to slow devices: for seconds, on a union
 // that works.
-constexpr Patience kOfUnions{std::chrono::milliseconds(5000), std::chrono::milliseconds(1000)};
+constexpr Timeouts kOfUnions{std::chrono::milliseconds(5000), std::chrono::milliseconds(1000)};
 
 constexpr std::chrono::seconds kLookAtUnionsEvery{1};
 

@@ -1,9 +1,9 @@
 // What the administrator set of a mergerfs union: its branches, their modes and reserves, and the
 // options that placing has to heed.
 //
-// The service names targets, out of a knowledge base that others write.  An agent that is root
-// makes directories only where the union mounted on this node has a branch, and a file goes only
-// where mergerfs itself could put it.
+// The service names targets, out of a knowledge base that other people write.  An agent that is
+// root makes directories only where the union mounted on this node has a branch, and a file goes
+// only where mergerfs itself could put it.
 #ifndef SES_AGENT_UNION_READING_H
 #define SES_AGENT_UNION_READING_H
 
@@ -32,7 +32,7 @@ struct UnionBranch {
 };
 
 struct Union {
-  std::string why; // it takes no file of ours, as a predicate: "is mounted with ..."; empty: it may
+  std::string why; // it takes no placed file, as a predicate: "is mounted with ..."; empty: it does
   std::map<std::string, UnionBranch> branches{};
   // Bytes in use of the file system of each branch, and when that was.  They count in no
   // comparison.

@@ -8,19 +8,20 @@ namespace ses::agent {
 namespace {
 
 constexpr double kMinCandidateLimit = 3, kMaxCandidateLimit = 64;
-constexpr uint64_t kSameMoment = 1000; // ms in which placements on busy elements are as old
+constexpr uint64_t kSameAge =
+    1000; // ms: placements on busy elements within it count as equally old
 constexpr std::chrono::milliseconds kLookAtPlacements{4000};
 constexpr double kCrowd = 1;                 // files a second by other nodes
-constexpr std::chrono::minutes kCrowded{10}; // after such a rate was heard of
+constexpr std::chrono::minutes kCrowded{10}; // after such a rate was reported
 
 double seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
 std::chrono::steady_clock::duration duration_of(double seconds) {
-  constexpr double kLongest = 1e8;
+  constexpr double kMaxSeconds = 1e8;
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-      std::chrono::duration<double>(std::min(seconds, kLongest)));
+      std::chrono::duration<double>(std::min(seconds, kMaxSeconds)));
 }
 
 // Of each row the first of the rows on its device.
@@ -179,7 +180,7 @@ bool Candidates::look_at_space(const std::map<std::string, double> &used, Time a
 }
 
 uint32_t Candidates::candidate_limit(Time now, const ses_rank &rank, uint32_t streams) const {
-  // What others placed last is on its way for half the time between two words of theirs.
+  // The last placements of other nodes are unreported for half their reporting interval on average.
   const double unreported = rate_ * (std::max(0.0, seconds(now - asked_at_)) + report_within_ / 2);
   const double limit =
       std::clamp(std::round(total_ / unreported), kMinCandidateLimit, kMaxCandidateLimit);
@@ -191,13 +192,13 @@ uint32_t Candidates::first(const ses_rank &rank) const {
   return ses_table_first(numbers().data(), static_cast<uint32_t>(size()), total(), &rank);
 }
 
-// Of elements with a stream of ours the one that anybody used longest ago will be free first.  Of
+// Of elements with own streams the one that was used longest ago by any node is free first.  Of
 // idle ones that would be the same for all nodes, which would meet there: this node's own
 // placements count, while they are fresh (forget_placements()): with first rows of their own, nodes
 // meet when some go on from theirs and some do not.  Those of a second are as old, so that many at
 // once go by the order of the node.
 uint64_t Candidates::last_placed_of(double own, const ElementLoad &load, const Delta &delta) {
-  return own > 0 ? std::max(load.last_placed, delta.last_placed) / kSameMoment * kSameMoment
+  return own > 0 ? std::max(load.last_placed, delta.last_placed) / kSameAge * kSameAge
                  : delta.last_placed;
 }
 
@@ -247,7 +248,7 @@ ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
     const uint64_t all = size() < 64 ? (uint64_t{1} << size()) - 1 : ~uint64_t{0};
     ses_core_unseen(&element, unseen != all, &policy_);
   }
-  element.foreign = std::max(element.foreign, static_cast<float>(seen_writes_.others(row, now)));
+  element.foreign = std::max(element.foreign, static_cast<float>(seen_writes_.foreign(row, now)));
   return element;
 }
 

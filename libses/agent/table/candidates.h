@@ -1,10 +1,10 @@
-// One storage system as this node sees it: what the service told of each element last, and what the
+// One storage system as this node sees it: what the service sent of each element last, and what the
 // service does not know yet: claims and files of this node, and their ends.
 //
-// Pure: no I/O, threads or clock.  Times only say how old something is.
+// Pure: no I/O, threads or clock.  Times serve only for ages.
 //
-// A placement counts from its claim on.  Until the service has heard of it, it is counted here.  A
-// row from the service includes everything that the service had heard by then.
+// A placement counts from its claim on.  Until it has been reported to the service, it is counted
+// here.  A row from the service includes everything that had been reported to it by then.
 #ifndef SES_AGENT_CANDIDATES_H
 #define SES_AGENT_CANDIDATES_H
 
@@ -38,9 +38,9 @@ public:
 
   explicit Candidates(std::string system);
 
-  // False when ANSWER says only what changed since a revision that this has not.  ASKED_AT: what
-  // others placed after that moment, the service may not have counted.  Other rows than before lose
-  // what was counted for them: whoever counted does so again.
+  // False when ANSWER has only what changed since a revision that this has not.  ASKED_AT: the
+  // service may not have counted what other nodes placed after that.  Rows that changed lose what
+  // was counted for them: their files are to be counted again.
   [[nodiscard]] bool apply(const TableAnswer &answer, Time asked_at);
 
   [[nodiscard]] const std::string &revision() const { return revision_; }
@@ -74,8 +74,8 @@ public:
   [[nodiscard]] double age(unsigned row, Time now) const;
   // Rows whose sample is too old by now, or have none; another answer than before changes elements.
   [[nodiscard]] uint64_t unseen(Time now) const;
-  // See ses_table_candidate_limit(): the larger the number of placements by others that were not
-  // heard of, the fewer are compared.  STREAMS: those of this node.
+  // See ses_table_candidate_limit(): the more placements of other nodes are likely not known here
+  // yet, the fewer elements are compared.  STREAMS: those of this node.
   [[nodiscard]] uint32_t candidate_limit(Time now, const ses_rank &rank = {},
                                          uint32_t streams = 0) const;
   // The row at which a program of RANK begins.
@@ -116,8 +116,9 @@ private:
   Held held_;                     // as it was asked for last
   uint64_t latest_ = 0; // milliseconds since the epoch, or somewhat more: no two are the same
   uint64_t looked_ = 0; // `latest_` when placements were looked at last,
-  Time looked_at_{};    // and that moment
-  std::optional<Time> crowd_at_; // when it was heard last that other nodes create many files
+  Time looked_at_{};    // and that time
+  std::optional<Time>
+      crowd_at_; // when the service last reported that other nodes create many files
 };
 
 } // namespace ses::agent

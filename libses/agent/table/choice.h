@@ -1,6 +1,6 @@
 // How a place was chosen: the table that was looked at, what for, and what came of it.
 //
-// A program says of a choice only what it saw of each row; the rest is worked out again from the
+// A program reports of a choice only what it saw of each row; the rest is worked out again from the
 // rows of the epoch that it names.  Pure.
 #ifndef SES_AGENT_CHOICE_H
 #define SES_AGENT_CHOICE_H
@@ -32,10 +32,10 @@ struct Epoch {
 
 struct Choice {
   std::shared_ptr<const Epoch> epoch;
-  std::shared_ptr<const UserNeeds> needs; // null: the service has not said any
+  std::shared_ptr<const UserNeeds> needs; // null: the service has sent none
   uint64_t digest = 0;                    // of the need of those; 0: none
   ses_core_need need{};
-  uint32_t stated = 0; // by the program: so many of its requirements, the first
+  uint32_t stated = 0; // number of the first requirements, which the program stated itself
   std::array<uint16_t, SES_TABLE_ELEMENTS> seen{}; // own streams by row
   Held held;                                       // of each row then; null: as in the epoch
   uint64_t excluded = 0;                           // rows the user's files cannot go to
@@ -43,7 +43,7 @@ struct Choice {
   uint32_t first = 0, candidate_limit = 0;         // see struct ses_core_query
   ses_rank rank{};                                 // of the program in its job
   Candidates::Time decided{};                      // what ages are counted from
-  double decided_at = 0;                           // seconds since the epoch, to be told
+  double decided_at = 0;                           // seconds since the epoch, to be reported
   bool offline = false;                            // no service answered then
   std::string application;
 };
@@ -55,7 +55,7 @@ struct Choice {
 [[nodiscard]] double least_free_of(const Choice &choice);
 // What was predicted for the rows chosen, together.
 [[nodiscard]] ses_core_offer predicted(const Choice &choice);
-// The decision as an announcement says it, but for its id.
+// The decision as an announcement has it, without its id.
 [[nodiscard]] nlohmann::json decision_json(const Choice &choice);
 // Decisions alike but for the number in the batch: those of one application from one epoch for one
 // need.

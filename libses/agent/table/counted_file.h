@@ -1,7 +1,7 @@
 // One file of this node, and whether the service counts it already.
 //
-// The rows that the service sends count the files it has heard of.  Until it has heard of this one,
-// the node adds the file to the counts itself; after it has ended here, the node takes it out.
+// The rows that the service sends count the files reported to it.  Until this one has been
+// reported, the node adds it to the counts itself; after it has ended here, the node takes it out.
 //
 // Pure: no I/O, threads or clock.
 #ifndef SES_AGENT_COUNTED_FILE_H
@@ -25,12 +25,12 @@ struct CountedFile {
   bool idle = false;
   bool was_idle = false;           // at any time
   bool counted_by_service = false; // as a stream, in the rows that came last
-  // What the service has heard; the next rows will count it.
+  // What was reported to the service; the next rows will count it.
   bool reported_opened = false;
-  bool reported_idle = false; // when it heard of the file first
+  bool reported_idle = false; // in the first report
   bool reported_ended = false;
 
-  // On so many elements it is a stream.
+  // The number of elements on which it is a stream.
   [[nodiscard]] int streams() const { return ended || idle ? 0 : static_cast<int>(rows.size()); }
   // Adds to the counts of its elements what the rows of the service lack, or takes it out again.
   void count(Candidates &candidates, bool in) const;

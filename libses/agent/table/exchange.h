@@ -31,14 +31,14 @@ struct Exclusion {
 };
 using Exclusions = std::vector<Exclusion>;
 
-// A table the agent would like to hear of, and what it has of it.
+// A table the agent asks for, and what it has of it.
 struct TableWanted {
   std::string system, revision;
   int64_t version = 0;
-  std::shared_ptr<const Exclusions> excluded; // null: not known, or as it was said before
+  std::shared_ptr<const Exclusions> excluded; // null: not known, or as reported before
 };
 
-// One answer of the service, with what it was told in the request.
+// One answer of the service, with what the request had reported.
 struct ServiceUpdate {
   std::chrono::steady_clock::time_point asked_at{};
   std::vector<TableAnswer> tables;
@@ -58,7 +58,7 @@ public:
     std::vector<ServiceUpdate> updates;
     std::vector<IdleFiles::Changed> moved;
     std::vector<Ended> ended; // after that
-    bool mounts = false;      // are others than before
+    bool mounts = false;      // have changed
   };
 
   Exchange();

@@ -1,4 +1,4 @@
-// On which element of its storage system a file lies that exists, as the file system says.
+// The element of its storage system on which an existing file lies, as the file system reports it.
 //
 // Asking may wait for the file system.
 #ifndef SES_AGENT_FILE_PLACE_H

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kLargestFile = 8u << 20;
+constexpr size_t kMaxFile = 8u << 20;
 constexpr size_t kMaxUsers = 4096;
 constexpr const char *kFile = "/agent.json";
 
@@ -21,7 +21,7 @@ constexpr const char *kFile = "/agent.json";
 
 SavedState::SavedState(std::string directory) : directory_(std::move(directory)) {
   try {
-    const json object = json::parse(read_own(directory_ + kFile, kLargestFile));
+    const json object = json::parse(read_own(directory_ + kFile, kMaxFile));
     systems_ = text_field(object, "systems");
     tables_ = object.value("tables", decltype(tables_){});
     needs_ = object.value("needs", decltype(needs_){});

@@ -1,4 +1,4 @@
-// What the service told last, kept on disk for an agent that starts while no service answers: its
+// What the service sent last, kept on disk for an agent that starts while no service answers: its
 // storage systems, the tables of candidates, and what users' files need.
 //
 // Any thread.  What is kept there is a help, never needed: a file that cannot be read or written is

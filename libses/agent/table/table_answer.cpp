@@ -135,19 +135,20 @@ ses_core_policy policy_of(const json &object) {
 Promises Promises::of(const ses_core_need &need, size_t elements) {
   Promises found;
   for (uint32_t i = 0; i < std::min<uint32_t>(need.count, SES_REQUIREMENTS_MAX); ++i) {
-    const ses_core_requirement &one = need.requirements[i];
-    const bool writes = one.kind == SES_CORE_CURRENT_WRITE || one.kind == SES_CORE_AVERAGE_WRITE;
-    if (writes && one.at_most == 0 && one.bound > 0 && elements > 0) {
-      const double rate = one.bound / static_cast<double>(elements);
+    const ses_core_requirement &requirement = need.requirements[i];
+    const bool writes =
+        requirement.kind == SES_CORE_CURRENT_WRITE || requirement.kind == SES_CORE_AVERAGE_WRITE;
+    if (writes && requirement.at_most == 0 && requirement.bound > 0 && elements > 0) {
+      const double rate = requirement.bound / static_cast<double>(elements);
       found.count = 1;
       found.rate = std::max(found.rate, rate);
-      found.hard = one.hard != 0 ? std::max(found.hard, rate) : found.hard;
+      found.hard = requirement.hard != 0 ? std::max(found.hard, rate) : found.hard;
     }
   }
   return found;
 }
 
-// A rate that goes may not have been the largest: it stays until none is left, or the service says
+// A rate that goes may not have been the largest: it stays until none is left, or the service sends
 // what is.
 void Promises::add(const Promises &more, double times) {
   count += times * more.count;
@@ -200,7 +201,7 @@ bool merge_table(json &kept, json change) {
   if (!kept.is_object() || kept.at("revision") != change.at("revision")) {
     return false;
   }
-  // Ages are as of the moment they were told.
+  // Ages are as of the time at which the service sent them.
   const double passed = change.at("sent_at").get<double>() - kept.at("sent_at").get<double>();
   std::map<uint64_t, json *> changed;
   for (json &row : change.at("loads")) {

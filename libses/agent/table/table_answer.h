@@ -1,4 +1,4 @@
-// What the service tells of the candidates of one storage system ("tables" of an announcement's
+// What the service sends of the candidates of one storage system ("tables" of an announcement's
 // answer, ses-service/openapi.yaml).
 //
 // Pure: no network, clock or log.
@@ -24,7 +24,7 @@ inline constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
 struct ElementFacts {
   std::string element;          // "system/element"
   std::string target;           // path of a branch, index of an OST, name of a pool
-  std::string file_system;      // that a branch was described on; empty: it is not said
+  std::string file_system;      // that a branch was described on; empty: not stated
   uint32_t number = UINT32_MAX; // its place in the site's own order
   uint32_t server = 0;
   bool scarce = false;
@@ -35,21 +35,21 @@ struct ElementFacts {
   std::array<float, SES_CORE_STATED> stated{};
 };
 
-// Streams of ours that ask for a rate of writing, the largest of these rates, and the largest that
-// is hard; bytes per second.
+// Own streams that ask for a rate of writing, the largest of these rates, and the largest that is
+// hard; bytes per second.
 struct Promises {
   double count = 0, rate = 0, hard = 0;
-  // Of one file with NEED on so many elements.
+  // Of one file with NEED on this number of elements.
   static Promises of(const ses_core_need &need, size_t elements);
   void add(const Promises &more, double times);
 };
 
-// What changes, as of the service's last word about this row.
+// What changes, as of the service's last update of this row.
 struct ElementLoad {
   double busy = kNotKnown, busy_average = kNotKnown;
   double foreign = 0, foreign_average = 0;
   double own = 0;
-  double server_streams = 0; // ours and others, on all elements of its server
+  double server_streams = 0; // own and foreign, on all elements of its server
   double free = kNotKnown, reserved = 0;
   double age = kNotKnown; // of the sample, seconds
   uint32_t state = 0;     // enum ses_core_state, ored
@@ -70,11 +70,11 @@ struct TableAnswer {
   std::map<unsigned, ElementLoad> loads;             // by row
 };
 
-// Throws what nlohmann::json or std::invalid_argument says of rubbish: numbers out of range, more
+// Throws an exception of nlohmann::json or std::invalid_argument on: numbers out of range, more
 // rows than a table has, a row that is not there.
 [[nodiscard]] TableAnswer parse_table(const nlohmann::json &object);
 
-// KEPT, an answer with all rows, with what CHANGE says put in; false when CHANGE is about another
+// Puts the rows of CHANGE into KEPT, an answer with all rows; false when CHANGE is about another
 // revision and does not say which elements that has.
 bool merge_table(nlohmann::json &kept, nlohmann::json change);
 

@@ -1,7 +1,7 @@
 // The candidate table of this node: what is in it, and when it changes.
 //
 // Belongs to the socket's loop.  Owns the segment, one Candidates for each storage system, and the
-// files of this node that the service has not heard of, or does not count as ended yet.
+// files of this node that are not reported to the service, or that it does not count as ended yet.
 #ifndef SES_AGENT_TABLE_MANAGER_H
 #define SES_AGENT_TABLE_MANAGER_H
 
@@ -54,7 +54,7 @@ public:
   void retire() { publisher_->retire(); }
   void remove() { segment_->remove(); }
 
-  // The service's word about tables and placements.
+  // The service's answer about tables and placements.
   void apply(const ServiceUpdate &update, Time now);
   // What an agent before this one kept of it.
   void apply_saved(const std::vector<TableAnswer> &tables, Time now);
@@ -86,7 +86,7 @@ public:
   [[nodiscard]] uint64_t excluded(unsigned system) const {
     return systems_[system].places.excluded;
   }
-  // Elements of a system to which no file of some users can go now, for the service to hear of.
+  // Elements of a system to which no file of some users can go now, to be reported to the service.
   void exclude_for_users(unsigned number, Exclusions excluded) {
     System &system = systems_[number];
     system.of_users = std::move(excluded);
@@ -129,7 +129,7 @@ private:
     std::deque<std::pair<uint64_t, std::shared_ptr<const TableFacts>>> revisions;
     std::array<int, SES_TABLE_ELEMENTS> claims{};
     int streams = 0;                // of files of this node that are counted
-    std::vector<uint64_t> reported; // placements the service spoke of, but not yet of this table
+    std::vector<uint64_t> reported; // placements whose report no table of the service counts yet
     bool dirty = false;
     uint64_t used = 0; // bit r: files went to row r since the last tick
   };

@@ -45,12 +45,12 @@ public:
   // Other numbers for SYSTEM; returns its epoch, that is another one from now on.
   uint64_t write(unsigned system, const System &what);
   [[nodiscard]] uint64_t epoch(unsigned system) const { return table_.systems[system].epoch; }
-  // What changes a word at a time.
+  // Fields that change singly, each in one store.
   void update(unsigned system, unsigned row, const ses_core_element &element);
   void set_excluded(unsigned system, uint64_t rows);
   void set_streams(unsigned system, uint32_t streams);
   void set_candidate_limit(unsigned system, uint32_t candidate_limit);
-  // These devices and no others.
+  // The list of devices, in place of the one before.
   void set_mounts(const std::vector<Mount> &mounts);
   // The segment of a user, in place of any before; false when there are too many users.
   bool set_user(const User &user);

@@ -16,7 +16,7 @@ namespace ses::agent {
 namespace {
 
 constexpr std::chrono::seconds kTryEvery{10};
-constexpr size_t kHead = sizeof(ses_table_head); // what says that it is a table
+constexpr size_t kHead = sizeof(ses_table_head); // what identifies it as a table
 
 } // namespace
 
@@ -70,27 +70,27 @@ bool TableSegment::publish(uint64_t socket_hash, std::chrono::steady_clock::time
   }
   tried_at_ = now;
   std::string why;
-  const auto made = open(socket_hash, why);
-  if (!made) {
+  const auto replacement = open(socket_hash, why);
+  if (!replacement) {
     return false;
   }
-  if (made->was_left()) { // by an agent that is gone: there is another one to be had the next time
-    made->remove();
+  if (replacement->was_left()) { // by an agent that is gone: the next attempt gets another one
+    replacement->remove();
     return false;
   }
-  // Who waits on the word in the memory that goes would be woken by nobody.
+  // A thread that waits on the word in the memory that is replaced would never be woken.
   std::atomic_ref(table_->head.asleep).store(0, std::memory_order_seq_cst);
   syscall(SYS_futex, &table_->head.asleep, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-  auto *const to = reinterpret_cast<char *>(made->table_);
+  auto *const to = reinterpret_cast<char *>(replacement->table_);
   const auto *const from = reinterpret_cast<const char *>(table_);
   std::memcpy(to + kHead, from + kHead, sizeof *table_ - kHead);
   std::atomic_thread_fence(std::memory_order_release); // programs believe nothing before its head
   std::memcpy(to, from, kHead);
-  if (shmat(made->id_, table_, SHM_REMAP) != table_) {
-    made->remove();
+  if (shmat(replacement->id_, table_, SHM_REMAP) != table_) {
+    replacement->remove();
     return false;
   }
-  id_ = made->id_;
+  id_ = replacement->id_;
   return true;
 }
 

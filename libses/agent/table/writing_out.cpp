@@ -8,7 +8,7 @@ namespace ses::agent {
 namespace {
 
 constexpr double kSurely = 0.9; // of the time its bytes take: an element may be faster than known
-constexpr double kLongest = 30; // seconds after which a kernel writes out what is left
+constexpr double kMaxSeconds = 30; // after which a kernel writes out what is left
 
 } // namespace
 
@@ -21,8 +21,8 @@ void WritingOut::show(unsigned system, std::shared_ptr<const TableFacts> facts,
 WritingOut::Seconds WritingOut::lasts(const Choice &choice, double bytes, double open_for) const {
   const TableFacts &then = *choice.epoch->facts;
   const std::lock_guard lock(mutex_);
-  const auto system = std::find_if(systems_.begin(), systems_.end(), [&](const System &one) {
-    return one.facts && one.facts->system == then.system;
+  const auto system = std::find_if(systems_.begin(), systems_.end(), [&](const System &candidate) {
+    return candidate.facts && candidate.facts->system == then.system;
   });
   Seconds lasts;
   for (const uint8_t row_then : choice.rows) {
@@ -37,7 +37,7 @@ WritingOut::Seconds WritingOut::lasts(const Choice &choice, double bytes, double
     const double alone = part / element.write_rate;
     if (open_for < kSurely * alone) { // not where the rate is not known
       const double streams = std::max(1.0, static_cast<double>(element.own));
-      lasts.writing = std::max(lasts.writing, std::min(kLongest, streams * alone - open_for));
+      lasts.writing = std::max(lasts.writing, std::min(kMaxSeconds, streams * alone - open_for));
     }
     lasts.reading = std::fmax(lasts.reading, part / element.read_rate);
   }

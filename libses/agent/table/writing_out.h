@@ -27,7 +27,7 @@ public:
     double writing = 0; // from now on; 0: it is written, as far as that can be known
     double reading = 0; // that it takes to read it at best; 0: not known
   };
-  // Of a file of CHOICE that is closed now, after OPEN_FOR seconds, with so many BYTES.
+  // Of a file of CHOICE that is closed now, after OPEN_FOR seconds, with BYTES.
   [[nodiscard]] Seconds lasts(const Choice &choice, double bytes, double open_for) const;
   // The element of SYSTEM that is TARGET; empty: none in the table.
   [[nodiscard]] std::string element_at(const std::string &system, const std::string &target) const;

@@ -30,7 +30,7 @@ void listen_for_signals() {
       sigaction(signal, &action, nullptr);
     }
   }
-  // Sent to who holds a lease that others wait for; the lease itself is looked at.
+  // Sent to the holder of a lease that another process waits for; the lease itself is looked at.
   std::signal(SIGIO, SIG_IGN);
 }
 

@@ -1,4 +1,4 @@
-// A thread pool with a bounded queue: whoever submits a task waits while the queue is full.
+// A thread pool with a bounded queue: submitting a task waits while the queue is full.
 #ifndef SES_COPY_THREAD_POOL_H
 #define SES_COPY_THREAD_POOL_H
 

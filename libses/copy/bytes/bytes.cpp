@@ -114,7 +114,7 @@ Moved by_splice(int in, int out, off_t offset, off_t length, Watch watch) {
   return moved;
 }
 
-// False: not all was written, for what errno says.
+// False: not all was written; errno is the reason.
 bool write_whole(int out, const char *from, std::size_t size, off_t at) {
   while (size > 0) {
     const ssize_t wrote = pwrite(out, from, size, at);

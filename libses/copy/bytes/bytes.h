@@ -33,7 +33,7 @@ Moved reflink(int in, int out);
 // Copies LENGTH bytes from OFFSET of IN to the same place of OUT, by any way but kReflink.  With
 // kDirect both descriptors have O_DIRECT, OFFSET is a multiple of kAlignment, and bytes beyond the
 // last multiple before the end of the range may be written: the caller sets the size.
-// kNotPossible says that this way does not work between these files; nothing was written then, or
+// kNotPossible: this way does not work between these files; nothing was written then, or
 // what was written is what another way writes again.
 Moved move_range(Way way, int in, int out, off_t offset, off_t length, Watch watch);
 

@@ -17,7 +17,7 @@ struct Extent {
 bool may_have_holes(const struct stat &file);
 
 // The data of an open file, in order, in extents of at most LARGEST bytes (a multiple of 4096).  A
-// file system that does not tell holes has data everywhere.
+// file system that does not report holes has data everywhere.
 std::vector<Extent> extents_of(int fd, const struct stat &file, off_t largest);
 
 } // namespace ses::copy

@@ -1,4 +1,4 @@
-// ses-copy: copies files to where they are served best, by the cheapest way, and says which.
+// ses-copy: copies files to where they are served best, by the cheapest way, and reports which.
 #include <cstdio>
 #include <exception>
 #include <utility>
@@ -36,7 +36,7 @@ Options:
                        [default: ses-copy]
   --way WAY            Only this way: reflink, copy_file_range, direct, splice
                        or read-write; where it is not possible the file is not
-                       copied, and the reason said
+                       copied, and the reason printed
   --direct-from BYTES  Files from this size on bypass the page cache (O_DIRECT).
                        [default: a quarter of the memory that is available]
   --resume             Go on with an interrupted copy: files that are there with

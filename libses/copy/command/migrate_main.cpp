@@ -33,8 +33,8 @@ Options:
                        (docs/placement-rules.md)
   --application NAME   Name that requirements are looked up under.
                        [default: ses-migrate]
-  --assume-unused      Migrate also where the file system does not tell whether
-                       a file is in use
+  --assume-unused      Migrate also where the file system does not report
+                       whether a file is in use
   --verify             Read the copy and the file again before the one replaces
                        the other, and compare (XXH3, 128 bits)
   --way WAY            Only this way: reflink, copy_file_range, direct, splice

@@ -66,7 +66,7 @@ bool has_option(const Program &program, std::string_view name) {
   return all.find(" " + std::string(name) + " ") != std::string::npos;
 }
 
-// Takes in one option; false: it is wrong, and that has been said.
+// Takes in one option; false: it is wrong, and an error has been printed.
 bool take(const Program &program, Options &options, int which) {
   switch (which) {
   case kRequire:
@@ -104,7 +104,7 @@ bool take(const Program &program, Options &options, int which) {
   }
 }
 
-// Those that are closed would be the next files that are opened, with what is said in them.
+// Those that are closed would be the next files that are opened, and messages would go into them.
 void open_standard_streams() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (fcntl(fd, F_GETFD) < 0) {

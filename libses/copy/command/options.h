@@ -32,10 +32,10 @@ struct Program {
   const char *options; // names, separated by blanks
 };
 
-// None: the program ends with STATUS; what there was to say has been said.
+// None: the program ends with STATUS; its message has been printed.
 std::optional<Options> parse_options(const Program &program, int argc, char **argv, int &status);
 
-// Says what is wrong with the command line; kMisuse.
+// Prints what is wrong with the command line; kMisuse.
 int misuse(const Program &program, const std::string &what);
 
 } // namespace ses::copy

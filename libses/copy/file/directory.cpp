@@ -45,18 +45,18 @@ Directory::Directory(Shared parent, std::string path)
 Directory::Shared Directory::named(const std::string &path) { return below(nullptr, path); }
 
 Directory::Shared Directory::below(const Shared &parent, const std::string &name) {
-  const auto made =
+  const auto directory =
       std::make_shared<Directory>(parent, parent ? joined(parent->path_, name) : name);
-  if (made->path_.size() >= PATH_MAX) { // else a walk could go on for ever
+  if (directory->path_.size() >= PATH_MAX) { // else a walk could go on for ever
     errno = ENAMETOOLONG;
-    throw failed(made->path_, "cannot be entered");
+    throw failed(directory->path_, "cannot be entered");
   }
-  auto held = std::make_shared<const Descriptor>(made->open_by_name());
-  fstat(held->get(), &made->status_);
-  made->open_ = held;
+  auto held = std::make_shared<const Descriptor>(directory->open_by_name());
+  fstat(held->get(), &directory->status_);
+  directory->open_ = held;
   const std::lock_guard lock(mutex);
   keep_open(std::move(held));
-  return made;
+  return directory;
 }
 
 Descriptor Directory::open_by_name() const {

@@ -26,8 +26,8 @@ constexpr off_t kDirectPiece = off_t{1}
 constexpr off_t kWorthNoting = kPiece; // smaller files begin again
 constexpr off_t kWorthAnnouncing = off_t{1} << 20; // smaller files are read ahead whole
 
-// Where this thread was told last that nobody places files: the next ones have no name until they
-// are whole.
+// The directory in which this thread learned last that nobody places files: the next ones have no
+// name until they are whole.
 thread_local Directory::Shared unplaced_directory;
 
 Descriptor create_placed(int directory, const std::string &name, off_t size,
@@ -43,8 +43,8 @@ bool set_direct(int fd, bool on) {
   return fcntl(fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
 
-bool is_same_moment(const timespec &one, const timespec &other) {
-  return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
+bool is_same_time(const timespec &a, const timespec &b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
 } // namespace
@@ -379,7 +379,7 @@ Copied FileCopy::finish() {
   }
   struct stat now {};
   if (!read_status(in_.get(), now) || now.st_size != from_.st_size ||
-      !is_same_moment(now.st_mtim, from_.st_mtim)) {
+      !is_same_time(now.st_mtim, from_.st_mtim)) {
     throw Failure(source_, "changed while it was copied; copy it again");
   }
   if (options_.replace) {

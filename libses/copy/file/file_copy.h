@@ -28,7 +28,7 @@ struct CopyOptions {
   bool replace = false;       // the copy takes the place of the source (target and source are one)
   bool assume_unused = false; // replace also what may be in use
   off_t direct_from = 0;      // bytes from which O_DIRECT pays
-  Policy needs;               // of every copy; none: as the portal says
+  Policy needs;               // of every copy; none: as in the portal
 };
 
 // The name that a copy is to have.
@@ -110,7 +110,7 @@ private:
   bool direct_pays_ = false;
   bool shared_ = false;          // all blocks are: nothing is left to copy
   bool grows_to_size_ = false;   // by its last piece, with nothing behind it
-  bool looks_for_zeros_ = false; // there are holes, and the file system does not tell where
+  bool looks_for_zeros_ = false; // there are holes, and the file system does not report where
   std::atomic<Way> way_{Way::kReflink};
   off_t there_ = 0; // bytes an interrupted copy left
   std::vector<Extent> pieces_;

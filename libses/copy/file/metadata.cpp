@@ -123,7 +123,7 @@ bool may_not_give_away(int error) { return error == EPERM || error == EINVAL; }
 
 } // namespace
 
-std::string keep_metadata(int in, int out, const struct stat &source, const struct stat &made) {
+std::string keep_metadata(int in, int out, const struct stat &source, const struct stat &created) {
   mode_t mode = source.st_mode & 07777;
   std::string lost;
   const auto note = [&lost](const char *what) {
@@ -131,12 +131,13 @@ std::string keep_metadata(int in, int out, const struct stat &source, const stru
       lost = std::string(what) + ": " + std::strerror(errno);
     }
   };
-  const bool has_owner = made.st_uid == source.st_uid && made.st_gid == source.st_gid;
+  const bool has_owner = created.st_uid == source.st_uid && created.st_gid == source.st_gid;
   if (!has_owner && fchown(out, source.st_uid, source.st_gid) != 0) {
     if (!may_not_give_away(errno)) {
       note("owner");
     }
-    if (fchown(out, static_cast<uid_t>(-1), source.st_gid) != 0 || made.st_uid != source.st_uid) {
+    if (fchown(out, static_cast<uid_t>(-1), source.st_gid) != 0 ||
+        created.st_uid != source.st_uid) {
       mode &= 01777;
     }
   }
@@ -145,7 +146,7 @@ std::string keep_metadata(int in, int out, const struct stat &source, const stru
       lost = why;
     }
   }
-  if ((made.st_mode & 07777) != mode && fchmod(out, mode) != 0) {
+  if ((created.st_mode & 07777) != mode && fchmod(out, mode) != 0) {
     note("mode");
   }
   const timespec times[2] = {source.st_atim, source.st_mtim};

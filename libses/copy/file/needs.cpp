@@ -9,25 +9,25 @@
 namespace ses::copy {
 namespace {
 
-void require(ses_policy *policy, const ses_wire_requirement &one) {
-  switch (one.kind) {
+void require(ses_policy *policy, const ses_wire_requirement &requirement) {
+  switch (requirement.kind) {
   case SES_CURRENT_READ_RATE:
-    ses_policy_set_current_read_rate(policy, one.minimum);
+    ses_policy_set_current_read_rate(policy, requirement.minimum);
     break;
   case SES_AVERAGE_READ_RATE:
-    ses_policy_set_average_read_rate(policy, one.minimum);
+    ses_policy_set_average_read_rate(policy, requirement.minimum);
     break;
   case SES_CURRENT_WRITE_RATE:
-    ses_policy_set_current_write_rate(policy, one.minimum);
+    ses_policy_set_current_write_rate(policy, requirement.minimum);
     break;
   case SES_AVERAGE_WRITE_RATE:
-    ses_policy_set_average_write_rate(policy, one.minimum);
+    ses_policy_set_average_write_rate(policy, requirement.minimum);
     break;
   default:
-    ses_policy_set_capacity(policy, one.minimum);
+    ses_policy_set_capacity(policy, requirement.minimum);
   }
-  ses_policy_set_hard(policy, static_cast<ses_requirement_kind>(one.kind),
-                      static_cast<int>(one.hard));
+  ses_policy_set_hard(policy, static_cast<ses_requirement_kind>(requirement.kind),
+                      static_cast<int>(requirement.hard));
 }
 
 } // namespace

@@ -15,7 +15,7 @@ struct FreePolicy {
 using Policy = std::unique_ptr<ses_policy, FreePolicy>;
 
 // A policy of requirements as people write them and the name that others are looked up under;
-// either may be empty.  None: not understood, and WRONG says what.
+// either may be empty.  None: not understood, and WRONG is what.
 Policy policy_of(const std::string &require, const std::string &application, std::string &wrong);
 
 } // namespace ses::copy

@@ -47,7 +47,7 @@ void check(const Lease &lease, const std::string &path, bool assume_unused) {
     throw Failure(path, "belongs to another user: only its owner and root can migrate it");
   }
   if (!lease.is_held() && !assume_unused) {
-    throw Failure(path, std::string("its file system does not tell whether it is in use (") +
+    throw Failure(path, std::string("its file system does not report whether it is in use (") +
                             std::strerror(lease.error()) +
                             "); --assume-unused migrates it all the same");
   }
@@ -116,9 +116,9 @@ void replace_unused(int fd, const Entry &file, const std::string &partial, const
   unlinkat(in, old.c_str(), 0);
 }
 
-bool lie_together(int one, int other) {
-  if (const std::string branch = branch_of(one); !branch.empty()) {
-    return branch == branch_of(other);
+bool lie_together(int a, int b) {
+  if (const std::string branch = branch_of(a); !branch.empty()) {
+    return branch == branch_of(b);
   }
   const auto osts = [](int fd) {
     const std::string path = "/proc/self/fd/" + std::to_string(fd);
@@ -134,8 +134,8 @@ bool lie_together(int one, int other) {
     }
     return found;
   };
-  const auto first = osts(one);
-  return !first.empty() && first == osts(other);
+  const auto first = osts(a);
+  return !first.empty() && first == osts(b);
 }
 
 } // namespace ses::copy

@@ -11,7 +11,7 @@
 namespace ses::copy {
 
 // Raises Failure when a program of this node has the file open besides FD, or when its file system
-// does not tell (unless ASSUME_UNUSED).  Other nodes are not seen.
+// does not report that (unless ASSUME_UNUSED).  Other nodes are not seen.
 void refuse_in_use(int fd, const std::string &path, bool assume_unused);
 
 // Gives PARTIAL, in the same directory, the name of FILE, which FD is open on and which was as FROM
@@ -22,7 +22,7 @@ void replace_unused(int fd, const Entry &file, const std::string &partial, const
                     bool assume_unused);
 
 // True: two open files lie on the same branch of a union, or on the same OSTs.
-bool lie_together(int one, int other);
+bool lie_together(int a, int b);
 
 } // namespace ses::copy
 

@@ -1,4 +1,4 @@
-// What the file system says of an open file now.
+// The status of an open file, as the file system reports it now.
 #ifndef SES_COPY_STATUS_H
 #define SES_COPY_STATUS_H
 
@@ -14,7 +14,7 @@ inline bool read_status(int fd, struct stat &status) {
   if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &now) != 0) {
     return fstat(fd, &status) == 0;
   }
-  const auto moment = [](const statx_timestamp &time) {
+  const auto timespec_of = [](const statx_timestamp &time) {
     return timespec{time.tv_sec, static_cast<long>(time.tv_nsec)};
   };
   status = {};
@@ -28,9 +28,9 @@ inline bool read_status(int fd, struct stat &status) {
   status.st_size = static_cast<off_t>(now.stx_size);
   status.st_blksize = static_cast<blksize_t>(now.stx_blksize);
   status.st_blocks = static_cast<blkcnt_t>(now.stx_blocks);
-  status.st_atim = moment(now.stx_atime);
-  status.st_mtim = moment(now.stx_mtime);
-  status.st_ctim = moment(now.stx_ctime);
+  status.st_atim = timespec_of(now.stx_atime);
+  status.st_mtim = timespec_of(now.stx_mtime);
+  status.st_ctim = timespec_of(now.stx_ctime);
   return true;
 }
 

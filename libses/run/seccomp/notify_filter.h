@@ -1,4 +1,4 @@
-// The filter that makes this process, and all it starts, tell a listener about creating calls.
+// The filter by which a listener is notified of creating calls of this process and all it starts.
 #ifndef SES_RUN_NOTIFY_FILTER_H
 #define SES_RUN_NOTIFY_FILTER_H
 

@@ -6,7 +6,7 @@ namespace ses::run {
 
 enum class OwnFilter {
   kNone,
-  kListener, // somebody hears of its calls: a supervisor of ses-run, unless it is a container's
+  kListener, // its calls are notified: to a supervisor of ses-run, unless it is a container's
   kOther,    // what it forbids, or kills for, cannot be asked
 };
 

@@ -1,4 +1,4 @@
-// A notified call, as far as its registers (and for openat2() its memory) tell.
+// A notified call, read from its registers (for openat2() also from its memory).
 #ifndef SES_RUN_SUPERVISOR_CALL_H
 #define SES_RUN_SUPERVISOR_CALL_H
 

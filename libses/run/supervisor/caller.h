@@ -49,7 +49,7 @@ public:
   [[nodiscard]] Descriptor root() const;
   // PATH, as it gave it with DIRFD, from its root on, with no ".." in it; symbolic links are left
   // as they are, but where there was a "..".  DIRECTORY: the one that PATH names NAME in.  Empty:
-  // it cannot be told.
+  // it is unknown.
   [[nodiscard]] std::string whole_path(int dirfd, const std::string &path, int directory,
                                        const char *name) const;
   // Does it see the same root, mounts and users as this process, and no other security label?

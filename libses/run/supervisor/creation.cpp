@@ -33,18 +33,18 @@ Descriptor resolve(int base, const char *path, uint64_t how_far) {
 }
 
 bool is_managed(int directory) {
-  struct statfs found {};
-  return fstatfs(directory, &found) == 0 &&
-         ses_backend_of(static_cast<unsigned long>(found.f_type)) != nullptr;
+  struct statfs status {};
+  return fstatfs(directory, &status) == 0 &&
+         ses_backend_of(static_cast<unsigned long>(status.f_type)) != nullptr;
 }
 
-bool is_there(int directory, const char *name, struct statx &found) {
-  return statx(directory, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &found) == 0;
+bool is_there(int directory, const char *name, struct statx &status) {
+  return statx(directory, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &status) == 0;
 }
 
 bool is_absent(int directory, const char *name) {
-  struct statx found {};
-  return !is_there(directory, name, found) && errno == ENOENT;
+  struct statx status {};
+  return !is_there(directory, name, status) && errno == ENOENT;
 }
 
 // Does the call want the file itself, and no descriptor of it?
@@ -53,11 +53,11 @@ bool is_node(const CreateCall &call) { return (call.flags & SES_PLACE_NODE) != 0
 // The call does not get the file of FD: a file of that NAME would surprise it.
 void take_back(int directory, const char *name, int fd) {
   struct statx named {};
-  struct statx made {};
+  struct statx created {};
   if (is_there(directory, name, named) &&
-      statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &made) == 0 &&
-      named.stx_ino == made.stx_ino && named.stx_dev_major == made.stx_dev_major &&
-      named.stx_dev_minor == made.stx_dev_minor && named.stx_size == 0) {
+      statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &created) == 0 &&
+      named.stx_ino == created.stx_ino && named.stx_dev_major == created.stx_dev_major &&
+      named.stx_dev_minor == created.stx_dev_minor && named.stx_size == 0) {
     unlinkat(directory, name, 0);
   }
 }
@@ -73,7 +73,7 @@ struct Creator::Place {
   CreateCall call{};
   char path[PATH_MAX] = {};
   const char *name = path; // in it
-  std::string whole;       // as the caller says it
+  std::string whole;       // from the caller's root
   Descriptor directory;
   Status status;
   std::optional<Impersonation> as_caller;
@@ -102,7 +102,7 @@ bool Creator::Place::split(const char *&parent) {
 
 // Finds the directory as the caller would.
 bool Creator::Place::enter(const Identity &own) {
-  const std::string said = path;
+  const std::string given = path;
   const char *parent = nullptr;
   if (!split(parent)) {
     return false;
@@ -116,7 +116,7 @@ bool Creator::Place::enter(const Identity &own) {
       !caller.read_status(status)) {
     return false;
   }
-  whole = caller.whole_path(call.dirfd, said, directory.get(), name);
+  whole = caller.whole_path(call.dirfd, given, directory.get(), name);
   as_caller.emplace(own, status.identity);
   if (whole.empty() || !*as_caller) { // without a path no rule can be applied
     return false;
@@ -179,13 +179,13 @@ bool Creator::create(Slot &slot) const {
 }
 
 bool Creator::give(Slot &slot, const Place &place, int file) const {
-  struct stat made {};
+  struct stat created {};
   const uint64_t id = slot.call.id;
-  if (fstat(file, &made) != 0) {
+  if (fstat(file, &created) != 0) {
     return false;
   }
-  slot.device = made.st_dev;
-  slot.inode = made.st_ino;
+  slot.device = created.st_dev;
+  slot.inode = created.st_ino;
   slot.state = state_of(id, Phase::kGiving);
   if (is_node(place.call)) {
     listener_.answer(id, 0);
@@ -208,7 +208,7 @@ void Creator::answer(Slot &slot) const {
     return;
   }
   const bool done = !calls_.confined && create(slot);
-  // What the guardian has answered meanwhile is no longer there.
+  // What the watchdog has answered meanwhile is no longer there.
   if (!done) {
     listener_.let_go_on(id);
   }

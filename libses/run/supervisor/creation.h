@@ -12,7 +12,7 @@
 
 namespace ses::run {
 
-// Answers calls; used by one thread, whose working state (umask, identity) it changes for a moment.
+// Answers calls; used by one thread, whose umask and identity it changes during an answer.
 class Creator {
 public:
   Creator(const Listener &listener, SharedCalls &calls);
@@ -21,10 +21,10 @@ public:
   void answer(Slot &slot) const;
   // The same after a worker was killed over it.  What it has put into the caller's process counts.
   // If it was about to make a file that was not there (O_EXCL), the file may be there by now, or
-  // come in a moment from a server that has been asked for it: the call gets that one, or an
+  // come soon from a server that has been asked for it: the call gets that one, or an
   // unplaced one, but not EEXIST.
   void finish(Slot &slot) const;
-  // The call ID goes on as if nobody listened, and SES_LOG says so.  Of a living worker SLOT may
+  // The call ID goes on as if nobody listened, which SES_LOG records.  Of a living worker SLOT may
   // hold the next call by now, which is the worker's: let go on as well, it would meet or lose the
   // file that is being made for it.
   void leave(const Slot &slot, uint64_t id) const;

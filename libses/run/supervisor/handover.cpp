@@ -42,7 +42,7 @@ bool received(int control, Message &message) {
 
 } // namespace
 
-bool tell(int control) { return sent(control, Message(false)); }
+bool notify(int control) { return sent(control, Message(false)); }
 
 bool await(int control) {
   Message message(false);

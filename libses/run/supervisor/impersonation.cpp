@@ -31,7 +31,7 @@ Impersonation::Impersonation(const Identity &own, const Identity &caller) : own_
 }
 
 Impersonation::~Impersonation() {
-  // As somebody else nothing more may be done: the partner goes on.
+  // Nothing more may be done under a foreign identity: a peer process goes on.
   if (changed_ && (syscall(SYS_setresuid, -1, own_.effective_uid, -1) != 0 ||
                    !become(own_.effective_uid, own_.effective_gid, own_.groups))) {
     std::abort();

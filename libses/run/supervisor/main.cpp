@@ -15,12 +15,12 @@
 #include <cstring>
 #include <string_view>
 
-#include "guardian.h"
 #include "handover.h"
-#include "keeper.h"
 #include "life_pipe.h"
-#include "partner.h"
+#include "peer_process.h"
 #include "shared_calls.h"
+#include "standby.h"
+#include "watchdog.h"
 #include "worker.h"
 
 namespace ses::run {
@@ -38,8 +38,8 @@ Not for use by hand: ses-run starts it, and it starts further processes of its
 own. All of them end when the last process of the program has ended. It never
 runs the program, and holds none of its descriptors, directories or terminals.
 
-A worker creates the files where the agent says. A guardian lets calls go on
-that the worker does not answer. A keeper takes the place of both if they are
+A worker creates the files where the agent says. A watchdog lets calls go on
+that the worker does not answer. A standby takes the place of both if they are
 killed together. To end all of them, end the program.
 
 Options:
@@ -85,7 +85,7 @@ bool may_look(int control) {
   return process_vm_readv(peer.pid, &here, 1, &there, 1, 0) >= 0 || errno == EFAULT;
 }
 
-// The first guardian: it gets the listener, starts the worker, and says so.
+// The first watchdog: it gets the listener, starts the worker, and reports both.
 int start() {
   const Descriptor control(fcntl(kControl, F_DUPFD_CLOEXEC, kLifeWrite + 1));
   close(kControl);
@@ -93,19 +93,19 @@ int start() {
     return 1;
   }
   SharedCalls *calls = map_shared_calls(kSharedCalls);
-  if (calls == nullptr || !make_life_pipe(*calls) || !tell(control.get()) ||
+  if (calls == nullptr || !make_life_pipe(*calls) || !notify(control.get()) ||
       !move_to(take_over(control.get()), kListener)) {
     return 1;
   }
-  Descriptor worker = start_partner("worker");
-  tell(control.get());
-  return guard(*calls, worker ? fcntl(worker.get(), F_DUPFD_CLOEXEC, 0) : -1);
+  Descriptor worker = start_peer("worker");
+  notify(control.get());
+  return watch(*calls, worker ? fcntl(worker.get(), F_DUPFD_CLOEXEC, 0) : -1);
 }
 
-// The keeper's end: a guardian under the name of one, as the others.
+// The standby becomes the watchdog, under the name of one.
 int succeed(SharedCalls &calls) {
-  calls.keeper = 0;
-  while (!make_life_pipe(calls)) { // without one nobody would keep watch over the guardian
+  calls.standby = 0;
+  while (!make_life_pipe(calls)) { // without one no standby would watch the watchdog
     if (is_over()) {
       return 0;
     }
@@ -115,7 +115,7 @@ int succeed(SharedCalls &calls) {
     fcntl(fd, F_SETFD, 0);
   }
   execl("/proc/self/exe", "ses-supervisor", "successor", nullptr);
-  return guard(calls, -1);
+  return watch(calls, -1);
 }
 
 int go_on(std::string_view role) {
@@ -126,16 +126,16 @@ int go_on(std::string_view role) {
   for (const int fd : {kListener, kSharedCalls, kStarter, kLifeRead, kLifeWrite}) {
     fcntl(fd, F_SETFD, FD_CLOEXEC);
   }
-  if (role == "keeper") {
-    return keep(*calls) ? succeed(*calls) : 0;
+  if (role == "standby") {
+    return stand_by(*calls) ? succeed(*calls) : 0;
   }
   return role == "worker"     ? work(*calls, kStarter)
-         : role == "guardian" ? guard(*calls, kStarter)
-                              : guard(*calls, -1);
+         : role == "watchdog" ? watch(*calls, kStarter)
+                              : watch(*calls, -1);
 }
 
 bool is_role(std::string_view role) {
-  return role == "worker" || role == "guardian" || role == "keeper" || role == "successor";
+  return role == "worker" || role == "watchdog" || role == "standby" || role == "successor";
 }
 
 } // namespace

@@ -1,7 +1,7 @@
-// What guardian and worker share, so that either can go on where the other was killed.
+// What watchdog and worker share, so that either can go on where the other was killed.
 //
-// The kernel writes each call straight into a slot: there is no moment at which a call has been
-// taken and its number is known to the dead alone.
+// The kernel writes each call straight into a slot: the number of a call that was taken is never
+// known only to a process that has died.
 #ifndef SES_RUN_SUPERVISOR_SHARED_CALLS_H
 #define SES_RUN_SUPERVISOR_SHARED_CALLS_H
 
@@ -18,12 +18,12 @@ inline constexpr unsigned kSlots = 8; // calls in work at a time
 enum class Phase : uint64_t {
   kOpen = 0,      // being looked at: nothing has been changed
   kCreating = 1,  // by the worker: a file may have been made
-  kAbandoned = 2, // answered by the guardian: the worker leaves it alone
+  kAbandoned = 2, // answered by the watchdog: the worker leaves it alone
   kGiving = 3,    // by the worker: the file is made, its process may have the descriptor already
 };
 
 struct Slot {
-  // Low bits of the call's number, and its phase; 0: not said yet.
+  // Low bits of the call's number, and its phase; 0: not known yet.
   std::atomic<uint64_t> state;
   // kGiving: what was made.
   uint64_t device;
@@ -39,16 +39,16 @@ struct SharedCalls {
   // A process has confined itself by rules that cannot be seen from outside; nothing is created for
   // any of them any more.
   std::atomic<bool> confined;
-  // The keeper that came last; 0: none has come, or one has taken over.  A guardian that is killed
-  // as it starts a keeper leaves one to spare.
-  std::atomic<int> keeper;
-  // The pipe by which keepers learn of a death, by its inode; 0: one of them takes over.
+  // The standby that started last; 0: none has, or one has taken over.  A watchdog that is killed
+  // while it starts a standby leaves a spare one.
+  std::atomic<int> standby;
+  // Inode of the pipe by which standbys learn of a death; 0: one of them takes over.
   std::atomic<uint64_t> life_pipe;
   Slot slots[kSlots];
-  Slot guardians; // what the guardian has taken: its successor answers it
+  Slot watchdog_slot; // the call the watchdog has taken: its successor answers it
 };
 
-static_assert(std::atomic<uint64_t>::is_always_lock_free, "they are shared by processes");
+static_assert(std::atomic<uint64_t>::is_always_lock_free, "processes share them");
 
 inline uint64_t state_of(uint64_t id, Phase phase) {
   return id << 2 | static_cast<uint64_t>(phase);
@@ -59,9 +59,9 @@ inline Phase phase_of(uint64_t state) { return static_cast<Phase>(state & 3); }
 // The number of the call in SLOT; 0: none.  The kernel writes it.
 inline uint64_t id_in(const Slot &slot) { return __atomic_load_n(&slot.call.id, __ATOMIC_ACQUIRE); }
 
-// Worker: move the call ID of SLOT to PHASE.  False: the guardian has answered it.
+// Worker: move the call ID of SLOT to PHASE.  False: the watchdog has answered it.
 bool claim(Slot &slot, uint64_t id, Phase phase);
-// Guardian: answer the call ID of SLOT instead of the worker.  False: it is past that.
+// Watchdog: answer the call ID of SLOT instead of the worker.  False: it is past that.
 bool abandon(Slot &slot, uint64_t id);
 
 // Memory for them, as a descriptor; -1: none.

@@ -10,7 +10,7 @@
 
 #include "creation.h"
 #include "listener.h"
-#include "partner.h"
+#include "peer_process.h"
 
 namespace ses::run {
 namespace {
@@ -44,15 +44,15 @@ int work(SharedCalls &calls, int starter) {
     std::thread(serve, std::cref(listener), std::cref(creator), std::ref(calls), std::ref(slot))
         .detach();
   }
-  Descriptor guardian(starter);
+  Descriptor watchdog(starter);
   while (!is_over()) {
-    pollfd watched[] = {{kListener, 0, 0}, {guardian.get(), POLLIN, 0}};
+    pollfd watched[] = {{kListener, 0, 0}, {watchdog.get(), POLLIN, 0}};
     if (poll(watched, 2, -1) > 0 && watched[1].revents != 0 && !is_over()) {
-      guardian = start_partner("guardian");
+      watchdog = start_peer("watchdog");
     }
-    if (!guardian) { // no process to be had: again in a moment
+    if (!watchdog) { // the kernel gave no process: retry soon
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      guardian = start_partner("guardian");
+      watchdog = start_peer("watchdog");
     }
   }
   _exit(0); // threads may wait in the kernel for calls that never come

@@ -6,7 +6,7 @@
 
 namespace ses::run {
 
-// Works until nobody is left to call.  STARTER: a pidfd of the guardian.
+// Works until nobody is left to call.  STARTER: a pidfd of the watchdog.
 int work(SharedCalls &calls, int starter);
 
 } // namespace ses::run

@@ -123,7 +123,7 @@ static int is_header(const struct ses_header *seen, enum ses_message_type type, 
   return memcmp(seen, &expected, sizeof expected) == 0;
 }
 
-/* What a whole message of the right size says. */
+/* What a whole message of the right size means. */
 static enum ses_place_status judge(const struct ses_answer *answer) {
   if (!is_header(&answer->header, SES_MESSAGE_ANSWER, sizeof *answer))
     return SES_PLACE_NO_ANSWER;
@@ -145,9 +145,9 @@ static int wait_readable(const struct ses_conversation *conversation) {
     int64_t left = conversation->deadline - now_ns();
     if (left <= 0)
       return 0;
-    struct timespec patience = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
+    struct timespec timeout = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
     struct pollfd poll = {.fd = conversation->fd, .events = POLLIN};
-    long ready = ses_sys5(SYS_ppoll, ses_address(&poll), 1, ses_address(&patience), 0, 0);
+    long ready = ses_sys5(SYS_ppoll, ses_address(&poll), 1, ses_address(&timeout), 0, 0);
     if (ready > 0)
       return 1;
     if (ready != -EINTR)

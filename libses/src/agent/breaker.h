@@ -16,8 +16,7 @@
 /* False while a pause lasts.  Changes nothing. */
 bool ses_breaker_may_ask(void);
 
-/* The same question by one who asks if the answer is yes: takes the only try when a pause is over.
- */
+/* The same, for a caller that asks if it may: takes the only try when a pause is over. */
 bool ses_breaker_take(void);
 
 void ses_breaker_failed(void);

@@ -26,7 +26,7 @@ struct ses_creation {
   unsigned mode;
   uint64_t bytes; /* that have to be free there */
   /* After success: the created file as the program sees it, and 0, or why (errno) it lies elsewhere
-   * than the answer said. */
+   * than in the answer. */
   uint64_t device;
   uint64_t inode;
   int strayed;
@@ -38,7 +38,7 @@ struct ses_creation {
 struct ses_backend_row {
   enum ses_backend backend;
   unsigned long file_system; /* f_type of statfs(): what such a mount looks like from outside */
-  /* The file is made under its own name, by one exclusive open: that tells whether the name exists,
+  /* The file is made under its own name, by one exclusive open: it shows whether the name exists,
    * and gives mode, owner and ACL as the original call does.  Nothing need be looked at before. */
   bool in_place;
   /* True when the answer's fields for this back end can be used. */
@@ -69,7 +69,7 @@ bool ses_backend_suits_in_place(const char *name, int flags);
 /* As a row's width(), of a file that is made in place. */
 unsigned ses_backend_width_in_place(struct ses_creation *creation);
 
-/* Create as the accepted answer in CREATION says. */
+/* Create by the accepted answer in CREATION. */
 int ses_backend_create(struct ses_creation *creation);
 
 extern const struct ses_backend_row ses_backend_lustre;

@@ -150,9 +150,9 @@ static __attribute__((noinline)) bool wide_lies_as_chosen(const struct making *m
   return lies;
 }
 
-/* Do the objects that the file has lie where the answer said?  Success of the call that sets a
+/* Do the objects that the file has lie where the answer put them?  Success of the call that sets a
  * layout proves nothing: a file that has one by now keeps it.  It has one in any case: a client
- * that was not the one to set it may only not have heard of it yet (ENODATA). */
+ * that was not the one to set it may only not know it yet (ENODATA). */
 static bool is_proven(const struct making *making) {
   long size = get_layout(making, making->area->blob, BLOB_ROOM);
   return size == -ERANGE ? wide_lies_as_chosen(making)
@@ -201,7 +201,7 @@ static void take_back(const struct making *making, const char *handle) {
     ses_sys3(SYS_unlinkat, creation->dirfd, ses_address(creation->path), 0);
 }
 
-/* A layout that says nothing: the file system's own default. */
+/* An empty layout: the file system's own default. */
 static const unsigned char nothing_said[32] = {0xd0, 0x0b, 0xd1, 0x0b, [30] = 0xff, [31] = 0xff};
 
 /* See that the file just opened is the one made here, and that it can be written. */

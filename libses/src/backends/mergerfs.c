@@ -8,7 +8,7 @@
  * clones missing parent directories onto the branch.  The name appears
  * complete and empty, or not at all.
  *
- * Trusts no name twice: who can rename the staging directory could have a file
+ * Trusts no name twice: a user who can rename the staging directory could have a file
  * of their own under the staged name.  So the descriptor that made the file has
  * to show that the link gave this file its second name, and what is opened has to
  * have its owner, group and mode; else the original call is made.
@@ -80,7 +80,7 @@ struct staged {
   unsigned uid;
   unsigned gid;
   unsigned mode;
-  struct statx_timestamp made;
+  struct statx_timestamp created;
 };
 
 /*
@@ -120,7 +120,7 @@ static bool is_file(const struct statx *stat, uint64_t inode) {
  * original call opens it, and somebody else may have it open by now; only the
  * union's memory of its link count is set right.  With O_EXCL the name is
  * taken back, because the original call would meet it (EEXIST); but only if it
- * still is the file made here, as far as that can be told, and empty.
+ * still is the file made here, as far as that can be seen, and empty.
  */
 static int take_back(const struct ses_creation *creation, uint64_t inode, int failed) {
   struct statx *stat = creation->stat;
@@ -149,11 +149,11 @@ static int open_name(const struct ses_creation *creation) {
 
 /* Does what was seen last look like the staged file, by what nobody else can give a file? */
 static bool is_staged(const struct statx *stat, const struct staged *staged) {
-  const struct statx_timestamp *changed = &stat->stx_mtime, *made = &staged->made;
+  const struct statx_timestamp *changed = &stat->stx_mtime, *created = &staged->created;
   return stat->stx_uid == staged->uid && stat->stx_gid == staged->gid &&
          stat->stx_mode == staged->mode &&
-         (changed->tv_sec > made->tv_sec ||
-          (changed->tv_sec == made->tv_sec && changed->tv_nsec >= made->tv_nsec));
+         (changed->tv_sec > created->tv_sec ||
+          (changed->tv_sec == created->tv_sec && changed->tv_nsec >= created->tv_nsec));
 }
 
 /*
@@ -178,7 +178,7 @@ static int check_link(const struct ses_creation *creation, int fd, const struct 
 }
 
 /* Is what lies there, looked at with FLAGS, the staged file?  Its two links are a sign of it.
- * Without asking the union: its answer to the link said what has to be known. */
+ * Without asking the union: its answer to the link suffices. */
 static int look(const struct ses_creation *creation, const struct staged *staged, int dirfd,
                 const char *path, int flags, uint64_t *inode) {
   struct statx *stat = creation->stat;
@@ -206,7 +206,7 @@ static int identify(const struct ses_creation *creation, const struct staged *st
   return seen == -EXDEV || seen == -ESTALE ? seen : failed;
 }
 
-/* The union remembers the link count of the moment of the link (2) for a second; FORCE_SYNC makes
+/* The union caches the link count it saw at the link (2) for a second; FORCE_SYNC makes
  * it look again. */
 static int refresh(const struct ses_creation *creation, int fd, uint64_t inode) {
   struct statx *stat = creation->stat;
@@ -256,7 +256,7 @@ static int stage(const struct ses_creation *creation, struct staged *staged) {
   int flags = O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   int fd = ses_sys_openat(AT_FDCWD, path, flags, creation->mode);
   if (fd < 0)
-    return fd; /* also EEXIST: then it is not ours to remove */
+    return fd; /* also EEXIST: then the file is another one, and stays */
   int failed = no_room(fd, creation->bytes);
   if (!failed)
     failed = set_attributes(creation, fd, staged);

@@ -44,7 +44,7 @@ enum ses_call {
 typedef void (*ses_function)(void);
 
 /*
- * The next definition of CALL after ours (so that other interposers keep
+ * The next definition of CALL after this library's (so that other interposers keep
  * their turn), or NULL: there is none, or it is being looked up by this very
  * thread (a memory allocator that opens a file).  Valid before our
  * constructor has run and after everything has been torn down.

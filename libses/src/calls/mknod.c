@@ -1,5 +1,5 @@
 /*
- * mknod() of a regular file: created where the agent says, opened for writing
+ * mknod() of a regular file: created where the choice says, opened for writing
  * and closed again.  Everything else that mknod() makes is passed on, and on
  * Lustre all of it: a node has no place there before it is opened for writing.
  */

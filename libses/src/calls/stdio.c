@@ -76,12 +76,12 @@ static FILE *stream_on_placed(int fd, int flags, const char *path) {
   if (stream)
     return stream;
   int saved = errno;
-  struct stat made;
+  struct stat created;
   struct stat named;
-  if (ses_sys2(SYS_fstat, fd, ses_address(&made)) == 0 && made.st_size == 0 &&
+  if (ses_sys2(SYS_fstat, fd, ses_address(&created)) == 0 && created.st_size == 0 &&
       ses_sys4(SYS_newfstatat, AT_FDCWD, ses_address(path), ses_address(&named),
                AT_SYMLINK_NOFOLLOW) == 0 &&
-      made.st_ino == named.st_ino && made.st_dev == named.st_dev)
+      created.st_ino == named.st_ino && created.st_dev == named.st_dev)
     ses_sys3(SYS_unlinkat, AT_FDCWD, ses_address(path), 0);
   ses_sys_close(fd);
   errno = saved;

@@ -1,6 +1,6 @@
 /*
  * mkstemp() and its family.  The name is unknown before the call, so on a
- * storage system of ours the names are tried here; everywhere else, and
+ * managed storage system the names are tried here; everywhere else, and
  * whenever a placement does not come about, the template is put back and the
  * real call makes its own.
  */

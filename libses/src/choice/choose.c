@@ -27,7 +27,7 @@ struct area {
   struct ses_core_need need;
   struct ses_core_need entry;
   struct ses_core_verdict verdicts[SES_TABLE_ELEMENTS];
-  uint32_t claimed[SES_TABLE_ELEMENTS]; /* by which it is told whether somebody was quicker */
+  uint32_t claimed[SES_TABLE_ELEMENTS]; /* as seen: they show whether another program was quicker */
   uint32_t claims[SES_TABLE_ELEMENTS];  /* that `own` of the table does not hold */
   uint32_t scratch[SES_TABLE_ELEMENTS];
   uint32_t rows[SES_CLAIMS_STRIPES];

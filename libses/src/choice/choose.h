@@ -32,9 +32,9 @@ struct ses_stated {
   uint64_t application; /* ses_segment_hash() of its name */
   const struct ses_wire_requirement *requirements;
   unsigned count;
-  unsigned stripe_count; /* 0: not stated */
-  unsigned width;       /* at least so many elements, if there are; SES_WIDTH_ALL: a pool of them */
-  uint64_t stripe_size; /* bytes; 0: not stated */
+  unsigned stripe_count;    /* 0: not stated */
+  unsigned width;           /* minimum of elements, if there are; SES_WIDTH_ALL: a pool of them */
+  uint64_t stripe_size;     /* bytes; 0: not stated */
   long long expected_bytes; /* -1: not stated */
 };
 

@@ -45,7 +45,7 @@ static enum found search(const struct ses_claims *claims, uint64_t application, 
   return found ? FOUND_ONE : sequence % 2 != 0 ? FOUND_CHANGING : FOUND_NONE;
 }
 
-/* Where an entry was found is remembered until the agent says that something has changed. */
+/* The place of an entry is remembered until the agent marks a change. */
 bool ses_needs_find(const struct ses_claims *claims, uint64_t application, unsigned *entry) {
   static struct ses_cache cache; /* of generation, entry and enum found: 48, 8 and 8 bits */
   uint64_t generation = load(&claims->head.generation) << 16;

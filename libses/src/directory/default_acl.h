@@ -1,5 +1,5 @@
 /*
- * Directories that were looked at a moment ago and found to suit: a file made
+ * Directories that were looked at a short time ago and suited: a file made
  * elsewhere and named there is like one made there (no default ACL).
  *
  * The look costs two round trips to a FUSE daemon, so it is remembered for ten

@@ -1,5 +1,5 @@
 /*
- * Which directory a path led to a moment ago, for back ends that create files in place: after each
+ * Which directory a path led to recently, for back ends that create files in place: after each
  * create in a directory, looking it up by its path costs a Lustre client a request.
  *
  * An entry is kept for a second.  If another directory takes its place meanwhile, the entry is

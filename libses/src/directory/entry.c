@@ -40,7 +40,7 @@ static int stat_parent(const struct ses_entry *entry, struct ses_work *work, int
                        STATX_TYPE | STATX_MODE | STATX_GID, stat);
 }
 
-/* The type of the parent's file system; 0 when it cannot be told. */
+/* The type of the parent's file system; 0 when it is unknown. */
 __attribute__((noinline)) static unsigned long file_system_of_parent(const struct ses_entry *entry,
                                                                      struct ses_work *work) {
   struct statfs found;
@@ -69,7 +69,7 @@ static __attribute__((noinline)) bool look_at_parent(struct ses_entry *entry,
 static bool can_device(struct ses_entry *entry, struct ses_work *work) {
   if (!look_at_parent(entry, work))
     return false;
-  /* Lustre numbers its devices as it likes: only the kind of file system tells. */
+  /* Lustre numbers its devices as it likes: only the kind of file system identifies it. */
   enum ses_device_state state =
       ses_device_lookup(entry->file.parent_major, entry->file.parent_minor);
   if (state == SES_DEVICE_UNKNOWN) {
@@ -83,8 +83,8 @@ static bool can_device(struct ses_entry *entry, struct ses_work *work) {
   return state == SES_DEVICE_POSSIBLE || state == SES_DEVICE_IN_PLACE;
 }
 
-/* What the way to the directory is remembered by, with where it begins; 0: no way, or that cannot
- * be told.  A descriptor costs no request to look at. */
+/* The key by which the way to the directory is cached, with where it begins; 0: no way, or unknown.
+ * A descriptor costs no request to look at. */
 static __attribute__((noinline)) uint64_t key_of_way(const struct ses_entry *entry) {
   struct statx start;
   if (entry->file.parent_length == 0)
@@ -178,7 +178,7 @@ static _Atomic uint64_t name_taken_ms;
 #define NAME_TAKEN_MS 1000u
 
 /* May the look at the name be left to the create?  Where a name is to be new, it mostly is.  A
- * create in place says so itself, for the price that the look would have; where the agent has to be
+ * create in place reports it, for the price that the look would have; where the agent has to be
  * asked, it is not to be troubled with files that are there. */
 static bool is_probably_new(const struct ses_entry *entry, int flags, bool at_hand) {
   if (flags & O_EXCL && at_hand && entry->in_place) /* its answer is the program's */

@@ -48,7 +48,7 @@ bool ses_entry_is_unsuited(struct ses_entry *entry, struct ses_work *work);
  * without asking.  SES_PLACE_PLACED: neither, as far as the create itself would not say so. */
 enum ses_place_status ses_entry_look_at_name(const struct ses_entry *entry, bool at_hand);
 
-/* Create as the checked answer in WORK says: a descriptor, or -errno and nothing is left. */
+/* Create by the checked answer in WORK: a descriptor, or -errno and nothing is left. */
 int ses_entry_create(struct ses_entry *entry, struct ses_work *work);
 
 /* What a result of that means, and into WHERE, which may be NULL. */

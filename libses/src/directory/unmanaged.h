@@ -1,5 +1,5 @@
 /*
- * Ways to directories, as programs wrote them, that led a moment ago to a
+ * Ways to directories, as programs wrote them, that led a short time ago to a
  * device that holds no placed files: a storm of creates there costs one look.
  *
  * Remembered for ten milliseconds.  What changes meanwhile (a mount, a

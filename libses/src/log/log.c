@@ -68,22 +68,23 @@ static void add_time(struct line *line, const struct timespec *now) {
   add(line, "Z");
 }
 
-/* One of so many in a second, of all and of the DULL ones?  *SILENT: how many were not since the
- * last one that was.  Two threads may slip through together. */
+/* May this line be written, within the limits of all lines and of DULL ones in a second?  *SILENT:
+ * how many were left out since the last line.  Two threads may slip through together. */
 static bool has_turn(const struct timespec *now, bool dull, unsigned *silent) {
   static _Atomic long second;
-  static atomic_uint said, said_dull, unsaid;
+  static atomic_uint written, written_dull, left_out;
   if (atomic_exchange_explicit(&second, (long)now->tv_sec, memory_order_relaxed) !=
       (long)now->tv_sec) {
-    atomic_store_explicit(&said, 0, memory_order_relaxed);
-    atomic_store_explicit(&said_dull, 0, memory_order_relaxed);
+    atomic_store_explicit(&written, 0, memory_order_relaxed);
+    atomic_store_explicit(&written_dull, 0, memory_order_relaxed);
   }
-  if ((dull && atomic_fetch_add_explicit(&said_dull, 1, memory_order_relaxed) >= DULL_IN_SECOND) ||
-      atomic_fetch_add_explicit(&said, 1, memory_order_relaxed) >= LINES_IN_SECOND) {
-    atomic_fetch_add_explicit(&unsaid, 1, memory_order_relaxed);
+  if ((dull &&
+       atomic_fetch_add_explicit(&written_dull, 1, memory_order_relaxed) >= DULL_IN_SECOND) ||
+      atomic_fetch_add_explicit(&written, 1, memory_order_relaxed) >= LINES_IN_SECOND) {
+    atomic_fetch_add_explicit(&left_out, 1, memory_order_relaxed);
     return false;
   }
-  *silent = atomic_exchange_explicit(&unsaid, 0, memory_order_relaxed);
+  *silent = atomic_exchange_explicit(&left_out, 0, memory_order_relaxed);
   return true;
 }
 

@@ -5,7 +5,7 @@
  * The file is opened for each line and closed after it; it has to be, or
  * become, a regular one.  Best effort: a line that cannot be written
  * (descriptor 0, 1 or 2 would be the one to be had, no descriptor left, a file
- * that has reached RLIMIT_FSIZE, more than so many in one second) is left out.  No errno, no
+ * that has reached RLIMIT_FSIZE, too many lines in one second) is left out.  No errno, no
  * heap, no lock, no signal; costs a look at a pointer when it is not asked
  * for.
  */

@@ -35,8 +35,8 @@ struct ses_default_work {
 /* Put the default that holds in DIRECTORY into INTO, which has room for SES_LUSTRE_DEFAULT_MAX
  * bytes: its own, with what that leaves open from the root's, as the metadata server completes it
  * at a create (a client is shown a directory's own bytes alone).  Its size, 0 if there is none, or
- * -errno: it cannot be told, as where the root cannot be reached from the directory.  Where it is
- * not remembered, the directory's inode is read again: who asks may know an older one. */
+ * -errno: it is unknown, as where the root cannot be reached from the directory.  Where it is not
+ * remembered, the directory's inode is read again: the caller may know an older one. */
 long ses_lustre_default(struct ses_directory *directory, const struct ses_default_work *work,
                         unsigned char *into);
 

@@ -19,7 +19,7 @@ struct ses_lov_members {
 
 /*
  * Does the layout of SIZE bytes, as it was read back from a file, lie where
- * CHOICE said (in a pool: on its MEMBERS alone)?  The component that is looked at
+ * CHOICE is (in a pool: on its MEMBERS alone)?  The component that is looked at
  * is the one ses_lov_edit() changes first.  Where it has no objects yet (behind
  * one on the metadata target) they will be made by what it states: that must be
  * the choice, and its pool have a member.  False for bytes that are no layout.

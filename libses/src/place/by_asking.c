@@ -30,8 +30,8 @@ static void fill_ask(const struct ses_order *order, struct ses_ask *ask) {
   memcpy(ask->application, application, strnlen(application, sizeof ask->application - 1));
 }
 
-static void tell(const struct ses_order *order, struct ses_conversation *conversation,
-                 struct ses_work *work, uint64_t placement_id) {
+static void send_report(const struct ses_order *order, struct ses_conversation *conversation,
+                        struct ses_work *work, uint64_t placement_id) {
   int strayed = order->entry.file.strayed;
   struct ses_report *report = &work->report;
   int holder = order->need ? order->need->holder : 0;
@@ -78,6 +78,6 @@ enum ses_place_status ses_place_by_asking(struct ses_order *order) {
   entry->file.bytes =
       sized ? (uint64_t)order->need->expected_bytes : (uint64_t)work.answer.least_free_mib << 20;
   order->result = ses_entry_create(entry, &work);
-  tell(order, &conversation, &work, placement_id);
+  send_report(order, &conversation, &work, placement_id);
   return ses_entry_outcome(entry, order->where, order->result);
 }

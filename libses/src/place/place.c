@@ -89,7 +89,7 @@ static struct ses_stated stated_by(const struct ses_need *need) {
   return stated;
 }
 
-/* Is it a create to be decided about?  SES_PLACE_PLACED: as far as can be told by its directory. */
+/* Is it a create to be decided about?  SES_PLACE_PLACED: yes, as far as its directory shows. */
 static __attribute__((noinline)) enum ses_place_status look(struct ses_order *order) {
   struct ses_entry *entry = &order->entry;
   struct ses_work work;
@@ -159,8 +159,8 @@ static __attribute__((noinline)) int place(struct ses_order *order) {
 }
 
 static __attribute__((noinline)) int place_and_log(struct ses_order *order) {
-  struct ses_where told;
-  order->where = order->where ? order->where : &told;
+  struct ses_where own;
+  order->where = order->where ? order->where : &own;
   int result = place(order);
   if (!ses_settings()->disabled && ses_ask_allowed())
     ses_log_create(order->entry.file.path, order->where);

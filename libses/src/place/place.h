@@ -18,7 +18,7 @@
 #define SES_PLAIN (-2)
 #define SES_TAKEN (-3) /* the same, since the name exists */
 #define SES_EXISTS                                                                                 \
-  (-4) /* the same, but an exclusive create has said so: the plain one would, too */
+  (-4) /* the same, but an exclusive create has failed so: the plain one would, too */
 
 /*
  * Create PATH (relative to DIRFD, as in openat) on the element that is chosen
@@ -26,7 +26,7 @@
  * and MODE.
  *
  * Returns a descriptor with exactly the properties openat() would have given
- * it (WHERE tells whether the file is where it was to go), SES_PLAIN, SES_TAKEN or SES_EXISTS.
+ * it (WHERE holds whether the file is where it was to go), SES_PLAIN, SES_TAKEN or SES_EXISTS.
  * Never returns an error of its own: whatever goes wrong is undone and answered with SES_PLAIN, so
  * the original call reports it. NEED may be NULL.  WHERE may be NULL; otherwise it is always filled
  * in. Waits at most SES_SYNC_MS (20 ms by default, 0: never ask) for the agent.

@@ -6,14 +6,14 @@
 
 #include "ses/protocol.h"
 
-/* What the caller needs; all zero (with expected_bytes -1) means "as the portal says".  Without
+/* What the caller needs; all zero (with expected_bytes -1) means "as in the portal".  Without
  * requirements those of SES_REQUIRE hold. */
 struct ses_need {
   const char *application; /* empty: none; NULL: as the settings have it */
   const char *pool;        /* NULL: any */
   int holder;              /* the process the file is made for; 0: this one */
   const char *program;     /* its short name, for rules; NULL: this one's */
-  const char *whole;       /* the path as it says it, from its root and without "..", for rules */
+  const char *whole;       /* the path as it gave it, from its root and without "..", for rules */
   long long expected_bytes;
   unsigned long long stripe_size;
   unsigned stripe_count;

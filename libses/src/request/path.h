@@ -2,7 +2,7 @@
  * Looking at a path that a program gave, whose address may be no address: the
  * original call answers EFAULT then, so looking must not raise a signal.
  *
- * Does NOT guard against a path that another thread unmaps at that moment.
+ * Does NOT guard against a path that another thread unmaps meanwhile.
  */
 #ifndef SES_PATH_H
 #define SES_PATH_H

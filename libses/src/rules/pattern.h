@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 /* Does one of the patterns in LIST, separated by ':', fit PATH, whose name begins at NAME?  PATH is
- * not looked at when ses_pattern_needs_path() says that only names count. */
+ * not looked at when only names count, by ses_pattern_needs_path(). */
 bool ses_pattern_fits(const char *list, const char *path, const char *name);
 
 bool ses_pattern_needs_path(const char *list);

@@ -67,7 +67,7 @@ static __attribute__((noinline)) size_t resolve(int dirfd, const char *path, siz
   return length > 0 && (size_t)length < size && *room == '/' ? (size_t)length : 0;
 }
 
-/* The whole path into ROOM, or PATH itself if it is one; NULL: it cannot be told. */
+/* The whole path into ROOM, or PATH itself if it is one; NULL: it is unknown. */
 static const char *whole(int dirfd, const char *path, size_t length, size_t parent_length,
                          char *room, size_t size) {
   bool back = false;

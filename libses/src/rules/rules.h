@@ -6,8 +6,8 @@
  * Paths are compared as text: what the program gave, after the directory that
  * it is relative to, with its "." and doubled '/' taken out.  Symbolic links
  * are not followed, except in a path with "..", which is taken to where the
- * kernel says that it leads.  A path that cannot be told, or does not fit into
- * the room given, counts as excluded.
+ * kernel resolves it.  A path that is unknown, or does not fit into the room
+ * given, counts as excluded.
  *
  * Costs nothing but a look at a pointer, once a second at a key, while there
  * are no rules.  No lock, no heap; async-signal-safe.

@@ -2,7 +2,7 @@
  * A few areas of memory for a whole process, for what is too large for the stack
  * that a thread or a signal handler may have; thread-local memory of such sizes
  * would keep programs from loading libses later on.  Each is taken by one atomic
- * step and held for a moment; who finds none does without.
+ * step and held briefly; a caller that finds none does without.
  */
 #ifndef SES_AREA_H
 #define SES_AREA_H

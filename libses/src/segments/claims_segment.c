@@ -54,7 +54,7 @@ static struct ses_claims *attach(int id, uint32_t user) {
   return NULL;
 }
 
-/* What the table says of USER; NULL: nothing.  Looks first where the last user of this process was
+/* The table's entry of USER; NULL: none.  Looks first where the last user of this process was
  * found. */
 static const struct ses_table_user *row_of(const struct ses_table *table, uint32_t user) {
   static _Atomic unsigned last;

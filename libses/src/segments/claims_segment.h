@@ -3,8 +3,8 @@
  * attaching what the table names, and deciding whether it may be trusted.
  *
  * Attached by the first create that could be served by it, and never detached:
- * somebody may be reading.  Whoever had several users or saw several agents ends
- * up with at most a few of them.  A child of fork() inherits them.
+ * a thread may be reading.  A process that had several users or saw several agents
+ * ends up with at most a few of them.  A child of fork() inherits them.
  */
 #ifndef SES_CLAIMS_SEGMENT_H
 #define SES_CLAIMS_SEGMENT_H
@@ -16,7 +16,7 @@
 /* The claims of one user, as the table names them. */
 struct ses_claims_of {
   struct ses_claims *claims;
-  uint64_t instance; /* of which placements' ids are made: not as the segment says */
+  uint64_t instance; /* of which placements' ids are made: not read from the segment */
   uint32_t user;
 };
 

@@ -6,9 +6,9 @@ bool ses_table_find(const struct ses_table *table, unsigned major, unsigned mino
                     unsigned *system) {
   uint32_t count = word(&table->head.mounts);
   for (unsigned i = 0; i < count && i < SES_TABLE_MOUNTS; i++) {
-    const struct ses_table_mount *one = &table->mounts[i];
-    uint32_t number = word(&one->system);
-    if (word(&one->device_major) == major && word(&one->device_minor) == minor &&
+    const struct ses_table_mount *entry = &table->mounts[i];
+    uint32_t number = word(&entry->system);
+    if (word(&entry->device_major) == major && word(&entry->device_minor) == minor &&
         number < SES_TABLE_SYSTEMS) {
       *mount = i;
       *system = number;

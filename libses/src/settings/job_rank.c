@@ -94,7 +94,7 @@ static uint32_t job_of(const char *const values[VARIABLES]) {
 }
 
 /* Ranks of a node have local ranks in their order, whichever way ranks are dealt to nodes.  Where
- * nobody says the local rank, all ranks before are taken to be elsewhere. */
+ * no local rank is set, all ranks before are taken to be elsewhere. */
 static uint32_t elsewhere_of(const char *local_rank, uint32_t rank) {
   uint32_t local = 0;
   read_number(local_rank, &local);

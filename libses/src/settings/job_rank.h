@@ -1,6 +1,6 @@
 /*
- * Which process of a parallel job this one is, as whoever started the job says
- * in the environment: Open MPI, a launcher that speaks PMI (MPICH, Intel MPI,
+ * Which process of a parallel job this one is, by the environment that the
+ * launcher of the job sets: Open MPI, one that speaks PMI (MPICH, Intel MPI,
  * Cray MPICH, Flux), Slurm, or one that speaks PMIx alone.
  *
  * The job's number is made of what names the job; where nothing does, of the

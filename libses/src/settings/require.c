@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define MAX_DIGITS 19 /* of SES_BOUND_MAX; more than a double tells apart */
+#define MAX_DIGITS 19 /* of SES_BOUND_MAX; more than a double distinguishes */
 
 static const struct {
   const char *name;
@@ -69,23 +69,23 @@ static bool read_number(const char **at, double *number) {
   return digits > 0;
 }
 
-bool ses_require_one(const char **at, struct ses_wire_requirement *one) {
+bool ses_require_one(const char **at, struct ses_wire_requirement *requirement) {
   double bytes = 0;
-  *one = (struct ses_wire_requirement){.weight = 1};
-  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && one->kind == 0; i++)
+  *requirement = (struct ses_wire_requirement){.weight = 1};
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && requirement->kind == 0; i++)
     if (skip(at, kinds[i].name))
-      one->kind = kinds[i].kind;
-  if (one->kind == 0 || !skip(at, ">=") || !read_number(at, &one->minimum))
+      requirement->kind = kinds[i].kind;
+  if (requirement->kind == 0 || !skip(at, ">=") || !read_number(at, &requirement->minimum))
     return false;
   for (size_t i = 0; i < sizeof units / sizeof units[0] && bytes == 0; i++)
     if (skip(at, units[i].name))
       bytes = units[i].bytes;
-  bool capacity = one->kind == SES_KIND_FREE_CAPACITY;
+  bool capacity = requirement->kind == SES_KIND_FREE_CAPACITY;
   if (bytes == 0 || (!capacity && !skip(at, "/s")))
     return false;
-  one->minimum = one->minimum * bytes / (capacity ? 1e9 : 1e6); /* as on the wire */
-  one->hard = skip(at, "!") || skip(at, ",hard");
-  if (skip(at, ",weight=") && !read_number(at, &one->weight))
+  requirement->minimum = requirement->minimum * bytes / (capacity ? 1e9 : 1e6); /* as on the wire */
+  requirement->hard = skip(at, "!") || skip(at, ",hard");
+  if (skip(at, ",weight=") && !read_number(at, &requirement->weight))
     return false;
   return !**at || is_between(**at);
 }
@@ -97,13 +97,14 @@ int ses_require_parse(const char *text, struct ses_wire_requirement found[SES_RE
   for (;;) {
     while (is_between(*text))
       text++;
-    struct ses_wire_requirement one;
+    struct ses_wire_requirement requirement;
     *wrong = text;
     if (!*text)
       break;
-    if (!ses_require_one(&text, &one) || !ses_is_within_limits(&one) || by_kind[one.kind].kind != 0)
+    if (!ses_require_one(&text, &requirement) || !ses_is_within_limits(&requirement) ||
+        by_kind[requirement.kind].kind != 0)
       return -1;
-    by_kind[one.kind] = one;
+    by_kind[requirement.kind] = requirement;
   }
   for (unsigned kind = 1; kind <= SES_REQUIRE_KINDS; kind++)
     if (by_kind[kind].kind != 0)

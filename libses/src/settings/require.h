@@ -4,7 +4,7 @@
  *
  * KIND>=NUMBERUNIT, separated by blanks or commas, each kind at most once; "!"
  * or ",hard" behind it makes one hard: an element that misses it is refused;
- * ",weight=NUMBER" last says how much a shortfall counts, 1 where it is not said.
+ * ",weight=NUMBER" last sets how much a shortfall counts, 1 without it.
  * Kinds: read and write (what a stream that starts now would get), average-read
  * and average-write, free; or the other names that ontology/kinds.ttl has for
  * them, such as current-write-rate.  Units: kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB,
@@ -24,9 +24,9 @@ extern "C" {
 
 #define SES_REQUIRE_KINDS 5u
 
-/* Goes past the requirement that *AT begins with, into ONE, whatever its numbers; false: it is not
- * understood. */
-bool ses_require_one(const char **at, struct ses_wire_requirement *one);
+/* Parses the REQUIREMENT that *AT begins with, whatever its numbers, and moves *AT behind it;
+ * false: it is not understood. */
+bool ses_require_one(const char **at, struct ses_wire_requirement *requirement);
 
 /* The requirements of TEXT into FOUND, by kind.  Returns how many, or -1: not understood
  * or beyond ses/limits.h, and *WRONG is where. */

@@ -8,9 +8,9 @@
 
 #include "settings/require.h"
 
-#define LONGEST_KIND 32
-#define LONGEST_NUMBER 20
-#define LONGEST_UNIT 16
+#define MAX_KIND 32
+#define MAX_NUMBER 20
+#define MAX_UNIT 16
 
 struct meant {
   char prefix[3]; /* "M", "Gi", or nothing */
@@ -35,7 +35,7 @@ static bool read_unit(const char *unit, struct meant *meant) {
   static const char *const data[] = {"bytes", "byte", "bits", "bit", "b", ""};
   static const char *const per[] = {"/", "per", "p", ""};
   static const char *const second[] = {"seconds", "second", "secs", "sec", "s", ""};
-  char small[LONGEST_UNIT + 1] = "";
+  char small[MAX_UNIT + 1] = "";
   for (size_t i = 0; unit[i]; i++)
     small[i] = (char)tolower((unsigned char)unit[i]);
   const char *at = small;
@@ -62,21 +62,21 @@ static bool begins_with(const char *wrong, const char *text, size_t length) {
 /* The requirement that WRONG begins with, in a unit there is, into TEXT. */
 static bool rewrite(const char *wrong, char *text, size_t size) {
   size_t kind = strcspn(wrong, "> \t\n,");
-  if (kind > LONGEST_KIND || strncmp(wrong + kind, ">=", 2) != 0)
+  if (kind > MAX_KIND || strncmp(wrong + kind, ">=", 2) != 0)
     return false;
   const char *number = wrong + kind + 2;
   size_t digits = strspn(number, "0123456789.");
   const char *unit = number + digits + strspn(number + digits, " ");
   size_t letters = strcspn(unit, " \t\n,!");
-  if (digits == 0 || digits > LONGEST_NUMBER || letters == 0 || letters > LONGEST_UNIT)
+  if (digits == 0 || digits > MAX_NUMBER || letters == 0 || letters > MAX_UNIT)
     return false;
-  char typed[LONGEST_UNIT + 1] = "";
+  char typed[MAX_UNIT + 1] = "";
   struct meant meant;
   memcpy(typed, unit, letters);
   if (!read_unit(typed, &meant))
     return false;
   bool capacity = strncmp(wrong, "free", 4) == 0 || strncmp(wrong, "setCapacity", 11) == 0;
-  char bytes[LONGEST_NUMBER + 12];
+  char bytes[MAX_NUMBER + 12];
   if (meant.bits)
     snprintf(bytes, sizeof bytes, "%.6g", strtod(number, NULL) / 8);
   else
@@ -90,17 +90,17 @@ static bool rewrite(const char *wrong, char *text, size_t size) {
 }
 
 void ses_require_wrong(char *why, size_t size, const char *wrong) {
-  char text[LONGEST_KIND + LONGEST_NUMBER + LONGEST_UNIT + 16];
-  struct ses_wire_requirement one;
+  char text[MAX_KIND + MAX_NUMBER + MAX_UNIT + 16];
+  struct ses_wire_requirement requirement;
   const char *end = wrong;
-  bool is_read = ses_require_one(&end, &one);
-  if (is_read && !(one.weight > 0 && one.weight <= SES_WEIGHT_MAX))
+  bool is_read = ses_require_one(&end, &requirement);
+  if (is_read && !(requirement.weight > 0 && requirement.weight <= SES_WEIGHT_MAX))
     snprintf(why, size, "has a weight that cannot be in '%.*s'; write one above 0, at most %.0f",
              (int)(end - wrong), wrong, SES_WEIGHT_MAX);
-  else if (is_read && !ses_is_within_limits(&one))
+  else if (is_read && !ses_is_within_limits(&requirement))
     snprintf(why, size, "requires more than can be in '%.*s'; write at most %.0fPB%s",
              (int)(end - wrong), wrong, SES_BOUND_MAX / 1e15,
-             one.kind == SES_KIND_FREE_CAPACITY ? "" : "/s");
+             requirement.kind == SES_KIND_FREE_CAPACITY ? "" : "/s");
   else if (is_read)
     snprintf(why, size, "has a kind for the second time in '%.*s'; write each once",
              (int)(end - wrong), wrong);

@@ -1,5 +1,5 @@
 /*
- * What is said of a requirement that is not understood: where that begins, and what was meant,
+ * The message about a requirement that is not understood: where that begins, and what was meant,
  * where only the unit is written otherwise than units are: "50MBs", "50 mb/sec", "50Mbit".
  *
  * For programs that people type requirements to.  The preload library does not contain it.

@@ -144,7 +144,7 @@ __attribute__((constructor(101))) static void read_settings(void) {
   settings.is_system_tool =
       !settings.is_named && ses_is_system_tool((const char *)getauxval(AT_EXECFN));
   settings.disabled = settings.is_system_tool || is_on(values[DISABLE]);
-  if (settings.is_system_tool) /* over in a moment: what else there is to know is not needed */
+  if (settings.is_system_tool) /* it ends soon, and needs no other setting */
     return;
   settings.lustre_standin = is_on(values[LUSTRE_STANDIN]);
   settings.sync_ms = milliseconds(values[SYNC_MS], SYNC_MS_DEFAULT);

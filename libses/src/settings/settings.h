@@ -1,5 +1,5 @@
 /*
- * What the environment says, read once when the library is loaded, while the
+ * The settings in the environment, read once when the library is loaded, while the
  * process has one thread.  Later changes of the environment are not seen.
  *
  * A program that runs with more rights than its caller (AT_SECURE) gets the

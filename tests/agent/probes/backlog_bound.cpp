@@ -28,7 +28,7 @@ int main(int, char **argv) {
     known += book.knows(id) ? 1 : 0;
     first = book.knows(id) ? id : first;
   }
-  book.say_again();
+  book.report_unstored_again();
   size_t opened = 0, ended = 0;
   uint64_t number = 2 * count;
   for (auto batch = book.take(2000); batch.size() > 0; batch = book.take(2000)) {

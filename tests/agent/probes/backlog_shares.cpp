@@ -161,7 +161,7 @@ int random(unsigned seed) {
       book.stored(number - dice() % 2);
     }
     if (chance(50)) {
-      book.say_again();
+      book.report_unstored_again();
       for (auto &[id, one] : told) {
         one.again = true;
       }

@@ -18,8 +18,8 @@ using namespace ses::agent;
 
 namespace {
 
-constexpr Patience kOfTest{std::chrono::milliseconds(100), std::chrono::hours(1)};
-constexpr Patience kLong{std::chrono::minutes(1), std::chrono::hours(1)};
+constexpr Timeouts kOfTest{std::chrono::milliseconds(100), std::chrono::hours(1)};
+constexpr Timeouts kLong{std::chrono::minutes(1), std::chrono::hours(1)};
 
 Subject process(int pid, uid_t uid) {
   return {"process " + std::to_string(pid) + " of uid " + std::to_string(uid), uid};

@@ -95,27 +95,27 @@ struct Agent {
                        .file_system = "lustre"}};
   UnionHealth unions{[] { return std::vector<StorageSystem>(); }};
   WritingOut writing_out;
-  TableManager keeper{{path, systems, lustre, unions, SES_LUSTRE_LIST, exchange, writing_out}};
-  bool has_table = keeper.open(why);
+  TableManager manager{{path, systems, lustre, unions, SES_LUSTRE_LIST, exchange, writing_out}};
+  bool has_table = manager.open(why);
   Announcer announcer{{services, token, trust, node, health, exchange, saved}};
   Watcher watcher{announcer, writing_out, directory(), 64, 1000};
   Finder finder{watcher, exchange, directory()};
   Stager stager{unions, [](const std::string &) {}};
-  Doorbell doorbell{keeper.publisher().asleep()};
+  Doorbell doorbell{manager.publisher().asleep()};
   Survey survey{directory()};
   ClaimsManager claims{
-      {keeper, systems, health, announcer, exchange, finder, stager, doorbell, survey, false}};
+      {manager, systems, health, announcer, exchange, finder, stager, doorbell, survey, false}};
   SocketServer server{{listener->descriptor(), stop.get(), 6, std::chrono::milliseconds(2),
                        1'000'000, SES_LUSTRE_LIST, systems, lustre, health, announcer, exchange,
-                       watcher, finder, stager, doorbell, keeper, claims}};
+                       watcher, finder, stager, doorbell, manager, claims}};
   std::thread loop;
 
   Agent() {
     systems.describe({system_here()});
     health.failed("no service", Reply());
     lustre.start();
-    keeper.apply_saved({table()}, Clock::now());
-    keeper.look_at_mounts(Clock::now());
+    manager.apply_saved({table()}, Clock::now());
+    manager.look_at_mounts(Clock::now());
     claims.apply_saved(needs());
     loop = std::thread([this] { MUST(server.run()); });
   }

@@ -1,5 +1,5 @@
 /*
- * Preloaded into ses-supervisor: the moment at which the guardian takes a call from a slow worker,
+ * Preloaded into ses-supervisor: the moment at which the watchdog takes a call from a slow worker,
  * held until the worker has the next call in the same place, and a file made for it.  Markers lie
  * in the folder DELAYS.
  */

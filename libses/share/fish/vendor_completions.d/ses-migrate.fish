@@ -1,7 +1,7 @@
 # Made by `make pages` from the options of ses-migrate: change them there.
 complete -c ses-migrate -l require -x -d 'What the files need, such as "write>=300MB/s free>=2TB"'
 complete -c ses-migrate -l application -x -d 'Name that requirements are looked up under'
-complete -c ses-migrate -l assume-unused -d 'Migrate also where the file system does not tell whether a file is in use'
+complete -c ses-migrate -l assume-unused -d 'Migrate also where the file system does not report whether a file is in use'
 complete -c ses-migrate -l verify -d 'Read the copy and the file again before the one replaces the other'
 complete -c ses-migrate -l way -x -d 'Only this way'
 complete -c ses-migrate -l jobs -x -d 'Threads, 1 to 256'

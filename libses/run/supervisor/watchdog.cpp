@@ -1,4 +1,4 @@
-#include "guardian.h"
+#include "watchdog.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 
 #include "creation.h"
 #include "listener.h"
-#include "partner.h"
+#include "peer_process.h"
 
 extern "C" {
 #include "settings/settings.h"
@@ -21,25 +21,25 @@ extern "C" {
 namespace ses::run {
 namespace {
 
-constexpr int kMinPatienceMs = 2;
-constexpr int kRetryMs = 100; // starting a worker or a keeper
+constexpr int kMinTimeoutMs = 2;
+constexpr int kRetryMs = 100; // starting a worker or a standby
 
-class Guardian {
+class Watchdog {
 public:
-  Guardian(SharedCalls &calls, int worker)
+  Watchdog(SharedCalls &calls, int worker)
       : calls_(calls), listener_(kListener), creator_(listener_, calls), worker_(worker),
-        patience_ms_(std::max(kMinPatienceMs, static_cast<int>(ses_settings()->sync_ms))) {
-    if (const int keeper = calls.keeper; keeper > 0) {
-      keeper_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, keeper, 0)));
+        timeout_ms_(std::max(kMinTimeoutMs, static_cast<int>(ses_settings()->sync_ms))) {
+    if (const int standby = calls.standby; standby > 0) {
+      standby_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, standby, 0)));
     }
   }
 
-  int guard();
+  int watch();
 
 private:
   void answer(Slot &slot) const;
   void replace_worker();
-  void look_after_keeper(bool has_died);
+  void look_after_standby(bool has_died);
   void look_after_calls();
   bool take_waiting();
   bool take_stuck();
@@ -49,42 +49,42 @@ private:
   const Listener listener_;
   const Creator creator_;
   Descriptor worker_;
-  Descriptor keeper_;
-  const int patience_ms_;
+  Descriptor standby_;
+  const int timeout_ms_;
   uint64_t received_ = 0;      // of the calls, when the pause began
   uint64_t in_work_[kSlots]{}; // calls in work when the pause began
 };
 
-bool Guardian::is_call_waiting() const {
+bool Watchdog::is_call_waiting() const {
   pollfd listener = {kListener, POLLIN, 0};
   return poll(&listener, 1, 0) > 0 && (listener.revents & POLLIN) != 0;
 }
 
-// What somebody dead had taken; SLOT is free then.
-void Guardian::answer(Slot &slot) const {
+// Answers the call in SLOT that a dead process had taken, and frees SLOT.
+void Watchdog::answer(Slot &slot) const {
   creator_.finish(slot);
   std::memset(slot.room, 0, sizeof slot.room);
   slot.state = 0;
 }
 
-// What the dead one had taken is answered first: its callers wait.
-void Guardian::replace_worker() {
+// The calls that the dead worker had taken are answered first: their callers wait.
+void Watchdog::replace_worker() {
   for (Slot &slot : calls_.slots) {
     answer(slot);
   }
-  worker_ = start_partner("worker");
+  worker_ = start_peer("worker");
 }
 
-void Guardian::look_after_keeper(bool has_died) {
-  if (has_died || !keeper_) {
-    keeper_ = start_partner("keeper");
+void Watchdog::look_after_standby(bool has_died) {
+  if (has_died || !standby_) {
+    standby_ = start_peer("standby");
   }
 }
 
-// Calls nobody takes, although the worker has had time for it: it is stuck, or there is none.
-// Receiving waits when somebody else was faster, so a timer ends it.
-bool Guardian::take_waiting() {
-  Slot &slot = calls_.guardians;
+// Takes the calls that the worker has not taken in time: it is stuck, or there is none.  Receiving
+// waits when another process was faster, so a timer ends it.
+bool Watchdog::take_waiting() {
+  Slot &slot = calls_.watchdog_slot;
   const itimerval every = {{0, 5000}, {0, 5000}};
   const itimerval never = {};
   bool any = false;
@@ -99,9 +99,9 @@ bool Guardian::take_waiting() {
   return any;
 }
 
-// Calls that were in work when the pause began and have not come as far as a file since.
-// True: some are in work.
-bool Guardian::take_stuck() {
+// Lets the calls go on that were in work when the pause began and have no file since.  True: calls
+// are in work.
+bool Watchdog::take_stuck() {
   bool any = false;
   for (unsigned i = 0; i < kSlots; ++i) {
     Slot &slot = calls_.slots[i];
@@ -116,12 +116,12 @@ bool Guardian::take_stuck() {
 }
 
 // One pause after the other, as long as there is something to look after.
-void Guardian::look_after_calls() {
+void Watchdog::look_after_calls() {
   for (bool busy = true; busy;) {
     received_ = calls_.received;
-    pollfd watched[] = {{kListener, 0, 0}, {worker_.get(), POLLIN, 0}, {keeper_.get(), POLLIN, 0}};
-    if (poll(watched, 3, patience_ms_) != 0) {
-      return; // the worker or the keeper has died, or all is over
+    pollfd watched[] = {{kListener, 0, 0}, {worker_.get(), POLLIN, 0}, {standby_.get(), POLLIN, 0}};
+    if (poll(watched, 3, timeout_ms_) != 0) {
+      return; // the worker or the standby has died, or all is over
     }
     const bool stuck = is_call_waiting() && calls_.received == received_;
     const bool taken = stuck && take_waiting();
@@ -129,27 +129,27 @@ void Guardian::look_after_calls() {
   }
 }
 
-int Guardian::guard() {
-  answer(calls_.guardians);
-  if (!worker_) { // the first one, or the last of those before
+int Watchdog::watch() {
+  answer(calls_.watchdog_slot);
+  if (!worker_) { // this is the first watchdog, or the worker died with the one before
     replace_worker();
   }
-  look_after_keeper(false);
+  look_after_standby(false);
   while (!is_over()) {
     // POLLOUT: a call that somebody has taken and not answered.  POLLIN alone is gone before it is
     // seen where the worker was faster, and nobody would look after a worker that then stops.
     pollfd watched[] = {
-        {kListener, POLLIN | POLLOUT, 0}, {worker_.get(), POLLIN, 0}, {keeper_.get(), POLLIN, 0}};
-    if (poll(watched, 3, worker_ && keeper_ ? -1 : kRetryMs) < 0) {
+        {kListener, POLLIN | POLLOUT, 0}, {worker_.get(), POLLIN, 0}, {standby_.get(), POLLIN, 0}};
+    if (poll(watched, 3, worker_ && standby_ ? -1 : kRetryMs) < 0) {
       continue;
     }
     if (is_over()) {
       break;
     }
-    look_after_keeper(watched[2].revents != 0);
+    look_after_standby(watched[2].revents != 0);
     if (!worker_) {
       take_waiting();
-      worker_ = start_partner("worker");
+      worker_ = start_peer("worker");
     } else if (watched[1].revents != 0) {
       replace_worker();
     } else {
@@ -161,6 +161,6 @@ int Guardian::guard() {
 
 } // namespace
 
-int guard(SharedCalls &calls, int worker) { return Guardian(calls, worker).guard(); }
+int watch(SharedCalls &calls, int worker) { return Watchdog(calls, worker).watch(); }
 
 } // namespace ses::run

@@ -1,4 +1,4 @@
-"""The guardian, which takes calls from a worker that is slow, lets go on no call but the one it took."""
+"""The watchdog, which takes calls from a worker that is slow, lets go on no call but the one it took."""
 
 from __future__ import annotations
 

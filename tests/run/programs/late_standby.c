@@ -1,7 +1,7 @@
 /*
- * Preloaded into ses-supervisor: the first keeper is held before it begins, until it is let go.
- * Each keeper says when it watches; those that were not held may be slow to see what happens.
- * Markers lie in the folder KEEPERS.
+ * Preloaded into ses-supervisor: the first standby is held before it begins, until it is let go.
+ * Each standby says when it watches; those that were not held may be slow to see what happens.
+ * Markers lie in the folder STANDBYS.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 static bool was_held;
 
 static const char *path_of(const char *marker, char path[512]) {
-  snprintf(path, 512, "%s/%s", getenv("KEEPERS"), marker);
+  snprintf(path, 512, "%s/%s", getenv("STANDBYS"), marker);
   return path;
 }
 
@@ -36,23 +36,23 @@ static void wait_for(const char *marker) {
     usleep(1000);
 }
 
-static bool is_keeper(void) {
+static bool is_standby(void) {
   char words[64] = {0};
   int fd = open("/proc/self/cmdline", O_RDONLY);
   ssize_t length = read(fd, words, sizeof words - 1);
   close(fd);
-  return length > 0 && strcmp(words, "ses-keeper") == 0;
+  return length > 0 && strcmp(words, "ses-standby") == 0;
 }
 
 __attribute__((constructor)) static void hold_the_first(void) {
-  was_held = is_keeper() && make("held");
+  was_held = is_standby() && make("held");
   if (was_held)
     wait_for("let-go");
 }
 
 int poll(struct pollfd *watched, nfds_t count, int patience) {
   int (*real)(struct pollfd *, nfds_t, int) = dlsym(RTLD_NEXT, "poll");
-  bool watches = patience < 0 && is_keeper();
+  bool watches = patience < 0 && is_standby();
   char marker[32];
   snprintf(marker, sizeof marker, "watches-%d", getpid());
   if (watches)

@@ -1,15 +1,15 @@
-#include "keeper.h"
+#include "standby.h"
 
 #include <poll.h>
 #include <unistd.h>
 
 #include "life_pipe.h"
-#include "partner.h"
+#include "peer_process.h"
 
 namespace ses::run {
 
-bool keep(SharedCalls &calls) {
-  calls.keeper = getpid();
+bool stand_by(SharedCalls &calls) {
+  calls.standby = getpid();
   while (!is_over()) {
     pollfd watched[] = {{kListener, 0, 0}, {kLifeRead, 0, 0}};
     if (poll(watched, 2, -1) > 0 && (watched[1].revents & POLLHUP) != 0) {

@@ -1,4 +1,4 @@
-#include "partner.h"
+#include "peer_process.h"
 
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -13,12 +13,12 @@
 
 namespace ses::run {
 
-Descriptor start_partner(const char *role) {
-  int partner = -1;
-  const bool is_keeper = std::string_view(role) == "keeper";
+Descriptor start_peer(const char *role) {
+  int peer = -1;
+  const bool is_standby = std::string_view(role) == "standby";
   clone_args how = {};
   how.flags = CLONE_PIDFD;
-  how.pidfd = reinterpret_cast<uintptr_t>(&partner);
+  how.pidfd = reinterpret_cast<uintptr_t>(&peer);
   how.exit_signal = SIGCHLD;
   const Descriptor self(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
   const long child = syscall(SYS_clone3, &how, sizeof how);
@@ -27,13 +27,13 @@ Descriptor start_partner(const char *role) {
     for (const int fd : {kListener, kSharedCalls, kStarter, kLifeRead, kLifeWrite}) {
       fcntl(fd, F_SETFD, 0);
     }
-    close_range(is_keeper ? kLifeWrite : kLifeWrite + 1, ~0U, 0);
+    close_range(is_standby ? kLifeWrite : kLifeWrite + 1, ~0U, 0);
     // A name of its own: it outlives what ends all processes of the name "ses-supervisor".
-    const char *arguments[] = {is_keeper ? "ses-keeper" : "ses-supervisor", role, nullptr};
+    const char *arguments[] = {is_standby ? "ses-standby" : "ses-supervisor", role, nullptr};
     execve("/proc/self/exe", const_cast<char **>(arguments), environ);
     _exit(1);
   }
-  return Descriptor(child < 0 ? -1 : partner);
+  return Descriptor(child < 0 ? -1 : peer);
 }
 
 bool is_over() {
