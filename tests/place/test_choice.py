@@ -117,7 +117,10 @@ def test_a_read_only_mount_is_left_out(ses: Ses, disks: Disks) -> None:
 
 def test_where_the_decision_core_is_missing_it_is_told_what_to_install(ses: Ses, tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
-    paths = os.pathsep.join(map(str, (root / "libses/python", root / "ses-service/client")))
+    paths = os.pathsep.join(map(str, (root / "libses/python", root / "ses-service/client", tmp_path)))
+    metadata = tmp_path / "qstorman_ses-0.1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: qstorman-ses\nVersion: 0.1.0\n")
     program = "from ses.cli import main; main()"
     done = subprocess.run(
         ["/usr/bin/python3", "-s", "-c", program, "place", "--among", tmp_path],  # as python3-ses runs it
@@ -133,7 +136,6 @@ def test_where_the_decision_core_is_missing_it_is_told_what_to_install(ses: Ses,
 
 
 def test_a_made_directory_is_fresh_and_the_callers_alone(ses: Ses, tmp_path: Path) -> None:
-    os.umask(0o022)
     made = [
         Path(ses("place", "--among", tmp_path, "--mkdir", "run-XXXX", "--for", "8h").strip())
         for _ in range(3)

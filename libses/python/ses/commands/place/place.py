@@ -14,7 +14,6 @@ from ses.amounts import Rate, Size
 from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.commands.place.options import ledger_option, shown_path
-from ses.output import print_json
 from ses.quantities import requirements_in
 
 
@@ -104,6 +103,8 @@ def place(
     )
     placement = placing.place(request, ledger)
     if as_json:
+        from ses.output import print_json
+
         print_json(placing.as_json(placement))
     elif sys.stdout.isatty():
         click.echo(shown_path(placement.directory))
