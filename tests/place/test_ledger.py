@@ -97,6 +97,16 @@ def test_one_that_others_write_for_long_is_told(
             placing.place(asking([str(tmp_path)]), made)
 
 
+def test_who_has_no_home_is_told_to_name_a_ledger(
+    monkeypatch: pytest.MonkeyPatch, asking: Callable[..., Request], tmp_path: Path
+) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
+    with pytest.raises(SesError, match="--ledger"):
+        placing.place(asking([str(tmp_path)]))
+
+
 def test_a_link_in_its_place_is_not_followed(ses: Ses, made: Path, tmp_path: Path) -> None:
     made.rename(tmp_path / "elsewhere")
     made.symlink_to(tmp_path / "elsewhere")

@@ -16,7 +16,6 @@ import threading
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -143,10 +142,7 @@ def _keep_only(writing: int) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
-    for number in [int(one.name) for one in Path("/proc/self/fd").iterdir()]:
-        if number > _RESULT:
-            with suppress(OSError):
-                os.close(number)
+    os.closerange(_RESULT + 1, os.sysconf("SC_OPEN_MAX"))
 
 
 def _seen(given: str, claimed: Sequence[str]) -> dict[str, Any]:

@@ -50,7 +50,10 @@ _OF_SAMPLE: Kinds = ((str,), (str,), (float,), (int,), (int,), (int,), (float,),
 def own_file() -> Path:
     """Return where the claims of whoever runs this are kept for this machine; a home may serve many."""
     state = os.environ.get("XDG_STATE_HOME", "")
-    folder = Path(state) if state.startswith("/") else Path("~/.local/state").expanduser()
+    try:
+        folder = Path(state) if state.startswith("/") else Path("~/.local/state").expanduser()
+    except RuntimeError as error:
+        raise UsageError("It is not known where your home is: set HOME, or name a --ledger.") from error
     return folder / "ses" / f"places-{socket.gethostname().replace('/', '_')}.sqlite"
 
 
@@ -69,7 +72,7 @@ def opened(named: Path | None, *, create: bool = True) -> Iterator[Ledger | None
         connection = sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         with closing(connection):
             connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA synchronous = OFF")  # of the kernel's writes nothing is waited for
+            connection.execute("PRAGMA synchronous = OFF")
             ledger = Ledger(connection, file)
             ledger.check_tables()
             if _regular(file) != before:
