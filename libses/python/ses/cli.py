@@ -42,6 +42,15 @@ _COMMANDS = {
     ),
     "doctor": ("doctor", "Check each link of the chain on this node: what is wrong, and how to mend it."),
     "demo": ("demo", "Place files of unmodified programs on eight small file systems, and show why there."),
+    "place": ("place.place", "Choose one of several directories, print it, and keep a claim on it."),
+    "places": (
+        "place.claims",
+        "List the claims of ses place on this machine: whose, where, bytes, until when.",
+    ),
+    "release": (
+        "place.claims",
+        "End a claim of yours, named by its number or its directory; the directory itself stays.",
+    ),
     "layout": ("layout", "Show on which OSTs, pools and components (or which branch of a union) FILE lies."),
     "init": (
         "init",

@@ -14,6 +14,8 @@ stripes.
 Whatever goes wrong with choosing a place, the file is created as by Python's own ``open``; only a create
 that fails by itself raises OSError.  A value that makes no sense raises ValueError and changes nothing.
 
+:func:`place` chooses a directory among several and claims it while a block runs (docs/place.md).
+
 Needs ``libses.so.0`` where the dynamic linker finds it, or named by ``SES_LIBRARY``.
 """
 
@@ -21,6 +23,7 @@ from ses.api.layout import Component, Layout
 from ses.api.library import LibraryError, Status, version
 from ses.api.loads import Load, Loads
 from ses.api.manager import LustreManager, Node, PlacedFile, Result
+from ses.api.places import place
 from ses.api.policy import Kind, StoragePolicy
 
 open = LustreManager().open
@@ -39,5 +42,6 @@ __all__ = [
     "Result",
     "Status",
     "StoragePolicy",
+    "place",
     "version",
 ]

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import click
 from ses_client.address import DEFAULT_URL
-from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError, UsageError
 
 from ses.settings import SERVICE_SOCKET, service_address
@@ -80,6 +79,8 @@ def service_command(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def with_client(*, url: str | None, token_file: Path | None, service_ca: Path | None, **rest: Any) -> Any:
+        from ses_client.client import ServiceClient  # the HTTP client takes longer to load than all the rest
+
         return command(client=ServiceClient(service_address(url, token_file, service_ca)), **rest)
 
     return _url_option(_token_option(_ca_option(json_option(with_client))))

@@ -1,0 +1,1 @@
+"""``ses place``, ``ses places`` and ``ses release``."""

@@ -1,0 +1,159 @@
+"""A claim of a place: who has which directory, what it stands for there, and when it ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ses_client.errors import UsageError
+
+LEASE = 24 * 3600.0  # seconds
+_LONGEST = 366 * 24 * 3600.0
+_UNITS = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
+_PATIENCE = 2.0  # seconds, with squeue
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What a claim lasts as long as; ``until`` (seconds since the epoch) counts where nothing else is known.
+
+    A process is told from a later one of its number by when it started, in ticks since the machine did, and
+    is looked for in the PID namespace it was named in.
+    """
+
+    until: float
+    pid: int | None = None
+    started: int | None = None
+    namespace: int | None = None
+    job: str | None = None
+
+    def __str__(self) -> str:
+        """Say when the claim ends."""
+        if self.pid is not None:
+            return f"process {self.pid} ends"
+        moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.until))
+        return f"job {self.job} ends, or {moment}" if self.job else moment
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One stream, and ``bytes``, on ``file_system`` and ``device``, whose names hold since ``boot`` only.
+
+    ``path`` was given out; ``base`` is the directory it was chosen for, itself or the one above.
+    """
+
+    id: int
+    user: int
+    path: str
+    base: str
+    file_system: str
+    device: str
+    boot: str
+    bytes: int
+    made: float
+    holder: Holder
+
+    @property
+    def own_directory(self) -> bool:
+        """Whether the directory was made for the claim: what is in it was written under the claim."""
+        return self.path != self.base
+
+    def is_on(self, base: str, name: str) -> bool:
+        """Return whether it lies on the file system, or device, that a directory is on now."""
+        return self.base == base or (self.boot == boot() and name in (self.file_system, self.device))
+
+    def has_ended(self, now: float, running: Mapping[str, bool]) -> bool:
+        """Return whether it counts no more; ``running`` says what is known of jobs."""
+        held = self.holder
+        if held.pid is not None:
+            if self.boot != boot():
+                return True
+            if held.namespace == namespace():
+                return not _lives(held.pid, held.started)
+        if held.job is not None and held.job in running:
+            return not running[held.job]
+        return now >= held.until
+
+
+@cache
+def boot() -> str:
+    """Return what tells this start of the machine from others."""
+    return (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
+
+
+@cache
+def namespace() -> int:
+    """Return the number of the PID namespace of this process."""
+    return (_PROC / "self/ns/pid").stat().st_ino
+
+
+def holder(text: str | None, now: float) -> Holder:
+    """Return what ``pid:N``, ``job`` or ``8h`` means; a day where nothing is said.  Raises UsageError."""
+    if text is None:
+        return Holder(now + LEASE)
+    if text == "job":
+        job = os.environ.get("SLURM_JOB_ID", "")
+        if not job.isdecimal():
+            raise UsageError("This is no job of Slurm (SLURM_JOB_ID). Say how long: pid:N, or 8h.")
+        end = os.environ.get("SLURM_JOB_END_TIME", "")
+        return Holder(float(end) if end.isdecimal() and len(end) < 15 else now + LEASE, job=job)
+    if text.startswith("pid:"):
+        number = text.removeprefix("pid:")
+        started = _started(int(number)) if number.isdecimal() and len(number) < 10 else None
+        if started is None:
+            raise UsageError(f"There is no process {number!r}.")
+        return Holder(now + LEASE, int(number), started, namespace())
+    return Holder(now + _seconds(text))
+
+
+def _seconds(text: str) -> float:
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    with suppress(ValueError, KeyError):
+        seconds = float(number) * _UNITS[text[len(number) :]]
+        if 0 < seconds <= _LONGEST:
+            return seconds
+    raise UsageError(f"{text!r} is no time. Write pid:N, job, or how long: 8h, 30min, 2d (a year at most).")
+
+
+def jobs_running(jobs: Iterable[str]) -> dict[str, bool]:
+    """Return which jobs go on, as squeue says; nothing where there is no squeue, or it does not answer."""
+    asked = sorted(set(jobs))
+    if not asked:
+        return {}
+    command = ["squeue", "--noheader", "--format=%A", f"--jobs={','.join(asked)}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    if done.returncode != 0 and "Invalid job id" not in done.stderr:
+        return {}
+    seen = set(done.stdout.split())
+    return {job: job in seen for job in asked}
+
+
+def _lives(pid: int, started: int | None) -> bool:
+    now = _started(pid)
+    if now is not None:
+        return now == started
+    try:
+        os.kill(pid, 0)  # /proc may hide processes of others
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return _started(pid) == started  # it ended, and its number is another's, between the two questions
+
+
+def _started(pid: int) -> int | None:
+    try:
+        words = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if words[0] in (b"Z", b"X") else int(words[19])

@@ -1,0 +1,180 @@
+"""The choice among directories by the decision core: the same rule that places files (``ses/core.h``).
+
+The core is called by cffi over a few rows, without numpy, whose import alone takes longer than the whole
+choice.  libses has the core as well, but exports no choice over rows that a caller gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ses_client.errors import SesError, UsageError
+from ses_client.messages.requirements import Requirement
+from ses_client.quantities import RATES, SIZES, meant
+
+from ses.place.directories import Directory
+from ses.place.samples import Load
+from ses.quantities import written
+
+_UNKNOWN = math.nan
+_RATES = {"read": 1, "average-read": 2, "write": 3, "average-write": 4}  # enum ses_core_kind
+_KINDS = {**_RATES, **{f"{name}-rate": kind for name, kind in _RATES.items() if "-" in name}}
+_KINDS |= {"current-read-rate": 1, "current-write-rate": 3, "free": 5, "free-capacity": 5}
+_FREE = 5
+_NO_ROOM, _MISSES = 5, 6  # enum ses_core_refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A directory, the streams and bytes of claims that count there, and what moves beside them.
+
+    ``during`` are those of the streams that were there while the load was measured.  ``rate`` (bytes per
+    second) and ``load`` are ``None`` where they are not known, ``last`` is the number of the last claim.
+    """
+
+    directory: Directory
+    streams: int = 0
+    during: int = 0
+    reserved: int = 0
+    last: int = 0
+    load: Load | None = None
+    rate: float | None = None
+
+    @property
+    def left(self) -> int:
+        """Bytes free beside the claims there."""
+        return self.directory.free - self.reserved
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the core says of a candidate: why it is refused, or what a stream would get (bytes per second)."""
+
+    candidate: Candidate
+    reason: str
+    read: float | None
+    write: float | None
+    foreign: float
+
+
+def check(requirements: Sequence[Requirement]) -> None:
+    """Raise UsageError for a requirement that a choice without a service cannot weigh."""
+    for one in requirements:
+        if one.kind not in _KINDS:
+            raise UsageError(f"{written(one)}: directories are chosen by {', '.join(sorted(_KINDS))} only.")
+        units = SIZES if _KINDS[one.kind] == _FREE else RATES
+        if one.unit not in units:
+            near = meant(f"{one.bound:.15g}", one.unit, units)
+            hint = f"; did you mean {near}?" if near else ""
+            raise UsageError(f"{written(one)}: unit {one.unit!r} is none of {', '.join(units)}{hint}")
+        if one.valid_from or one.valid_until:
+            raise UsageError(f"{written(one)}: from and until are for requirements that are stored.")
+        if not one.weight > 0:
+            raise UsageError(f"{written(one)}: a weight is above 0.")
+
+
+def choose(
+    candidates: Sequence[Candidate], requirements: Sequence[Requirement], size: int | None
+) -> tuple[int | None, list[Judged]]:
+    """Return the row of the best candidate, and what is to be said of each.
+
+    ``None`` where all are refused.  Raises SesError where the core is not installed.
+    """
+    ffi, lib = core()
+    count = len(candidates)
+    if not count:
+        return None, []
+    policy, need = ffi.new("struct ses_core_policy *"), ffi.new("struct ses_core_need *")
+    lib.ses_core_defaults(policy)
+    _state(need, requirements, size)
+    elements = ffi.new("struct ses_core_element[]", count)
+    samples = ffi.new("struct ses_core_sample[]", count)
+    for element, sample, one in zip(elements, samples, candidates, strict=True):
+        _describe(element, sample, one)
+    lib.ses_core_observe_all(elements, samples, count, policy)
+    query = ffi.new("struct ses_core_query *")
+    query.need, query.policy, query.elements, query.count = need, policy, elements, count
+    verdicts = ffi.new("struct ses_core_verdict[]", count)
+    offers = ffi.new("struct ses_core_offer[]", count)
+    row = lib.ses_core_choose(query, verdicts)
+    lib.ses_core_predict_all(query, offers)
+    judged = [
+        Judged(
+            one,
+            _reason(verdict, one, requirements, size),
+            _known(offer.read),
+            _known(offer.write),
+            element.foreign,
+        )
+        for one, verdict, offer, element in zip(candidates, verdicts, offers, elements, strict=True)
+    ]
+    return (None if row < 0 else row), judged
+
+
+@cache
+def core() -> tuple[Any, Any]:
+    """Return the core; raises SesError, which says what to install."""
+    try:
+        from ses_core.c import ffi, lib
+    except ImportError as error:
+        raise SesError(
+            f"ses place decides by the decision core, which this Python cannot load ({error}).",
+            "Install qstorman-ses-core there: pip install SOURCES/libses/core/python.",
+        ) from error
+    return ffi, lib
+
+
+def _state(need: Any, requirements: Sequence[Requirement], size: int | None) -> None:
+    if len(requirements) > len(need.requirements):
+        raise UsageError(
+            f"These are {len(requirements)} requirements; {len(need.requirements)} can be weighed."
+        )
+    need.bytes = -1.0 if size is None else size
+    need.room = -1.0
+    need.count = len(requirements)
+    for slot, one in zip(need.requirements, requirements, strict=False):
+        kind = _KINDS[one.kind]
+        slot.kind, slot.hard, slot.at_most = kind, one.strictness == "hard", one.at_most
+        slot.bound = one.bound * (SIZES if kind == _FREE else RATES)[one.unit]
+        slot.weight = one.weight
+
+
+def _describe(element: Any, sample: Any, one: Candidate) -> None:
+    rate = _UNKNOWN if one.rate is None else one.rate
+    element.read_rate = element.write_rate = rate
+    element.size, element.free, element.reserved = one.directory.size, one.directory.free, one.reserved
+    element.server_rate = _UNKNOWN
+    element.stated = [_UNKNOWN] * len(element.stated)
+    element.own, element.last_placed = one.streams, one.last
+    sample.busy = sample.busy_average = _UNKNOWN if one.load is None else one.load.busy
+    sample.queue = _UNKNOWN if one.load is None else one.load.queue
+    sample.own = sample.own_average = one.during
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _reason(verdict: Any, one: Candidate, requirements: Sequence[Requirement], size: int | None) -> str:
+    if verdict.refusal == _NO_ROOM:
+        asked = "no room is left" if size is None else f"{shown(size)} do not fit"
+        return f"{asked}: {shown(max(0, one.left))} are free beside the claims there"
+    if verdict.refusal == _MISSES:
+        missed = requirements[verdict.unmet]
+        unknown = (
+            " (its rate is not known: --rate states it)"
+            if _KINDS[missed.kind] != _FREE and one.rate is None
+            else ""
+        )
+        return f"it misses {written(missed)}{unknown}"
+    return "" if verdict.refusal == 0 else f"the decision core refuses it ({verdict.refusal})"
+
+
+def shown(size: float) -> str:
+    """Return bytes in the largest unit that has at least one of them."""
+    unit = next((name for name in ("TB", "GB", "MB", "kB") if size >= SIZES[name]), "B")
+    return f"{size / SIZES[unit]:.4g} {unit}"

@@ -1,0 +1,196 @@
+"""What directories are like now: where they are, whether one may write there, how much is free.
+
+Another process looks at them, since a mount whose server is away holds whoever asks for ever, and would hold
+the end of a process, too: that one is left behind, and nobody waits for it.  It keeps nothing of the caller's
+open.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import stat
+import threading
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ses_client.unions import Mount, parse_mounts
+
+from ses.place.devices import device_of, file_system_of
+
+PATIENCE = 2.0  # seconds
+_MAX_ENTRIES = 1000  # of a claimed directory; one with more is not added up
+_RESULT = 3  # the descriptor by which a process answers
+_left_behind: list[int] = []
+_one_at_a_time = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A directory as it was given, and what was seen.  ``reason`` says why it is left out, if it is.
+
+    ``path`` has no links in it.  ``file_system`` names what has the free space and ``device`` what has the
+    load.  ``held`` are the bytes in claimed directories below it, where they were added up.
+    """
+
+    given: str
+    reason: str = ""
+    path: str = ""
+    identity: tuple[int, int] = (0, 0)
+    file_system: str = ""
+    device: str = ""
+    size: int = 0
+    free: int = 0
+    held: Mapping[str, int] = field(default_factory=dict)
+
+
+def look_at(given: Sequence[str], claimed: Sequence[str] = (), patience: float = PATIENCE) -> list[Directory]:
+    """Return what each directory is like; one that does not answer in time is left out with its reason."""
+    mounts = {one.number: one for one in parse_mounts(Path("/proc/self/mountinfo").read_bytes())}
+    answers = _answers(given, claimed, patience)
+    late = {"reason": f"it did not answer within {patience:g} s"}
+    return [_directory(one, answers.get(one, late), mounts) for one in given]
+
+
+def _directory(given: str, seen: Mapping[str, Any], mounts: Mapping[str, Mount]) -> Directory:
+    if "path" not in seen:
+        return Directory(given, seen["reason"])
+    mount = mounts.get(seen["mount"])
+    file_system = file_system_of(mount, seen["device"])
+    return Directory(
+        given,
+        seen["reason"],
+        seen["path"],
+        (seen["device"], seen["inode"]),
+        file_system,
+        device_of(mount, file_system),
+        seen["size"],
+        seen["free"],
+        seen["held"],
+    )
+
+
+def _answers(given: Sequence[str], claimed: Sequence[str], patience: float) -> dict[str, dict[str, Any]]:
+    """Return what is seen of each directory that answers in time."""
+    _left_behind[:] = [pid for pid in _left_behind if not _is_over(pid, os.WNOHANG)]
+    until = time.monotonic() + patience
+    pid, reading = _ask(given, claimed)
+    waiting = select.poll()
+    waiting.register(reading, select.POLLIN)
+    said, ended = b"", False
+    try:
+        while not ended and waiting.poll(max(0.0, until - time.monotonic()) * 1000):
+            part = os.read(reading, 1 << 16)
+            said += part
+            ended = not part
+    finally:
+        os.close(reading)
+        if not ended:
+            os.kill(pid, signal.SIGKILL)
+    if not ended:
+        _left_behind.append(pid)
+    else:
+        _is_over(pid, 0)
+    answers = [
+        json.loads(line) for line in said.split(b"\n")[:-1]
+    ]  # behind the last is half a line, or nothing
+    return {one["given"]: one for one in answers}
+
+
+def _is_over(pid: int, how: int) -> bool:
+    try:
+        return os.waitpid(pid, how)[0] == pid
+    except ChildProcessError:  # the caller has children end unseen
+        return True
+
+
+def _ask(given: Sequence[str], claimed: Sequence[str]) -> tuple[int, int]:
+    """Start a process that looks at directories, each in a thread; return it, and where its answers come."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: the process takes no lock of theirs
+        pid = os.fork()
+    if pid:
+        os.close(writing)
+        return pid, reading
+    try:
+        _keep_only(writing)
+        threads = [threading.Thread(target=_answer, args=(one, claimed)) for one in given]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    finally:
+        os._exit(0)
+
+
+def _answer(given: str, claimed: Sequence[str]) -> None:
+    line = json.dumps({"given": given, **_seen(given, claimed)}).encode() + b"\n"
+    with _one_at_a_time:
+        os.write(_RESULT, line)
+
+
+def _keep_only(writing: int) -> None:
+    """Close all that the caller has open: who reads its output is not to wait for this process."""
+    os.dup2(writing, _RESULT)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    os.closerange(_RESULT + 1, os.sysconf("SC_OPEN_MAX"))
+
+
+def _seen(given: str, claimed: Sequence[str]) -> dict[str, Any]:
+    try:
+        here = os.open(given, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        status, space = os.fstat(here), os.fstatvfs(here)
+    except OSError as error:
+        return {"reason": f"it cannot be looked at: {error.strerror}"}
+    entry = Path(f"/proc/self/fd/{here}")
+    path = str(entry.readlink())
+    below = [one for one in claimed if one.startswith(f"{path.rstrip('/')}/")]
+    info = Path(f"/proc/self/fdinfo/{here}").read_text("ascii").split()
+    reason = ""
+    if space.f_flag & os.ST_RDONLY:
+        reason = "it is mounted read-only"
+    elif not os.access(entry, os.W_OK | os.X_OK, effective_ids=True):
+        reason = "you may not write there"
+    elif space.f_files and not space.f_favail:
+        reason = "it has no inodes left"
+    return {
+        "reason": reason,
+        "path": path,
+        "mount": info[info.index("mnt_id:") + 1],
+        "device": status.st_dev,
+        "inode": status.st_ino,
+        "size": space.f_blocks * space.f_frsize,
+        "free": space.f_bavail * space.f_frsize,
+        "held": {one: held for one in below if (held := _held(one, status.st_dev)) is not None},
+    }
+
+
+def _held(directory: str, device: int) -> int | None:
+    """Return the bytes below a directory; ``None`` where they are many files, or one may not look."""
+    left, total, waiting = _MAX_ENTRIES, 0, [directory]
+    try:
+        top = os.lstat(directory)
+        if not stat.S_ISDIR(top.st_mode) or top.st_dev != device:
+            return None
+        while waiting:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    left -= 1
+                    if left < 0:
+                        return None
+                    status = entry.stat(follow_symlinks=False)
+                    total += status.st_blocks * 512
+                    if stat.S_ISDIR(status.st_mode) and status.st_dev == device:
+                        waiting.append(entry.path)
+    except OSError:
+        return None
+    return total

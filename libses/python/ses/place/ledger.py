@@ -1,0 +1,253 @@
+"""The file that holds the claims of a machine: of one user, or of a group that shares it.
+
+A file of SQLite.  Whatever is in it that ``ses place`` did not write is refused and left as it is: where a
+group shares the file, others write it, so its tables are compared word by word before anything is read, and
+each value is checked.  No write waits for the disk, which would take longer than the whole choice: a claim
+survives its process, but a failure of power may damage the file.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from ses_client.errors import SesError, UsageError
+
+from ses.place.claims import Claim, Holder
+from ses.place.devices import Counters
+from ses.place.samples import Load, Sample
+
+Kinds = tuple[tuple[type, ...], ...]
+_PATIENCE = 10.0  # seconds while others write
+_MAX_CLAIMS = 10_000
+_END = 1e11  # seconds since the epoch; no claim is made later
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH)
+_TABLES = {
+    "claim": "CREATE TABLE claim (id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL, "
+    "path BLOB NOT NULL, base BLOB NOT NULL, file_system TEXT NOT NULL, device TEXT NOT NULL, "
+    "boot TEXT NOT NULL, bytes INTEGER NOT NULL, made REAL NOT NULL, until REAL NOT NULL, "
+    "pid INTEGER, started INTEGER, namespace INTEGER, job TEXT)",
+    "sample": "CREATE TABLE sample (device TEXT PRIMARY KEY, boot TEXT NOT NULL, at REAL NOT NULL, "
+    "busy_ms INTEGER NOT NULL, queue_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, since REAL NOT NULL, "
+    "busy REAL NOT NULL, queue REAL NOT NULL, moved REAL NOT NULL)",
+    "sqlite_sequence": "CREATE TABLE sqlite_sequence(name,seq)",
+}
+_NONE = type(None)
+_OF_CLAIM: Kinds = (
+    *((int,), (int,), (bytes,), (bytes,), (str,), (str,), (str,), (int,), (float,), (float,)),
+    *((int, _NONE), (int, _NONE), (int, _NONE), (str, _NONE)),
+)
+_OF_SAMPLE: Kinds = ((str,), (str,), (float,), (int,), (int,), (int,), (float,), (float,), (float,), (float,))
+
+
+def own_file() -> Path:
+    """Return where the claims of whoever runs this are kept for this machine; a home may serve many."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    try:
+        folder = Path(state) if state.startswith("/") else Path("~/.local/state").expanduser()
+    except RuntimeError as error:
+        raise UsageError("It is not known where your home is: set HOME, or name a --ledger.") from error
+    return folder / "ses" / f"places-{socket.gethostname().replace('/', '_')}.sqlite"
+
+
+@contextmanager
+def opened(named: Path | None, *, create: bool = True) -> Iterator[Ledger | None]:
+    """Open the ledger a caller named, or the caller's own; ``None`` where it is none yet and is not to be.
+
+    Raises SesError.
+    """
+    file = named.absolute() if named else own_file()
+    before = _prepared(file, own=named is None, create=create)
+    if before is None:
+        yield None
+        return
+    with _told(file):
+        connection = sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        with closing(connection):
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA synchronous = OFF")
+            ledger = Ledger(connection, file)
+            ledger.check_tables()
+            if _regular(file) != before:
+                raise _cannot(file, "it was exchanged meanwhile")
+            yield ledger
+
+
+class Ledger:
+    """An open ledger; what is read and written between the two ends of ``transaction`` is one step."""
+
+    def __init__(self, connection: sqlite3.Connection, file: Path) -> None:
+        self._connection = connection
+        self.file = file
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Let nobody else write meanwhile; nothing is written where an exception is raised."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def check_tables(self) -> None:
+        """Make the tables of an empty file; raises SesError where there are others."""
+        if self._tables() == _TABLES:
+            return
+        with self.transaction():
+            found = self._tables()
+            if not found:
+                for name, made in _TABLES.items():
+                    if not name.startswith("sqlite_"):
+                        self._connection.execute(made)
+            elif found != _TABLES:
+                raise self._damaged("it has other tables than ses place makes")
+
+    def _tables(self) -> dict[str, str]:
+        query = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL LIMIT 10"
+        return {str(name): str(sql) for name, sql in self._connection.execute(query)}
+
+    def claims(self) -> list[Claim]:
+        """Return all claims, the eldest first."""
+        rows = self._connection.execute(f"SELECT * FROM claim ORDER BY id LIMIT {_MAX_CLAIMS + 1}").fetchall()
+        if len(rows) > _MAX_CLAIMS:
+            raise self._damaged(f"it has more than {_MAX_CLAIMS:,} claims")
+        return [self._claim(row) for row in rows]
+
+    def _claim(self, row: tuple[Any, ...]) -> Claim:
+        id_, user, path, base, file_system, device, start, size, made, until, pid, started, namespace, job = (
+            row
+        )
+        self._check(row, _OF_CLAIM)
+        paths = [os.fsdecode(path), os.fsdecode(base)]
+        sound = all(one.startswith("/") and os.path.normpath(one) == one for one in paths)
+        sound = sound and size >= 0 and 0 <= user < 2**32 and 0 <= made < _END and 0 <= until < _END
+        if not sound or not (job or "0").isdecimal():
+            raise self._damaged("a claim has values that ses place does not write")
+        held = Holder(until, pid, started, namespace, job)
+        return Claim(id_, user, paths[0], paths[1], file_system, device, start, size, made, held)
+
+    def add(self, claim: Claim) -> int:
+        """Write a claim down; return its number, which no other one has had."""
+        held = claim.holder
+        row = (
+            *(None, claim.user, os.fsencode(claim.path), os.fsencode(claim.base)),
+            *(claim.file_system, claim.device, claim.boot, claim.bytes, claim.made),
+            *(held.until, held.pid, held.started, held.namespace, held.job),
+        )
+        added = self._connection.execute(
+            f"INSERT INTO claim VALUES ({','.join('?' * len(row))})", row
+        ).lastrowid
+        assert added is not None
+        return added
+
+    def remove(self, claims: Iterable[Claim]) -> None:
+        """Forget claims."""
+        self._connection.executemany("DELETE FROM claim WHERE id = ?", [(one.id,) for one in claims])
+
+    def samples(self, boot: str) -> dict[str, Sample]:
+        """Return what was kept of each device since this start of the machine."""
+        found = {}
+        for row in self._connection.execute("SELECT * FROM sample WHERE boot = ? LIMIT 1000", (boot,)):
+            self._check(row, _OF_SAMPLE)
+            device, _, at, busy_ms, queue_ms, moved, *load = row
+            found[device] = Sample(at, Counters(busy_ms, queue_ms, moved), Load(*load))
+        return found
+
+    def keep(self, samples: Mapping[str, Sample], boot: str) -> None:
+        """Keep the last sample of each device; those of another start of the machine go."""
+        self._connection.execute("DELETE FROM sample WHERE boot <> ?", (boot,))
+        rows = [
+            (
+                *(name, boot, one.at, counted.busy_ms, counted.queue_ms, counted.moved),
+                *(one.load.since, one.load.busy, one.load.queue, one.load.moved),
+            )
+            for name, one in samples.items()
+            if one.load
+            for counted in [one.counters]
+        ]
+        self._connection.executemany("INSERT OR REPLACE INTO sample VALUES (?,?,?,?,?,?,?,?,?,?)", rows)
+
+    def _check(self, row: Iterable[Any], kinds: Kinds) -> None:
+        if any(type(one) not in kind for one, kind in zip(row, kinds, strict=True)):
+            raise self._damaged("it has values of other kinds than ses place writes")
+
+    def _damaged(self, why: str) -> SesError:
+        return _damage(self.file, why)
+
+
+def _prepared(file: Path, *, own: bool, create: bool) -> tuple[int, int] | None:
+    """Return which file it is, made if there was none; ``None`` where there is none and is not to be."""
+    try:
+        if create and own:
+            file.parent.mkdir(0o700, parents=True, exist_ok=True)
+        elif not create and not os.path.lexists(file):
+            return None
+        _check_folder(file.parent, own=own)
+        if create:
+            _make(file)
+        return _regular(file)
+    except OSError as error:
+        raise _cannot(file, error.strerror or str(error)) from error
+
+
+@contextmanager
+def _told(file: Path) -> Iterator[None]:
+    """Say in sentences what SQLite meets."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if code in _BUSY:
+            raise SesError(
+                f"{file} is being written by others for {_PATIENCE:g} s.",
+                "Try again; see who has it open: fuser.",
+            ) from error
+        raise (_damage if code in _DAMAGED else _cannot)(file, str(error)) from error
+
+
+def _damage(file: Path, why: str) -> SesError:
+    return SesError(
+        f"{file} is no ledger of ses place, or is damaged ({why}). It was left as it is.",
+        "Name another by --ledger, or move it away: the claims in it then count no more.",
+    )
+
+
+def _cannot(file: Path, why: str) -> SesError:
+    return SesError(f"The ledger {file} cannot be used: {why}.", "Name one that you may write by --ledger.")
+
+
+def _check_folder(folder: Path, *, own: bool) -> None:
+    """Raise UsageError for a directory in which others could put files in the place of ours."""
+    found = folder.stat()
+    if found.st_mode & stat.S_IWOTH:
+        raise UsageError(f"Anybody may write in {folder}: no ledger is kept there. Name another by --ledger.")
+    if own and found.st_uid != os.geteuid():
+        raise UsageError(f"{folder} is not yours: no ledger is kept there. Name one by --ledger.")
+
+
+def _make(file: Path) -> None:
+    """Make an empty file, unless there is one; the group's in a directory with the setgid bit."""
+    with suppress(FileExistsError):
+        made = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            if file.parent.stat().st_mode & stat.S_ISGID:
+                os.fchmod(made, 0o660)
+        finally:
+            os.close(made)
+
+
+def _regular(file: Path) -> tuple[int, int]:
+    found = file.lstat()
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        raise _cannot(file, "it is no file, or a link")
+    return found.st_dev, found.st_ino

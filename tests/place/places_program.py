@@ -1,0 +1,45 @@
+"""Runs ``ses`` with a ledger of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PROGRAM = Path(sys.executable).with_name("ses")
+
+
+@dataclass
+class Ses:
+    """Runs ``ses`` as people do; ``state`` is where its ledger is kept."""
+
+    state: Path
+
+    def __call__(self, *args: object, code: int = 0, **env: str) -> str:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("SES_", "SLURM_"))}
+        done = subprocess.run(
+            [PROGRAM, *map(str, args)],
+            env={**kept, "XDG_STATE_HOME": str(self.state), **env},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stderr if code else done.stdout
+
+    def json(self, *args: object, **env: str) -> Any:
+        return json.loads(self(*args, "--json", **env))
+
+    def claims(self, **env: str) -> list[dict[str, Any]]:
+        claims: list[dict[str, Any]] = self.json("places", **env)["claims"]
+        return claims
+
+    @property
+    def ledger(self) -> Path:
+        (found,) = (self.state / "ses").glob("places-*.sqlite")
+        return found

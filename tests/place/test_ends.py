@@ -1,0 +1,119 @@
+"""A claim counts until it is released, its process or job has ended, or its lease is over."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import ses.api
+from places_program import Ses
+from ses_client.errors import SesError
+
+
+def test_a_claim_ends_with_its_process(ses: Ses, tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "600"]) as process:
+        ses("place", "--among", tmp_path, "--for", f"pid:{process.pid}")
+        assert [one["pid"] for one in ses.claims()] == [process.pid]
+        assert f"process {process.pid} ends" in ses("places")
+        process.kill()
+        process.wait()
+    assert ses.claims() == []
+
+
+def test_a_later_process_of_the_same_number_is_another(ses: Ses, tmp_path: Path) -> None:
+    ses("place", "--among", tmp_path, "--for", f"pid:{os.getpid()}")
+    with sqlite3.connect(ses.ledger) as ledger:
+        ledger.execute("UPDATE claim SET started = started - 1")
+    ledger.close()
+    assert ses.claims() == []
+
+
+def test_processes_ended_with_an_earlier_start_of_the_machine_but_leases_go_on(
+    ses: Ses, tmp_path: Path
+) -> None:
+    for lasting in (f"pid:{os.getpid()}", "8h"):
+        ses("place", "--among", tmp_path, "--for", lasting)
+    with sqlite3.connect(ses.ledger) as ledger:
+        ledger.execute("UPDATE claim SET boot = 'earlier', file_system = '9:9', device = '9:9'")
+    ledger.close()
+    assert [one["pid"] for one in ses.claims()] == [None]
+    assert ses.json("place", "--among", tmp_path)["why"][0]["streams"] == 1
+
+
+def test_a_lease_ends(ses: Ses, tmp_path: Path) -> None:
+    ses("place", "--among", tmp_path, "--for", "8h")
+    with sqlite3.connect(ses.ledger) as ledger:
+        ledger.execute("UPDATE claim SET until = made - 1")
+    ledger.close()
+    assert ses.claims() == []
+    ses("place", "--among", tmp_path)
+    with sqlite3.connect(ses.ledger) as ledger:
+        assert ledger.execute("SELECT count(*) FROM claim").fetchone() == (1,)
+    ledger.close()
+
+
+def test_a_claim_ends_with_its_job_where_squeue_says_so(ses: Ses, tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    squeue = programs / "squeue"
+    path = f"{programs}:{os.environ['PATH']}"
+    squeue.write_text("#!/bin/sh\necho 4711\n")
+    squeue.chmod(0o755)
+    ses("place", "--among", tmp_path, "--for", "job", SLURM_JOB_ID="4711", PATH=path)
+    assert [one["job"] for one in ses.claims(PATH=path)] == ["4711"]
+    squeue.write_text("#!/bin/sh\necho down >&2\nexit 1\n")
+    assert len(ses.claims(PATH=path)) == 1, "the lease counts where squeue fails"
+    squeue.unlink()
+    assert len(ses.claims()) == 1, "and where there is none"
+    squeue.write_text("#!/bin/sh\necho 'slurm_load_jobs error: Invalid job id specified' >&2\nexit 1\n")
+    squeue.chmod(0o755)
+    assert ses.claims(PATH=path) == []
+
+
+def test_release_ends_one_claim_of_the_callers(ses: Ses, tmp_path: Path) -> None:
+    first = ses.json("place", "--among", tmp_path)["id"]
+    ses("place", "--among", tmp_path)
+    assert "Name one by its number" in ses("release", tmp_path, code=2)
+    ses("release", first)
+    ses("release", tmp_path)
+    assert ses.claims() == []
+    assert "There is no claim" in ses("release", first, code=5)
+
+
+def test_a_block_of_python_has_a_claim(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger"
+    with ses.api.place(
+        [tmp_path], need="write>=1MB/s", size="1MB", mkdir="run-XXXX", ledger=ledger
+    ) as chosen:
+        assert Path(chosen.directory).parent == tmp_path
+        assert chosen.claim.bytes == 1_000_000
+        assert rows(ledger) == 1
+    assert rows(ledger) == 0
+    assert Path(chosen.directory).is_dir()
+    with pytest.raises(SesError, match="do not fit"), ses.api.place([tmp_path], size="900PB", ledger=ledger):
+        pytest.fail("nothing fits")
+
+
+def test_a_program_that_is_killed_in_its_block_keeps_nothing(ses: Ses, tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys, ses.api\n"
+        "with ses.api.place([sys.argv[1]]):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    environment = {**os.environ, "XDG_STATE_HOME": str(ses.state)}
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], env=environment, check=False, timeout=60)
+    assert done.returncode == -9
+    assert ses.claims() == []
+    assert rows(ses.ledger) == 1
+
+
+def rows(file: Path) -> int:
+    ledger = sqlite3.connect(file)
+    try:
+        return int(ledger.execute("SELECT count(*) FROM claim").fetchone()[0])
+    finally:
+        ledger.close()

@@ -1,0 +1,49 @@
+"""Whatever directories hold and others have claimed: no stated size is given where it does not fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ses.place import placing
+from ses.place.directories import Directory
+from ses.place.placing import NothingFitsError, Request
+
+MEBIBYTE = 1 << 20
+FILE_SYSTEMS = st.lists(st.integers(0, 200), min_size=1, max_size=4)
+SIZES = st.lists(st.integers(1, 120), min_size=1, max_size=12)
+
+
+@settings(max_examples=60)
+@given(free=FILE_SYSTEMS, sizes=SIZES, shared=st.booleans())
+def test_claims_never_stand_for_more_than_is_free(free: list[int], sizes: list[int], shared: bool) -> None:
+    places = [
+        Directory(
+            f"/d{row}{half}",
+            "",
+            f"/d{row}{half}",
+            (row, 1),
+            f"9:{row}",
+            f"9:{row}",
+            300 * MEBIBYTE,
+            size * MEBIBYTE,
+        )
+        for row, size in enumerate(free)
+        for half in ("ab" if shared else "a")
+    ]
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placing, "look_at", lambda *_: places)
+        claimed = dict.fromkeys((one.file_system for one in places), 0)
+        for size in sizes:
+            request = Request([one.given for one in places], placing.Holder(2e10), size=size * MEBIBYTE)
+            fits = [one for one in places if one.free - claimed[one.file_system] >= max(4, size) * MEBIBYTE]
+            try:
+                chosen = placing.place(request, Path(folder) / "ledger").claim
+            except NothingFitsError:
+                assert not fits
+                continue
+            assert chosen.base in {one.path for one in fits}
+            claimed[chosen.file_system] += size * MEBIBYTE
