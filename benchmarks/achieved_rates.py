@@ -1,4 +1,4 @@
-"""Whether the agent says of placed files what programs measure of themselves, and what that costs.
+"""Whether the agent reports of placed files what programs measure of themselves, and what that costs.
 
 Unmodified programs under the library write and read files on throttled branches of a mergerfs union, and
 say how many bytes they moved in which time; the agent says the same of the file when it ends.  Then a
@@ -175,7 +175,7 @@ def by_python(how: str, megabytes: int) -> Callable[[Site, Path], Measured]:
 
 
 def by_dd(megabytes: int, *options: str) -> Callable[[Site, Path], Measured]:
-    """``dd``, as it says itself at its end."""
+    """``dd``, as it prints itself at its end."""
 
     def run(site: Site, path: Path) -> Measured:
         count = megabytes * MEGABYTE // 262144

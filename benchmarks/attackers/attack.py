@@ -197,7 +197,7 @@ def half_requests(target: Target) -> None:
 
 @on_servers
 def idle_connections(target: Target) -> None:
-    """As many connections as one user can hold, which say nothing."""
+    """As many connections as one user can hold, which send nothing."""
     places = (target.service_socket, target.service, target.portal, target.monitor)
     while True:
         held = [
@@ -248,7 +248,7 @@ def monitor_questions(target: Target) -> None:
 
 @on_node
 def strange_messages(target: Target) -> None:
-    """Bytes that are no message, and connections that say nothing, at the agent's socket."""
+    """Bytes that are no message, and connections that send nothing, at the agent's socket."""
     while True:
         connections = [connection for _ in range(100) if (connection := agent(target)) is not None]
         for connection in connections[::2]:

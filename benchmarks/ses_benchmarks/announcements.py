@@ -1,4 +1,4 @@
-"""What an agent says to the service, and parts of it."""
+"""What an agent announces to the service, and parts of it."""
 
 from __future__ import annotations
 

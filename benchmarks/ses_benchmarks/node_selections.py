@@ -38,7 +38,7 @@ def classes(nodes: int) -> list[NodeFacts]:
 
 
 def open_files(served: Served, nodes: int, elements: int) -> None:
-    """Let every third node say that it has files open, one to eight."""
+    """Let every third node announce that it has files open, one to eight."""
     with Connection(served.port) as connection:
         for node in range(0, nodes, 3):
             files = [

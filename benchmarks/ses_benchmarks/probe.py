@@ -18,7 +18,7 @@ class BenchmarkError(Exception):
 
 
 def compile_program(source: Path, program: Path, *more: str | Path) -> Path:
-    """Compile a program in C with further arguments; raises BenchmarkError as the compiler says."""
+    """Compile a program in C with further arguments; raises BenchmarkError with its message."""
     compiler = os.environ.get("CC", "cc")
     command = [compiler, "-std=gnu11", "-O2", "-Wall", "-Wextra", "-o", program, source, *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False)

@@ -43,7 +43,7 @@ class Part:
 
 
 def run(*command: str | Path) -> str:
-    """Run a command; return what it says."""
+    """Run a command; return its output."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{command}: {done.stderr.strip()}")

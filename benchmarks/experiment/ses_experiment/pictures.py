@@ -1,4 +1,4 @@
-"""Table 1 as a picture: what was measured and, lighter beside it, what the simulation says."""
+"""Table 1 as a picture: what was measured and, lighter beside it, what the simulation gives."""
 
 from __future__ import annotations
 

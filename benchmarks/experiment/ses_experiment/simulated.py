@@ -34,7 +34,7 @@ SAMPLING = Sampling(
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What the simulation says about one comparison: gain, mean times of the two sides."""
+    """What the simulation gives for one comparison: gain, mean times of the two sides."""
 
     gain: Interval
     seconds: float
@@ -59,7 +59,7 @@ def site(form: Form, shape: Shape) -> Site:
 def simulated(
     compared: Sequence[Comparison], of: Site, seeds: int, jobs: int, progress: Progress
 ) -> dict[tuple[str, int, str, str], Simulated]:
-    """Return what the simulation says about each comparison of the library, where it knows the baseline."""
+    """Return what the simulation gives for each comparison of the library, where it knows the baseline."""
     cells = [known for known in compared if known.baseline in POLICIES and known.who != "A/A"]
     needed = {
         cell.cell: [tuple(_run(cell, side, seed, of) for side in (True, False)) for seed in range(seeds)]

@@ -1,4 +1,4 @@
-"""What the runs of Table 1 say: time saved, with 95 % intervals over repetitions (Student's t).  Pure."""
+"""What the runs of Table 1 show: time saved, with 95 % intervals over repetitions (Student's t).  Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rounds of a collision say.  Pure.
+"""What the rounds of a collision show.  Pure.
 
 The promise: files created at almost the same moment on equal idle branches go to different branches.
 For eight of each: at least 7 distinct branches and at most 1.5 files on the fullest, on average.

@@ -1,4 +1,4 @@
-"""Where the bytes of a file are: what the union file system itself says.
+"""Where the bytes of a file are: as the union file system itself reports it.
 
 Reads ``user.mergerfs.basepath``, which mergerfs answers for every file of a union with the branch
 it opened.  Says nothing of other file systems (``None``).

@@ -11,7 +11,7 @@ _ESCAPED = re.compile(r'[\\"]')
 
 
 def literal(text: str) -> str:
-    """Return a text in quotation marks; raises SesError for bytes that are no UTF-8: neither can say them."""
+    """Return a text in quotation marks; raises SesError for bytes that are no UTF-8: a literal has none."""
     try:
         text.encode()
     except UnicodeEncodeError:

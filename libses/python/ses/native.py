@@ -1,13 +1,30 @@
-"""C libraries of QStorMan behind Python modules: where they are looked for."""
+"""C libraries of QStorMan behind Python modules: where they are looked for, and closing what they opened."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from cffi import FFI
 
 _CHECKOUT = Path(__file__).parents[3] / "build" / "libses"
+
+
+class Closable:
+    """A context that closes what it opened."""
+
+    def close(self) -> None:
+        """Give back what was opened."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def load(ffi: FFI, name: str, named: str | None, advice: str, error: type[Exception]) -> Any:

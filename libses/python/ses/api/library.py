@@ -144,7 +144,7 @@ class LibraryError(OSError):
 
 
 class Status(IntEnum):
-    """What a create or a setter says; the numbers of ``ses_status``."""
+    """What a create or a setter returns; the numbers of ``ses_status``."""
 
     OK = 0
     REFUSED_NO_POLICY = 1

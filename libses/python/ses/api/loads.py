@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 from ses.api.library import ffi, library, text
+from ses.native import Closable
 
 _MAX_ELEMENTS = 64  # elements of a system in the node's table
 _REFUSES, _DEGRADED, _SCARCE = 1, 2, 4
@@ -37,7 +37,7 @@ class Load:
     scarce: bool
 
 
-class Loads:
+class Loads(Closable):
     """The elements that files in a directory may go to.  A context that closes it; one thread at a time.
 
     Raises OSError: with ENODEV the directory lies on no storage system that the node's agent describes.
@@ -54,14 +54,6 @@ class Loads:
 
     def __repr__(self) -> str:
         return f"Loads({self.directory!r})"
-
-    def __enter__(self) -> Loads:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Give back its memory; :meth:`read` must not be called any more."""

@@ -165,7 +165,7 @@ class LustreManager:
     def find_nodes(
         self, policy: StoragePolicy | None = None, count: int = 1, among: str | None = None, limit: int = 10
     ) -> list[Node]:
-        """Return nodes for a task whose files need what the policy says, the best first.
+        """Return nodes for a task whose files need what the policy requires, the best first.
 
         At most ``limit``, or ``count`` for one job with a stream on each; out of ``among``, such as
         ``n[0001-0048]``.  None is reserved.  Raises OSError: ``ENOENT`` without the command ``ses``,

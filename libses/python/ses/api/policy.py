@@ -20,7 +20,7 @@ class Kind(IntEnum):
 
 
 class StoragePolicy:
-    """What a file needs.  What is not said comes from the portal: application, user, VO, site.
+    """What a file needs.  What is not set comes from the portal: application, user, VO, site.
 
     Rates are the least rate for one stream in MB/s (10^6 bytes per second), 0 lifts what the portal says;
     ``capacity`` is the least free space in GB (10^9 bytes); ``expected_size`` and ``stripe_size`` are bytes.
@@ -76,7 +76,7 @@ class StoragePolicy:
         return other
 
     def __repr__(self) -> str:
-        """What was said, in the words of the constructor; weights and hardness as ``KIND.weight``."""
+        """What was set, in the words of the constructor; weights and hardness as ``KIND.weight``."""
         return f"StoragePolicy({', '.join(f'{name}={value!r}' for name, value in self._settings.items())})"
 
     def set_current_read_rate(self, rate: float | str) -> None:
@@ -136,7 +136,7 @@ class StoragePolicy:
         self._set("pool", _text("pool", pool))
 
     def set_application(self, application: str | None) -> None:
-        """Use what the portal says for this application of the calling user; ``None`` takes that back."""
+        """Use what the portal has for this application of the calling user; ``None`` takes that back."""
         value = ffi.NULL if application is None else _text("application", application)
         self._set("application", value)
         if application is None:

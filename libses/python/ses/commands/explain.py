@@ -91,7 +91,7 @@ class _Nearest:
 
 
 def _find(client: ServiceClient, path: Path, file: FileIdentity | None) -> tuple[_Nearest | None, str]:
-    """Ask by the file's numbers, then by its name; without a result, say what nearly was one.
+    """Ask by the file's numbers, then by its name; without a result, return what nearly was one.
 
     By its name a file is found even when it is another one than the one placed: people ask for
     names, and the answer says what is in doubt.
@@ -171,7 +171,7 @@ def _still_known(client: ServiceClient, path: Path) -> str:
 
 
 def _received(client: ServiceClient, placement_id: str) -> Received | None:
-    """Return what the file received, ``None`` where the service does not say."""
+    """Return what the file received, ``None`` where the service gives no answer."""
     try:
         return client.file(placement_id)
     except (NotAllowedError, NotFoundError, RefusedError):

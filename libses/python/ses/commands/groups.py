@@ -64,5 +64,5 @@ class LoadedWhenCalled(WholeSentences):
         return command
 
     def sentences(self, ctx: click.Context) -> Iterator[tuple[str, str]]:
-        """Return what is said of each command, without loading any."""
+        """Return the sentence about each command, without loading any."""
         return ((name, self._says[name]) for name in self.list_commands(ctx))

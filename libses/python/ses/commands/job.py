@@ -51,7 +51,7 @@ def job(client: ServiceClient, as_json: bool, job: str, wait: float, comment: bo
 
 
 def _summed(client: ServiceClient, job: str, record: JobRecord | None) -> Job:
-    """Sum up all files that name the job, or those of its user, where Slurm said who that is."""
+    """Sum up all files that name the job, or those of its user, where Slurm named the user."""
     files = (file for page in listed(client, {"job": job}, None) for file in page["files"])
     return Job.of(job, (file for file in files if record is None or record.is_of(str(file["user"]))))
 

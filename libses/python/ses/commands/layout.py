@@ -1,4 +1,4 @@
-"""``ses layout``: where the bytes of a file are, as the file system says."""
+"""``ses layout``: where the bytes of a file are, as the file system reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names in filters that nothing has: said, with those that are near, where otherwise a list is just empty."""
+"""Names in filters that nothing has: reported with similar ones, where a list would just be empty."""
 
 from __future__ import annotations
 

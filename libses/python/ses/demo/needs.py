@@ -1,4 +1,4 @@
-"""What the demonstration's people say they need, at three levels (the example says a fourth itself).
+"""What the demonstration's users need, at three levels (the example sets a fourth itself).
 
 The fastest pair of branches is nearly full, the second has some room, the rest is empty: so needs
 for speed and needs for room lead to different places.

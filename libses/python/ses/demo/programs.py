@@ -171,7 +171,7 @@ def _one(
 
 
 def _words(process: subprocess.Popen[bytes], interrupts: Interrupts) -> bytes:
-    """Wait for the end, ready to be stopped; returns what was said on standard error."""
+    """Wait for the end, ready to be stopped; returns what was written to standard error."""
     deadline = time.monotonic() + _LIMIT_SECONDS
     while True:
         interrupts.check()

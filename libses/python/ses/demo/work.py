@@ -50,7 +50,7 @@ def need_room(directory: Path, megabytes: int) -> None:
 
 
 def _remove(work: Path) -> None:
-    """Remove the work directory; what is still mounted in it is left alone, and said."""
+    """Remove the work directory; what is still mounted in it is left alone, and reported."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:

@@ -61,7 +61,7 @@ def check_socket(path: Path) -> list[Finding]:
 
 
 def check_reaches(path: Path) -> list[Finding]:
-    """Look at what the agent says of its service, in a file beside its socket; one of before says nothing."""
+    """Look at what the agent writes of its service beside its socket; no finding where there is no file."""
     state, *more = _lines_of_agent(path) or [""]
     how, _, rest = state.partition(" ")
     url, _, cause = rest.strip().partition(" ")
@@ -89,7 +89,7 @@ def check_reaches(path: Path) -> list[Finding]:
 
 
 def check_threads(path: Path) -> list[Finding]:
-    """Look which threads the agent says have stalled, in the same file."""
+    """Look which threads of the agent have stalled, by the same file."""
     findings = []
     for line in _lines_of_agent(path)[1:]:
         kind, *words = line.split(" ", 5)

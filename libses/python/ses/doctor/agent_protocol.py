@@ -1,4 +1,4 @@
-"""One question to the agent, byte for byte as ``libses/include/ses/protocol.h`` says.
+"""One question to the agent, byte for byte as in ``libses/include/ses/protocol.h``.
 
 Asks what a program's library would ask, and closes without a report, so that the agent takes the
 placement back.
@@ -24,7 +24,7 @@ ANSWER = struct.Struct("=QdQIIII96s640s")
 
 
 class Status(IntEnum):
-    """What the agent can say (``enum ses_answer_status``)."""
+    """What the agent can answer (``enum ses_answer_status``)."""
 
     PLACE = 1
     NOT_MANAGED = 2

@@ -45,5 +45,5 @@ def warning(link: str, detail: str, mend: str) -> Finding:
 
 
 def skipped(link: str, why: str) -> Finding:
-    """Return a finding that nothing could be said."""
+    """Return a finding that this could not be examined."""
     return Finding(link, State.SKIPPED, why)

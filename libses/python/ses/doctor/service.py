@@ -85,7 +85,7 @@ def _mend(name: str) -> str:
 
 
 def inventory(client: ServiceClient) -> tuple[Inventory | None, list[Finding]]:
-    """Return the elements the service describes; ``None`` and the fault when it does not say."""
+    """Return the elements the service describes; ``None`` and the fault when it gives no answer."""
     try:
         described = client.elements()
     except NotAllowedError as error:

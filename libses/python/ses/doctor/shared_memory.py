@@ -15,7 +15,7 @@ _LEFT = 16  # segments: below, the next agent or user may find none
 def check_segments(
     listed: Path = Path("/proc/sysvipc/shm"), limit: Path = Path("/proc/sys/kernel/shmmni")
 ) -> list[Finding]:
-    """Compare the segments there are with how many there may be; says nothing while there is room."""
+    """Compare the segments there are with how many there may be; no finding while there is room."""
     try:
         rows = [line.split() for line in listed.read_text().splitlines()[1:]]
         most = int(limit.read_text())

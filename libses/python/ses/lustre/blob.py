@@ -79,7 +79,7 @@ class Layout:
 
 
 def read(raw: bytes) -> Layout:
-    """Return what the bytes say; raises LayoutError."""
+    """Return the layout in the bytes; raises LayoutError."""
     if len(raw) < 4:
         raise LayoutError(f"{len(raw)} bytes are no layout")
     if struct.unpack_from("=I", raw)[0] != _COMP:

@@ -1,4 +1,4 @@
-"""Does a file on Lustre lie where its placement said?"""
+"""Does a file on Lustre lie where its placement put it?"""
 
 from __future__ import annotations
 

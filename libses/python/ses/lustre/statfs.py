@@ -32,7 +32,7 @@ Ask = Callable[[int, ctypes.Array[ctypes.c_char], ctypes.Array[ctypes.c_char]], 
 
 @dataclass(frozen=True, slots=True)
 class TargetStatfs:
-    """What the client says of one OST.  ``answers``: False when its server did not."""
+    """What the client reports of one OST.  ``answers``: False when its server did not."""
 
     index: int
     uuid: str
@@ -48,7 +48,7 @@ def flags_of(state: int) -> str:
 
 
 def parse_statfs(index: int, raw: bytes, uuid: bytes) -> TargetStatfs:
-    """Return what one ``struct obd_statfs`` (144 bytes) and the UUID beside it say."""
+    """Return what one ``struct obd_statfs`` (144 bytes) and the UUID beside it hold."""
     _, blocks, _, available, *_, block_bytes, _, _, state, _, _ = _STATFS.unpack_from(raw)
     name = uuid.split(b"\0", 1)[0].decode("ascii", "replace")
     return TargetStatfs(index, name, True, blocks * block_bytes, available * block_bytes, flags_of(state))
@@ -105,7 +105,7 @@ def _call(
 def ask_targets(
     mount_point: Path, libraries: tuple[str, ...] = ("liblustreapi.so.1", "liblustreapi.so")
 ) -> Iterator[TargetStatfs]:
-    """Yield what the client at a mount point says of each OST; nothing where it does not know how.
+    """Yield what the client at a mount point reports of each OST; nothing where it does not know how.
 
     Raises OSError when the directory cannot be opened.
     """

@@ -101,7 +101,7 @@ def _inactive(parameters: Parameters, name: str) -> set[int]:
 def gather(
     name: str, mount_point: str, parameters: Parameters, asked: Iterable[TargetStatfs] = ()
 ) -> FileSystem:
-    """Return the file system ``name``: parameters, and over them what the client said when asked."""
+    """Return the file system ``name``: parameters, and over them what the client answered."""
     clients, pools, spaces = (
         _clients(parameters, name),
         pools_of(parameters, name),

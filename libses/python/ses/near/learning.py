@@ -1,4 +1,4 @@
-"""What whole runs of a program showed, kept for the next decision in the place of what its sample said."""
+"""What whole runs of a program showed, kept for the next decision in the place of what its sample showed."""
 
 from __future__ import annotations
 

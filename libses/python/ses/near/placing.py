@@ -40,7 +40,7 @@ class Place:
 
 
 class Site:
-    """What the service says of elements and nodes, asked once."""
+    """The elements and nodes of the service, asked for once."""
 
     def __init__(self, client: ServiceClient, user: str) -> None:
         self._client = client

@@ -20,7 +20,7 @@ from ses.near.sampling import read_rate, sample
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the user asks for.  Rates are bytes per second; ``None``: what the site says.
+    """What the user asks for.  Rates are bytes per second; ``None``: those of the site.
 
     ``names``: how files were written, such as ``./-f``, which programs see and may print.
     """
@@ -82,7 +82,7 @@ class Plan:
 
 
 def plan(wanted: Wanted, site: Callable[[], Site], connection: Connection | None = None) -> Plan:
-    """Decide where the program goes; asks ``site`` for what the user does not say.  Raises NotFoundError.
+    """Decide where the program goes; asks ``site`` for what the user leaves open.  Raises NotFoundError.
 
     A sample opens the ``connection`` to the node, if that is given, and leaves it open.
     """
@@ -180,7 +180,7 @@ def _seen(wanted: Wanted, place: Place, connection: Connection | None) -> Seen |
 
 
 def sampled(wanted: Wanted, node: str, file: Path, connection: Connection | None = None) -> Seen:
-    """Return what a sample of a file says.  Raises NotStartedError, LostError."""
+    """Return what a sample of a file shows.  Raises NotStartedError, LostError."""
     trial, size = wanted.trial(node), file.stat().st_size
     if connection is not None:
         return sample(trial, os.fspath(file), wanted.name_there(file), size, connection)

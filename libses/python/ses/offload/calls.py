@@ -7,11 +7,11 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from ses_client.errors import SesError
 
+from ses.native import Closable
 from ses.offload.functions import begin, name_of
 from ses.offload.library import Fallback, Status, ffi, library, put, taken, text
 
@@ -37,7 +37,7 @@ class FunctionError(OffloadError):
         self.message = message
 
 
-class Domain:
+class Domain(Closable):
     """A storage part, a process of its own; it ends with :meth:`close` or the ``with`` block.
 
     It is started at an ``address`` of ``ses_offload_open``, or, given ``file`` in place of it, on the node
@@ -95,14 +95,6 @@ class Domain:
         self._calls.shutdown(wait=True, cancel_futures=True)
         library().ses_offload_close(self._domain)
         self._domain = ffi.NULL
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _run(self, name: str, given: bytes) -> Any:
         argument: Any = ffi.new("ses_offload_bytes *")

@@ -73,7 +73,7 @@ def name_of(called: Callable[..., Any]) -> str:
 
 @cache
 def begin() -> None:
-    """Find out the role, take its argument out of ``sys.argv``, and say how this script is started."""
+    """Find out the role, take its argument out of ``sys.argv``, and return how this script is started."""
     words = [ffi.new("char[]", os.fsencode(word)) for word in sys.argv]
     array: Any = ffi.new("char *[]", [*words, ffi.NULL])
     count: Any = ffi.new("int *", len(words))

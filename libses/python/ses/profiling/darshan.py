@@ -32,7 +32,7 @@ Counters = dict[str, float]
 
 
 class Log(NamedTuple):
-    """What a log says: its job, and counters of each file by path, without the name of their module."""
+    """What a log holds: its job, and counters of each file by path, without the name of their module."""
 
     command: str
     seconds: float
@@ -65,7 +65,7 @@ def _parsed(parser: str, log: Path) -> ProgramProfile:
 
 
 def _of_package(log: Path) -> Log:
-    """Return what darshan-util says of a log through its Python package, which brings the library along."""
+    """Return what darshan-util reads of a log through its Python package, which brings the library along."""
     try:
         util = import_module("darshan.backend.cffi_backend")  # takes a second or more
     except ImportError:

@@ -16,7 +16,7 @@ MARGIN = 1.25
 _MIN_RATE = 1.0
 """MB/s; a slower stream finds its rate everywhere."""
 MIN_BYTES = 1_000_000
-"""What loading a program and its settings reads at least; less says nothing of a rate."""
+"""What loading a program and its settings reads at least; less shows no rate."""
 _MIN_GB = 0.001
 
 

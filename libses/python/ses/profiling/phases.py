@@ -11,7 +11,7 @@ from ses.profiling.result import Phase
 READS, WRITES, BOTH, COMPUTES, WAITS = "reads", "writes", "reads and writes", "computes", "waits"
 
 MIN_RATE = 1e6
-"""Bytes per second from which on a program is said to read or write: less is its libraries and its log."""
+"""Bytes per second above which a program counts as reading or writing: less is its libraries and its log."""
 WINDOW_SECONDS = 0.25
 """Looks are compared over this time; a phase is one window at least."""
 _BUSY = 0.1

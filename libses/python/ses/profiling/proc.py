@@ -1,4 +1,4 @@
-"""What /proc says of a tree of processes: bytes moved, processor time, open files and their positions.
+"""What /proc shows of a tree of processes: bytes moved, processor time, open files and their positions.
 
 Asks no file system: names and positions come from the kernel's own tables, so that a hung mount holds
 nobody up.  What cannot be read (a process that ended, or that another user runs) is left out.
@@ -101,7 +101,7 @@ class Look:
 
 
 def parse_io(text: str) -> Moved:
-    """Return what /proc/PID/io says; raises ValueError when it is not as expected."""
+    """Return the counters of /proc/PID/io; raises ValueError when it is not as expected."""
     counters = dict(line.split(": ", 1) for line in text.splitlines())
     names = ("rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes")
     try:

@@ -6,7 +6,6 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 from ses import native
@@ -140,7 +139,7 @@ class Item:
         return Value(bytes(ffi.buffer(self._room, size[0])), version)
 
 
-class Region:
+class Region(native.Closable):
     """A region that is open; a context that closes it."""
 
     def __init__(self, name: str, share: Any) -> None:
@@ -186,14 +185,6 @@ class Region:
 
     def __repr__(self) -> str:
         return f"Region({self.name!r})"
-
-    def __enter__(self) -> Region:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close it; its items must not be used any more."""

@@ -20,8 +20,8 @@ from ses.slurm.scontrol import scontrol, squeue
 _WIDTH = 65_536  # bytes of a comment
 _NAME_WIDTH = 512
 _MARK = "storage: "
-_OURS = re.compile(rf"(?:^| \| ){_MARK}\d+ files on [^|\n]*\Z")
-_OURS_IN_JSON = re.compile(r',?\s*"qstorman": "\d+ files on [^"]*"(?=\s*}\s*\Z)')
+_OWN_LINE = re.compile(rf"(?:^| \| ){_MARK}\d+ files on [^|\n]*\Z")
+_OWN_MEMBER = re.compile(r',?\s*"qstorman": "\d+ files on [^"]*"(?=\s*}\s*\Z)')
 _NOT_IN_A_LINE = re.compile(r'[^\x20-\x7e]|["\\|]')
 
 
@@ -69,11 +69,11 @@ def set_comment(job: str, before: str, text: str) -> None:
 
 
 def commented(before: str, text: str) -> str:
-    """Return a comment with our line in it, in place of an earlier one of ours.
+    """Return a comment with the line of QStorMan in it, in place of an earlier one.
 
     What is JSON stays JSON; raises SesError for a list, which has no place for it.
     """
-    kept, written_line = _OURS.sub("", before), _NOT_IN_A_LINE.sub("?", text)
+    kept, written_line = _OWN_LINE.sub("", before), _NOT_IN_A_LINE.sub("?", text)
     try:
         known = json.loads(kept)
     except (ValueError, RecursionError):
@@ -84,5 +84,5 @@ def commented(before: str, text: str) -> str:
         )
     if not isinstance(known, dict):
         return f"{kept}{' | ' if kept else ''}{_MARK}{written_line}"
-    members = _OURS_IN_JSON.sub("", kept).rstrip().removesuffix("}").rstrip()
+    members = _OWN_MEMBER.sub("", kept).rstrip().removesuffix("}").rstrip()
     return f'{members}{"" if members.endswith("{") else ", "}"qstorman": "{written_line}"}}'

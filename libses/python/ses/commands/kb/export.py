@@ -1,4 +1,4 @@
-"""``ses kb export``: what the knowledge base holds, as Turtle that is the same whenever it says the same."""
+"""``ses kb export``: what the knowledge base holds, as Turtle that is the same for the same content."""
 
 from __future__ import annotations
 

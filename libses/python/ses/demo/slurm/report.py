@@ -14,7 +14,7 @@ from ses.output import line, table
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """One job.  ``files``: how many its ranks are to write.  ``refused``: what the submission said."""
+    """One job.  ``files``: how many its ranks are to write.  ``refused``: the message of the submission."""
 
     title: str
     asked: str
@@ -58,7 +58,7 @@ class JobsReport:
 
 
 def show_jobs(out: Console, report: JobsReport) -> None:
-    """Print the table, and what was said of jobs that were refused."""
+    """Print the table, and the messages about jobs that were refused."""
     for note in report.notes:
         line(out, note)
     line(out)

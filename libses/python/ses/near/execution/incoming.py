@@ -1,4 +1,4 @@
-"""What a command prints, read until it ends or until anybody says that nothing more is waited for."""
+"""What a command prints, read until it ends or until :meth:`Incoming.end` is called."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class JobArray:
         self._ended = threading.Event()
 
     def submit(self) -> None:
-        """Give all runs to Slurm.  Raises NotStartedError with what it says, OSError."""
+        """Give all runs to Slurm.  Raises NotStartedError with its message, OSError."""
         numbers = list(self._runs)
         for number, run in self._runs.items():
             request = frames.written(b"R", replace(run, attended=False).request())
@@ -120,7 +120,7 @@ class JobArray:
         self._jobs.append(done.stdout.strip().partition(";")[0])
 
     def _known(self) -> set[int] | None:
-        """Return the runs that wait or run; ``None``: Slurm does not say."""
+        """Return the runs that wait or run; ``None``: Slurm gives no answer."""
         try:
             done = subprocess.run(
                 ["squeue", "--noheader", "--array", "--jobs", ",".join(self._jobs), "--format", "%F %K"],

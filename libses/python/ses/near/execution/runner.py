@@ -288,7 +288,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def run(request: dict[str, Any], caller: Caller) -> None:
-    """Do what a request says; raises Refused before anything is started."""
+    """Run the program of a request; raises Refused before anything is started."""
     check(request)
     env = environment(request["environment"])
     if not runnable(request["argv"][0], env.get("PATH", os.defpath)):
@@ -314,7 +314,7 @@ def run(request: dict[str, Any], caller: Caller) -> None:
         signal.signal(signal.SIGTERM, lambda *_: end(process))
     try:
         report(process, started)
-    except OSError:  # nobody is there any more, or there is no room for what it says
+    except OSError:  # nobody is there any more, or there is no room for its output
         end(process)
         raise
     finally:
@@ -392,7 +392,7 @@ def waited(process: subprocess.Popen[bytes]) -> tuple[int, resource.struct_rusag
 
 
 def own_controls(controller: str, control: str, *older: str) -> Iterator[str]:
-    """Yield what a control says of this process's control groups; ``older``: the same in cgroup v1."""
+    """Yield the values of a control in this process's control groups; ``older``: the same in cgroup v1."""
     for entry in Path("/proc/self/cgroup").read_text().splitlines():
         _, names, path = entry.split(":", 2)
         with contextlib.suppress(OSError):
@@ -448,6 +448,6 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except OSError as error:  # what it says cannot be read any more
+    except OSError as error:  # its output cannot be read any more
         sys.exit(str(error))
     os._exit(0)  # threads may wait for input for ever
