@@ -147,7 +147,7 @@ def test_nodes_that_are_not_described_are_those_heard_of(site: Any) -> None:
     assert [one.nodes for one in found.refused] == [("n3",), ("n1",)]
     assert "no classes of nodes" in found.notes[0]
     assert ranked(there, nodes_of()).notes == (
-        "No nodes are known: the site describes none, and no agent is heard of.",
+        "No nodes are known: the site describes none, and no agent reports.",
     )
 
 

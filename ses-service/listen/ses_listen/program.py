@@ -1,4 +1,4 @@
-"""The commands of one program: Ctrl-C ends each with status 130 and without a word."""
+"""The commands of one program: Ctrl-C ends each with status 130 and without a message."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def start_of(number: int) -> float:
 
 
 def order_of_own(capability: Floats, start: float) -> Codes:
-    """Return all rows in a decider's own order, by which deciders differ without a word.
+    """Return all rows in a decider's own order, by which deciders differ without a message.
 
     Rows lie along a line, each as wide as its capability, and the order visits the places ``start + k^2 phi``
     of it, ``k`` = 0, 1, ..., 4 ``M`` - 1 (squares of whole numbers times an irrational one come everywhere

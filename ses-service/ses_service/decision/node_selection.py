@@ -135,7 +135,7 @@ def _why_limited(groups: NodeGroups, judged: Judged, group: int) -> tuple[Reason
 def _notes(groups: NodeGroups, found: int) -> Iterator[str]:
     asked, fleet = groups.asked, groups.fleet
     if not fleet.names:
-        yield "No nodes are known: the site describes none, and no agent is heard of."
+        yield "No nodes are known: the site describes none, and no agent reports."
     elif not any(node_class.name for node_class in fleet.classes):
         yield "The site describes no classes of nodes: links are not known, and nodes only by name."
     if fleet.names and asked.count > max(1, found):

@@ -114,15 +114,15 @@ class Fleet:
         return named
 
 
-def fleet(environment: Environment, heard: Mapping[str, frozenset[str]]) -> Fleet:
-    """Return the nodes the site describes, and those that are heard of with the storage systems they use.
+def fleet(environment: Environment, reporting: Mapping[str, frozenset[str]]) -> Fleet:
+    """Return the nodes the site describes, and those that report with the storage systems they use.
 
     A node that no class has is one of a class without a name, with those that mount the same.
     """
     classes = list(environment.node_classes)
     described = {node for node_class in classes for node in node_class.nodes}
     others: dict[frozenset[str], list[str]] = {}
-    for node, systems in {**heard, **environment.node_access}.items():
+    for node, systems in {**reporting, **environment.node_access}.items():
         if node not in described:
             others.setdefault(systems, []).append(node)
     for systems in sorted(others, key=sorted):

@@ -46,7 +46,7 @@ def much_smaller(found: int, known: int) -> bool:
 
 
 class Acceptance:
-    """The word of an administrator, left in a folder that only the service's user can write."""
+    """The consent of an administrator, left in a folder that only the service's user can write."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / ACCEPTED

@@ -80,7 +80,7 @@ class Taken:
     reports of files; ``return_within``: seconds over which nodes that lost the service are to come back.
     ``unknown``: opened, but the ledger does not know it and no origin was given.  ``refused``: id and reason.
     ``open``: what the agent is to compare with what is open: all that the ledger held open for the node
-    before an incarnation of its agent that was not heard of before, and later what it took over from another
+    before an incarnation of its agent that did not report before, and later what it took over from another
     service.
     """
 
@@ -260,7 +260,7 @@ def _restored(
         backend=system.backend if system else "",
         distance=origin.distance,
         placed_at=placed_at,
-        lease_until=math.inf,  # as long as the node is heard of
+        lease_until=math.inf,  # as long as the node reports
         notes=origin.notes,
         stripes=stripes if len(stripes) > 1 else (),
         stripe_count=len(stripes),

@@ -4,7 +4,7 @@ A state machine, ``open`` -> ``ended``, with time passed in.  It answers three q
 placement, how many placements each element carries (:mod:`ses_service.ledger.counts`), and what is open on a
 node.
 
-A placement lives as long as its node is heard of: one sign of life (``renew_node``) renews all of them at
+A placement lives as long as its node reports: one sign of life (``renew_node``) renews all of them at
 once.  One that was stored before a restart, and that its node says nothing of, has a lease.
 
 Placements of other services (:mod:`ses_service.ledger.peer_placements`) are counted beside its own
@@ -221,7 +221,7 @@ class Ledger:
         """Note a sign of life of a node's agent: what is open there stays open until ``until``.
 
         ``in_use``: programs choose from its table; ``version`` is that of the agent.  Returns whether this
-        incarnation of the agent is heard for the first time.
+        incarnation of the agent reports for the first time.
         """
         first = self.nodes.renew(name, incarnation, now, until, in_use, version, number)
         if first:
@@ -229,7 +229,7 @@ class Ledger:
         return first
 
     def doubt(self, placement_id: str) -> None:
-        """Ask the node of a placement of ours whether it is open there, if it is heard of."""
+        """Ask the node of a placement of this service whether it is open there, if it reports."""
         placement = self._active.get(placement_id)
         if placement is not None and self.nodes.has_announced(node := placement.subject.node or ""):
             self.nodes.doubted[node].add(placement_id)
@@ -282,7 +282,7 @@ class Ledger:
             self.readers.forget(name, now)
 
     def inherit(self, stored: Placement) -> None:
-        """Take from its record what another service knew of the decision for a placement of ours."""
+        """Take from its record what another service knew of the decision for a placement of this service."""
         known = self.find(stored.placement_id)
         if known is None:
             return
@@ -292,7 +292,7 @@ class Ledger:
             self.on_end(inherited)
 
     def store_again(self, placement_id: str) -> None:
-        """Let a placement of ours be stored though it did not change."""
+        """Let a placement of this service be stored though it did not change."""
         self._note(placement_id)
 
     def expire(self, now: float, limit: int | None = None) -> int:

@@ -33,7 +33,7 @@ class Considered:
     """An element that could be chosen.  ``streams`` are those there, ``age`` is that of its sample.
 
     ``server_limit`` is what the link of its server leaves a stream, where that is less than it would give.
-    ``ours`` are those of ``streams`` that are ours, ``order`` what puts it after the one before it.
+    ``own`` are those of ``streams`` that QStorMan placed, ``order`` what puts it after the one before it.
     """
 
     element: str

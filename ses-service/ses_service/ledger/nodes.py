@@ -1,4 +1,4 @@
-"""The nodes whose agents announce their files: which are heard of, which are waited for, which fell silent.
+"""The nodes whose agents announce their files: which report, which are waited for, which fell silent.
 
 Not safe for use from several threads; the ledger that owns it is not either.
 """
@@ -54,7 +54,7 @@ class Nodes:
 
     ``in_use`` is how many have a table that programs choose from, ``silenced_total`` how many fell silent.
     ``silent`` are those that did, by name, the last one at the end.  ``arrived`` collects, if set, the names
-    of those whose agent is heard of for the first time; the reader empties it.  ``doubted`` are the ids of
+    of those whose agent reports for the first time; the reader empties it.  ``doubted`` are the ids of
     placements that a node is to be asked about.
     """
 
@@ -108,7 +108,7 @@ class Nodes:
         return first
 
     def expect(self, name: str, now: float, until: float) -> None:
-        """Wait for a node that has files open and is not heard of yet, such as after a restart."""
+        """Wait for a node that has files open and did not report yet, such as after a restart."""
         if name not in self._nodes:
             self._nodes[name] = Node(name, "", now, now, until)
             heapq.heappush(self._silences, (until, name))

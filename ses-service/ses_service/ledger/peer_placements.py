@@ -104,7 +104,7 @@ class PeerPlacements:
                 self._leave(node, number)
 
     def forget_placement(self, placement_id: str, now: float) -> None:
-        """Forget a file that is ours: the service that carries it gives it up when it is notified."""
+        """Forget a file that is this service's: the one that carries it gives it up when it is notified."""
         placement = self._placements.get(placement_id)
         if placement is not None:
             self.drop([placement_id], placement.origin, now)

@@ -48,7 +48,7 @@ class EndReason(StrEnum):
     """Why a placement ended.
 
     ``unused``: no file came of it; ``expired``: its lease ran out; ``lost``: its agent was started
-    again and finds it open no more; ``silent``: its node was not heard of any more.
+    again and finds it open no more; ``silent``: its node did not report any more.
     """
 
     CLOSED = "closed"
@@ -114,7 +114,7 @@ class Placement:
     this one was number ``batch_number`` of ``batch_size``, its element had ``rank`` in that order, and
     ``distance`` and ``predicted`` count those before it.  ``notes`` are sentences about the decision.
     ``decided_by`` is ``program`` when it chose from its node's table, ``agent`` when it asked the agent.
-    ``lease_until`` is when the entry ends by itself; infinite: as long as its node is heard of.
+    ``lease_until`` is when the entry ends by itself; infinite: as long as its node reports.
 
     ``stripes`` are all elements the file is spread over, ``element`` first; none means ``element`` alone.
     ``expected_from`` says where the expected size is from: ``request`` or ``history``.

@@ -15,7 +15,7 @@ import structlog
 _FOLLOWS = 0.1
 """By how much of the time that passes the clock is put right: a lease is a tenth off at most."""
 
-_FAR = 60.0  # seconds that are worth a word in the log
+_FAR = 60.0  # seconds that are worth a line in the log
 _log = structlog.get_logger("ses_service")
 
 

@@ -1,4 +1,4 @@
-"""Placements as people and agents look for them: ours in memory, those of other services in the database."""
+"""Placements as people and agents look for them: own ones in memory, those of others in the database."""
 
 from __future__ import annotations
 

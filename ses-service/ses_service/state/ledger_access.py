@@ -150,7 +150,7 @@ class LedgerAccess:
             self._ledger.of_peers.forget(living, self._clock())
 
     def inherit(self, stored: Iterable[Placement]) -> None:
-        """Take from these records what other services knew of decisions for placements of ours."""
+        """Take from these records what other services knew of decisions for placements of this one."""
         with self._lock:
             for placement in stored:
                 self._ledger.inherit(placement)

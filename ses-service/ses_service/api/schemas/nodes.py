@@ -77,8 +77,8 @@ class Considered(Offered):
     """An element that could be chosen; `streams` are those there, `age` that of its sample in seconds.
 
     `server_limit` is what the link of its server leaves a stream, null where that is not less than what the
-    element would give, or not known.  `ours` are those of the streams that are ours, `order` the number of
-    what puts it after the one before it (`enum ses_core_order`).
+    element would give, or not known.  `own` are those of the streams that QStorMan placed, `order` is the
+    number of what puts it after the one before it (`enum ses_core_order`).
     """
 
     element: ElementId

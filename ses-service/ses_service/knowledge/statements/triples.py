@@ -35,8 +35,8 @@ class Triples:
         if property_ not in self._backward:
             turned: dict[Node, set[Node]] = {}
             for subject, values in self._forward.get(property_, {}).items():
-                for value in values:
-                    turned.setdefault(value, set()).add(subject)
+                for stated in values:
+                    turned.setdefault(stated, set()).add(subject)
             self._backward[property_] = turned
         return self._backward[property_].get(value, _NONE)
 
