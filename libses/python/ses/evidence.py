@@ -32,51 +32,51 @@ class Match(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Comparison:
     """``why`` is a clause without a full stop, empty when there is no doubt."""
 
     match: Match
     why: str = ""
 
 
-def judge(placement: Placement, path: Path, file: FileIdentity | None) -> Judgement:
+def judge(placement: Placement, path: Path, file: FileIdentity | None) -> Comparison:
     """Compare a placement, found by the numbers or by the name, with the file that is at ``path``."""
     if file is None:
-        return Judgement(Match.SAME)
+        return Comparison(Match.SAME)
     placed, opened = placement.placed_at, placement.opened_at
     if placed is not None and file.changed < placed - CLOCKS_SECONDS:
-        return Judgement(Match.OTHER, "the file is older than the placement")
+        return Comparison(Match.OTHER, "the file is older than the placement")
     if file.born is None or file.latest_birth is None or placed is None or opened is None:
         return _without_birth(placement, path, file)
     early, late = placed - file.latest_birth, file.born - opened
     if max(early, late) > CLOCKS_SECONDS:
         when = f"{early:.0f} s before it was placed" if early > 0 else f"{late:.0f} s after it was opened"
-        return Judgement(Match.OTHER, f"the file was born {when}")
+        return Comparison(Match.OTHER, f"the file was born {when}")
     if early > _ON_THE_WAY_SECONDS or late > 0:
         when = f"{early:.1f} s before it was placed" if early > 0 else f"{late:.1f} s after it was opened"
-        return Judgement(Match.DOUBTFUL, f"the file was born {when}, which only clocks apart would explain")
-    return Judgement(Match.SAME)
+        return Comparison(Match.DOUBTFUL, f"the file was born {when}, which only clocks apart would explain")
+    return Comparison(Match.SAME)
 
 
-def _without_birth(placement: Placement, path: Path, file: FileIdentity) -> Judgement:
+def _without_birth(placement: Placement, path: Path, file: FileIdentity) -> Comparison:
     same_name = placement.path == str(path)
     if placement.device is None or placement.inode is None:
-        return Judgement(Match.SAME)
+        return Comparison(Match.SAME)
     if (placement.device, placement.inode) == (file.device, str(file.inode)):
         if same_name:
-            return Judgement(Match.SAME)
-        return Judgement(
+            return Comparison(Match.SAME)
+        return Comparison(
             Match.DOUBTFUL,
             "only the inode number agrees, which a file that is gone may have had before: the file "
             "system does not say when this one was born",
         )
     if placement.device == file.device:
-        return Judgement(
+        return Comparison(
             Match.DOUBTFUL,
             "the file of that name has another inode number than the one placed: it was replaced, or moved "
             "to another branch",
         )
-    return Judgement(
+    return Comparison(
         Match.DOUBTFUL,
         "the file system was mounted again since, so the numbers do not show whether it is the file placed",
     )
