@@ -68,7 +68,7 @@ def opened(named: Path | None, *, create: bool = True) -> Iterator[Ledger | None
     if before is None:
         yield None
         return
-    with _told(file):
+    with _in_sentences(file):
         connection = sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         with closing(connection):
             connection.execute("PRAGMA trusted_schema = OFF")
@@ -201,7 +201,7 @@ def _prepared(file: Path, *, own: bool, create: bool) -> tuple[int, int] | None:
 
 
 @contextmanager
-def _told(file: Path) -> Iterator[None]:
+def _in_sentences(file: Path) -> Iterator[None]:
     """Say in sentences what SQLite meets."""
     try:
         yield
