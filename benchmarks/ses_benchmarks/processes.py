@@ -26,8 +26,8 @@ def unwind_when_ended() -> None:
     """
 
     def end(number: int, _frame: object) -> None:
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
+        for ending in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(ending, signal.SIG_IGN)
         sys.exit(128 + number)
 
     for number in (signal.SIGTERM, signal.SIGHUP):
