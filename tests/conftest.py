@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+import structlog
 from playwright.sync_api import Browser, expect, sync_playwright
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ hypothesis.settings.register_profile("repeating", derandomize=True, **_unhurried
 hypothesis.settings.register_profile("searching", derandomize=False, print_blob=True, **_unhurried)
 hypothesis.settings.load_profile("repeating")
 
+
+# A logger that is kept from its first use on would pass by what captures its lines in a later test.
+_configure = structlog.configure
+structlog.configure = lambda **settings: _configure(**{**settings, "cache_logger_on_first_use": False})
 
 _own_directory = pytest.StashKey[Path]()
 

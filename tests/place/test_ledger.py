@@ -142,7 +142,7 @@ def as_user(uid: int, groups: list[int], call: Callable[[], Any]) -> Any:
         try:
             answer.put(call())
         except SesError as error:
-            answer.put(error.told)
+            answer.put(error.full_message)
 
     process = context.Process(target=become)
     process.start()

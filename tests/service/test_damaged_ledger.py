@@ -182,6 +182,7 @@ def test_one_that_is_damaged_while_it_is_used_is_written_anew_from_memory(tmp_pa
     database.close()
     assert pages > 4
     overwritten(file, PAGE, (pages - 1) * PAGE)
+    service.runtime.journal._store.database.close()  # it may have been opened again meanwhile
     ids += service.open(20)
     wait_until(lambda: bool(damaged_files(file)))
     wait_until(lambda: metric(service, "ses_database_up") == {"": 1.0})
