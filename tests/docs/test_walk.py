@@ -27,7 +27,7 @@ def test_the_walk_has_an_end_at_either_side() -> None:
     assert ROWS[-1] == ("ses-service/ses_service/store/writer.py", "upsert")
 
 
-@pytest.mark.parametrize(("row", "following"), itertools.pairwise([*ROWS, LAST]), ids=lambda row: row[0])
+@pytest.mark.parametrize(("row", "following"), [*itertools.pairwise([*ROWS, LAST])], ids=lambda row: row[0])
 def test_each_file_hands_on_to_the_next_by_what_is_named(
     row: tuple[str, str], following: tuple[str, str]
 ) -> None:
