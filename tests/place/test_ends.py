@@ -20,7 +20,8 @@ def test_a_claim_ends_with_its_process(ses: Ses, tmp_path: Path) -> None:
         ses("place", "--among", tmp_path, "--for", f"pid:{process.pid}")
         assert [one["pid"] for one in ses.claims()] == [process.pid]
         words = ses("places").replace("|", " ").split()  # a narrow table breaks the sentence
-        assert str(process.pid) in words and "ends" in words
+        assert str(process.pid) in words
+        assert "ends" in words
     finally:
         process.kill()
         process.wait()
