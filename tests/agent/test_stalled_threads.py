@@ -36,12 +36,19 @@ def agent(
     return agent
 
 
+def waits_for_fuse(task: Path) -> bool:
+    try:
+        return "fuse" in (task / "stack").read_text()
+    except OSError:  # it ended meanwhile
+        return False
+
+
 def waiting_threads(agent: Agent) -> set[Path]:
     """Those that wait for a FUSE file system, at both of two looks."""
-    stacks = list(Path(f"/proc/{agent.process.pid}/task").glob("*/stack"))
-    waiting = {one for one in stacks if "fuse" in one.read_text()}
+    tasks = Path(f"/proc/{agent.process.pid}/task").iterdir()
+    waiting = {task for task in tasks if waits_for_fuse(task)}
     time.sleep(0.2)
-    return {one for one in waiting if "fuse" in one.read_text()}
+    return {task for task in waiting if waits_for_fuse(task)}
 
 
 @pytest.mark.timeout(300)
