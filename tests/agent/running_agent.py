@@ -67,8 +67,11 @@ class Agent:
 
     def _has_stopped(self) -> bool:
         """One thread is told, and the others go on until it stops them."""
-        threads = Path(f"/proc/{self.process.pid}/task").glob("*/stat")
-        return {one.read_text().rpartition(") ")[2][0] for one in threads} == {"T"}
+        threads = Path(f"/proc/{self.process.pid}/task").iterdir()
+        try:
+            return {(one / "stat").read_text().rpartition(") ")[2][0] for one in threads} == {"T"}
+        except OSError:  # one has ended meanwhile
+            return False
 
     def stop(self) -> int:
         if self.process.poll() is None:

@@ -38,8 +38,11 @@ def state_of(pid: int) -> str:
 
 def has_stopped(pid: int) -> bool:
     """One thread is told, and the others go on until it stops them."""
-    states = [one.read_text().rpartition(") ")[2][0] for one in Path(f"/proc/{pid}/task").glob("*/stat")]
-    return set(states) == {"T"}
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    try:
+        return {(one / "stat").read_text().rpartition(") ")[2][0] for one in threads} == {"T"}
+    except OSError:  # one has ended meanwhile
+        return False
 
 
 def by_role(union: Union) -> dict[str, list[int]]:
