@@ -24,7 +24,7 @@ _PROC = Path("/proc")
 class Holder:
     """What a claim lasts as long as; ``until`` (seconds since the epoch) counts where nothing else is known.
 
-    A process is told from a later one of its number by when it started, in ticks since the machine did, and
+    A process differs from a later one of its number by when it started, in ticks since the machine did, and
     is looked for in the PID namespace it was named in.
     """
 

@@ -1,6 +1,6 @@
 """What directories are like now: where they are, whether one may write there, how much is free.
 
-Another process looks at them, since a mount whose server is away holds whoever asks for ever, and would hold
+Another process looks at them, since a mount whose server is away holds its caller for ever, and would hold
 the end of a process, too: that one is left behind, and nobody waits for it.  It keeps nothing of the caller's
 open.
 """

@@ -48,7 +48,7 @@ _OF_SAMPLE: Kinds = ((str,), (str,), (float,), (int,), (int,), (int,), (float,),
 
 
 def own_file() -> Path:
-    """Return where the claims of whoever runs this are kept for this machine; a home may serve many."""
+    """Return where the claims of the caller are kept for this machine; a home may serve many."""
     state = os.environ.get("XDG_STATE_HOME", "")
     try:
         folder = Path(state) if state.startswith("/") else Path("~/.local/state").expanduser()

@@ -263,7 +263,7 @@ def claim_json(claim: Claim) -> dict[str, Any]:
 
 
 def user_of(claim: Claim) -> str:
-    """Return the name of whoever claimed, or ``uid-N`` where the machine knows none."""
+    """Return the name of the user who claimed, or ``uid-N`` where the machine knows none."""
     try:
         return pwd.getpwuid(claim.user).pw_name
     except KeyError:
