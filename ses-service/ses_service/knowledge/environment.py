@@ -73,7 +73,7 @@ def _system(row: Row) -> StorageSystem:
         iri=row["iri"],
         label=row.get("label", row["name"]),
         backend=vocabulary().backends[row["type"]],
-        mount_point=row["mount"],
+        mount_point=row.get("mount", ""),
     )
 
 
