@@ -20,9 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ses_client.devices import device_of, file_system_of
 from ses_client.unions import Mount, parse_mounts
-
-from ses.place.devices import device_of, file_system_of
 
 PATIENCE = 2.0  # seconds
 _MAX_ENTRIES = 1000  # of a claimed directory; one with more is not added up
