@@ -80,6 +80,16 @@ def test_what_ses_place_does_not_write_is_refused(
     assert made.read_bytes() == before
 
 
+def test_a_failure_of_power_leaves_it_whole(made: Path) -> None:
+    with ledgers.opened(made) as ledger:
+        assert ledger is not None
+        modes = [
+            ledger._connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("journal_mode", "synchronous")
+        ]
+    assert modes == ["wal", 1], "SQLite says that a log that is synchronised before a checkpoint does"
+
+
 def test_names_in_it_steer_no_terminal(ses: Ses, made: Path) -> None:
     spoil(made, "UPDATE claim SET path = CAST('/a' || char(27) || '[2J' AS BLOB)")
     told = ses("places")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -203,7 +202,8 @@ def _claim(ledger: Ledger, chosen: Directory, request: Request) -> Claim:
 
 def _random_name(pattern: str) -> str:
     stem = pattern.rstrip("X")
-    return stem + "".join(secrets.choice(_LETTERS) for _ in range(len(pattern) - len(stem)))
+    drawn = (_LETTERS[byte % 64 % 62] for byte in os.urandom(len(pattern) - len(stem)))
+    return stem + "".join(drawn)
 
 
 def _make(claim: Claim, chosen: Directory) -> None:
