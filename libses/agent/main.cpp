@@ -206,8 +206,10 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
       unions, [&housekeeper](const std::string &target) { housekeeper.sweep_from_now_on(target); });
   Doorbell doorbell(table.publisher().asleep());
   Survey survey(options.jobs_dir);
-  ClaimsManager claims({table, systems, health, announcer, exchange, finder, stager, doorbell,
-                        survey, options.core >= 0 && !options.sleep});
+  UserStages stages({table, announcer, stager});
+  ClaimedFiles files({table, systems, stages, health, announcer, finder});
+  ClaimsManager claims({table, stages, files, health, announcer, exchange, doorbell, survey,
+                        options.core >= 0 && !options.sleep});
   Chooser chooser({systems, lustre, options.lustre_form, health, announcer, table, claims});
   PlacementReports reports({systems, watcher, finder, table, claims});
   SocketServer server({listener->descriptor(), std::min<size_t>(descriptors / 4, kMaxConnections),

@@ -104,8 +104,10 @@ struct Agent {
   Stager stager{unions, [](const std::string &) {}};
   Doorbell doorbell{manager.publisher().asleep()};
   Survey survey{directory()};
+  UserStages stages{{manager, announcer, stager}};
+  ClaimedFiles files{{manager, systems, stages, health, announcer, finder}};
   ClaimsManager claims{
-      {manager, systems, health, announcer, exchange, finder, stager, doorbell, survey, false}};
+      {manager, stages, files, health, announcer, exchange, doorbell, survey, false}};
   Chooser chooser{{systems, lustre, SES_LUSTRE_LIST, health, announcer, manager, claims}};
   PlacementReports reports{{systems, watcher, finder, manager, claims}};
   SocketServer server{
