@@ -20,9 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ses_client.devices import device_of, file_system_of
 from ses_client.unions import Mount, parse_mounts
-
-from ses.place.devices import device_of, file_system_of
 
 PATIENCE = 2.0  # seconds
 _SOON = 0.05  # seconds until the rest is looked at all at once
