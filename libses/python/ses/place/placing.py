@@ -39,13 +39,13 @@ def place_again(
     """Choose a directory on another file system for the next part of what a claim of the caller's stands for.
 
     Needs, end and, unless it is stated, size are those of the claim, which then stands for what was written.
-    It is named by its number or directory; an empty name is ``SES_PLACE``, or the caller's only claim.
+    It is named by its number or directory; an empty name is the caller's only claim.
     """
     need_core()
     with opened(file, create=False) as ledger:
         if ledger is None:
             raise NotFoundError(f"There is no claim {named}: nothing is claimed.")
-        claim = _named(named or os.environ.get("SES_PLACE", ""), _living(ledger.claims()))
+        claim = _named(named, _living(ledger.claims()))
         if claim.user != os.geteuid():
             raise SesError(f"Claim {claim.id} is another user's.", "Only who made it can go on with it.")
         request = again(claim, size, holder)

@@ -54,7 +54,7 @@ class _RateOf(Rate):
     is_flag=False,
     flag_value="",
     help="Another directory for what is written next under a claim of yours, such as when the first is full: "
-    "its needs, size and end, on another file system. [SES_PLACE, else your only claim]",
+    "its needs, size and end, on another file system. [your only claim]",
 )
 @click.option(
     "--need",
