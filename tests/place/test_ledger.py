@@ -25,8 +25,9 @@ NOBODY, NEIGHBOUR = 65534, 65533
 
 @pytest.fixture
 def made(ses: Ses, tmp_path: Path) -> Path:
-    """A ledger with a claim."""
+    """A ledger with a claim, that is in the file and not in its log."""
     ses("place", "--among", tmp_path, "--size", "1MB")
+    spoil(ses.ledger, "PRAGMA wal_checkpoint(TRUNCATE)")
     return ses.ledger
 
 
