@@ -14,11 +14,13 @@ stripes.
 Whatever goes wrong with choosing a place, the file is created as by Python's own ``open``; only a create
 that fails by itself raises OSError.  A value that makes no sense raises ValueError and changes nothing.
 
-:func:`place` chooses a directory among several and claims it while a block runs (docs/place.md).
+:func:`place` chooses a directory among several and claims it while a block runs (docs/place.md);
+:func:`file_set` places files among them, and finds them again by name (docs/front-ends.md).
 
 Needs ``libses.so.0`` where the dynamic linker finds it, or named by ``SES_LIBRARY``.
 """
 
+from ses.api.file_sets import file_set
 from ses.api.layout import Component, Layout
 from ses.api.library import LibraryError, Status, version
 from ses.api.loads import Load, Loads
@@ -42,6 +44,7 @@ __all__ = [
     "Result",
     "Status",
     "StoragePolicy",
+    "file_set",
     "place",
     "version",
 ]
