@@ -15,7 +15,8 @@ Whatever goes wrong with choosing a place, the file is created as by Python's ow
 that fails by itself raises OSError.  A value that makes no sense raises ValueError and changes nothing.
 
 :func:`place` chooses a directory among several and claims it while a block runs (docs/place.md);
-:func:`file_set` places files among them, and finds them again by name (docs/front-ends.md).
+:class:`Places` does so again and again.  :func:`file_set` places files among them, and finds them again by
+name (docs/front-ends.md).
 
 Needs ``libses.so.0`` where the dynamic linker finds it, or named by ``SES_LIBRARY``.
 """
@@ -27,6 +28,7 @@ from ses.api.loads import Load, Loads
 from ses.api.manager import LustreManager, Node, PlacedFile, Result
 from ses.api.places import place
 from ses.api.policy import Kind, StoragePolicy
+from ses.api.prepared import Places
 
 open = LustreManager().open
 """``LustreManager.open``.  Not in ``__all__``, so that ``from ses.api import *`` leaves Python's own."""
@@ -41,6 +43,7 @@ __all__ = [
     "LustreManager",
     "Node",
     "PlacedFile",
+    "Places",
     "Result",
     "Status",
     "StoragePolicy",

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 from ses_client.errors import SesError, UsageError
@@ -121,11 +122,21 @@ def core() -> tuple[Any, Any]:
     try:
         from ses_core.c import ffi, lib
     except ImportError as error:
-        raise SesError(
-            f"ses place decides by the decision core, which this Python cannot load ({error}).",
-            "Install qstorman-ses-core there: pip install SOURCES/libses/core/python.",
-        ) from error
+        raise _no_core(str(error)) from error
     return ffi, lib
+
+
+def need_core() -> None:
+    """Raise SesError where the core is not installed; that it can be loaded is seen when it is needed."""
+    if find_spec("ses_core") is None:
+        raise _no_core("No module named 'ses_core'")
+
+
+def _no_core(why: str) -> SesError:
+    return SesError(
+        f"ses place decides by the decision core, which this Python cannot load ({why}).",
+        "Install qstorman-ses-core there: pip install SOURCES/libses/core/python.",
+    )
 
 
 def _state(need: Any, requirements: Sequence[Requirement], size: int | None) -> None:

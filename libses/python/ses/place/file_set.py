@@ -202,7 +202,7 @@ class FileSet:
         try:
             return Path(os.path.realpath(claim.enter_context(place(**arguments, size=size)).directory))
         except SesError as error:
-            from ses.place.placing import NothingFitsError
+            from ses.place.request import NothingFitsError
 
             number = errno.ENOSPC if isinstance(error, NothingFitsError) else errno.EIO
             raise OSError(number, error.full_message) from error

@@ -2,16 +2,17 @@
 
 A file of SQLite.  Whatever is in it that ``ses place`` did not write is refused and left as it is: where a
 group shares the file, others write it, so its tables are compared word by word before anything is read, and
-each value is checked.  No write waits for the disk, which would take longer than the whole choice: a claim
-survives its process, but a failure of power may damage the file.
+each value is checked.  Commits go into a write-ahead log without waiting for the disk: a failure of power may
+cost the claims of the last half minute, but not the file.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
-import socket
 import sqlite3
 import stat
+import struct
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -29,6 +30,8 @@ _MAX_CLAIMS = 10_000
 _END = 1e11  # seconds since the epoch; no claim is made later
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH)
+_SHARED_BYTES = (0x40000002, 510)  # who has the file open has these locked (sqlite.org/fileformat.html)
+_held_open: dict[tuple[int, int], int] = {}
 _TABLES = {
     "claim": "CREATE TABLE claim (id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL, "
     "path BLOB NOT NULL, base BLOB NOT NULL, file_system TEXT NOT NULL, device TEXT NOT NULL, "
@@ -54,7 +57,7 @@ def own_file() -> Path:
         folder = Path(state) if state.startswith("/") else Path("~/.local/state").expanduser()
     except RuntimeError as error:
         raise UsageError("It is not known where your home is: set HOME, or name a --ledger.") from error
-    return folder / "ses" / f"places-{socket.gethostname().replace('/', '_')}.sqlite"
+    return folder / "ses" / f"places-{os.uname().nodename.replace('/', '_')}.sqlite"
 
 
 @contextmanager
@@ -68,35 +71,44 @@ def opened(named: Path | None, *, create: bool = True) -> Iterator[Ledger | None
     if before is None:
         yield None
         return
-    with _in_sentences(file):
+    try:
         connection = sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         with closing(connection):
             connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA synchronous = OFF")
-            ledger = Ledger(connection, file)
+            connection.execute("PRAGMA synchronous = NORMAL")
+            ledger = Ledger(connection, file, before)
             ledger.check_tables()
-            if _regular(file) != before:
+            ledger.keep_log()
+            if not ledger.is_current():
                 raise _cannot(file, "it was exchanged meanwhile")
             yield ledger
+    except sqlite3.Error as error:
+        raise _in_a_sentence(file, error) from error
 
 
 class Ledger:
     """An open ledger; what is read and written between the two ends of ``transaction`` is one step."""
 
-    def __init__(self, connection: sqlite3.Connection, file: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, file: Path, identity: tuple[int, int]) -> None:
         self._connection = connection
+        self._identity = identity
         self.file = file
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Let nobody else write meanwhile; nothing is written where an exception is raised."""
-        self._connection.execute("BEGIN IMMEDIATE")
+        """Let nobody else write meanwhile; nothing is written where an exception is raised.
+
+        Raises SesError where the file cannot be written.
+        """
         try:
+            self._connection.execute("BEGIN IMMEDIATE")
             yield
             self._connection.execute("COMMIT")
-        except BaseException:
+        except BaseException as error:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise _in_a_sentence(self.file, error) from error
             raise
 
     def check_tables(self) -> None:
@@ -112,9 +124,27 @@ class Ledger:
             elif found != _TABLES:
                 raise self._damaged("it has other tables than ses place makes")
 
+    def keep_log(self) -> None:
+        """Have neither a commit nor a close wait for the disk."""
+        with suppress(sqlite3.OperationalError):  # others are at it; without a log all wait, and are as safe
+            (mode,) = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            if mode == "wal":
+                _stay_open(self.file, self._identity)
+
     def _tables(self) -> dict[str, str]:
         query = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL LIMIT 10"
         return {str(name): str(sql) for name, sql in self._connection.execute(query)}
+
+    def version(self) -> int:
+        """Return a number that is another one as soon as another has written."""
+        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+
+    def is_current(self) -> bool:
+        """Return whether the file is still there under its name."""
+        try:
+            return _regular(self.file) == self._identity
+        except (OSError, SesError):
+            return False
 
     def claims(self) -> list[Claim]:
         """Return all claims, the eldest first."""
@@ -200,19 +230,29 @@ def _prepared(file: Path, *, own: bool, create: bool) -> tuple[int, int] | None:
         raise _cannot(file, error.strerror or str(error)) from error
 
 
-@contextmanager
-def _in_sentences(file: Path) -> Iterator[None]:
+def _stay_open(file: Path, identity: tuple[int, int]) -> None:
+    """Count as one who has the file open until the process ends.
+
+    The last one to close it would take its log in, and wait for the disk thrice; so whose log has grown to
+    a thousand pages does it.  This descriptor is never closed: that would unlock what SQLite has locked.
+    """
+    if identity not in _held_open:
+        opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        _held_open[identity] = opened
+        lock = struct.pack("hhqqi", fcntl.F_RDLCK, os.SEEK_SET, *_SHARED_BYTES, 0)
+        with suppress(OSError):
+            fcntl.fcntl(opened, fcntl.F_OFD_SETLK, lock)
+
+
+def _in_a_sentence(file: Path, error: sqlite3.Error) -> SesError:
     """Say in sentences what SQLite meets."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        if code in _BUSY:
-            raise SesError(
-                f"{file} is being written by others for {_PATIENCE:g} s.",
-                "Try again; see who has it open: fuser.",
-            ) from error
-        raise (_damage if code in _DAMAGED else _cannot)(file, str(error)) from error
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code in _BUSY:
+        return SesError(
+            f"{file} is being written by others for {_PATIENCE:g} s.",
+            "Try again; see who has it open: fuser.",
+        )
+    return (_damage if code in _DAMAGED else _cannot)(file, str(error))
 
 
 def _damage(file: Path, why: str) -> SesError:

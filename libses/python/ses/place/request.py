@@ -1,0 +1,76 @@
+"""What is asked for, and what is given: a directory with its claim, or a sentence that says why none fits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ses_client.errors import SesError, UsageError
+from ses_client.messages.requirements import Requirement
+
+from ses.place.claims import Claim, Holder
+from ses.place.decision import Judged, check
+from ses.place.directories import Directory
+
+_MAX_DIRECTORIES = 64
+
+
+class NothingFitsError(SesError):
+    """Every directory is left out; the text names each with its reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for: directories as they were given, needs, bytes, and what the claim lasts as long as.
+
+    ``mkdir`` names a directory to make, whose X at the end become letters; ``rates`` are bytes per second.
+    """
+
+    among: Sequence[str]
+    holder: Holder
+    requirements: Sequence[Requirement] = ()
+    size: int | None = None
+    mkdir: str | None = None
+    rates: Mapping[str, float] | None = None
+
+    def check(self) -> None:
+        """Raise UsageError for what makes no sense."""
+        check(self.requirements)
+        if not 0 < len(self.among) <= _MAX_DIRECTORIES:
+            raise UsageError(f"Name 1 to {_MAX_DIRECTORIES} directories.")
+        if "" in self.among:
+            raise UsageError("An empty text is no name of a directory.")
+        if unknown := set(self.rates or ()) - set(self.among):
+            raise UsageError(f"--rate names {sorted(unknown)[0]}, which is none of the directories.")
+        name = self.mkdir
+        if name is not None and (
+            name in ("", ".", "..") or "/" in name or "\0" in name or len(os.fsencode(name)) > 200
+        ):
+            raise UsageError(
+                f"{name!r} is no name of a directory to make: one like run-XXXX, without a slash."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The directory that was chosen, its claim, and what was seen of each."""
+
+    claim: Claim
+    why: Sequence[Judged]
+    left_out: Sequence[Directory]
+
+    @property
+    def directory(self) -> str:
+        """The directory to use: absolute, without links."""
+        return self.claim.path
+
+
+def nothing_fits(judged: Sequence[Judged], left_out: Sequence[Directory]) -> NothingFitsError:
+    """Return the error that names each directory with its reason."""
+    reasons = [f"{one.candidate.directory.given}: {one.reason}" for one in judged if one.reason]
+    reasons += [f"{one.given}: {one.reason}" for one in left_out]
+    return NothingFitsError(
+        f"No directory fits. {'; '.join(dict.fromkeys(reasons))}.",
+        "Release claims that are done (ses places, ses release), ask for less, or name other directories.",
+    )
