@@ -64,24 +64,21 @@ def test_files_go_to_different_directories_and_are_found_by_name(disks: Disks) -
         assert files.find(f"run/part{number}").path.read_text() == f"part {number}"
 
 
-def test_a_size_goes_where_it_fits_and_is_claimed_until_the_file_is_closed(ses: Ses, disks: Disks) -> None:
+def test_a_size_goes_where_it_fits_and_is_claimed_until_the_file_is_closed(
+    disks: Disks, tmp_path: Path
+) -> None:
     small, large = disks(16, 64)
-    files = FileSet(among(small, large))
+    command = Ses(tmp_path / "state")
+    files = ses.api.file_set([small, large])
     with files.open("a", "wb", size="40MiB"):
         assert files.find("a").base == large
-        (claim,) = ses.claims()
+        (claim,) = command.claims()
         assert (claim["bytes"], claim["pid"]) == (40 << 20, os.getpid())
         with pytest.raises(OSError, match="do not fit") as failed:
             files.open("b", "wb", size="40MiB")
         assert failed.value.errno == errno.ENOSPC
         assert below(small, large) == {"a": [large / "a"]}
-    assert ses.claims() == []
-
-
-def among(*directories: Path) -> Any:
-    from ses.place.sets import DirectorySet
-
-    return DirectorySet("scratch", tuple(map(str, directories)))
+    assert command.claims() == []
 
 
 @pytest.mark.parametrize("mode", ["x", "w"])
@@ -252,21 +249,19 @@ def outcome(files: Any, call: str, arguments: tuple[str, ...], text: str) -> obj
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_set_does_what_one_directory_does(plain: list[Path], tmp_path: Path, seed: int) -> None:
+def test_a_set_does_what_one_directory_does(disks: Disks, tmp_path: Path, seed: int) -> None:
     (tmp_path / "one").mkdir()
-    random.seed(seed)
-    files, one = ses.api.file_set(plain), Plain(tmp_path / "one")
+    among = disks(16, 16, 16)
+    files, one = ses.api.file_set(among), Plain(tmp_path / "one")
     succeeded = 0
     for number, (call, arguments) in enumerate(steps(seed)):
         expected = outcome(one, call, arguments, f"{number}")
         assert outcome(files, call, arguments, f"{number}") == expected, (number, call, arguments)
         succeeded += not isinstance(expected, type)
     assert succeeded > 50
-    whole = below(*plain)
+    whole = below(*among)
     assert {name: path.read_text() for name, (path,) in whole.items()} == {
         name: path.read_text() for name, (path,) in below(one.base).items()
     }
-    assert (
-        len({path.parents[len(Path(name).parts) - 1] for name, (path,) in whole.items()}) > 1
-        or len(whole) < 3
-    )
+    bases = {path.parents[len(Path(name).parts) - 1] for name, (path,) in whole.items()}
+    assert len(bases) > 1 or len(whole) < 3

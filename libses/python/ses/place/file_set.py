@@ -18,15 +18,19 @@ import random
 import stat
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ses_client.errors import SesError
 
-from ses.place.directories import PATIENCE, look_at
+from ses.place.directories import PATIENCE, end_lookers, look_at
 from ses.place.sets import DirectorySet
+
+if TYPE_CHECKING:
+    from ses.api.prepared import Places
 
 _FRESH, _LEFT_OUT = 1.0, 30.0  # seconds until a directory that answers, or does not, is looked at again
 _MAX_UNMADE = 5.0  # seconds for which a file may have the sticky bit: its creator died after that
@@ -64,6 +68,7 @@ class FileSet:
         self._set = directories
         self._usable: dict[str, tuple[float, Path | None, str]] = {}  # looked at again when, where, why not
         self._lock = threading.Lock()
+        self._places: tuple[list[str], Places] | None = None
 
     def open(
         self,
@@ -194,18 +199,29 @@ class FileSet:
         from ses.api.places import place
 
         arguments = self._set.arguments()
-        if "among" in arguments:
-            known = [base for base, path in self._looked_at().items() if path]
-            random.shuffle(known)  # of equal ones the first is chosen
-            rates = {base: rate for base, rate in arguments["rates"].items() if base in known}
-            arguments |= {"among": known, "rates": rates}
         try:
-            return Path(os.path.realpath(claim.enter_context(place(**arguments, size=size)).directory))
+            if "among" in arguments:
+                chosen = claim.enter_context(self._prepared(**arguments).place(size=size))
+            else:
+                chosen = claim.enter_context(place(**arguments, size=size))
+            return Path(os.path.realpath(chosen.directory))
         except SesError as error:
             from ses.place.request import NothingFitsError
 
             number = errno.ENOSPC if isinstance(error, NothingFitsError) else errno.EIO
             raise OSError(number, error.full_message) from error
+
+    def _prepared(self, among: Sequence[str], rates: Mapping[str, str], **more: Any) -> Places:
+        """Return what chooses from the directories that answer now."""
+        from ses.api.prepared import Places
+
+        looked_at = self._looked_at()
+        answering = [given for given in among if looked_at[given]]
+        if self._places is None or self._places[0] != answering:
+            shuffled = random.sample(answering, len(answering))  # of equal ones the first is chosen
+            stated = {given: rate for given, rate in rates.items() if given in answering}
+            self._places = answering, Places(shuffled, rates=stated, **more)
+        return self._places[1]
 
     def _found(self, name: str) -> list[Entry]:
         found = self._all(name)
@@ -258,6 +274,7 @@ class FileSet:
                 hangs = path is None and time.monotonic() - now >= PATIENCE
                 again = time.monotonic() + (_LEFT_OUT if hangs else _FRESH)
                 self._usable[seen.given] = (again, path, seen.reason)
+            end_lookers()
             return {one: self._usable[one][1] for one in given}
 
 
