@@ -33,10 +33,10 @@ def test_threads_that_fork_and_their_children_are_all_served(union: Union, probe
     assert placed(union) == 80
 
 
-def test_spawned_program_is_served_and_the_file_of_its_actions_is_made(union: Union, probes: Path) -> None:
+def test_spawned_program_is_served_and_so_is_the_file_of_its_actions(union: Union, probes: Path) -> None:
     union.run(probes / "life", "spawn", union.path)
     assert names(union) == {"action-0", "life-0", "parent-0"}
-    assert placed(union) == 2
+    assert placed(union) == 3
 
 
 def test_clones_create_and_one_on_foreign_memory_asks_nobody(union: Union, probes: Path) -> None:

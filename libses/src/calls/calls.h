@@ -35,6 +35,9 @@ enum ses_call {
   SES_CALL_MKNODAT,
   SES_CALL_UU_XMKNOD,
   SES_CALL_UU_XMKNODAT,
+  SES_CALL_SPAWN,
+  SES_CALL_SPAWNP,
+  SES_CALL_ADDOPEN,
   SES_CALL_SETXATTR,
   SES_CALL_LSETXATTR,
   SES_CALL_FSETXATTR,
@@ -57,5 +60,13 @@ int ses_place_or_cancel(int dirfd, const char *path, int flags, mode_t mode);
 
 /* openat() by system call, with errno set as the C library does: for want of a real function. */
 int ses_raw_openat(int dirfd, const char *path, int flags, mode_t mode);
+
+/* The placed FD if there is room for another descriptor beside it, which the real call needs; else
+ * it is closed, and negative. */
+int ses_keep_if_room(int fd);
+
+/* The real call has failed before it would have created anything: the placed file of FD, which is
+ * empty and the call's own as long as PATH still leads to it, goes again. */
+void ses_take_back(int fd, const char *path);
 
 #endif /* SES_CALLS_H */
