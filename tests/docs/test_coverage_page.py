@@ -14,7 +14,7 @@ CLASSES = [
     for line in PAGE.partition("## Which programs")[2].partition("\n## ")[0].splitlines()
     if line.startswith("| ") and not line.startswith("| class of program")
 ]
-WAYS = {"library", "supervisor", "directory"}
+WAYS = {"library", "supervisor", "directory", "steering"}
 
 
 def test_the_page_has_thirty_classes() -> None:
