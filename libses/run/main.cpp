@@ -92,9 +92,9 @@ int check(const Options &options, const Finding &finding) {
 }
 
 // False: the program cannot be run any more.
-bool go_under_supervisor() {
+bool go_under_supervisor(bool refuses_io_uring) {
   std::string why;
-  const Supervised supervised = supervise(why);
+  const Supervised supervised = supervise(refuses_io_uring, why);
   if (supervised == Supervised::kNo) {
     say("files go where the file system puts them: " + why);
   } else if (supervised == Supervised::kDead) {
@@ -116,7 +116,7 @@ int run(const Options &options) {
     say(sentence(finding));
   }
   set_environment(options, finding);
-  if (options.supervise && is_placed(finding) && !go_under_supervisor()) {
+  if (options.supervise && is_placed(finding) && !go_under_supervisor(options.no_io_uring)) {
     return kMisuse;
   }
   execvp(options.command[0], options.command);

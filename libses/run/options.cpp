@@ -49,6 +49,10 @@ Options:
   --supervise          Create the files of PROGRAM for it, by a supervisor
                        beside it: for programs that load no library (static, Go,
                        musl), and their children
+  --no-io-uring        With --supervise: refuse io_uring to PROGRAM (ENOSYS),
+                       which then uses calls that are seen, as on a kernel
+                       without. What is created through io_uring is seen by
+                       nobody
   --check              Say who can place the files of PROGRAM and whether an
                        agent and managed storage are there; do not run it
   --json               With --check: as JSON
@@ -74,6 +78,7 @@ enum Option {
   kLibrary,
   kDisable,
   kSupervise,
+  kNoIoUring,
   kCheck,
   kJson,
   kVerbose,
@@ -89,6 +94,7 @@ constexpr option kOptions[] = {
     {"library", required_argument, nullptr, kLibrary},
     {"disable", no_argument, nullptr, kDisable},
     {"supervise", no_argument, nullptr, kSupervise},
+    {"no-io-uring", no_argument, nullptr, kNoIoUring},
     {"check", no_argument, nullptr, kCheck},
     {"json", no_argument, nullptr, kJson},
     {"verbose", no_argument, nullptr, kVerbose},
@@ -145,6 +151,9 @@ bool take(Options &options, int which) {
   case kSupervise:
     options.supervise = true;
     return true;
+  case kNoIoUring:
+    options.no_io_uring = true;
+    return true;
   case kCheck:
     options.check = true;
     return true;
@@ -182,6 +191,10 @@ std::optional<Options> parse_options(int argc, char **argv, int &status) {
   }
   if (options.json && !options.check) {
     wrong("--json goes with --check");
+    return std::nullopt;
+  }
+  if (options.no_io_uring && !options.supervise) {
+    wrong("--no-io-uring goes with --supervise");
     return std::nullopt;
   }
   if (options.supervise && options.disable) {

@@ -85,7 +85,8 @@ static bool is_there(const char *path, int flags) {
 
 static bool is_open(int fd) { return ses_sys2(SYS_fcntl, fd, F_GETFD) >= 0; }
 
-/* Is this ACTION sure to succeed?  With what those before it have OPENED and CLOSED. */
+/* Is this ACTION sure to succeed?  With what those before it have OPENED and CLOSED.  Whether a
+ * descriptor with O_CLOEXEC is there in the end hangs on which number was the lowest. */
 static bool is_sure(const struct action *action, uint64_t *opened, uint64_t *closed) {
   int number = action->tag == DUPLICATE ? action->to : action->fd;
   if (number < 0 || number >= DESCRIPTORS || action->fd < 0 || action->fd >= DESCRIPTORS)
@@ -95,7 +96,7 @@ static bool is_sure(const struct action *action, uint64_t *opened, uint64_t *clo
   bool sure = action->tag == CLOSE;
   if (action->tag == DUPLICATE)
     sure = *opened & from || (!(*closed & from) && is_open(action->fd));
-  else if (action->tag == OPEN)
+  else if (action->tag == OPEN && !(action->flags & O_CLOEXEC))
     sure =
         action->flags & O_CREAT ? !(action->flags & O_EXCL) : is_there(action->path, action->flags);
   *opened = action->tag == CLOSE ? *opened & ~bit : *opened | bit;

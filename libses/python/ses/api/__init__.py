@@ -15,11 +15,13 @@ Whatever goes wrong with choosing a place, the file is created as by Python's ow
 that fails by itself raises OSError.  A value that makes no sense raises ValueError and changes nothing.
 
 :func:`place` chooses a directory among several and claims it while a block runs (docs/place.md);
-:class:`Places` does so again and again.
+:class:`Places` does so again and again.  :func:`file_set` places files among them, and finds them again by
+name (docs/front-ends.md).
 
 Needs ``libses.so.0`` where the dynamic linker finds it, or named by ``SES_LIBRARY``.
 """
 
+from ses.api.file_sets import file_set
 from ses.api.layout import Component, Layout
 from ses.api.library import LibraryError, Status, version
 from ses.api.loads import Load, Loads
@@ -45,6 +47,7 @@ __all__ = [
     "Result",
     "Status",
     "StoragePolicy",
+    "file_set",
     "place",
     "place_again",
     "version",
