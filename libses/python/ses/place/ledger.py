@@ -33,7 +33,7 @@ _TABLES = {
     "claim": "CREATE TABLE claim (id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL, "
     "path BLOB NOT NULL, base BLOB NOT NULL, file_system TEXT NOT NULL, device TEXT NOT NULL, "
     "boot TEXT NOT NULL, bytes INTEGER NOT NULL, made REAL NOT NULL, until REAL NOT NULL, "
-    "pid INTEGER, started INTEGER, namespace INTEGER, job TEXT)",
+    "pid INTEGER, started INTEGER, namespace INTEGER, job TEXT, why TEXT NOT NULL)",
     "sample": "CREATE TABLE sample (device TEXT PRIMARY KEY, boot TEXT NOT NULL, at REAL NOT NULL, "
     "busy_ms INTEGER NOT NULL, queue_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, since REAL NOT NULL, "
     "busy REAL NOT NULL, queue REAL NOT NULL, moved REAL NOT NULL)",
@@ -42,7 +42,7 @@ _TABLES = {
 _NONE = type(None)
 _OF_CLAIM: Kinds = (
     *((int,), (int,), (bytes,), (bytes,), (str,), (str,), (str,), (int,), (float,), (float,)),
-    *((int, _NONE), (int, _NONE), (int, _NONE), (str, _NONE)),
+    *((int, _NONE), (int, _NONE), (int, _NONE), (str, _NONE), (str,)),
 )
 _OF_SAMPLE: Kinds = ((str,), (str,), (float,), (int,), (int,), (int,), (float,), (float,), (float,), (float,))
 
@@ -124,17 +124,16 @@ class Ledger:
         return [self._claim(row) for row in rows]
 
     def _claim(self, row: tuple[Any, ...]) -> Claim:
-        id_, user, path, base, file_system, device, start, size, made, until, pid, started, namespace, job = (
-            row
-        )
+        id_, user, path, base, file_system, device, start, size, made, until, *held, why = row
+        pid, started, namespace, job = held
         self._check(row, _OF_CLAIM)
         paths = [os.fsdecode(path), os.fsdecode(base)]
         sound = all(one.startswith("/") and os.path.normpath(one) == one for one in paths)
         sound = sound and size >= 0 and 0 <= user < 2**32 and 0 <= made < _END and 0 <= until < _END
         if not sound or not (job or "0").isdecimal():
             raise self._damaged("a claim has values that ses place does not write")
-        held = Holder(until, pid, started, namespace, job)
-        return Claim(id_, user, paths[0], paths[1], file_system, device, start, size, made, held)
+        holder = Holder(until, pid, started, namespace, job)
+        return Claim(id_, user, paths[0], paths[1], file_system, device, start, size, made, holder, why)
 
     def add(self, claim: Claim) -> int:
         """Write a claim down; return its number, which no other one has had."""
@@ -142,7 +141,7 @@ class Ledger:
         row = (
             *(None, claim.user, os.fsencode(claim.path), os.fsencode(claim.base)),
             *(claim.file_system, claim.device, claim.boot, claim.bytes, claim.made),
-            *(held.until, held.pid, held.started, held.namespace, held.job),
+            *(held.until, held.pid, held.started, held.namespace, held.job, claim.why),
         )
         added = self._connection.execute(
             f"INSERT INTO claim VALUES ({','.join('?' * len(row))})", row

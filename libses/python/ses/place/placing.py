@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import secrets
@@ -19,6 +20,7 @@ from ses.place.decision import Candidate, Judged, check, choose, core
 from ses.place.directories import Directory, look_at
 from ses.place.ledger import Ledger, opened
 from ses.place.samples import Sample, clock, measure
+from ses.quantities import written
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _MIN_LETTERS = 4  # in which two names hardly ever agree
@@ -52,13 +54,15 @@ class Request:
             raise UsageError("An empty text is no name of a directory.")
         if unknown := set(self.rates or ()) - set(self.among):
             raise UsageError(f"--rate names {sorted(unknown)[0]}, which is none of the directories.")
-        name = self.mkdir
-        if name is not None and (
-            name in ("", ".", "..") or "/" in name or "\0" in name or len(os.fsencode(name)) > 200
-        ):
-            raise UsageError(
-                f"{name!r} is no name of a directory to make: one like run-XXXX, without a slash."
-            )
+        check_name(self.mkdir)
+
+
+def check_name(name: str | None) -> None:
+    """Raise UsageError for what no directory to make can be called."""
+    if name is not None and (
+        name in ("", ".", "..") or "/" in name or "\0" in name or len(os.fsencode(name)) > 200
+    ):
+        raise UsageError(f"{name!r} is no name of a directory to make: one like run-XXXX, without a slash.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,8 @@ def place(request: Request, file: Path | None = None) -> Placement:
                 ledger.keep(samples, boot())
                 candidates = [_candidate(one, counting, samples, request) for one in usable]
                 row, judged = choose(candidates, request.requirements, request.size)
-                claim = None if row is None else _claim(ledger, usable[row], request)
+                why = [*(_why(one) for one in judged), *(_left_out(one) for one in refused.values())]
+                claim = None if row is None else _claim(ledger, usable[row], request, why)
             if claim is None or row is None:
                 raise _nothing_fits(judged, list(refused.values()))
             try:
@@ -107,8 +112,8 @@ def place(request: Request, file: Path | None = None) -> Placement:
                     _MIN_LETTERS * "X"
                 )
                 if not taken:  # by chance: another name is tried
-                    why = f"no directory can be made there: {error.strerror}"
-                    refused[usable[row].given] = replace(usable[row], reason=why)
+                    reason = f"no directory can be made there: {error.strerror}"
+                    refused[usable[row].given] = replace(usable[row], reason=reason)
                 with ledger.transaction():
                     ledger.remove([claim])
 
@@ -190,18 +195,22 @@ def _candidate(
     )
 
 
-def _claim(ledger: Ledger, chosen: Directory, request: Request) -> Claim:
+def _claim(ledger: Ledger, chosen: Directory, request: Request, why: Sequence[dict[str, Any]]) -> Claim:
     path = chosen.path
     if request.mkdir is not None:
-        path = f"{path.rstrip('/')}/{_random_name(request.mkdir)}"
+        path = f"{path.rstrip('/')}/{random_name(request.mkdir)}"
     claim = Claim(
         *(0, os.geteuid(), path, chosen.path, chosen.file_system, chosen.device, boot()),
         *(request.size or 0, time.time(), request.holder),
+        json.dumps(
+            {"asked": [written(one) for one in request.requirements], "chosen": chosen.given, "why": why}
+        ),
     )
     return replace(claim, id=ledger.add(claim))
 
 
-def _random_name(pattern: str) -> str:
+def random_name(pattern: str) -> str:
+    """Return a name by a pattern, with letters by chance for the X at its end."""
     stem = pattern.rstrip("X")
     return stem + "".join(secrets.choice(_LETTERS) for _ in range(len(pattern) - len(stem)))
 
@@ -240,8 +249,7 @@ def as_json(placement: Placement) -> dict[str, Any]:
         "id": claim.id,
         "directory": claim.path,
         "claim": claim_json(claim),
-        "why": [_why(one) for one in placement.why]
-        + [{"directory": one.given, "reason": one.reason} for one in placement.left_out],
+        "why": [*(_why(one) for one in placement.why), *(_left_out(one) for one in placement.left_out)],
     }
 
 
@@ -268,6 +276,10 @@ def user_of(claim: Claim) -> str:
         return pwd.getpwuid(claim.user).pw_name
     except KeyError:
         return f"uid-{claim.user}"
+
+
+def _left_out(one: Directory) -> dict[str, Any]:
+    return {"directory": one.given, "reason": one.reason}
 
 
 def _why(one: Judged) -> dict[str, Any]:
