@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from built import built
 from patience import wait_until
 from site_of_directories import NODE, PROGRAM, Site, kill
 
@@ -148,9 +149,56 @@ def test_a_block_of_python_has_a_place_of_the_service(alone: Site) -> None:
     assert ended["end_reason"] == "closed"
 
 
+_PROGRAM = r"""
+#include <cstdio>
+#include <ses/ses.hpp>
+int main(int, char **words) {
+  ses::StoragePolicy policy;
+  policy.setCurrentWriteTransferRate(1.5);
+  policy.setExpectedSize(3000000000);
+  ses_place place;
+  int error = LustreManager().placeDirectory(words[1], place, &policy, "run-XXXX");
+  std::printf("%d\n", error);
+  if (error != 0)
+    return 0;
+  std::printf("%s\n%s\n%s\n", place.id, place.element, place.directory);
+  std::fflush(stdout);
+  (void)std::getchar();
+  std::printf("%d\n", ses_place_release(&place));
+}
+"""
+
+
+def test_a_program_in_c_has_a_place_of_the_service(alone: Site, tmp_path: Path) -> None:
+    source, program = tmp_path / "place.cpp", tmp_path / "place"
+    source.write_text(_PROGRAM)
+    build = built("libses.so").parent
+    include = Path(__file__).parents[2] / "libses/include"
+    command = ["g++", "-std=c++17", f"-I{include}", str(source), "-o", str(program), f"-L{build}", "-lses"]
+    subprocess.run([*command, f"-Wl,-rpath,{build}"], check=True)
+    environment = {**alone.environment(), "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}"}
+    with subprocess.Popen(
+        [program, "scratch"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdin
+        assert run.stdout
+        error, one, element, directory = (run.stdout.readline().strip() for _ in range(4))
+        assert error == "0"
+        given = alone.places()[one]
+        assert (given["element"], given["directory"]) == (element, directory)
+        assert (given["pid"], given["claimed_bytes"]) == (run.pid, 3e9)
+        assert Path(directory).is_dir()
+        run.stdin.write("\n")
+        run.stdin.flush()
+        assert run.stdout.readline() == "0\n"
+    assert one not in alone.places()
+    told = subprocess.run([program, "nowhere"], env=environment, capture_output=True, text=True, check=True)
+    assert told.stdout == "22\n"
+
+
 def test_a_directory_that_is_not_the_users_to_write_is_passed_over(alone: Site) -> None:
     blocked = alone.directories[0]
-    blocked.rmdir()
+    aside = blocked.rename(blocked.with_name("aside"))
     blocked.write_text("no directory")
     try:
         for _ in range(3):
@@ -158,7 +206,7 @@ def test_a_directory_that_is_not_the_users_to_write_is_passed_over(alone: Site) 
             assert Path(given).parent == alone.directories[1]
     finally:
         blocked.unlink()
-        blocked.mkdir()
+        aside.rename(blocked)
 
 
 def test_a_lost_service_is_named_with_the_next_step(tmp_path: Path) -> None:

@@ -83,6 +83,7 @@ class _RateOf(Rate):
     "--application",
     help="With --on: the name that needs and sizes are known by. [SES_APPLICATION]",
 )
+@click.option("--lines", is_flag=True, help="With --on: print id, element and directory in one line.")
 @ledger_option
 @service_options
 @json_option
@@ -97,6 +98,7 @@ def place(
     rates: tuple[tuple[str, float], ...],
     streams: int | None,
     application: str | None,
+    lines: bool,
     ledger: Path | None,
     connect: Connect,
     as_json: bool,
@@ -110,7 +112,7 @@ def place(
     """
     from ses.place.claims import holder
 
-    of_service = {"--streams": streams, "--application": application}
+    of_service = {"--streams": streams, "--application": application, "--lines": lines}
     of_machine = {"--among": first, "--rate": rates, "--ledger": ledger}
     _check(system, of_machine if system else of_service, bool(first or others))
     holding = holder(lasting, time.time())
@@ -125,7 +127,7 @@ def place(
         given = service.ask(client, terms)
         if service.needs_renewal(given):
             service.renew_in_background(client, given, service.of_process(holding))
-        _show(given.directory, given, as_json)
+        _show(" ".join([given.place_id, given.element] * lines + [given.directory]), given, as_json)
         return
     from ses.place import placing
 
