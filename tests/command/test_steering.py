@@ -24,7 +24,11 @@ from hypothesis import strategies as st
 from patience import wait_until
 from ses.demo.mounts import unmount
 from ses.demo.tools import tool
+from ses.union.branches import look
+from ses.union.streams import rate_now
 from ses_client.unions import hold_back, parse_branches, read_union
+from smed_monitor.collectors.mergerfs import BranchesSource
+from smed_monitor.config.settings import Target
 
 WATCH = "import ses.cli, ses.commands.apply_union as it; it._BLIND_SECONDS = {}; ses.cli.main()"
 FLOOR = ("--least-branches", "1", "--least-free", "0GB")
@@ -98,9 +102,7 @@ def steered(ses: Any, service: SelectionServiceDouble, tmp_path: Path) -> Iterat
     mount = tmp_path / "union"
     for directory in (*branches, mount):
         directory.mkdir()
-    service.elements = [
-        element(branch.name, str(mount), str(branch), None) for branch in branches
-    ]  # fmt: skip
+    service.elements = [element(branch.name, str(mount), str(branch), None) for branch in branches]
     listed = f"{branches[0]}=RW,2M:{branches[1]}:{branches[2]}:{branches[3]}"
     with ExitStack() as undo:
         undo.callback(unmount, mount)
@@ -242,6 +244,40 @@ def test_a_union_that_keeps_to_directories_is_left_alone(steered: Steered, ses: 
     done = ses("apply", str(steered.mount), "--watch", *FLOOR)
     assert done.exit_code == 1
     assert f"it creates by {policy}" in done.output.replace("\n", " ")
+
+
+def test_what_is_being_written_now_counts_before_the_monitor_has_seen_it(steered: Steered, ses: Any) -> None:
+    b1, *_ = steered.branches
+    (b1 / "file").touch()
+    with (steered.mount / "file").open("wb", buffering=0) as file:
+        file.write(b"x")
+        held = ses.json("apply", str(steered.mount), *FLOOR)["would_hold_back"]
+    assert list(held) == [str(b1)]
+    assert ses.json("apply", str(steered.mount), *FLOOR)["would_hold_back"] == {}
+
+
+@pytest.mark.parametrize(
+    ("seen", "then", "now", "rate"),
+    [
+        (90, 0, 0, 90),
+        (45, 0, 1, 30),  # somebody else's, and one that the monitor has not seen yet
+        (45, 1, 1, 45),  # it was this one that the monitor saw
+        (45, 1, 0, 90),  # which has ended
+        (30, 1, 0, 45),
+        (0, 0, 0, 0),
+    ],
+)
+def test_rate_is_the_rules_with_the_streams_of_now(seen: float, then: float, now: int, rate: float) -> None:
+    assert rate_now(seen, 90, then, now) == pytest.approx(rate, abs=0.001)
+
+
+def test_monitor_and_discovery_take_it_for_what_the_administrator_set(steered: Steered) -> None:
+    steered.set_option("branches", hold_back(steered.listed, {str(steered.branches[0])}))
+    assert steered.held() == {"b1"}
+    source = BranchesSource(Target(name="here", collector="mergerfs", paths=(str(steered.mount),)))
+    seen = json.loads(source.read().body)
+    assert {facts["mode"] for facts in seen.values()} == {"RW"}
+    assert {branch.state for branch in look(steered.mount).branches} == {"Active"}
 
 
 def test_doctor_and_elements_say_what_is_held_back_and_why(steered: Steered, ses: Any) -> None:

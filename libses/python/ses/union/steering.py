@@ -7,12 +7,15 @@ files: all that is created between two looks goes where the union's policy says.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ses_client.messages.elements import Element
-from ses_client.messages.selections import Candidate, Selection
+from ses_client.messages.selections import Selection
 from ses_client.unions import Union
+
+from ses.union.streams import Streams, rate_now
 
 SLOW, RECOVERED = 0.6, 0.8
 """Parts of the best rate: below the first a branch is held back, from the second on it is back.
@@ -44,6 +47,15 @@ class Floor:
 
 
 @dataclass(frozen=True, slots=True)
+class Loads:
+    """What the service knows of the elements of the union, ``at`` a moment of the monotonic clock."""
+
+    elements: Sequence[Element]
+    selection: Selection
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """Why each branch is held back, by its path, and what is as it is all the same."""
 
@@ -69,17 +81,18 @@ def why_not(union: Union) -> str:
 def decide(
     union: Union,
     spaces: Mapping[str, Space],
-    elements: Sequence[Element],
-    selection: Selection,
+    loads: Loads,
+    streams: Streams,
     floor: Floor,
 ) -> Decision:
     """Return what is to be held back now.  What the administrator made RO or NC is not looked at."""
+    elements, selection = loads.elements, loads.selection
     targets = {element.id: element.target.rstrip("/") for element in elements}
     usable = {
         branch.path for branch in union.branches if _is_usable(branch.min_free, spaces.get(branch.path))
     }
     ours = {branch.path: branch.held for branch in union.branches if branch.mode == "RW"}
-    rates = _rates(selection.candidates, targets)
+    rates = _rates_now(union, loads, streams)
     best = max((rate for path, rate in rates.items() if path in usable and path in ours), default=0.0)
     why: dict[str, str] = {}
     for path, held in ours.items():
@@ -97,6 +110,20 @@ def decide(
         elif space.free - branch.min_free < FULL * (2 if branch.held else 1) * space.size:
             why[branch.path] = f"it is nearly full: {(space.free - branch.min_free) / 1e9:.1f} GB are left"
     return _keep_floor(union, spaces, usable & ours.keys(), why, rates, floor)
+
+
+def _rates_now(union: Union, loads: Loads, streams: Streams) -> dict[str, float]:
+    """Return what a new file would be written at on each branch whose load is seen, by its path."""
+    now, since = streams.look(union), time.monotonic() - loads.at
+    elements = {element.id: element for element in loads.elements}
+    rates = {}
+    for candidate in loads.selection.candidates:
+        element, seen = elements.get(candidate.element), candidate.available.write_mb_s
+        if element is not None and seen is not None and candidate.basis == "monitor+ledger":
+            path = element.target.rstrip("/")
+            then = streams.then(path, (candidate.age_seconds or 0.0) + since)
+            rates[path] = rate_now(seen, element.nominal.write_mb_s or seen, then, now[path])
+    return rates
 
 
 def _keep_floor(
@@ -124,13 +151,3 @@ def _keep_floor(
 
 def _is_usable(min_free: int, space: Space | None) -> bool:
     return space is not None and space.writable and space.free > min_free
-
-
-def _rates(candidates: Sequence[Candidate], targets: Mapping[str, str]) -> dict[str, float]:
-    """Return what a new file would be written at on each branch whose load is seen."""
-    rates: dict[str, float] = {}
-    for candidate in candidates:
-        rate = candidate.available.write_mb_s
-        if rate is not None and candidate.basis == "monitor+ledger" and candidate.element in targets:
-            rates[targets[candidate.element]] = rate
-    return rates

@@ -2,7 +2,7 @@
 
 What the monitor sees is a second or two old: between two looks all files would go to the branch that was idle
 then.  Every file that is open through the union is open in mergerfs, whoever opened it.  One in which nothing
-has been written for three seconds is no stream, as everywhere.
+has been written for ten seconds is no stream.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from statistics import fmean
 
 from ses_client.unions import Union
 
-_IDLE_SECONDS = 3.0
+_IDLE_SECONDS = 10.0  # also while a file is only flushed
 _WINDOW_SECONDS = 2.0  # over which the monitor averages, about
 _KEPT_SECONDS = 30.0
 _FIND_EVERY_SECONDS = 10.0
