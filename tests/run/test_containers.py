@@ -127,6 +127,19 @@ def test_root_of_a_user_namespace_is_the_user(union: Union, ses_run: Path) -> No
     assert traits(union.path / "inside/f")[1:3] == (NOBODY, NOBODY)
 
 
+def test_root_mapped_to_root_has_no_rights_over_others(union: Union, ses_run: Path) -> None:
+    (union.path / "inside/shut").mkdir(parents=True)
+    for directory in (union.path, *union.branches):
+        with suppress(FileNotFoundError):
+            os.chown(directory / "inside/shut", NOBODY, NOBODY)
+    script = f"mount --bind {union.path}/inside /mnt; cd /mnt; echo 1 > open; ! echo 2 > shut/f"
+    apart = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", script)
+    done = supervised(union, ses_run, *apart)
+    assert "Permission denied" in done.stderr
+    assert union.copies(union.path / "inside/shut/f") == []
+    assert union.copies(union.path / "inside/open") == [2]
+
+
 @pytest.fixture
 def image(tmp_path: Path) -> Path:
     """The root of a container: one static program."""
