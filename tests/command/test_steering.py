@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from patience import wait_until
 from ses.demo.mounts import unmount
 from ses.demo.tools import tool
 from ses.union.branches import look
-from ses.union.streams import rate_now
+from ses.union.streams import Streams
 from ses_client.unions import hold_back, parse_branches, read_union
 from smed_monitor.collectors.mergerfs import BranchesSource
 from smed_monitor.config.settings import Target
@@ -256,19 +257,13 @@ def test_what_is_being_written_now_counts_before_the_monitor_has_seen_it(steered
     assert ses.json("apply", str(steered.mount), *FLOOR)["would_hold_back"] == {}
 
 
-@pytest.mark.parametrize(
-    ("seen", "then", "now", "rate"),
-    [
-        (90, 0, 0, 90),
-        (45, 0, 1, 30),  # somebody else's, and one that the monitor has not seen yet
-        (45, 1, 1, 45),  # it was this one that the monitor saw
-        (45, 1, 0, 90),  # which has ended
-        (30, 1, 0, 45),
-        (0, 0, 0, 0),
-    ],
-)
-def test_rate_is_the_rules_with_the_streams_of_now(seen: float, then: float, now: int, rate: float) -> None:
-    assert rate_now(seen, 90, then, now) == pytest.approx(rate, abs=0.001)
+def test_what_is_not_the_unions_is_told_from_several_samples() -> None:
+    streams = Streams()
+    streams._seen.append((10.0, Counter({"/b1": 1})))
+    assert streams.foreign("/b1", 2.0, 10.5) == 1.0, "one of the two is the union's"
+    assert streams.foreign("/b1", 9.0, 10.5) == 1.0, "the same sample"
+    assert streams.foreign("/b1", 0.5, 11.5) == pytest.approx(0.7)
+    assert streams.foreign("/b1", 3.0, 20.0) == pytest.approx(0.7 + 0.3 * 2.3)
 
 
 def test_monitor_and_discovery_take_it_for_what_the_administrator_set(steered: Steered) -> None:

@@ -7,7 +7,6 @@ files: all that is created between two looks goes where the union's policy says.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ from ses_client.messages.elements import Element
 from ses_client.messages.selections import Selection
 from ses_client.unions import Union
 
-from ses.union.streams import Streams, rate_now
+from ses.union.streams import Streams
 
 SLOW, RECOVERED = 0.6, 0.8
 """Parts of the best rate: below the first a branch is held back, from the second on it is back.
@@ -113,16 +112,19 @@ def decide(
 
 
 def _rates_now(union: Union, loads: Loads, streams: Streams) -> dict[str, float]:
-    """Return what a new file would be written at on each branch whose load is seen, by its path."""
-    now, since = streams.look(union), time.monotonic() - loads.at
-    elements = {element.id: element for element in loads.elements}
+    """Return what a new file would be written at on each branch whose load is seen, by its path.
+
+    The rule's share, ``nominal / (n + 1)`` (docs/decision.md), with the streams of unions as they are now.
+    """
+    now, elements = streams.look(union), {element.id: element for element in loads.elements}
     rates = {}
     for candidate in loads.selection.candidates:
         element, seen = elements.get(candidate.element), candidate.available.write_mb_s
         if element is not None and seen is not None and candidate.basis == "monitor+ledger":
-            path = element.target.rstrip("/")
-            then = streams.then(path, (candidate.age_seconds or 0.0) + since)
-            rates[path] = rate_now(seen, element.nominal.write_mb_s or seen, then, now[path])
+            path, nominal = element.target.rstrip("/"), element.nominal.write_mb_s or seen or 1.0
+            sampled = loads.at - (candidate.age_seconds or 0.0)
+            others = streams.foreign(path, nominal / max(seen, nominal / 1000) - 1, sampled)
+            rates[path] = nominal / (others + now[path] + 1)
     return rates
 
 
