@@ -153,6 +153,15 @@ class ElementCounter:
         self._release(placement)
         self._recent.put(placement.placement_id, placement.elements, began(placement), now)
 
+    def claim(self, before: Stream, now: Stream) -> None:
+        """Count the bytes of a stream that goes on as it stands now."""
+        if before.expected_bytes == now.expected_bytes:
+            return
+        for by, stream in ((-1.0, before), (1.0, now)):
+            for row, share in self._rows(stream):
+                self.counts.reserved[row] += by * share
+                self.changed.add(row)
+
     def begin_all(self, streams: Sequence[Stream]) -> None:
         """Count streams: as ``begin`` of each."""
         self._count(streams, 1.0)

@@ -26,7 +26,7 @@ from ses.api.layout import Component, Layout
 from ses.api.library import LibraryError, Status, version
 from ses.api.loads import Load, Loads
 from ses.api.manager import LustreManager, Node, PlacedFile, Result
-from ses.api.places import place
+from ses.api.places import place, place_again
 from ses.api.policy import Kind, StoragePolicy
 from ses.api.prepared import Places
 
@@ -49,5 +49,6 @@ __all__ = [
     "StoragePolicy",
     "file_set",
     "place",
+    "place_again",
     "version",
 ]

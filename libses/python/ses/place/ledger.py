@@ -27,6 +27,7 @@ from ses.place.samples import Load, Sample
 Kinds = tuple[tuple[type, ...], ...]
 _PATIENCE = 10.0  # seconds while others write
 _MAX_CLAIMS = 10_000
+_KEPT_SIZES, _MAX_SIZES = 31, 10_000  # of one label, as the service's history; of all
 _END = 1e11  # seconds since the epoch; no claim is made later
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH)
@@ -36,7 +37,10 @@ _TABLES = {
     "claim": "CREATE TABLE claim (id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL, "
     "path BLOB NOT NULL, base BLOB NOT NULL, file_system TEXT NOT NULL, device TEXT NOT NULL, "
     "boot TEXT NOT NULL, bytes INTEGER NOT NULL, made REAL NOT NULL, until REAL NOT NULL, "
-    "pid INTEGER, started INTEGER, namespace INTEGER, job TEXT)",
+    "pid INTEGER, started INTEGER, namespace INTEGER, job TEXT, streams INTEGER NOT NULL, size INTEGER, "
+    "asked TEXT NOT NULL)",
+    "size": "CREATE TABLE size (id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL, "
+    "label TEXT NOT NULL, bytes INTEGER NOT NULL)",
     "sample": "CREATE TABLE sample (device TEXT PRIMARY KEY, boot TEXT NOT NULL, at REAL NOT NULL, "
     "busy_ms INTEGER NOT NULL, queue_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, since REAL NOT NULL, "
     "busy REAL NOT NULL, queue REAL NOT NULL, moved REAL NOT NULL)",
@@ -45,7 +49,7 @@ _TABLES = {
 _NONE = type(None)
 _OF_CLAIM: Kinds = (
     *((int,), (int,), (bytes,), (bytes,), (str,), (str,), (str,), (int,), (float,), (float,)),
-    *((int, _NONE), (int, _NONE), (int, _NONE), (str, _NONE)),
+    *((int, _NONE), (int, _NONE), (int, _NONE), (str, _NONE), (int,), (int, _NONE), (str,)),
 )
 _OF_SAMPLE: Kinds = ((str,), (str,), (float,), (int,), (int,), (int,), (float,), (float,), (float,), (float,))
 
@@ -154,17 +158,35 @@ class Ledger:
         return [self._claim(row) for row in rows]
 
     def _claim(self, row: tuple[Any, ...]) -> Claim:
-        id_, user, path, base, file_system, device, start, size, made, until, pid, started, namespace, job = (
-            row
-        )
         self._check(row, _OF_CLAIM)
+        (
+            id_,
+            user,
+            path,
+            base,
+            file_system,
+            device,
+            start,
+            counted,
+            made,
+            until,
+            *held,
+            streams,
+            size,
+            asked,
+        ) = row
+        pid, started, namespace, job = held
         paths = [os.fsdecode(path), os.fsdecode(base)]
         sound = all(one.startswith("/") and os.path.normpath(one) == one for one in paths)
-        sound = sound and size >= 0 and 0 <= user < 2**32 and 0 <= made < _END and 0 <= until < _END
+        sound = sound and counted >= 0 and 0 <= user < 2**32 and 0 <= made < _END and 0 <= until < _END
+        sound = sound and streams in (0, 1) and (size is None or size >= 0)
         if not sound or not (job or "0").isdecimal():
             raise self._damaged("a claim has values that ses place does not write")
-        held = Holder(until, pid, started, namespace, job)
-        return Claim(id_, user, paths[0], paths[1], file_system, device, start, size, made, held)
+        holder = Holder(until, pid, started, namespace, job)
+        return Claim(
+            *(id_, user, paths[0], paths[1], file_system, device, start, counted, made, holder),
+            *(streams, size, asked),
+        )
 
     def add(self, claim: Claim) -> int:
         """Write a claim down; return its number, which no other one has had."""
@@ -173,6 +195,7 @@ class Ledger:
             *(None, claim.user, os.fsencode(claim.path), os.fsencode(claim.base)),
             *(claim.file_system, claim.device, claim.boot, claim.bytes, claim.made),
             *(held.until, held.pid, held.started, held.namespace, held.job),
+            *(claim.streams, claim.size, claim.asked),
         )
         added = self._connection.execute(
             f"INSERT INTO claim VALUES ({','.join('?' * len(row))})", row
@@ -183,6 +206,35 @@ class Ledger:
     def remove(self, claims: Iterable[Claim]) -> None:
         """Forget claims."""
         self._connection.executemany("DELETE FROM claim WHERE id = ?", [(one.id,) for one in claims])
+
+    def change(self, claim: Claim) -> None:
+        """Write down what a claim stands for by now, and until when."""
+        held = claim.holder
+        self._connection.execute(
+            "UPDATE claim SET bytes = ?, streams = ?, until = ?, pid = ?, job = ? WHERE id = ?",
+            (claim.bytes, claim.streams, held.until, held.pid, held.job, claim.id),
+        )
+
+    def learn(self, user: int, label: str, size: int) -> None:
+        """Note how much was written into a directory of this label in the end."""
+        self._connection.execute("INSERT INTO size VALUES (NULL, ?, ?, ?)", (user, label, size))
+        for query, values in (
+            (
+                "DELETE FROM size WHERE user = ? AND label = ? AND id NOT IN "
+                "(SELECT id FROM size WHERE user = ? AND label = ? ORDER BY id DESC LIMIT ?)",
+                (user, label, user, label, _KEPT_SIZES),
+            ),
+            ("DELETE FROM size WHERE id <= (SELECT max(id) FROM size) - ?", (_MAX_SIZES,)),
+        ):
+            self._connection.execute(query, values)
+
+    def room(self, user: int, label: str) -> int | None:
+        """Return a size that few directories like these exceed, by the rule of the service's history."""
+        query = "SELECT bytes FROM size WHERE user = ? AND label = ? LIMIT ?"
+        sizes = self._connection.execute(query, (user, label, _KEPT_SIZES)).fetchall()
+        if any(type(one) is not int or not 0 <= one < 2**62 for (one,) in sizes):
+            raise self._damaged("it has sizes that ses place does not write")
+        return int(max(sizes)[0] * (1 + 2 / len(sizes))) if sizes else None
 
     def samples(self, boot: str) -> dict[str, Sample]:
         """Return what was kept of each device since this start of the machine."""

@@ -11,14 +11,14 @@ from typing import Any
 
 from ses_client.errors import NotFoundError, SesError, UsageError
 
-from ses.place.chooser import Chooser
+from ses.place.chooser import Chooser, learn
 from ses.place.claims import Claim, Holder, jobs_running
 from ses.place.decision import Judged, need_core
-from ses.place.directories import look_at
+from ses.place.directories import end_lookers, look_at
 from ses.place.ledger import opened
-from ses.place.request import NothingFitsError, Placement, Request
+from ses.place.request import NothingFitsError, Placement, Request, again
 
-__all__ = ["Holder", "NothingFitsError", "Placement", "Request", "place"]
+__all__ = ["Holder", "NothingFitsError", "Placement", "Request", "place", "place_again"]
 
 
 def place(request: Request, file: Path | None = None) -> Placement:
@@ -30,6 +30,25 @@ def place(request: Request, file: Path | None = None) -> Placement:
     need_core()
     with opened(file) as ledger:
         assert ledger is not None
+        return Chooser(ledger, request.among).place(request)
+
+
+def place_again(
+    named: str, file: Path | None = None, *, size: int | None = None, holder: Holder | None = None
+) -> Placement:
+    """Choose a directory on another file system for the next part of what a claim of the caller's stands for.
+
+    Needs, end and, unless it is stated, size are those of the claim, which then stands for what was written.
+    It is named by its number or directory; an empty name is the caller's only claim.
+    """
+    need_core()
+    with opened(file, create=False) as ledger:
+        if ledger is None:
+            raise NotFoundError(f"There is no claim {named}: nothing is claimed.")
+        claim = _named(named, _living(ledger.claims()))
+        if claim.user != os.geteuid():
+            raise SesError(f"Claim {claim.id} is another user's.", "Only who made it can go on with it.")
+        request = again(claim, size, holder)
         return Chooser(ledger, request.among).place(request)
 
 
@@ -53,14 +72,19 @@ def release(named: str, file: Path | None = None) -> Claim:
     with opened(file, create=False) as ledger:
         if ledger is not None:
             claim = _named(named, _living(ledger.claims()))
+            seen = look_at([claim.base], [claim.path]) if claim.own_directory else []
             with ledger.transaction():
+                learn(ledger, [claim], {path: held for one in seen for path, held in one.held.items()})
                 ledger.remove([claim])
+            end_lookers()
             return claim
     raise NotFoundError(f"There is no claim {named}: nothing is claimed.")
 
 
 def _named(named: str, claims: Sequence[Claim]) -> Claim:
-    if named.isdecimal():
+    if not named:
+        found = [one for one in claims if one.user == os.geteuid()]
+    elif named.isdecimal():
         found = [one for one in claims if str(one.id) == named]
     else:
         path = str(Path(named).absolute())
@@ -70,10 +94,12 @@ def _named(named: str, claims: Sequence[Claim]) -> Claim:
         return mine[0]
     if mine:
         numbers = ", ".join(str(one.id) for one in mine)
-        raise UsageError(f"{named} has several claims: {numbers}. Name one by its number.")
+        raise UsageError(
+            f"{named or 'You'} ha{'s' if named else 've'} several claims: {numbers}. Name one by its number."
+        )
     if found:
         raise SesError(f"Claim {found[0].id} is another user's.", "Only who made it can release it.")
-    raise NotFoundError(f"There is no claim {named}. List them by ses places.")
+    raise NotFoundError(f"There is no claim{named and ' '}{named}. List them by ses places.")
 
 
 def _living(claims: Sequence[Claim]) -> list[Claim]:
@@ -103,7 +129,7 @@ def claim_json(claim: Claim) -> dict[str, Any]:
         "user": user_of(claim),
         "directory": claim.path,
         "bytes": claim.bytes,
-        "streams": 1,
+        "streams": claim.streams,
         "made": claim.made,
         "until": None if held.pid is not None else held.until,
         "pid": held.pid,
