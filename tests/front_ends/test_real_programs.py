@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -17,8 +18,10 @@ pytestmark = pytest.mark.long
 Described = Callable[..., list[Path]]
 
 
-def no_claims(folder: Path) -> None:
-    assert "ends" not in run("ses", "places", folder=folder)
+def claims(folder: Path) -> list[tuple[str, int]]:
+    """Return directories and bytes."""
+    listed = json.loads(run("ses", "places", "--json", folder=folder))["claims"]
+    return [(claim["directory"], claim["bytes"]) for claim in listed]
 
 
 def test_snakemake_runs_each_job_in_a_place(described: Described, tmp_path: Path) -> None:
@@ -31,25 +34,25 @@ rule where:
     output: "where{n}"
     params: place=places.place("scratch")
     resources: disk_mb=lambda wildcards: 10**int(wildcards.n)
-    shell: "{params.place} echo $TMPDIR > {output}; ses places >> {output}"
+    shell: "{params.place} echo $TMPDIR > {output}; ses places --json >> {output}"
 
 rule script:
     output: "script"
     run:
         shell.prefix(places.prefix("scratch", size="5MB"))
-        shell("echo $TMPDIR > {output}; ses places >> {output}")
+        shell("echo $TMPDIR > {output}; ses places --json >> {output}")
 """
     )
     (tmp_path / "a.txt").write_text("b\na\n")
     wanted = ("a.sorted", "where1", "where2", "script")
     run(programs / "snakemake", "--cores", 2, *wanted, folder=tmp_path)
     assert (tmp_path / "a.sorted").read_text() == "a\nb\n"
-    for name, claimed in (("where1", "10,000,000"), ("where2", "100,000,000"), ("script", "5,000,000")):
-        place, *places = (tmp_path / name).read_text().splitlines()
+    for name, claimed in (("where1", 10_000_000), ("where2", 100_000_000), ("script", 5_000_000)):
+        place, _, places = (tmp_path / name).read_text().partition("\n")
         assert Path(place).parent in made
-        assert any(place in line and claimed in line for line in places)
+        assert (place, claimed) in [(one["directory"], one["bytes"]) for one in json.loads(places)["claims"]]
     assert [path for base in made for path in base.iterdir()] == []
-    no_claims(tmp_path)
+    assert claims(tmp_path) == []
     with pytest.raises(AssertionError, match="do not fit"):
         run(programs / "snakemake", "--cores", 2, "where9", folder=tmp_path)
 
@@ -66,7 +69,7 @@ process where {
     disk { n == 1 ? '2 MB' : n == 2 ? '900 PB' : null }
     input: val n
     output: path 'where.txt'
-    script: "pwd > where.txt; ses places >> where.txt"
+    script: "pwd > where.txt; ses places --json >> where.txt"
 }
 workflow { Channel.of(1, 2, 3) | where | collectFile(name: 'all.txt', storeDir: '.') }
 """
@@ -77,11 +80,11 @@ workflow { Channel.of(1, 2, 3) | where | collectFile(name: 'all.txt', storeDir: 
     ran = [Path(line).parent for line in said if line.startswith("/")]
     assert len([base for base in ran if base in made]) == 2
     assert Path("/tmp") in ran, "where nothing fits"
-    assert any("2,097,152" in line for line in said)
+    assert any('"bytes": 2097152' in line for line in said)
     logs = [log.read_text() for log in tmp_path.glob("work/*/*/.command.log")]
     assert len([text for text in logs if "do not fit" in text]) == 1
     assert [path for base in made for path in base.iterdir()] == []
-    no_claims(tmp_path)
+    assert claims(tmp_path) == []
 
 
 def test_workers_of_dask_spill_to_a_place_each(described: Described, tmp_path: Path) -> None:
@@ -103,7 +106,7 @@ def test_workers_of_dask_spill_to_a_place_each(described: Described, tmp_path: P
             with subprocess.Popen(["bash", "-c", begin], env=given, stderr=logged) as worker:
                 try:
                     spilled = run(programs / "python", "-c", asking, address, folder=tmp_path).split()
-                    claims = run("ses", "places", folder=tmp_path)
+                    claimed = claims(tmp_path)
                 finally:
                     worker.terminate()
         finally:
@@ -111,14 +114,14 @@ def test_workers_of_dask_spill_to_a_place_each(described: Described, tmp_path: P
     places = {Path(path).parents[1] for path in spilled}
     assert len(places) == 2, (tmp_path / "worker.log").read_text()
     assert all(place.parent in made and place.name.startswith("dask-") for place in places)
-    assert claims.count("100,000,000") == 2
+    assert sorted(claimed) == sorted((str(place), 100_000_000) for place in places)
     wait_until(lambda: not any(place.exists() for place in places), "the places are removed")
-    no_claims(tmp_path)
+    assert claims(tmp_path) == []
 
 
 def test_total_perspective_vortex_places_jobs_of_galaxy(described: Described, tmp_path: Path) -> None:
     made = described("scratch", count=4)
-    programs = environment("total-perspective-vortex==3.3.0", "galaxy-app")
+    programs = environment("total-perspective-vortex==3.3.0", "galaxy-app==26.1.2")
     rules = example("Galaxy", "yaml")
     for given, path in zip(("/scratch1", "/scratch2", "/data/nfs", "/data/zfs"), made, strict=True):
         assert given in rules
@@ -146,10 +149,8 @@ execution:
     assert destination["params"]["object_store_id"] in ("nfs", "zfs")
     (line,) = (entry["execute"] for entry in destination["env"])
     assert "--size 6000000000B" in line
-    (claim,) = [
-        line for line in run("ses", "places", folder=tmp_path).splitlines() if "3,000,000,000" in line
-    ]
-    assert str(made[2]) in claim or str(made[3]) in claim
+    ((store, claimed),) = claims(tmp_path)
+    assert (Path(store) in made[2:], claimed) == (True, 3_000_000_000)
     place = Path(run("bash", "-c", f"{line} echo $TMPDIR", folder=tmp_path).strip())
     assert place.parent in made[:2]
     assert not place.exists()

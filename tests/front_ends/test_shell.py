@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -26,15 +27,16 @@ def bash(text: str) -> subprocess.CompletedProcess[str]:
 def test_what_follows_has_a_place_that_ends_with_it(described: Described) -> None:
     made = described("scratch")
     ran = bash(
-        shell.place("scratch", "run", size="1MB") + 'ls -d "$TMPDIR"; ses places; touch "$SES_PLACE/a"'
+        shell.place("scratch", "run", size="1MB") + 'ls -d "$TMPDIR"; ses places --json; touch "$SES_PLACE/a"'
     )
     assert ran.returncode == 0, ran.stderr
-    place = Path(ran.stdout.splitlines()[0])
+    named, _, places = ran.stdout.partition("\n")
+    place = Path(named)
     assert place.parent in made
     assert place.name.startswith("run-")
-    assert f"{place}" in ran.stdout.split("until")[1]
+    assert [claim["directory"] for claim in json.loads(places)["claims"]] == [named]
     assert not place.exists()
-    assert "ends" not in bash("ses places").stdout
+    assert json.loads(bash("ses places --json").stdout)["claims"] == []
 
 
 def test_a_shell_for_which_nothing_fits_ends_with_the_reasons(described: Described) -> None:
