@@ -57,7 +57,7 @@ std::set<uint64_t> FollowedProcesses::take(pid_t pid) {
 
 void FollowedProcesses::forget_idle(Time now) {
   if (idle_.empty() ||
-      (now - forgotten_at_ < kForgetEvery && idle_.size() < most_watched_ / kMaxIdle)) {
+      (now - forgotten_at_ < kForgetEvery && idle_.size() < max_watched_ / kMaxIdle)) {
     return;
   }
   forgotten_at_ = now;

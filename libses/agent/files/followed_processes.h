@@ -24,8 +24,8 @@ class FollowedProcesses {
 public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // EPOLL reports the end of a process with its number.  MOST_WATCHED: files at a time.
-  FollowedProcesses(int epoll, size_t most_watched) : epoll_(epoll), most_watched_(most_watched) {}
+  // EPOLL reports the end of a process with its number.  MAX_WATCHED: files at a time.
+  FollowedProcesses(int epoll, size_t max_watched) : epoll_(epoll), max_watched_(max_watched) {}
 
   // PID has the file of PLACEMENT open.  False: its end will not be reported.
   [[nodiscard]] bool add(pid_t pid, uint64_t placement);
@@ -43,7 +43,7 @@ private:
   };
 
   const int epoll_;
-  const size_t most_watched_;
+  const size_t max_watched_;
   std::map<pid_t, Process> processes_;
   std::vector<pid_t> idle_; // have no files, or had none for a while
   Time forgotten_at_{};

@@ -10,6 +10,7 @@ from ses_experiment.commands.dedicated import dedicated
 from ses_experiment.commands.disc import disc
 from ses_experiment.commands.needs import needs
 from ses_experiment.commands.orca import orca
+from ses_experiment.commands.papers import papers
 from ses_experiment.commands.read2 import read2
 from ses_experiment.commands.steer import steer
 from ses_experiment.commands.table1 import table1
@@ -33,6 +34,7 @@ experiment.add_command(dedicated)
 experiment.add_command(disc)
 experiment.add_command(needs)
 experiment.add_command(orca)
+experiment.add_command(papers)
 experiment.add_command(read2)
 experiment.add_command(steer)
 experiment.add_command(table1)

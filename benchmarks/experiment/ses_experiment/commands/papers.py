@@ -1,0 +1,109 @@
+"""``ses experiment papers``: every experiment of the five papers that can be repeated here, in turn."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from ses.commands.examples import examples
+from ses.commands.options import json_option
+from ses.output import console, line, print_json, table
+from ses.whole_file import write_whole
+from ses_client.errors import SesError
+
+PICTURE = "{picture}"  # in arguments: a file for what the experiment draws
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """An experiment: what it repeats, its arguments in the short and the long form, and minutes of both."""
+
+    name: str
+    repeats: str
+    short: Sequence[str]
+    long: Sequence[str]
+    minutes: tuple[int, int]
+
+
+EXPERIMENTS = (
+    Repeated("read2", "READ2, Figure 3", ("--allowed", "100,800", "--rounds", "2"), (), (1, 2)),
+    Repeated("dedicated", "RDMA-Sync, section 4.4", ("--short",), (), (1, 10)),
+    Repeated("disc", "DiSC, section 4", ("--short",), ("--cost", "desktop=600,endpoint=80"), (2, 8)),
+    Repeated("orca", "ORCA, Figure 3", ("--short",), ("--size", "256,512", "--repeat", "1"), (4, 30)),
+    Repeated("needs", "QStorMan, section 5: users who need different things", ("--rounds", "2"), (), (5, 14)),
+    Repeated(
+        "table1", "QStorMan, Table 1",
+        ("--short", "--background", "none", "--plot", PICTURE),
+        ("--short", "--users", "6,8,10", "--background", "none", "--repeat", "5", "--plot", PICTURE),
+        (8, 55),
+    ),
+)  # fmt: skip
+
+
+@click.command(epilog=examples("ses experiment papers --short --directory results"))
+@click.option("--short", is_flag=True, help="Each in its short form: half an hour; else two hours.")
+@click.option(
+    "--directory", type=click.Path(path_type=Path, file_okay=False), default=Path("papers"),
+    show_default=True, metavar="DIRECTORY", help="Where results are kept; what is there is not run again.",
+)  # fmt: skip
+@json_option
+def papers(short: bool, directory: Path, as_json: bool) -> None:
+    """Run every experiment of the five papers that can be repeated here, and keep what each prints.
+
+    Each result is a file of JSON in the directory, beside the picture where there is one. Stopped and started
+    again, it goes on with those that are missing. Which claim is shown by which command, and what came out:
+    docs/papers.md.
+    """
+    folder = directory / ("short" if short else "long")
+    folder.mkdir(parents=True, exist_ok=True)
+    results: dict[str, object] = {}
+    failed: list[str] = []
+    for number, experiment in enumerate(EXPERIMENTS, 1):
+        file = folder / f"{experiment.name}.json"
+        about = f"{number} of {len(EXPERIMENTS)}, {experiment.name} ({experiment.repeats})"
+        if not file.exists():
+            minutes = experiment.minutes[0 if short else 1]
+            line(console(sys.stderr), f"{about}: about {minutes} minutes")
+            if not _run(experiment, short, folder, file):
+                failed.append(experiment.name)
+                continue
+        results[experiment.name] = json.loads(file.read_text("utf-8"))
+    if as_json:
+        print_json(results)
+    else:
+        rows = [
+            [one.name, one.repeats, "failed" if one.name in failed else str(folder / f"{one.name}.json")]
+            for one in EXPERIMENTS
+        ]
+        table(console(), ("experiment", "repeats", "result"), rows)
+    if failed:
+        raise SesError(f"These ended without a result: {', '.join(failed)}. Start again to repeat only them.")
+
+
+def _run(experiment: Repeated, short: bool, folder: Path, file: Path) -> bool:
+    """Run one; false: it ended without a result, and said why.  Who stops this waits for its end."""
+    arguments = [
+        word.replace(PICTURE, str(folder / f"{experiment.name}.svg"))
+        for word in (experiment.short if short else experiment.long)
+    ]
+    if experiment.name == "table1":
+        arguments += ["--resume", str(folder / "table1.jsonl")]
+    command = [sys.argv[0], "experiment", experiment.name, *arguments, "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, lambda number, _: process.send_signal(number))
+    printed, _ = process.communicate()
+    if process.returncode >= 128 or process.returncode < 0:  # stopped
+        raise SystemExit(process.returncode if process.returncode > 0 else 128 - process.returncode)
+    try:
+        json.loads(printed)
+    except ValueError:
+        return False
+    write_whole(file, printed, 0o644)
+    return True
