@@ -21,7 +21,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -204,11 +203,11 @@ class FileSet:
         claim.callback(self._end, claimed)
         try:
             with self._choosing:
-                choice = (
-                    self._prepared(**arguments).place if "among" in arguments else partial(place, **arguments)
-                )
-                chosen = claimed.enter_context(choice(size=size))
-            return Path(os.path.realpath(chosen.directory))
+                if "among" in arguments:
+                    directory = claimed.enter_context(self._prepared(**arguments).place(size=size)).directory
+                else:
+                    directory = claimed.enter_context(place(**arguments, size=size)).directory
+            return Path(os.path.realpath(directory))
         except SesError as error:
             from ses.place.request import NothingFitsError
 
