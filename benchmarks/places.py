@@ -3,7 +3,8 @@
 By command: a process whose modules are loaded opens the ledger, chooses among three directories, claims and
 closes the ledger; beside the start of an interpreter that does nothing.  The load of their disk was measured
 within the last five seconds.  In Python: ``ses.api.Places`` chooses and claims; beside the commit of a row to
-such a file.  The two sides run in turn.  Printed are the medians, the median of the ratios, and the least of
+such a file.  Files: ``ses.api.file_set`` creates one, and finds it by name; beside ``open`` and ``stat`` of
+a path.  The two sides run in turn.  Printed are the medians, the median of the ratios, and the least of
 ours: on a busy machine, where ours waits for another process that looks, that one says more.
 
     .venv/bin/python benchmarks/places.py
@@ -12,6 +13,7 @@ ours: on a busy machine, where ours waits for another process that looks, that o
 from __future__ import annotations
 
 import argparse
+import os
 import sqlite3
 import statistics
 import subprocess
@@ -91,6 +93,28 @@ def in_python(among: list[str], ledger: Path, rounds: int) -> None:
     print(f"slowest hundredth of choices: from {slowest * 1e6:.0f} us (a look, once a second)")
 
 
+def files(among: list[str], rounds: int) -> None:
+    """A file created in a set, and one found there, beside those of a path that is known."""
+    placed, plain = ses.api.file_set(among), Path(among[0])
+    placed.open("first", "wb").close()
+    created = [
+        (
+            timed(lambda name=f"f{turn}": placed.open(name, "xb").close()),
+            timed(lambda path=plain / f"g{turn}": path.open("xb").close()),
+        )
+        for turn in range(rounds)
+    ]
+    row("file created", created, 1e-6, "open of a path")
+    found = [
+        (
+            timed(lambda name=f"f{turn}": placed.find(name)),
+            timed(lambda path=plain / f"g{turn}": path.stat()),
+        )
+        for turn in range(rounds)
+    ]
+    row("file found", found, 1e-6, "stat of a path")
+
+
 def main() -> None:
     """Measure all of it."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -104,6 +128,8 @@ def main() -> None:
         print(f"{'':<20} {'this':>9}    {'that':>9}    {'ratio':>8} {'least':>9}     that is")
         by_command(among, Path(folder) / "ledger", given.commands)
         in_python(among, Path(folder) / "ledger", given.choices)
+        os.environ["XDG_STATE_HOME"] = folder
+        files(among, given.choices // 5)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from real import example
 from ses.front_ends import romio
 
 ROOT = Path(__file__).parents[2]
@@ -20,18 +21,9 @@ MPI = {
 }
 
 
-def example(section: str) -> str:
-    """Return the first lines of shell in a section of the page."""
-    page = (ROOT / "docs/front-ends.md").read_text().split("\n## ")
-    (text,) = (part for part in page if part.startswith(f"{section}\n"))
-    found = re.search(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert found, section
-    return found[1]
-
-
 def run(section: str, tmp_path: Path, **env: str) -> subprocess.CompletedProcess[str]:
     """Run an example in a folder of its own, with two directories there in the place of those of the page."""
-    text = example(section)
+    text = example(section, "sh")
     for name in ("scratch1", "scratch2"):
         (tmp_path / name).mkdir()
         text = text.replace(f"/{name}", f"{tmp_path / name}")

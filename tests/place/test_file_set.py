@@ -155,6 +155,25 @@ def test_a_directory_is_moved_where_it_lies_whole_only(plain: list[Path]) -> Non
     assert sorted(files.entries("two")) == ["b", "c"]
 
 
+def test_a_file_that_is_collected_in_the_middle_of_a_choice_ends_its_claim_after_it(
+    plain: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    files = ses.api.file_set(plain)
+    dropped = [files.open("dropped", "w")]
+
+    def choose(self: ses.api.Places, **asked: Any) -> Any:
+        if dropped:
+            dropped.pop()  # nobody else has it
+            assert len(Ses(tmp_path / "state").claims()) == 1
+        return original(self, **asked)
+
+    original = ses.api.Places.place
+    monkeypatch.setattr(ses.api.Places, "place", choose)
+    with pytest.warns(ResourceWarning), files.open("kept", "w"):
+        assert len(Ses(tmp_path / "state").claims()) == 1
+    assert Ses(tmp_path / "state").claims() == []
+
+
 @pytest.mark.parametrize("name", ["../a", "a/../../b", "a\0b"])
 def test_a_name_that_leads_out_is_refused(plain: list[Path], name: str) -> None:
     files = ses.api.file_set(plain)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from places_program import Ses
 from ses.api import place
 from ses.place import sets
-from ses.place.sets import directory_set, settings
-from ses_client.errors import SesError, UsageError
+from ses.place.sets import directory_set, settings, with_directories
+from ses_client.errors import NotFoundError, SesError, UsageError
+from ses_client.messages.element_groups import Chosen
 
 
 @pytest.fixture
@@ -52,6 +54,28 @@ def test_ses_place_and_its_interface_take_what_a_set_says(
 def test_a_name_that_no_file_has_is_one_of_the_services(files: tuple[Path, Path]) -> None:
     found = directory_set("scratch")
     assert (found.options(), found.arguments()) == (["--on", "scratch"], {"on": "scratch"})
+
+
+def test_the_service_is_asked_for_the_directories_of_its_sets(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class FakeClient:
+        def __init__(self, *_: object) -> None: ...
+
+        def storage_systems(self) -> list[SimpleNamespace]:
+            kinds = {"scratch": "directories", "home": "mergerfs"}
+            return [SimpleNamespace(name=name, backend=backend) for name, backend in kinds.items()]
+
+        def elements(self, chosen: Chosen) -> SimpleNamespace:
+            assert chosen.system == "scratch"
+            return SimpleNamespace(elements=[SimpleNamespace(target=path) for path in ("/a", "/b")])
+
+    monkeypatch.setattr("ses_client.client.ServiceClient", FakeClient)
+    found = with_directories(directory_set("scratch"))
+    assert (found.directories, found.arguments()) == (("/a", "/b"), {"on": "scratch"})
+    for name in ("home", "none"):
+        with pytest.raises(NotFoundError, match="is no set of directories"):
+            with_directories(directory_set(name))
 
 
 @pytest.mark.parametrize(
