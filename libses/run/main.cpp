@@ -30,7 +30,7 @@ Finding look(const Options &options) {
   finding.target = inspect(options.command[0]);
   finding.reach = reach_of(finding.target);
   const Library library = find_library(options.library);
-  finding.library = library.entry;
+  finding.library = finding.target.kind == Kind::kMusl ? library.file : library.entry;
   finding.no_library = library.why;
   finding.supervised = options.supervise;
   if (finding.reach == Reach::kLibrary && options.supervise) {

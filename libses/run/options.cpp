@@ -26,8 +26,8 @@ programs built with AddressSanitizer it sets verify_asan_link_order=0 in
 ASAN_OPTIONS.
 
 With --supervise a supervisor beside PROGRAM creates its files for it, and those
-of its children: also of static, Go and musl programs, which load no library. It
-needs Linux 5.19. Whatever it cannot do exactly as the program would, or within
+of its children: also of static and Go programs, which load no library. It needs
+Linux 5.19. Whatever it cannot do exactly as the program would, or within
 SES_SYNC_MS (here 2 by default), goes on as the original call. If the supervisor
 is killed, no create fails, as long as not all of its processes die at once.
 Setuid programs that a supervised program starts gain no rights, unless root
@@ -47,8 +47,8 @@ Options:
                        [default: the one installed with ses-run]
   --disable            Place no file, also where the library is loaded already
   --supervise          Create the files of PROGRAM for it, by a supervisor
-                       beside it: for programs that load no library (static, Go,
-                       musl), and their children
+                       beside it: for programs that load no library (static,
+                       Go), and their children
   --no-io-uring        With --supervise: refuse io_uring to PROGRAM (ENOSYS),
                        which then uses calls that are seen, as on a kernel
                        without. What is created through io_uring is seen by

@@ -162,6 +162,7 @@ static void start(void) {
   struct rlimit limit; /* a dynamic program needs descriptors to start, with a library one more */
   getrlimit(RLIMIT_NOFILE, &limit);
   bool starts = pick(8) && limit.rlim_cur == 256;
+  fflush(told); /* what the child says comes after it */
   int status =
       posix_spawn(&child, starts ? own[0] : "missing", &actions, &attributes, own, environ);
   int ended = 0;

@@ -222,23 +222,6 @@ def test_program_with_more_rights_than_its_caller_never_meets_the_library(union:
     assert union.agent.asks == []
 
 
-def test_dynamic_program_of_another_c_library_creates_in_silence(union: Union, tmp_path: Path) -> None:
-    """musl loads the library as well, but has not what tells a thread of a program's own from another's
-    (see ses_ask_allowed()): nothing is placed."""
-    source = tmp_path / "create.c"
-    source.write_text(
-        "#include <fcntl.h>\n#include <stdio.h>\n#include <unistd.h>\n"
-        'int main(int argc, char **argv) { FILE *file = fopen(argv[2], "w");\n'
-        "return argc != 3 || !file || fclose(file) || close(creat(argv[1], 0644)); }\n"
-    )
-    program = tmp_path / "create"
-    subprocess.run(["musl-gcc", source, "-o", program], check=True, timeout=60)
-    done = union.run(program, union.path / "one", union.path / "two")
-    assert done.stderr == ""
-    assert names(union) == {"one", "two"}
-    assert union.agent.asks == []
-
-
 def test_32_bit_program_creates_in_silence(union: Union, tmp_path: Path) -> None:
     """Under a path with $LIB, as packages install it: the same path brings the library to 64-bit programs."""
     places = [tmp_path / name for name in ("lib/x86_64-linux-gnu", "lib32", "lib/i386-linux-gnu")]

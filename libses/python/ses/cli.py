@@ -58,7 +58,7 @@ _COMMANDS = {
     ),
     "discover": (
         "discover",
-        "List the OSTs of a Lustre file system, the branches of a union, or the classes of Slurm's nodes.",
+        "List the OSTs of a Lustre, the branches of a union, directories, or the classes of Slurm's nodes.",
     ),
     "apply": (
         "apply",

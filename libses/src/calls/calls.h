@@ -6,6 +6,18 @@
 
 #include <sys/types.h>
 
+/* Macros in the headers of musl, as of systems that have one name for both; programs that were
+ * built for glibc call functions. */
+#undef creat64
+#undef fopen64
+#undef freopen64
+#undef mkostemp64
+#undef mkostemps64
+#undef mkstemp64
+#undef mkstemps64
+#undef open64
+#undef openat64
+
 #define SES_EXPORT __attribute__((visibility("default")))
 
 /* One per wrapped name; the order is that of the table in real.c. */

@@ -22,7 +22,8 @@
 #include "place/place.h"
 #include "runtime/sys.h"
 
-#define FILES 8        /* of one call; others are left to the child */
+#define NONE (-1) /* in place of a descriptor */
+#define END (-2)
 #define DESCRIPTORS 64 /* numbers that actions may have */
 
 typedef posix_spawn_file_actions_t actions_type;
@@ -44,49 +45,54 @@ struct action {
   mode_t mode;
 };
 
-struct head {
-  int allocated;
-  int used;
-  const struct action *actions;
-};
-
-_Static_assert(sizeof(struct action) == 32 && sizeof(struct head) <= sizeof(actions_type),
-               "the layout is that of 64-bit machines");
+_Static_assert(sizeof(struct action) == 32, "the layout is that of 64-bit machines");
 
 static atomic_bool is_known; /* that actions lie so */
 
-static struct head head_of(const actions_type *actions) {
-  struct head head;
-  memcpy(&head, actions, sizeof head);
-  return head;
+/* ACTIONS begins with how many there is room for, how many there are, and where. */
+static int number_in(const actions_type *actions, unsigned at) {
+  int number;
+  memcpy(&number, (const char *)actions + at * sizeof number, sizeof number);
+  return number;
+}
+
+static int room_of(const actions_type *actions) { return number_in(actions, 0); }
+static int count_of(const actions_type *actions) { return number_in(actions, 1); }
+
+static const struct action *first_of(const actions_type *actions) {
+  const struct action *first;
+  memcpy(&first, (const char *)actions + 2 * sizeof(int), sizeof first);
+  return first;
 }
 
 /* ACTIONS have got one more than BEFORE: does it lie there as it was WANTED? */
 static void learn(const actions_type *actions, int before, const struct action *wanted) {
-  struct head head = head_of(actions);
-  if (head.used != before + 1 || head.used > head.allocated || before < 0 || !head.actions)
+  int count = count_of(actions);
+  if (count != before + 1 || count > room_of(actions) || before < 0 || !first_of(actions))
     return;
-  const struct action *last = &head.actions[before];
+  const struct action *last = first_of(actions) + before;
   if (last->tag == OPEN && last->fd == wanted->fd && last->flags == wanted->flags &&
       last->mode == wanted->mode && last->path && strcmp(last->path, wanted->path) == 0)
     atomic_store_explicit(&is_known, true, memory_order_release);
 }
 
+/* Flags of opens that are sure to succeed.  Whether a descriptor with O_CLOEXEC is there in the end
+ * hangs on which number was the lowest. */
+#define SURE_FLAGS (O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY | O_NONBLOCK | O_LARGEFILE)
+
 /* Is an open of PATH, which is there, sure to succeed? */
-static bool is_there(const char *path, int flags) {
+static __attribute__((noinline)) bool is_there(const char *path, int flags) {
   int access = flags & O_ACCMODE;
   int mode = (access != O_WRONLY ? R_OK : 0) | (access != O_RDONLY ? W_OK : 0);
   struct stat file;
-  return !(flags & (O_DIRECT | O_DIRECTORY | O_EXCL | O_NOFOLLOW | O_PATH)) &&
-         ses_sys4(SYS_newfstatat, AT_FDCWD, ses_address(path), ses_address(&file), 0) == 0 &&
+  return ses_sys4(SYS_newfstatat, AT_FDCWD, ses_address(path), ses_address(&file), 0) == 0 &&
          (S_ISREG(file.st_mode) || S_ISCHR(file.st_mode)) &&
          ses_sys4(SYS_faccessat2, AT_FDCWD, ses_address(path), mode, AT_EACCESS) == 0;
 }
 
 static bool is_open(int fd) { return ses_sys2(SYS_fcntl, fd, F_GETFD) >= 0; }
 
-/* Is this ACTION sure to succeed?  With what those before it have OPENED and CLOSED.  Whether a
- * descriptor with O_CLOEXEC is there in the end hangs on which number was the lowest. */
+/* Is this ACTION sure to succeed?  With what those before it have OPENED and CLOSED. */
 static bool is_sure(const struct action *action, uint64_t *opened, uint64_t *closed) {
   int number = action->tag == DUPLICATE ? action->to : action->fd;
   if (number < 0 || number >= DESCRIPTORS || action->fd < 0 || action->fd >= DESCRIPTORS)
@@ -96,69 +102,94 @@ static bool is_sure(const struct action *action, uint64_t *opened, uint64_t *clo
   bool sure = action->tag == CLOSE;
   if (action->tag == DUPLICATE)
     sure = *opened & from || (!(*closed & from) && is_open(action->fd));
-  else if (action->tag == OPEN && !(action->flags & O_CLOEXEC))
-    sure =
-        action->flags & O_CREAT ? !(action->flags & O_EXCL) : is_there(action->path, action->flags);
+  else if (action->tag == OPEN && !(action->flags & ~SURE_FLAGS))
+    sure = action->flags & O_CREAT || is_there(action->path, action->flags);
   *opened = action->tag == CLOSE ? *opened & ~bit : *opened | bit;
   *closed = action->tag == CLOSE ? *closed | bit : *closed & ~bit;
   return sure;
 }
 
-static bool are_sure(const struct head *head, const posix_spawnattr_t *attributes) {
+static __attribute__((noinline)) bool are_sure(const actions_type *actions,
+                                               const posix_spawnattr_t *attributes) {
   uint64_t opened = 0;
   uint64_t closed = 0;
-  if (attributes && attributes->__flags & POSIX_SPAWN_RESETIDS)
+  if (!atomic_load_explicit(&is_known, memory_order_acquire) || !ses_ask_allowed() ||
+      (attributes && attributes->__flags & POSIX_SPAWN_RESETIDS))
     return false;
-  for (int i = 0; i < head->used; i++)
-    if (!is_sure(&head->actions[i], &opened, &closed))
+  for (int i = 0; i < count_of(actions); i++)
+    if (!is_sure(first_of(actions) + i, &opened, &closed))
       return false;
   return true;
 }
 
-/* What is held open until the child has it, so that the agent does not take it for finished. */
-struct held {
-  unsigned count;
-  int fds[FILES];
-  const char *paths[FILES];
-};
-
-static __attribute__((noinline)) void place(const struct head *head, struct held *held) {
-  for (int i = 0; i < head->used && held->count < FILES; i++) {
-    const struct action *action = &head->actions[i];
-    if (action->tag != OPEN || !(action->flags & O_CREAT))
-      continue;
-    int fd =
-        ses_place_open(AT_FDCWD, action->path, action->flags | O_CLOEXEC, action->mode, NULL, NULL);
-    if (fd >= 0)
-      fd = ses_keep_if_room(fd);
-    if (fd >= 0) {
-      held->paths[held->count] = action->path;
-      held->fds[held->count++] = fd;
-    } else if (!is_there(action->path, action->flags)) { /* it may fail in the child */
-      return;
-    }
+/* What is to be held of FD, which may be none, for this ACTION; NONE; or END where the child may
+ * fail to open the file: of a mode that lets nobody open it again. */
+static __attribute__((noinline)) int settle(int fd, const struct action *action) {
+  if (fd >= 0)
+    fd = ses_keep_if_room(fd);
+  bool sure = is_there(action->path, action->flags);
+  if (fd >= 0 && !sure) {
+    ses_take_back(fd, action->path);
+    ses_sys_close(fd);
   }
+  return !sure ? END : fd >= 0 ? fd : NONE;
 }
 
-static int spawn_through(enum ses_call call, pid_t *pid, const char *path,
-                         const actions_type *actions, const posix_spawnattr_t *attributes,
-                         char *const *arguments, char *const *environment) {
-  spawn_function real = (spawn_function)ses_real(call);
-  struct held held = {.count = 0};
-  if (!real)
-    return ENOSYS;
-  if (actions && atomic_load_explicit(&is_known, memory_order_acquire) && ses_ask_allowed()) {
-    struct head head = head_of(actions);
-    if (are_sure(&head, attributes))
-      place(&head, &held);
+/* What is open until the child has it, so that the agent does not take it for finished: its output
+ * and its errors, as a rule.  By value: programs have little stack. */
+struct held {
+  int first;
+  int second;
+};
+
+static __attribute__((noinline)) struct held place(const actions_type *actions,
+                                                   const posix_spawnattr_t *attributes) {
+  struct held held = {NONE, NONE};
+  if (!actions || !are_sure(actions, attributes))
+    return held;
+  const struct action *action = first_of(actions);
+  const struct action *end = action + count_of(actions);
+  for (int fd = NONE; action < end && fd != END && held.second == NONE; action++) {
+    if (action->tag != OPEN || !(action->flags & O_CREAT))
+      continue;
+    fd =
+        ses_place_open(AT_FDCWD, action->path, action->flags | O_CLOEXEC, action->mode, NULL, NULL);
+    fd = settle(fd, action);
+    if (held.first == NONE && fd >= 0)
+      held.first = fd;
+    else if (fd >= 0)
+      held.second = fd;
   }
-  int status = real(pid, path, actions, attributes, arguments, environment);
-  for (unsigned i = 0; i < held.count; i++) {
-    if (status == EAGAIN || status == ENOMEM) /* there was no child */
-      ses_take_back(held.fds[i], held.paths[i]);
-    ses_sys_close(held.fds[i]);
-  }
+  return held;
+}
+
+/* The child has the file of FD; or there is none, and what was to be its own goes again. */
+static void let_go(int fd, const actions_type *actions, bool no_child) {
+  if (fd < 0)
+    return;
+  for (int i = 0; no_child && i < count_of(actions); i++)
+    if (first_of(actions)[i].tag == OPEN)
+      ses_take_back(fd, first_of(actions)[i].path);
+  ses_sys_close(fd);
+}
+
+static __attribute__((noinline)) int finish(int status, const actions_type *actions,
+                                            struct held held) {
+  bool no_child = status == EAGAIN || status == ENOMEM;
+  let_go(held.first, actions, no_child);
+  let_go(held.second, actions, no_child);
   return status;
+}
+
+static inline __attribute__((always_inline)) int
+spawn_through(enum ses_call call, pid_t *pid, const char *path, const actions_type *actions,
+              const posix_spawnattr_t *attributes, char *const *arguments,
+              char *const *environment) {
+  if (!ses_real(call))
+    return ENOSYS;
+  struct held held = place(actions, attributes);
+  spawn_function real = (spawn_function)ses_real(call);
+  return finish(real(pid, path, actions, attributes, arguments, environment), actions, held);
 }
 
 SES_EXPORT int posix_spawn_file_actions_addopen(actions_type *actions, int fd, const char *path,
@@ -166,7 +197,7 @@ SES_EXPORT int posix_spawn_file_actions_addopen(actions_type *actions, int fd, c
   addopen_function real = (addopen_function)ses_real(SES_CALL_ADDOPEN);
   if (!real)
     return ENOSYS;
-  int before = head_of(actions).used;
+  int before = count_of(actions);
   int status = real(actions, fd, path, flags, mode);
   struct action wanted = {.fd = fd, .path = path, .flags = flags, .mode = mode};
   if (status == 0 && flags & O_CREAT)

@@ -18,9 +18,10 @@ typedef FILE *(*fopen_function)(const char *path, const char *mode);
 typedef FILE *(*freopen_function)(const char *path, const char *mode, FILE *stream);
 
 #define STREAM_MODE 0666
+#define READ_LETTERS 7 /* of a mode, by glibc; musl reads all */
 
-/* What MODE asks of open(), read exactly as the C library does: the first letter, then at most six
- * more, unknown ones ignored.  -1: a mode to be left to the real call (it may be invalid). */
+/* What MODE asks of open(), read exactly as the C library does: the first letter, then others,
+ * unknown ones ignored.  -1: a mode to be left to the real call (it may be invalid). */
 static int flags_of(const char *mode) {
   int access = O_WRONLY;
   int flags;
@@ -38,15 +39,15 @@ static int flags_of(const char *mode) {
   }
   if (strstr(mode, ",ccs="))
     return -1;
-  for (int i = 1; i < 7 && mode[i]; i++) {
+  for (int i = 1; mode[i]; i++) {
+    if (mode[i] == 'm' || mode[i] == 'c' || i == READ_LETTERS)
+      return -1;
     if (mode[i] == '+')
       access = O_RDWR;
     else if (mode[i] == 'x')
       flags |= O_EXCL;
     else if (mode[i] == 'e')
       flags |= O_CLOEXEC;
-    else if (mode[i] == 'm' || mode[i] == 'c')
-      return -1;
   }
   return access | flags;
 }

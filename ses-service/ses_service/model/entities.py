@@ -188,8 +188,8 @@ class Element:
 
     ``id`` is ``system/element``.  ``target`` is what the back end needs to put a file there (the
     directory, the OST's index, the pool's name).  ``None`` means the site does not say;
-    ``file_system`` is that of a branch or directory when it was described, ``device`` what carries the load of
-    a directory on its server, where that is not its file system alone.
+    ``file_system`` is that of a branch or directory when it was described, ``device`` what carries the load
+    of a directory on its server, where that is not its file system alone.
     ``stated`` are the values of kinds that are not predicted, by name, in their base units.
     ``server_rate`` is what the link of its server carries for all of its elements together.
     ``state`` holds until ``state_until`` (seconds since the epoch), where that is stated; ``state_reason`` is

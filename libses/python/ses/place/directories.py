@@ -35,8 +35,9 @@ _one_at_a_time = threading.Lock()
 class Directory:
     """A directory as it was given, and what was seen.  ``reason`` says why it is left out, if it is.
 
-    ``path`` has no links in it.  ``file_system`` names what has the free space and ``device`` what has the
-    load.  ``held`` are the bytes in claimed directories below it, where they were added up.
+    ``path`` has no links in it, ``mount`` is the number of its mount.  ``file_system`` names what has the
+    free space and ``device`` what has the load.  ``held`` are the bytes in claimed directories below it,
+    where they were added up.
     """
 
     given: str
@@ -48,6 +49,8 @@ class Directory:
     size: int = 0
     free: int = 0
     held: Mapping[str, int] = field(default_factory=dict)
+    mount: str = ""
+    read_only: bool = False
 
 
 def look_at(
@@ -88,6 +91,8 @@ def _directory(given: str, seen: Mapping[str, Any], mounts: Mapping[str, Mount])
         seen["size"],
         seen["free"],
         seen["held"],
+        seen["mount"],
+        seen["read_only"],
     )
 
 
@@ -214,6 +219,7 @@ def _seen(given: str, claimed: Sequence[str]) -> dict[str, Any]:
     return {
         "reason": reason,
         "path": path,
+        "read_only": bool(space.f_flag & os.ST_RDONLY),
         "mount": info[info.index("mnt_id:") + 1],
         "device": status.st_dev,
         "inode": status.st_ino,
