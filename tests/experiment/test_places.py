@@ -2,11 +2,13 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from patience import wait_until
 from ses_experiment.places import BASELINES, PRODUCT, RATES, Batch, Outcome, Plan, Run, compared, outcome
 
 SES = Path(sys.executable).parent / "ses"
@@ -42,10 +44,10 @@ def test_a_batch_is_the_same_for_all_arms_and_mostly_of_small_jobs():
 
 
 @pytest.mark.long
-def test_arms_are_run_once_and_what_was_run_is_not_run_again(tmp_path):
+def test_arms_are_run_once_and_what_was_run_is_not_run_again(tmp_path, traces):
     argv = [SES, "experiment", "places", "--short", "--resume", tmp_path / "runs.jsonl", "--json"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SES_")}
-    environment["TMPDIR"] = str(tmp_path)
+    environment["TMPDIR"] = str(traces.base)
     said = []
     for _ in range(2):
         done = subprocess.run(argv, capture_output=True, env=environment, timeout=1800, check=False)
@@ -54,4 +56,15 @@ def test_arms_are_run_once_and_what_was_run_is_not_run_again(tmp_path):
     assert said[0]["batches"] == said[1]["batches"]
     assert {batch["run"]["arm"] for batch in said[0]["batches"]} == {PRODUCT, "weights"}
     assert all(len(batch["jobs"]) == Plan().jobs for batch in said[0]["batches"])
-    assert [one.name for one in tmp_path.iterdir()] == ["runs.jsonl"], "nothing else is left"
+    assert traces.files() == traces.processes() == []
+
+
+@pytest.mark.long
+def test_a_run_that_is_stopped_leaves_nothing(tmp_path, traces):
+    argv = [SES, "experiment", "places", "--short", "--resume", tmp_path / "runs.jsonl"]
+    environment = {**os.environ, "TMPDIR": str(traces.base)}
+    with subprocess.Popen(argv, stderr=subprocess.DEVNULL, env=environment) as running:
+        wait_until(lambda: list(traces.base.glob("*/errors")) or running.poll() is not None, "it was booted")
+        running.send_signal(signal.SIGINT)
+        assert running.wait(60) == 128 + signal.SIGINT
+    assert traces.files() == traces.processes() == []

@@ -44,7 +44,7 @@ def write(folder: str) -> None:
 
 def main() -> None:
     """Use each directory once, look again, take one server away, look again."""
-    disk, *mounts = directories([6, 3, 2], [6000] * 3, 2)
+    disk, *mounts = directories([6, 3, 2], 6000, 2)
     among = [disk, *mounts]
     first = [asked(among) for _ in among]
     with ThreadPoolExecutor() as pool:

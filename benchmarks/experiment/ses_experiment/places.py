@@ -30,10 +30,10 @@ BASELINES = {
     "stated": "ses place that is given these rates (--rate), and need not learn them",
 }
 RATES = (4.0, 3.0, 2.0, 1.5, 1.0, 1.0, 2.5, 1.5)  # MB/s of the directories, the last REMOTE ones on NFS
-SIZES = (8000, 14000, 9000, 19000, 12000, 11000, 16000, 9000)  # MB, of which hardly any is ever filled
+CAPACITY = 9000  # MB of each: as free as where the rule of most free space was at work for long
 REMOTE = 2
 MEGABYTE = 1.048576  # MB in a MiB, the unit of jobs
-_SPREAD = 1.25  # of the logarithm of sizes: one in ten jobs is ten times as large as the middle one, or more
+_SPREAD = 1.25  # of the logarithm of sizes: one in ten jobs is five times as large as the middle one, or more
 _PART, _COMPUTING = 16, 0.03  # MiB a job writes at a time; seconds it computes for each before
 _LEARNING = [[(0.0, 4)]] * 16  # what ran before, from which ses place knows what directories give
 _SLOWEST = 400.0  # seconds, before a run is given up
@@ -96,7 +96,7 @@ class Plan:
         """Return what results depend on, but for the number of rounds and the arms."""
         return {
             **{name: getattr(self, name) for name in ("jobs", "slots", "megabytes", "seed")},
-            "rates": RATES, "sizes": SIZES, "product": sources("ses.place"),
+            "rates": RATES, "capacity": CAPACITY, "product": sources("ses.place"),
         }  # fmt: skip
 
     def estimate(self, runs: int) -> float:
@@ -124,7 +124,7 @@ def measure(
         left = plan.estimate(len(todo) - done) / 60
         progress(f"run {done + 1} of {len(todo)}, about {left:.0f} min left: {run.arm}, round {run.number}")
         asked = {
-            "arm": run.arm, "rates": RATES, "sizes": SIZES, "remote": REMOTE, "slots": plan.slots,
+            "arm": run.arm, "rates": RATES, "capacity": CAPACITY, "remote": REMOTE, "slots": plan.slots,
             "seed": f"{plan.seed} {run.number}", "jobs": plan.batch(run.number),
             "before": _LEARNING if run.arm == PRODUCT else [],
         }  # fmt: skip

@@ -30,15 +30,15 @@ while shift && [ $# -gt 1 ]; do
 done"""
 
 
-def directories(rates: Sequence[float], sizes: Sequence[int], remote: int) -> list[str]:
-    """Make directories of these MB/s and MB; the last ``remote`` ones are NFS mounts of slow disks."""
+def directories(rates: Sequence[float], megabytes: int, remote: int) -> list[str]:
+    """Make directories of these MB/s and this size; the last ``remote`` ones are NFS mounts of slow disks."""
     user_mode.load_modules("nfs", "nfsv4", "nfsd", "loop", "veth")
     for folder in (WORK, Path("/run/blkio")):
         folder.mkdir()
     tool("mount", "-t", "tmpfs", "-o", "size=90%,mode=755", "places", str(WORK))
     tool("mount", "-t", "cgroup", "-o", "blkio", "blkio", "/run/blkio")
-    throttle, all_disks = find_throttle("places"), zip(rates, sizes, strict=True)
-    disks = [_slow_disk(f"d{at}", rate, size, throttle) for at, (rate, size) in enumerate(all_disks, 1)]
+    throttle = find_throttle("places")
+    disks = [_slow_disk(f"d{number}", rate, megabytes, throttle) for number, rate in enumerate(rates, 1)]
     local, far = disks[: len(disks) - remote], disks[len(disks) - remote :]
     nfs.serve({disk.name: disk for disk in far})
     mounts = [WORK / f"nfs{number}" for number in range(1, remote + 1)]
@@ -105,7 +105,7 @@ class Batches:
 def main() -> None:
     """Make the directories, run what comes before, and what is measured."""
     asked = user_mode.argument()
-    batches = Batches(asked, directories(asked["rates"], asked["sizes"], asked["remote"]))
+    batches = Batches(asked, directories(asked["rates"], asked["capacity"], asked["remote"]))
     batches.run(asked["before"], "before")
     user_mode.answer(batches.run(asked["jobs"], "job"))
 
