@@ -24,6 +24,7 @@
 #include "claims/doorbell.h"
 #include "claims/finder.h"
 #include "claims/survey.h"
+#include "files/given_places.h"
 #include "files/watcher.h"
 #include "node/log.h"
 #include "node/may_hang.h"
@@ -186,6 +187,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   Watcher watcher(announcer, writing_out, options.jobs_dir,
                   std::min<size_t>(descriptors / 3, kMaxWatched),
                   static_cast<int>(std::min<size_t>(descriptors - descriptors / 8, INT_MAX)));
+  GivenPlaces places(announcer);
   Readers readers(
       {[&systems] { return devices_of(systems); },
        [&systems, &writing_out](dev_t device, int handle) {
@@ -220,8 +222,10 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   claims.apply_saved(saved.needs());
   claims.adopt(Clock::now()); // before the service learns what is open here
   survey.start();
-  announcer.start(
-      {[&watcher](std::vector<LedgerFile> files) { watcher.compare(std::move(files)); }});
+  places.start();
+  announcer.start({[&watcher](std::vector<LedgerFile> files) { watcher.compare(std::move(files)); },
+                   [&places](std::vector<LedgerFile> given) { places.take(std::move(given)); },
+                   [&places](const std::vector<uint64_t> &unknown) { places.forget(unknown); }});
   housekeeper.start();
   readers.start();
   Watchdog watchdog(health, [&announcer] { announcer.heartbeat_now(); });
@@ -244,6 +248,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   std::vector<std::future<void>> ends;
   ends.push_back(apart([&] { watchdog.stop(); }));
   ends.push_back(apart([&] { readers.stop(); }));
+  ends.push_back(apart([&] { places.stop(); }));
   ends.push_back(apart([&] { survey.stop(); }));
   ends.push_back(apart([&] { finder.stop(kLastClaims); }));
   ends.push_back(apart([&] { stager.stop(); }));

@@ -15,74 +15,25 @@
 #include "policy.h"
 
 #define LINE_MAX_BYTES 1024
-#define NUMBER_MAX 80 /* bytes of a requirement or number as text */
-#define MAX_ARGUMENTS 24
 
 _Static_assert(sizeof(ses_node) == 384, "the size of a node is part of the ABI");
 
-struct command {
-  char *arguments[MAX_ARGUMENTS];
-  size_t count;
-  char texts[SES_REQUIREMENTS_MAX + 3][NUMBER_MAX];
-  size_t used;
-};
-
-static void add(struct command *command, const char *argument) {
-  command->arguments[command->count++] = (char *)argument;
-  command->arguments[command->count] = NULL;
-}
-
-static char *room_for_text(struct command *command) { return command->texts[command->used++]; }
-
-static void add_number(struct command *command, const char *option, unsigned number) {
-  char *text = room_for_text(command);
-  snprintf(text, NUMBER_MAX, "%u", number);
-  add(command, option);
-  add(command, text);
-}
-
-static void add_requirement(struct command *command,
-                            const struct ses_wire_requirement *requirement) {
-  static const char *const kinds[] = {NULL,
-                                      "current-read-rate",
-                                      "average-read-rate",
-                                      "current-write-rate",
-                                      "average-write-rate",
-                                      "free-capacity"};
-  char *text = room_for_text(command);
-  snprintf(text, NUMBER_MAX, "%s>=%.9g%s%s,weight=%.9g", kinds[requirement->kind],
-           requirement->minimum, requirement->kind == SES_KIND_FREE_CAPACITY ? "GB" : "MB/s",
-           requirement->hard ? ",hard" : "", requirement->weight);
-  add(command, text);
-}
-
-static void state(struct command *command, const ses_policy *policy, const char *among,
+static void state(struct ses_command *command, const ses_policy *policy, const char *among,
                   unsigned count, unsigned room) {
   struct ses_need need;
   ses_policy_need(policy, &need);
   static const char *const begin[] = {"ses", "nodes", "rank", "--lines"};
   for (size_t i = 0; i < sizeof begin / sizeof begin[0]; i++)
-    add(command, begin[i]);
-  add_number(command, "--count", count);
-  add_number(command, "--limit", room);
+    ses_command_add(command, begin[i]);
+  ses_command_add_number(command, "--count", count);
+  ses_command_add_number(command, "--limit", room);
   if (among) {
-    add(command, "--nodes");
-    add(command, among);
+    ses_command_add(command, "--nodes");
+    ses_command_add(command, among);
   }
-  if (need.application) {
-    add(command, "--application");
-    add(command, need.application);
-  }
-  if (need.expected_bytes > 0) {
-    char *text = room_for_text(command);
-    snprintf(text, NUMBER_MAX, "%.6fMB", (double)need.expected_bytes / 1e6);
-    add(command, "--size");
-    add(command, text);
-  }
-  add(command, "--");
-  for (unsigned i = 0; i < need.requirement_count; i++)
-    if (need.requirements[i].minimum > 0)
-      add_requirement(command, &need.requirements[i]);
+  ses_command_add_subject(command, &need);
+  ses_command_add(command, "--");
+  ses_command_add_needs(command, &need, NULL);
 }
 
 /* "NAME DISTANCE READ WRITE ELEMENT"; "-" for a rate that is not known. */
@@ -130,7 +81,7 @@ static int error_of(pid_t child) {
 
 static int find(const ses_policy *policy, const char *among, unsigned count, ses_node *nodes,
                 unsigned room) {
-  struct command command = {.count = 0};
+  struct ses_command command = {.count = 0};
   pid_t child = 0;
   int fd = -1;
   state(&command, policy, among, count, room);

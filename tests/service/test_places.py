@@ -42,7 +42,7 @@ def seen(service: Service, site: Any, free: float = 500) -> Service:
     return service
 
 
-def wish(**more: Any) -> Given:
+def request_for(**more: Any) -> Given:
     asked = {"place_id": secrets.token_hex(8), "subject": {"user": "alice"}, "storage_system": "union"}
     if "process" in more:
         asked["subject"]["node"] = "n1"
@@ -52,7 +52,7 @@ def wish(**more: Any) -> Given:
 
 
 def ask(service: Service, code: int = 200, **more: Any) -> Given:
-    answer = service.post("/v1/places", wish(**more))
+    answer = service.post("/v1/places", request_for(**more))
     assert answer.status_code == code, answer.get_json()
     return dict(answer.get_json())
 
@@ -114,7 +114,7 @@ def test_files_count_the_claims_of_places_and_places_those_of_files(scratch: Ser
 
 
 def test_the_same_request_again_gives_the_same_place(scratch: Service) -> None:
-    asked = wish(expected_bytes=GB)
+    asked = request_for(expected_bytes=GB)
     first, again = (scratch.post("/v1/places", asked).get_json() for _ in range(2))
     assert first == again
     assert len(open_places(scratch)) == 1
@@ -207,13 +207,13 @@ def test_an_agent_that_starts_again_is_told_of_all_places_and_keeps_them(scratch
     assert open_places(scratch) == [place["place_id"]]
 
 
-def test_a_place_that_was_released_is_refused_to_the_node_that_looks_after_it(scratch: Service) -> None:
+def test_a_node_that_watches_a_place_learns_that_it_was_released(scratch: Service) -> None:
     announce(scratch)
     place = ask(scratch, process=PROCESS)
     announce(scratch, opened=[report(place)])
     scratch.client.delete(f"/v1/places/{place['place_id']}")
-    (refused,) = announce(scratch, opened=[report(place)])["refused"]
-    assert refused == {"placement_id": place["place_id"], "detail": "The place was released."}
+    told = announce(scratch, opened=[report(place)])
+    assert (told["unknown"], told["refused"]) == ([place["place_id"]], [])
 
 
 def test_places_of_unknown_size_are_given_where_few_like_them_found_no_room(scratch: Service) -> None:
@@ -242,15 +242,17 @@ def test_a_user_has_a_number_of_places_and_their_own_ones(
     def call(user: str, method: Callable[..., Any], path: str, *body: Any) -> Any:
         return method(path, *body, headers={"Authorization": f"Bearer {tokens[user]}"})
 
-    places = [call("alice", service.post, "/v1/places", wish()).get_json()["place_id"] for _ in range(2)]
-    full = call("alice", service.post, "/v1/places", wish())
+    places = [
+        call("alice", service.post, "/v1/places", request_for()).get_json()["place_id"] for _ in range(2)
+    ]
+    full = call("alice", service.post, "/v1/places", request_for())
     assert (full.status_code, full.get_json()["type"]) == (409, "urn:qstorman:problem:too-many-places")
-    assert call("bob", service.post, "/v1/places", wish()).status_code == 403, "for alice"
+    assert call("bob", service.post, "/v1/places", request_for()).status_code == 403, "for alice"
     assert call("bob", service.get, "/v1/places").get_json() == {"places": []}
     for method, path in ((service.get, ""), (service.client.delete, "")):
         assert call("bob", method, f"/v1/places/{places[0]}{path}").status_code == 403
     assert call("alice", service.client.delete, f"/v1/places/{places[0]}").status_code == 200
-    assert call("alice", service.post, "/v1/places", wish()).status_code == 200
+    assert call("alice", service.post, "/v1/places", request_for()).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -267,11 +269,11 @@ def test_a_user_has_a_number_of_places_and_their_own_ones(
     ],
 )
 def test_a_request_that_cannot_be_right_is_refused(scratch: Service, wrong: Any) -> None:
-    assert scratch.post("/v1/places", {**wish(), **wrong}).status_code == 422
+    assert scratch.post("/v1/places", {**request_for(), **wrong}).status_code == 422
 
 
 def test_only_sets_of_directories_give_places(service: Service) -> None:
-    answer = service.post("/v1/places", wish())
+    answer = service.post("/v1/places", request_for())
     assert answer.status_code == 422
     assert "has no directories to give" in answer.get_json()["errors"][0]["message"]
 
@@ -282,7 +284,7 @@ def test_500_places_asked_at_once_by_50_nodes_are_spread(scratch: Service) -> No
     def node(number: int) -> None:
         client = scratch.app.test_client()
         for _ in range(10):
-            body = wish(process=PROCESS, subject={"user": "alice", "node": f"n{number}"})
+            body = request_for(process=PROCESS, subject={"user": "alice", "node": f"n{number}"})
             given[client.post("/v1/places", json=body).get_json()["element"]] += 1
 
     nodes = [threading.Thread(target=node, args=(number,)) for number in range(50)]

@@ -38,6 +38,10 @@ LedgerFile ledger_file(const json &object) {
   file.path = text_field(object, "path");
   const json *pid = field_of(object, "pid");
   file.pid = pid != nullptr ? static_cast<int>(whole(*pid, INT_MAX)) : 0;
+  if (const json *place = field_of(object, "place")) {
+    file.place = {whole(place->at("started")), whole(place->at("namespace")),
+                  place->at("own_directory").get<bool>(), place->at("seconds").get<double>()};
+  }
   return file;
 }
 

@@ -19,6 +19,14 @@
 
 namespace ses::agent {
 
+// What makes it a place: which process of its number it lasts as long as.
+struct LedgerPlace {
+  uint64_t started = 0;       // in ticks since boot
+  uint64_t pid_namespace = 0; // inode
+  bool own_directory = false; // it was made for the place
+  double seconds = 0;         // since it was given
+};
+
 // What the service's ledger holds open for this node.
 struct LedgerFile {
   uint64_t placement_id = 0;
@@ -27,6 +35,7 @@ struct LedgerFile {
   uint64_t inode = 0;
   std::string path; // empty: not known
   int pid = 0;      // 0: not known
+  std::optional<LedgerPlace> place;
 };
 
 // What the service did not take of a list of an announcement, and is no file.

@@ -140,10 +140,10 @@ bool Announcer::is_to_look(size_t more) const {
   return backlog_.waiting() == 0 || backlog_.waiting() + more >= usual_batch();
 }
 
-void Announcer::compared() {
+void Announcer::compared(bool places) {
   {
     const std::lock_guard lock(mutex_);
-    comparing_ = false;
+    (places ? comparing_places_ : comparing_) = false;
   }
   wake_.notify_one();
 }
@@ -224,7 +224,7 @@ void Announcer::work() {
 
 Clock::time_point Announcer::next_send() const {
   auto next = heartbeat_at_;
-  if (backlog_.waiting() > 0 || (complete_due_ && !comparing_)) {
+  if (backlog_.waiting() > 0 || is_complete_due()) {
     const bool now = stopping_ || backlog_.waiting() >= usual_batch();
     next = std::min(next, now ? sent_at_ : sent_at_ + pause());
   }
@@ -239,7 +239,7 @@ std::chrono::milliseconds Announcer::pause() const {
 }
 
 Announcer::Batch Announcer::next_batch() {
-  if (complete_due_ && !comparing_ && !stopping_) {
+  if (is_complete_due() && !stopping_) {
     if (auto all = backlog_.take_all(batch_limit_)) {
       complete_due_ = false;
       return std::move(*all);
@@ -413,19 +413,26 @@ void Announcer::settle(Lock &lock, Batch batch, AnnouncementReply reply,
   }
   backlog_.settle(batch, number_, reply.unknown, refused);
   backlog_.stored(reply.stored);
-  std::vector<LedgerFile> strangers;
+  std::vector<LedgerFile> strangers, places;
   if (reply.open) {
     for (LedgerFile &file : *reply.open) {
       if (!backlog_.knows(file.placement_id)) {
-        strangers.push_back(std::move(file));
+        (file.place ? places : strangers).push_back(std::move(file));
       }
     }
     comparing_ = comparing_ || !strangers.empty();
+    comparing_places_ = comparing_places_ || !places.empty();
   }
   service_.health.worked(reply.return_within);
   lock.unlock();
   if (!strangers.empty()) {
     listeners_.on_ledger(std::move(strangers));
+  }
+  if (!places.empty()) {
+    listeners_.on_places(std::move(places));
+  }
+  if (!reply.unknown.empty()) {
+    listeners_.on_unknown(reply.unknown);
   }
   pass_on(batch, std::move(reply), asked_at);
   lock.lock();

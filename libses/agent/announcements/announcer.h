@@ -54,6 +54,10 @@ public:
     // What the ledger holds open that this agent knows nothing of.  The listener calls opened() or
     // ended() for each of them, and then compared().
     std::function<void(std::vector<LedgerFile>)> on_ledger;
+    // The same of places.
+    std::function<void(std::vector<LedgerFile>)> on_places;
+    // What was reported, and the ledger does not hold, or not any more.
+    std::function<void(const std::vector<uint64_t> &)> on_unknown;
   };
 
   explicit Announcer(Service service);
@@ -71,8 +75,8 @@ public:
   void reading(std::vector<Reading> reading);
   // Those of FILES, by device and inode, that the service counts as streams.
   [[nodiscard]] std::set<FileId> streams_of(const std::set<FileId> &files) const;
-  // All that on_ledger() was called with has been reported.
-  void compared();
+  // All that on_ledger(), or on_places(), was called with has been reported.
+  void compared(bool places = false);
   // UID runs programs here: the service sends what they need, soon and then with each heartbeat,
   // until this was not called for an hour.
   void user_seen(uid_t uid);
@@ -102,6 +106,9 @@ private:
   // Changes of files that are reported, wherever the reports wait.
   void change(const std::vector<IdleFiles::Changed> &moved,
               const std::vector<IdleFiles::Grown> &grown);
+  [[nodiscard]] bool is_complete_due() const {
+    return complete_due_ && !comparing_ && !comparing_places_;
+  }
   [[nodiscard]] Clock::time_point next_send() const;
   [[nodiscard]] std::chrono::milliseconds pause() const;
   [[nodiscard]] Batch next_batch();
@@ -142,7 +149,7 @@ private:
   std::condition_variable over_;
   Clock::time_point stop_by_{};
   bool complete_due_ = false;
-  bool comparing_ = false;
+  bool comparing_ = false, comparing_places_ = false;
   std::string instance_;
   std::chrono::milliseconds pace_{5000}, report_within_{50};
   Clock::time_point used_at_{}, created_at_{};

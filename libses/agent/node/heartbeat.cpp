@@ -34,8 +34,9 @@ constexpr Described kDuties[] = {
      std::chrono::seconds(10)},
     {"survey", "users whose first process or job comes here are not prepared for",
      std::chrono::seconds(10)},
+    {"places", "places of processes that end here still count", std::chrono::seconds(30)},
 };
-static_assert(std::size(kDuties) == static_cast<size_t>(Duty::kSurvey) + 1);
+static_assert(std::size(kDuties) == static_cast<size_t>(Duty::kPlaces) + 1);
 
 struct Heartbeat {
   std::atomic<steady_clock::rep> busy_since{0}; // 0: idle

@@ -24,6 +24,7 @@ enum class Duty {
   kLustreHealth,
   kUnionHealth,
   kSurvey,
+  kPlaces,
 };
 
 // One round of work between two waits.  Costs one reading of the clock.

@@ -179,20 +179,25 @@ std::optional<std::set<FileId>> open_files_of(pid_t pid) {
   });
 }
 
-std::map<FileId, pid_t> open_files_of_children(pid_t pid) {
-  std::map<FileId, pid_t> files;
+std::vector<pid_t> family_of(pid_t pid) {
   std::vector<pid_t> family{pid};
   for (size_t i = 0; i < family.size(); ++i) {
-    if (i > 0) {
-      for (const FileId &file : open_files_of(family[i]).value_or(std::set<FileId>())) {
-        files.try_emplace(file, family[i]);
-      }
-    }
     const std::string tasks = "/proc/" + std::to_string(family[i]) + "/task";
     for_each_number(tasks, [&](int directory, const char *thread) {
       add_children(directory, thread, family);
       return true;
     });
+  }
+  return family;
+}
+
+std::map<FileId, pid_t> open_files_of_children(pid_t pid) {
+  std::map<FileId, pid_t> files;
+  for (const pid_t one : family_of(pid)) {
+    for (const FileId &file :
+         one == pid ? std::set<FileId>() : open_files_of(one).value_or(std::set<FileId>())) {
+      files.try_emplace(file, one);
+    }
   }
   return files;
 }

@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "node/may_hang.h"
 #include "node/unique_fd.h"
@@ -72,6 +73,8 @@ template <typename Call> auto look_at_process(pid_t pid, Call call) {
 // All regular files PID has open for more than O_PATH, which is no use of a file; empty when the
 // process is gone or is another user's.  None: it cannot be looked at now.
 [[nodiscard]] std::optional<std::set<FileId>> open_files_of(pid_t pid);
+// The process, its children and theirs: at most 256 of them.
+[[nodiscard]] std::vector<pid_t> family_of(pid_t pid);
 // The same of its children and theirs, as far as they are not other users' (at most 256 processes),
 // who may have inherited a file from it: each with one of them that has it.
 [[nodiscard]] std::map<FileId, pid_t> open_files_of_children(pid_t pid);

@@ -295,6 +295,34 @@ typedef struct ses_node {
 SES_API SES_MUST_CHECK int ses_find_nodes(const ses_policy *policy, const char *among,
                                           unsigned count, ses_node *nodes, unsigned room);
 
+/* A directory that was given.  The size is part of the ABI; later fields take room from `reserved`.
+ */
+typedef struct ses_place {
+  char id[24];           /* what `ses release` knows it by, NUL-terminated, as the next two */
+  char element[96];      /* "system/element" */
+  char directory[4096];  /* absolute */
+  uint64_t reserved[17]; /* 0 */
+} ses_place;
+
+/*
+ * Have the service give a directory of SYSTEM, a storage system of directories, to
+ * this process, where POLICY (NULL: as the portal says) is served best, and claim it:
+ * the place counts as load, and as the expected size of POLICY, until the process ends
+ * or ses_place_release().  NAME: make a directory of this name there (mode 0700),
+ * with letters for X at its end ("run-XXXX"); NULL: the element's own.  It stays.
+ *
+ * 0 with PLACE filled in; or -1 with errno: ENOSPC none fits, or the service can give
+ * none now, ENOENT the command `ses` is not in PATH, EHOSTUNREACH no service answers,
+ * EACCES it does not accept the caller's token, EINVAL a value is refused, EPROTO or
+ * EIO it answers otherwise.  Starts that command, and waits for it: some tenths of a
+ * second.  In a program that reaps all its children the command may be reaped by it.
+ */
+SES_API SES_MUST_CHECK int ses_place_directory(const char *system, const ses_policy *policy,
+                                               const char *name, ses_place *place);
+
+/* End PLACE; the directory stays.  0, or -1 with errno as above; ENOENT: it is over. */
+SES_API int ses_place_release(const ses_place *place);
+
 /* Why an element takes no files now, or takes them last; ored. */
 enum ses_load_state {
   SES_LOAD_REFUSES = 1,  /* it is full, switched off, read-only, draining, or not reachable */

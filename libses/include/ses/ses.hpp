@@ -305,6 +305,15 @@ public:
     return nodes;
   }
 
+  /* A directory of SYSTEM for this process, as ses_place_directory() gives it: 0, or an errno. */
+  [[nodiscard]] int placeDirectory(const char *system, ses_place &place,
+                                   const StoragePolicy *policy = nullptr,
+                                   const char *name = nullptr) const noexcept {
+    return ses_place_directory(system, policy ? policy->handle() : nullptr, name, &place) == 0
+               ? 0
+               : errno;
+  }
+
   /* What became of the last createFile without a Result of its own. */
   [[nodiscard]] const Result &lastResult() const noexcept { return last_; }
 

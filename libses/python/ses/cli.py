@@ -45,11 +45,11 @@ _COMMANDS = {
     "place": ("place.place", "Choose one of several directories, print it, and keep a claim on it."),
     "places": (
         "place.claims",
-        "List the claims of ses place on this machine: whose, where, bytes, until when.",
+        "List the claims of ses place: those of this machine, and yours that the service keeps.",
     ),
     "release": (
         "place.claims",
-        "End a claim of yours, named by its number or its directory; the directory itself stays.",
+        "End a claim of yours, named by its id or its directory; the directory itself stays.",
     ),
     "layout": ("layout", "Show on which OSTs, pools and components (or which branch of a union) FILE lies."),
     "init": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 from pathlib import Path
 
@@ -12,6 +13,14 @@ from ses_client.text_files import read_text
 
 DEFAULT_SOCKET = Path("/run/ses/agent.sock")
 SERVICE_SOCKET = Path("/run/qstorman/service.sock")
+
+
+def current_user() -> str:
+    """Return the name of the user who runs this, as the agent would name them."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid-{os.getuid()}"
 
 
 def own_directory() -> Path:

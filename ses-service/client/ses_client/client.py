@@ -21,6 +21,7 @@ from ses_client.messages.files import FilePage, Received, Report
 from ses_client.messages.knowledge import ChangeMade, ChangePage, ChangeStates, KnowledgePage
 from ses_client.messages.message import JSON
 from ses_client.messages.nodes import HeardNodes, NodeCalibration, NodeClasses, NodeSelection
+from ses_client.messages.places import Place, PlaceGiven, PlaceList
 from ses_client.messages.quotas import QuotaPage
 from ses_client.messages.requirements import Effective, Requirement, RequirementSet, RequirementSets, Subject
 from ses_client.messages.selections import Placement, PlacementList, PlacementRecord, Selection
@@ -178,6 +179,31 @@ class ServiceClient:
     def placement(self, placement_id: str) -> PlacementRecord:
         """Return one placement record with its explanation."""
         return self._ask("GET", f"/v1/placements/{_segment(placement_id)}", PlacementRecord.of)
+
+    def give_place(self, request: JSON) -> PlaceGiven:
+        """Return a directory with a claim; ``request`` is the contract's PlaceRequest.
+
+        Raises RefusedError (``nothing-fits``) where none can be given.
+        """
+        return self._ask("POST", "/v1/places", PlaceGiven.of, body=request)
+
+    def places(self, **wanted: str | int | None) -> Sequence[Place]:
+        """Return places, the latest first; ``wanted`` are parameters of ``GET /v1/places``."""
+        return self._ask("GET", "/v1/places", PlaceList.of, fields=wanted).places
+
+    def place(self, place_id: str) -> PlaceGiven:
+        """Return one place with the reasons for it."""
+        return self._ask("GET", f"/v1/places/{_segment(place_id)}", PlaceGiven.of)
+
+    def renew_place(self, place_id: str, written: int | None = None) -> Place:
+        """Let a place count for some time more; ``written`` bytes lie there, if that is known."""
+        path = f"/v1/places/{_segment(place_id)}/renewals"
+        return self._ask("POST", path, Place.of, body={"written_bytes": written})
+
+    def release_place(self, place_id: str, written: int | None = None) -> Place:
+        """End a place."""
+        path = f"/v1/places/{_segment(place_id)}"
+        return self._ask("DELETE", path, Place.of, fields={"written_bytes": written})
 
     def files(self, wanted: Mapping[str, object], *, after: str | None = None, limit: int = 50) -> FilePage:
         """Return some files, at most 1000; ``after`` is ``next`` of the page before."""

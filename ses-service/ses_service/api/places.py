@@ -42,8 +42,8 @@ def give_in_parts(now: Runtime, who: Principal, body: PlaceRequest) -> Iterator[
             is_place=True,
         )
         subject = with_home_vo(asked.subject, environment.home_vo)
-        wish = body.wish(now.state.now())
-        enter = entered(wish, subject, OF_DIRECTORIES, now.state.policies.places_of_user)
+        about = body.to_model(now.state.now())
+        enter = entered(about, subject, OF_DIRECTORIES, now.state.policies.places_of_user)
         try:
             place = now.state.choose(asked, enter)
         except NothingFitsError as error:

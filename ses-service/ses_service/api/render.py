@@ -27,6 +27,7 @@ from ses_service.decision.resolve import PassedOver
 from ses_service.knowledge.times import written
 from ses_service.ledger.ordered_by import OrderName
 from ses_service.ledger.placement import Candidate, Placement, Prediction, Refusal
+from ses_service.ledger.places import has_own_directory
 from ses_service.ledger.size_history import SizeKey, Sizes
 from ses_service.model.entities import (
     Kind,
@@ -321,7 +322,7 @@ def held(placement: Placement, now: float) -> JSON:
         place = {
             "started": held.started,
             "namespace": held.namespace,
-            "own_directory": placement.path != placement.element.target,
+            "own_directory": has_own_directory(placement),
             "seconds": max(0.0, now - placement.placed_at),
         }
     return {

@@ -9,7 +9,7 @@ from ses_client.messages import places
 
 from ses_service.api import render
 from ses_service.ledger.placement import Held, Placement, PlacementState
-from ses_service.ledger.places import RENEW_WITHIN
+from ses_service.ledger.places import RENEW_WITHIN, has_own_directory
 
 
 def place(one: Placement, *, node_reports: bool) -> places.Place:
@@ -43,6 +43,7 @@ def _place(one: Placement, node_reports: bool) -> dict[str, Any]:
         "element": one.element.id,
         "storage_system": one.element.storage_system,
         "directory": one.path or "",
+        "own_directory": has_own_directory(one),
         "streams": len(one.elements),
         "claimed_bytes": held.claimed,
         "expected_from": one.expected_from,

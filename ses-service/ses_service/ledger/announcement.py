@@ -202,9 +202,9 @@ def _take_opened(
                     continue
             ledger.open(report, now, node=announcement.node)
         except PlacementEndedError:
-            # Reported late: the end is known already.  Of a place the node goes on to look at it.
+            # Reported late: the end is known already.  Places are watched on until the node learns it.
             if known is not None and known.held is not None:
-                refused.append((placement_id, "The place was released."))
+                unknown.append(placement_id)
         except LedgerError as error:
             refused.append((placement_id, f"{error}."))
     return unknown, refused

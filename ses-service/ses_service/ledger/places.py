@@ -30,7 +30,7 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceWish:
+class PlaceAsked:
     """What is asked of a place beside needs: one of ``process`` and ``until`` says when it ends.
 
     ``name`` is that of the directory in the element's own, which the caller makes; none: the element's own.
@@ -74,6 +74,11 @@ def restored(place: Placement, now: float, waited_for: float) -> Placement:
         return place
     lease = place.lease_until if math.isfinite(place.lease_until) else 0.0
     return replace(place, lease_until=max(lease, now + LEASE + waited_for))
+
+
+def has_own_directory(place: Placement) -> bool:
+    """Return whether the caller made the directory of a place, below the element's."""
+    return (place.path or "").rstrip("/") != place.element.target.rstrip("/")
 
 
 def is_unconfirmed(place: Placement) -> bool:

@@ -13,7 +13,7 @@ from ses_service.decision.question import Decision
 from ses_service.ledger import places
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.placement import Candidate, EndReason, Held, Placement, PlacementState
-from ses_service.ledger.places import PlaceWish, TooManyPlacesError
+from ses_service.ledger.places import PlaceAsked, TooManyPlacesError
 from ses_service.ledger.reports import MAY_RETURN, NotYoursError, PlacementEndedError
 from ses_service.model.entities import Subject
 
@@ -77,29 +77,29 @@ class PlaceAccess:
 
 
 def entered(
-    wish: PlaceWish, subject: Subject, backend: str, most: int
+    asked: PlaceAsked, subject: Subject, backend: str, most: int
 ) -> Callable[[Decision, Ledger], Placement]:
     """Return what enters the best element of a decision into a ledger, as a place.
 
-    ``backend`` is that of its storage system, ``most`` how many places a user may have.  The same wish again
-    gives what it gave before.  It raises NothingFitsError, TooManyPlacesError, and
+    ``backend`` is that of its storage system, ``most`` how many places a user may have.  Asked again under
+    the same id, it gives what it gave before.  It raises NothingFitsError, TooManyPlacesError, and
     NotYoursError for an id that another user has.
     """
 
     def enter(decision: Decision, ledger: Ledger) -> Placement:
-        before = ledger.find(wish.placement_id)
+        before = ledger.find(asked.placement_id)
         if before is not None:
             if before.held is None or before.subject.user != subject.user:
-                raise NotYoursError(f"placement {wish.placement_id} is another one")
+                raise NotYoursError(f"placement {asked.placement_id} is another one")
             return before
         if ledger.places_of[subject.user] >= most:
             raise TooManyPlacesError(f"{subject.user} has {most} places, as many as one may")
         chosen = _best(decision)
         if chosen is None:
             raise NothingFitsError(decision)
-        ledger.restore(_place(wish, subject, backend, decision, chosen, ledger))
-        ledger.doubt(wish.placement_id)
-        return ledger.get(wish.placement_id)
+        ledger.restore(_place(asked, subject, backend, decision, chosen, ledger))
+        ledger.doubt(asked.placement_id)
+        return ledger.get(asked.placement_id)
 
     return enter
 
@@ -113,22 +113,22 @@ def _best(decision: Decision) -> Candidate | None:
 
 
 def _place(
-    wish: PlaceWish,
+    asked: PlaceAsked,
     subject: Subject,
     backend: str,
     decision: Decision,
     chosen: Candidate,
     ledger: Ledger,
 ) -> Placement:
-    element, process, now = chosen.element, wish.process, decision.decided_at
-    until = wish.until
+    element, process, now = chosen.element, asked.process, decision.decided_at
+    until = asked.until
     if until is None:
         node = ledger.nodes.get(subject.node or "")
         until = max(now + places.LEASE, node.until if node else 0.0)
     claimed = decision.expected_bytes
     folder = element.target.rstrip("/")
     return Placement(
-        placement_id=wish.placement_id,
+        placement_id=asked.placement_id,
         subject=replace(subject, node=None if process is None else subject.node),
         element=element,
         backend=backend,
@@ -141,15 +141,15 @@ def _place(
         refused=decision.refused,
         rank=chosen.rank,
         notes=decision.notes,
-        stripes=(element,) * wish.streams if wish.streams > 1 else (),
-        stripe_count=wish.streams,
+        stripes=(element,) * asked.streams if asked.streams > 1 else (),
+        stripe_count=asked.streams,
         expected_bytes=claimed,
         expected_from=decision.expected_from,
-        path=(folder or "/") if wish.name is None else f"{folder}/{wish.name}",
+        path=(folder or "/") if asked.name is None else f"{folder}/{asked.name}",
         pid=None if process is None else process.pid,
         held=Held(
             claimed,
-            until=wish.until,
+            until=asked.until,
             started=None if process is None else process.started,
             namespace=None if process is None else process.namespace,
         ),

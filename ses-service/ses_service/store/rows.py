@@ -15,7 +15,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, TypeAlias
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from ses_service.ledger.placement import (
@@ -36,7 +36,7 @@ Row: TypeAlias = dict[str, Any]
 _QUICK = 1  # zlib's least effort: a quarter of the size for a tenth of the time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=ConfigDict(ser_json_inf_nan="constants"))  # among keys
 class Explanation:
     """What the placements of one decision share."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -12,43 +13,56 @@ from typing import TYPE_CHECKING
 from ses.api.amount import mb_per_s, whole_bytes
 
 if TYPE_CHECKING:
+    from ses_client.messages.places import PlaceGiven
+    from ses_client.messages.requirements import Requirement
+
     from ses.place.placing import Placement
 
 
 @contextmanager
 def place(
-    among: Iterable[str | os.PathLike[str]],
+    among: Iterable[str | os.PathLike[str]] | None = None,
     *,
+    on: str | None = None,
     need: str | Iterable[str] = (),
     size: int | str | None = None,
     mkdir: str | None = None,
+    streams: int = 1,
     rates: Mapping[str, float | str] | None = None,
     ledger: str | os.PathLike[str] | None = None,
-) -> Iterator[Placement]:
-    """Choose one of the directories as ``ses place`` does; its claim ends with the block, or the process.
+) -> Iterator[Placement | PlaceGiven]:
+    """Choose a directory as ``ses place`` does; its claim ends with the block, or the process.
 
-        with ses.api.place(among=["/scratch1", "/scratch2"], need="write>=200MB/s", size="300GB") as chosen:
+        with ses.api.place(on="scratch", need="write>=200MB/s", size="300GB", mkdir="run-XXXX") as chosen:
             write_into(chosen.directory)
 
-    ``size`` is bytes and ``rates`` are MB/s of directories, or texts with a unit; ``mkdir`` names a directory
-    to make there, which stays.  Raises ``ses_client.errors.SesError`` where nothing fits, with each reason,
-    or the claims cannot be kept.
+    ``on`` names a storage system of directories: the service chooses, for ``streams`` that write at a time.
+    With ``among`` no service is asked; ``rates`` and ``ledger`` are for that.  ``size`` is bytes and
+    ``rates`` are MB/s of directories, or texts with a unit; ``mkdir`` names a directory to make there, which
+    stays.  Raises ``ses_client.errors.SesError`` where nothing fits, with each reason, where the claims
+    cannot be kept, or the service does not answer.
     """
+    from ses_client.errors import UsageError
+
     from ses.place import placing
     from ses.place.claims import holder
     from ses.quantities import requirements_in
 
-    request = placing.Request(
-        [os.fspath(one) for one in among],
-        holder(f"pid:{os.getpid()}", time.time()),
-        requirements_in([need] if isinstance(need, str) else need),
-        None if size is None else whole_bytes("size", size),
-        mkdir,
-        {name: mb_per_s("rates", rate) * 1e6 for name, rate in (rates or {}).items()},
-    )
+    if (on is None) == (among is None):
+        raise UsageError("Name a storage system (on), or directories (among).")
+    needs = requirements_in([need] if isinstance(need, str) else need)
+    amount = None if size is None else whole_bytes("size", size)
+    if on is not None:
+        with _of_service(on, needs, amount, streams, mkdir) as given:
+            yield given
+        return
+    named = [os.fspath(one) for one in among or ()]
+    at_best = {name: mb_per_s("rates", rate) * 1e6 for name, rate in (rates or {}).items()}
     file = None if ledger is None else Path(ledger)
-    with _until_its_end(placing.place(request, file), file) as placement:
-        yield placement
+    held = holder(f"pid:{os.getpid()}", time.time())
+    request = placing.Request(named, held, needs, amount, mkdir, at_best)
+    with _until_its_end(placing.place(request, file), file) as chosen:
+        yield chosen
 
 
 @contextmanager
@@ -94,3 +108,32 @@ def _until_its_end(placement: Placement, file: Path | None) -> Iterator[Placemen
     finally:
         with suppress(NotFoundError):  # somebody released it meanwhile
             placing.release(str(placement.claim.id), file)
+
+
+@contextmanager
+def _of_service(
+    system: str, needs: list[Requirement], size: int | None, streams: int, mkdir: str | None
+) -> Iterator[PlaceGiven]:
+    from ses_client.client import ServiceClient
+    from ses_client.errors import SesError
+
+    from ses.place import service
+    from ses.place.claims import holder
+    from ses.settings import current_user, service_address
+
+    client = ServiceClient(service_address(None, None))
+    held = holder(f"pid:{os.getpid()}", time.time())
+    application = os.environ.get("SES_APPLICATION") or None
+    given = service.ask(
+        client, service.Request(system, current_user(), held, needs, size, streams, application, mkdir)
+    )
+    over = threading.Event()
+    if service.needs_renewal(given):
+        renewing = (client, given, held, lambda seconds: not over.wait(seconds))
+        threading.Thread(target=service.renew_while_it_lives, args=renewing, daemon=True).start()
+    try:
+        yield given
+    finally:
+        over.set()
+        with suppress(SesError):  # it ends with the process, at the latest
+            service.release(client, given)

@@ -39,6 +39,8 @@ _OR_CLOCKS = f"or the clocks of node and service are more than {CLOCKS_SECONDS:g
 def explain(client: ServiceClient, as_json: bool, file: Path, wide: bool) -> None:
     """Say which element was chosen for FILE, why, what was refused, and where the bytes are.
 
+    FILE may be a directory of ses place: what was asked, promised and received is shown.
+
     A file that was renamed is found, too; where it is not certain that the placement is this
     file's, the answer says so.  Exits with 5 when the service knows no placement of it (the file
     is outside managed storage, or was not created under the library) or keeps no explanation any
@@ -46,6 +48,11 @@ def explain(client: ServiceClient, as_json: bool, file: Path, wide: bool) -> Non
     element; a file that took the name of the one placed may lie anywhere.
     """
     path = Path(os.path.realpath(file))
+    if path.is_dir() or not path.exists():
+        from ses.commands.place.explaining import explain_place
+
+        if explain_place(client, path, as_json=as_json, wide=wide):
+            return
     identity = identify(path)
     nearest, mismatch = _find(client, path, identity)
     lies_in, exists = _lies_in(path)

@@ -12,7 +12,7 @@ import click
 from ses_client.errors import UsageError
 
 from ses.commands.elements.effects import element_id
-from ses.commands.options import current_user
+from ses.settings import current_user
 
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 

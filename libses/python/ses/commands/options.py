@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import functools
-import getpass
-import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from ses_client.address import DEFAULT_URL
 from ses_client.errors import NotFoundError, UsageError
 
-from ses.settings import SERVICE_SOCKET, service_address
+from ses.settings import SERVICE_SOCKET, current_user, service_address
+
+if TYPE_CHECKING:
+    from ses_client.client import ServiceClient
+
+    Connect = Callable[[], ServiceClient]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -78,12 +81,27 @@ def service_command(command: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(command)
-    def with_client(*, url: str | None, token_file: Path | None, service_ca: Path | None, **rest: Any) -> Any:
-        from ses_client.client import ServiceClient  # the HTTP client takes longer to load than all the rest
+    def with_client(*, connect: Connect, **rest: Any) -> Any:
+        return command(client=connect(), **rest)
 
-        return command(client=ServiceClient(service_address(url, token_file, service_ca)), **rest)
+    return service_options(json_option(with_client))
 
-    return _url_option(_token_option(_ca_option(json_option(with_client))))
+
+def service_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say where the service is; it receives ``connect``, which connects."""
+
+    @functools.wraps(command)
+    def with_address(
+        *, url: str | None, token_file: Path | None, service_ca: Path | None, **rest: Any
+    ) -> Any:
+        def connect() -> ServiceClient:
+            from ses_client.client import ServiceClient  # takes longer to load than all the rest
+
+            return ServiceClient(service_address(url, token_file, service_ca))
+
+        return command(connect=connect, **rest)
+
+    return _url_option(_token_option(_ca_option(with_address)))
 
 
 def subject_options(command: Command) -> Command:
@@ -95,11 +113,3 @@ def subject_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
-
-
-def current_user() -> str:
-    """Return the name of the user who runs the command, as the agent would name them."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return f"uid-{os.getuid()}"

@@ -8,6 +8,7 @@ until the next look; nothing is refused before there was one.  One thread at a t
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,14 +17,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ses.place.claims import Claim, Holder, boot, jobs_running
-from ses.place.decision import Candidate, choose, core
+from ses.place.decision import Candidate, Judged, choose, core
 from ses.place.directories import Directory, end_lookers, look_at
 from ses.place.ledger import Ledger
-from ses.place.request import NothingFitsError, Placement, Request, label_of, nothing_fits
+from ses.place.request import (
+    NothingFitsError,
+    Placement,
+    Request,
+    label_of,
+    nothing_fits,
+    random_name,
+    seen_json,
+)
 from ses.place.samples import Sample, clock, measure
+from ses.quantities import written
 
 FRESH = 1.0  # seconds
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _MIN_LETTERS = 4  # in which two names hardly ever agree
 
 
@@ -60,10 +69,14 @@ class _Counted:
 
 
 class Chooser:
-    """Chooses from directories with an open ledger.  A request names the same directories each time."""
+    """Chooses from directories with an open ledger.  A request names the same directories each time.
 
-    def __init__(self, ledger: Ledger, among: Sequence[str]) -> None:
+    ``keeps_why``: what was seen of each directory is kept with the claim, for ``ses explain``.
+    """
+
+    def __init__(self, ledger: Ledger, among: Sequence[str], *, keeps_why: bool = False) -> None:
         self._ledger = ledger
+        self._keeps_why = keeps_why
         self._among = list(dict.fromkeys(among))
         self._until = 0.0  # of the monotonic clock
         self._running: Mapping[str, bool] = {}
@@ -113,7 +126,8 @@ class Chooser:
                 room = None if label is None else self._ledger.room(os.geteuid(), label)
                 row, judged = choose(candidates, request.requirements, request.size, room)
                 chosen = None if row is None else usable[row].seen
-                claim = None if chosen is None else self._claim(chosen, request, room)
+                why = self._why(request, chosen, judged, refused)
+                claim = None if chosen is None else self._claim(chosen, request, room, why)
                 if claim and request.after:
                     self._leave(request.after)
             if claim is None or chosen is None:
@@ -198,13 +212,26 @@ class Chooser:
         self._ledger.change(replace(claim, bytes=written, streams=0))
         self._version = -1
 
-    def _claim(self, chosen: Directory, request: Request, room: int | None) -> Claim:
+    def _why(
+        self,
+        request: Request,
+        chosen: Directory | None,
+        judged: Sequence[Judged],
+        refused: Mapping[str, Directory],
+    ) -> str:
+        if chosen is None or not self._keeps_why:
+            return ""
+        asked = [written(one) for one in request.requirements]
+        seen = seen_json(judged, [*self._left_out, *refused.values()])
+        return json.dumps({"asked": asked, "chosen": chosen.given, "why": seen})
+
+    def _claim(self, chosen: Directory, request: Request, room: int | None, why: str) -> Claim:
         path = chosen.path
         if request.mkdir is not None:
-            path = f"{path.rstrip('/')}/{_random_name(request.mkdir)}"
+            path = f"{path.rstrip('/')}/{random_name(request.mkdir)}"
         claim = Claim(
             *(0, os.geteuid(), path, chosen.path, chosen.file_system, chosen.device, boot()),
-            *((request.size or room or 0), time.time(), request.holder, 1, request.size, request.text),
+            *((request.size or room or 0), time.time(), request.holder, 1, request.size, request.text, why),
         )
         claim = replace(claim, id=self._ledger.add(claim))
         self._known[claim.id] = self._living[claim.id] = claim
@@ -219,12 +246,6 @@ def learn(ledger: Ledger, ended: Iterable[Claim], held: Mapping[str, int]) -> No
         label = label_of(claim)
         if label is not None and (size := held.get(claim.path)) is not None:
             ledger.learn(claim.user, label, size)
-
-
-def _random_name(pattern: str) -> str:
-    stem = pattern.rstrip("X")
-    drawn = (_LETTERS[byte % 64 % 62] for byte in os.urandom(len(pattern) - len(stem)))
-    return stem + "".join(drawn)
 
 
 def _make(claim: Claim, chosen: Directory) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
@@ -18,6 +19,7 @@ _LONGEST = 366 * 24 * 3600.0
 _UNITS = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
 _PATIENCE = 2.0  # seconds, with squeue
 _PROC = Path("/proc")
+_STEP = re.compile(rb"slurmstepd: \[([0-9]+)\.([a-z0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ class Claim:
 
     ``path`` was given out; ``base`` is the directory it was chosen for, itself or the one above.  ``streams``
     is 0 where what it stands for goes on elsewhere.  ``size`` is what was stated, and ``asked`` the rest of
-    the request as a text (``request.py``).
+    the request as a text (``request.py``).  ``why`` is what was seen of each directory, as JSON; empty: it was
+    not kept.
     """
 
     id: int
@@ -64,6 +67,7 @@ class Claim:
     streams: int = 1
     size: int | None = None
     asked: str = ""
+    why: str = ""
 
     @property
     def own_directory(self) -> bool:
@@ -116,6 +120,29 @@ def holder(text: str | None, now: float) -> Holder:
             raise UsageError(f"There is no process {number!r}.")
         return Holder(now + LEASE, int(number), started, namespace())
     return Holder(now + _seconds(text))
+
+
+def process_of(job: str) -> tuple[int, int] | None:
+    """Return a process of Slurm that lasts as long as a job does on this node, with when it started.
+
+    That of the whole job, else that of its script, else that of a step; ``None``: none is to be seen.
+    """
+    found: dict[str, int] = {}
+    for entry in _PROC.glob("[0-9]*"):
+        with suppress(OSError):
+            if (entry / "comm").read_bytes() != b"slurmstepd\n":
+                continue
+            step = _STEP.search((entry / "cmdline").read_bytes())
+            if step is not None and step[1].decode() == job:
+                found[step[2].decode()] = int(entry.name)
+    pid = found.get("extern") or found.get("batch") or next(iter(found.values()), None)
+    started = None if pid is None else _started(pid)
+    return None if pid is None or started is None else (pid, started)
+
+
+def lives(held: Holder) -> bool:
+    """Whether the process of a holder lives."""
+    return held.pid is not None and _lives(held.pid, held.started)
 
 
 def _seconds(text: str) -> float:

@@ -16,6 +16,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -227,6 +228,13 @@ def _seen(given: str, claimed: Sequence[str]) -> dict[str, Any]:
         "free": space.f_bavail * space.f_frsize,
         "held": {one: held for one in below if (held := _held(one, status.st_dev)) is not None},
     }
+
+
+def held_in(directory: str) -> int | None:
+    """Return the bytes below a directory, as far as they are few files."""
+    with suppress(OSError):
+        return _held(directory, os.lstat(directory).st_dev)
+    return None
 
 
 def _held(directory: str, device: int) -> int | None:

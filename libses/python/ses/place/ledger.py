@@ -38,7 +38,7 @@ _TABLES = {
     "path BLOB NOT NULL, base BLOB NOT NULL, file_system TEXT NOT NULL, device TEXT NOT NULL, "
     "boot TEXT NOT NULL, bytes INTEGER NOT NULL, made REAL NOT NULL, until REAL NOT NULL, "
     "pid INTEGER, started INTEGER, namespace INTEGER, job TEXT, streams INTEGER NOT NULL, size INTEGER, "
-    "asked TEXT NOT NULL)",
+    "asked TEXT NOT NULL, why TEXT NOT NULL)",
     "size": "CREATE TABLE size (id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL, "
     "label TEXT NOT NULL, bytes INTEGER NOT NULL)",
     "sample": "CREATE TABLE sample (device TEXT PRIMARY KEY, boot TEXT NOT NULL, at REAL NOT NULL, "
@@ -49,7 +49,7 @@ _TABLES = {
 _NONE = type(None)
 _OF_CLAIM: Kinds = (
     *((int,), (int,), (bytes,), (bytes,), (str,), (str,), (str,), (int,), (float,), (float,)),
-    *((int, _NONE), (int, _NONE), (int, _NONE), (str, _NONE), (int,), (int, _NONE), (str,)),
+    *((int, _NONE), (int, _NONE), (int, _NONE), (str, _NONE), (int,), (int, _NONE), (str,), (str,)),
 )
 _OF_SAMPLE: Kinds = ((str,), (str,), (float,), (int,), (int,), (int,), (float,), (float,), (float,), (float,))
 
@@ -174,6 +174,7 @@ class Ledger:
             streams,
             size,
             asked,
+            why,
         ) = row
         pid, started, namespace, job = held
         paths = [os.fsdecode(path), os.fsdecode(base)]
@@ -185,7 +186,7 @@ class Ledger:
         holder = Holder(until, pid, started, namespace, job)
         return Claim(
             *(id_, user, paths[0], paths[1], file_system, device, start, counted, made, holder),
-            *(streams, size, asked),
+            *(streams, size, asked, why),
         )
 
     def add(self, claim: Claim) -> int:
@@ -195,7 +196,7 @@ class Ledger:
             *(None, claim.user, os.fsencode(claim.path), os.fsencode(claim.base)),
             *(claim.file_system, claim.device, claim.boot, claim.bytes, claim.made),
             *(held.until, held.pid, held.started, held.namespace, held.job),
-            *(claim.streams, claim.size, claim.asked),
+            *(claim.streams, claim.size, claim.asked, claim.why),
         )
         added = self._connection.execute(
             f"INSERT INTO claim VALUES ({','.join('?' * len(row))})", row

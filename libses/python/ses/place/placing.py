@@ -13,10 +13,10 @@ from ses_client.errors import NotFoundError, SesError, UsageError
 
 from ses.place.chooser import Chooser, learn
 from ses.place.claims import Claim, Holder, jobs_running
-from ses.place.decision import Judged, need_core
+from ses.place.decision import need_core
 from ses.place.directories import end_lookers, look_at
 from ses.place.ledger import opened
-from ses.place.request import NothingFitsError, Placement, Request, again
+from ses.place.request import NothingFitsError, Placement, Request, again, seen_json
 
 __all__ = ["Holder", "NothingFitsError", "Placement", "Request", "place", "place_again"]
 
@@ -30,7 +30,7 @@ def place(request: Request, file: Path | None = None) -> Placement:
     need_core()
     with opened(file) as ledger:
         assert ledger is not None
-        return Chooser(ledger, request.among).place(request)
+        return Chooser(ledger, request.among, keeps_why=True).place(request)
 
 
 def place_again(
@@ -49,7 +49,7 @@ def place_again(
         if claim.user != os.geteuid():
             raise SesError(f"Claim {claim.id} is another user's.", "Only who made it can go on with it.")
         request = again(claim, size, holder)
-        return Chooser(ledger, request.among).place(request)
+        return Chooser(ledger, request.among, keeps_why=True).place(request)
 
 
 def claims_on(among: Sequence[str], file: Path | None = None) -> list[Claim]:
@@ -115,8 +115,7 @@ def as_json(placement: Placement) -> dict[str, Any]:
         "id": claim.id,
         "directory": claim.path,
         "claim": claim_json(claim),
-        "why": [_why(one) for one in placement.why]
-        + [{"directory": one.given, "reason": one.reason} for one in placement.left_out],
+        "why": seen_json(placement.why, placement.left_out),
     }
 
 
@@ -143,18 +142,3 @@ def user_of(claim: Claim) -> str:
         return pwd.getpwuid(claim.user).pw_name
     except KeyError:
         return f"uid-{claim.user}"
-
-
-def _why(one: Judged) -> dict[str, Any]:
-    seen = one.candidate
-    return {
-        "directory": seen.directory.given,
-        "reason": one.reason or None,
-        "predicted": {"read": one.read, "write": one.write},
-        "free": seen.directory.free,
-        "claimed": seen.reserved,
-        "streams": seen.streams,
-        "foreign_streams": one.foreign,
-        "busy": seen.load.busy if seen.load else None,
-        "moved": seen.load.moved if seen.load else None,
-    }

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from ses_client.errors import SesError, UsageError
 from ses_client.messages.requirements import Requirement
@@ -18,6 +19,7 @@ from ses.place.decision import Judged, check
 from ses.place.directories import Directory
 from ses.quantities import requirements_in, written
 
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _MAX_DIRECTORIES = 64
 
 
@@ -58,13 +60,22 @@ class Request:
             raise UsageError("An empty text is no name of a directory.")
         if unknown := set(self.rates or ()) - set(self.among):
             raise UsageError(f"--rate names {sorted(unknown)[0]}, which is none of the directories.")
-        name = self.mkdir
-        if name is not None and (
-            name in ("", ".", "..") or "/" in name or "\0" in name or len(os.fsencode(name)) > 200
-        ):
-            raise UsageError(
-                f"{name!r} is no name of a directory to make: one like run-XXXX, without a slash."
-            )
+        check_name(self.mkdir)
+
+
+def check_name(name: str | None) -> None:
+    """Raise UsageError for what no directory to make can be called."""
+    if name is not None and (
+        name in ("", ".", "..") or "/" in name or "\0" in name or len(os.fsencode(name)) > 200
+    ):
+        raise UsageError(f"{name!r} is no name of a directory to make: one like run-XXXX, without a slash.")
+
+
+def random_name(pattern: str) -> str:
+    """Return a name by a pattern, with letters by chance for the X at its end."""
+    stem = pattern.rstrip("X")
+    drawn = (_LETTERS[byte % 64 % 62] for byte in os.urandom(len(pattern) - len(stem)))
+    return stem + "".join(drawn)
 
 
 @lru_cache(64)
@@ -131,3 +142,25 @@ def nothing_fits(judged: Sequence[Judged], left_out: Sequence[Directory]) -> Not
         f"No directory fits. {'; '.join(dict.fromkeys(reasons))}.",
         "Release claims that are done (ses places, ses release), ask for less, or name other directories.",
     )
+
+
+def seen_json(judged: Sequence[Judged], left_out: Sequence[Directory]) -> list[dict[str, Any]]:
+    """Return what was seen of each directory, in bytes and bytes per second."""
+    return [_why(one) for one in judged] + [
+        {"directory": one.given, "reason": one.reason} for one in left_out
+    ]
+
+
+def _why(one: Judged) -> dict[str, Any]:
+    seen = one.candidate
+    return {
+        "directory": seen.directory.given,
+        "reason": one.reason or None,
+        "predicted": {"read": one.read, "write": one.write},
+        "free": seen.directory.free,
+        "claimed": seen.reserved,
+        "streams": seen.streams,
+        "foreign_streams": one.foreign,
+        "busy": seen.load.busy if seen.load else None,
+        "moved": seen.load.moved if seen.load else None,
+    }

@@ -132,10 +132,10 @@ class AnnouncementTaken(Message):
     """What came of it.
 
     `instance` is another one with each start of the service.  `unknown`: reported without `restore`, and
-    the ledger does not know them.  `open`: the files that the agent is to report as opened or ended, unless
-    it did: sent when this agent reports for the first time, and of what was taken over from another
-    service.  `needs` are those of users of whom the agent has another generation, or none; `tables` those it
-    asked for.
+    the ledger does not know them, or places that were released.  `open`: the files and places that the agent
+    is to report as opened or ended, unless it did: sent when this agent reports for the first time, and of
+    what was taken over from another service; a place until the agent reported it.  `needs` are those of users
+    of whom the agent has another generation, or none; `tables` those it asked for.
 
     `next_within_seconds`: when to announce again at the latest; `report_within_seconds`: the same where files
     were opened or ended since the last answer, and while files are created; `return_within_seconds`: the

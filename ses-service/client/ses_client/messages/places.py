@@ -13,6 +13,7 @@ from ses_client.messages.selections import Candidate, EndName, ExpectedFrom, Pre
 class Place(Message):
     """A directory that was given, and what it stands for there.
 
+    `own_directory`: it was made for the place, and all in it was written under it.
     `claimed_bytes` is what was asked for, or what places like it took (`expected_from`); null: not known.
     `written_bytes` is what lies there, as reported last.  It ends at `until`; null: with process `pid` of the
     node.  `renewed_by`: `node` where an agent reports for the node, and is expected to watch the process;
@@ -26,6 +27,7 @@ class Place(Message):
     element: str
     storage_system: str
     directory: str
+    own_directory: bool
     streams: int
     claimed_bytes: float | None = None
     expected_from: Annotated[str, ExpectedFrom] | None = None

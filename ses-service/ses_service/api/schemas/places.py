@@ -19,7 +19,7 @@ from ses_service.api.schemas.requests import (
     Text,
     each_kind_once,
 )
-from ses_service.ledger.places import PlaceWish, Process
+from ses_service.ledger.places import PlaceAsked, Process
 
 MAX_STREAMS = 64
 MAX_LEASE = 366 * 86400.0
@@ -69,12 +69,12 @@ class PlaceRequest(Body):
             raise ValueError(f"{self.name} is no name of a directory to make")
         return self
 
-    def wish(self, now: float) -> PlaceWish:
+    def to_model(self, now: float) -> PlaceAsked:
         """Return what it asks of a place beside needs."""
         stated = self.process
         process = None if stated is None else Process(stated.pid, stated.started, stated.namespace)
         until = None if self.lease_seconds is None else now + self.lease_seconds
-        return PlaceWish(self.place_id, self.streams, self.name, process, until)
+        return PlaceAsked(self.place_id, self.streams, self.name, process, until)
 
 
 class Renewal(Body):

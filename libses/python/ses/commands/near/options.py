@@ -12,10 +12,10 @@ from ses_client.client import ServiceClient
 from ses_client.errors import UsageError
 
 from ses.amounts import LinkRate, Rate, Size
-from ses.commands.options import current_user
 from ses.near.execution.executors import EXECUTORS
 from ses.near.placing import Site
 from ses.near.price import Prices
+from ses.settings import current_user
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

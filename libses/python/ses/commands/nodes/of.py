@@ -9,10 +9,11 @@ from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError
 
 from ses.commands.examples import examples
-from ses.commands.options import FileName, current_user, service_command
+from ses.commands.options import FileName, service_command
 from ses.near.execution.executors import usual
 from ses.near.placing import Site, own_names
 from ses.output import console, line, print_json, say
+from ses.settings import current_user
 
 
 @click.command(epilog=examples("ses nodes of /srv/union/alice/output.dat"))

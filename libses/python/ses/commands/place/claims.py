@@ -1,67 +1,142 @@
-"""``ses places`` and ``ses release``: the claims that ``ses place`` keeps."""
+"""``ses places`` and ``ses release``: the claims that ``ses place`` and the service keep."""
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from ses_client.errors import NotFoundError, UnavailableError
 
 from ses.columns import Column
 from ses.commands.examples import examples
-from ses.commands.options import json_option, wide_option
+from ses.commands.options import json_option, service_options, wide_option
 from ses.commands.place.options import ledger_option, shown_path
 from ses.output import console, line, print_json, say, second, table
 
+if TYPE_CHECKING:
+    from ses_client.messages.places import Place
 
-@click.command(epilog=examples("ses places", "ses places --among /scratch1 /scratch2"))
+    from ses.commands.options import Connect
+
+_ID = 16  # letters of an id of the service
+
+
+@click.command(epilog=examples("ses places", "ses places --on scratch", "ses places --among /scratch1"))
 @click.option(
     "--among", "first", metavar="DIR", multiple=True, help="Only claims on the file systems of these."
 )
 @click.argument("others", metavar="[DIR]...", nargs=-1)
+@click.option("--on", "system", metavar="SYSTEM", help="Only places that the service gave on this one.")
 @ledger_option
+@service_options
 @wide_option
 @json_option
 def places(
-    first: tuple[str, ...], others: tuple[str, ...], ledger: Path | None, wide: bool, as_json: bool
+    first: tuple[str, ...],
+    others: tuple[str, ...],
+    system: str | None,
+    ledger: Path | None,
+    connect: Connect,
+    wide: bool,
+    as_json: bool,
 ) -> None:
-    """List the claims of ses place on this machine: whose, where, bytes, until when."""
+    """List the claims of ses place: those of this machine, and yours that the service keeps.
+
+    A service that does not answer is asked for nothing, unless --on names what it is to list.
+    """
     from ses.place.placing import claim_json, claims_on, user_of
 
-    found = claims_on((*first, *others), ledger)
+    among = (*first, *others)
+    found = [] if system else claims_on(among, ledger)
+    given = [] if among or ledger else _given(connect, system)
     if as_json:
-        print_json({"claims": [claim_json(one) for one in found]})
+        print_json({"claims": [claim_json(one) for one in found], "places": [*given]})
         return
     out = console(wide=wide)
-    if not found:
+    if not found and not given:
         line(out, "Nothing is claimed.")
         return
     headers = (">id", "user", Column("directory", path=True), ">bytes", "since", "until")
-    table(
-        out,
-        headers,
+    rows = [
         [
-            [
-                str(one.id),
-                user_of(one),
-                shown_path(one.path),
-                f"{one.bytes:,}",
-                second(one.made),
-                str(one.holder),
-            ]
-            for one in found
-        ],
-    )
+            str(one.id),
+            user_of(one),
+            shown_path(one.path),
+            f"{one.bytes:,}",
+            second(one.made),
+            str(one.holder),
+        ]
+        for one in found
+    ]
+    rows += [
+        [
+            one.place_id,
+            one.user,
+            shown_path(one.directory),
+            "" if one.claimed_bytes is None else f"{one.claimed_bytes:,.0f}",
+            second(one.made_at),
+            until(one),
+        ]
+        for one in given
+    ]
+    table(out, headers, rows)
+
+
+def until(place: Place) -> str:
+    """Say when a place ends."""
+    if place.until is None:
+        where = f" of {place.subject.node}" if place.subject.node else ""
+        return f"process {place.pid}{where} ends"
+    moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(place.until))
+    return f"job {place.subject.job} ends, or {moment}" if place.subject.job else moment
+
+
+def _given(connect: Connect, system: str | None) -> Sequence[Place]:
+    if system is None and not _service_is_named():
+        return []
+    try:
+        return connect().places(storage_system=system, limit=1000)
+    except UnavailableError as error:
+        if system is not None:
+            raise
+        say(f"Places that the service gave are not listed: {error}", err=True)
+        return []
+
+
+def _service_is_named() -> bool:
+    """Whether a machine has a service to ask: else there are claims of the machine alone."""
+    from ses.settings import SERVICE_SOCKET, own_directory
+
+    named = os.environ.get("SES_SERVICE_URL") or click.get_current_context().params.get("url")
+    return bool(named) or (own_directory() / "service").exists() or SERVICE_SOCKET.exists()
 
 
 @click.command(epilog=examples("ses release 17", 'ses release "$DIR"'))
 @click.argument("claim", metavar="ID|DIR")
 @ledger_option
-def release(claim: str, ledger: Path | None) -> None:
-    """End a claim of yours, named by its number or its directory; the directory itself stays.
+@service_options
+def release(claim: str, ledger: Path | None, connect: Connect) -> None:
+    """End a claim of yours, named by its id or its directory; the directory itself stays.
 
     Exits with 5 when there is no such claim.
     """
     from ses.place.placing import release as end
 
-    ended = end(claim, ledger)
-    say(f"Claim {ended.id} on {shown_path(ended.path)} is released.")
+    if not (len(claim) == _ID and not claim.strip("0123456789abcdef")):
+        try:
+            ended = end(claim, ledger)
+        except NotFoundError:
+            if ledger is not None or claim.isdecimal() or not _service_is_named():
+                raise
+        else:
+            say(f"Claim {ended.id} on {shown_path(ended.path)} is released.")
+            return
+    from ses.place import service
+
+    client = connect()
+    place = service.release(client, service.named(client, claim))
+    say(f"Place {place.place_id} in {shown_path(place.directory)} is released.")

@@ -6,15 +6,20 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from ses_client.errors import UsageError
 
 from ses.amounts import Rate, Size
 from ses.commands.examples import examples
-from ses.commands.options import json_option
+from ses.commands.options import json_option, service_options
 from ses.commands.place.options import ledger_option, shown_path
 from ses.quantities import requirements_in
+from ses.settings import current_user
+
+if TYPE_CHECKING:
+    from ses.commands.options import Connect
 
 
 class _RateOf(Rate):
@@ -36,16 +41,19 @@ class _RateOf(Rate):
 
 @click.command(
     epilog=examples(
-        "ses place --among /scratch1 /scratch2 --size 300GB --for 8h --mkdir run-XXXX",
-        "ses place --among /scratch1 /scratch2 --need 'write>=200MB/s' --json",
+        "ses place --on scratch --need 'write>=200MB/s' --for job --mkdir run-XXXX",
+        "ses place --among /scratch1 /scratch2 --size 300GB --for 8h --json",
     )
+)
+@click.option(
+    "--on", "system", metavar="SYSTEM", help="A storage system of directories: the service chooses."
 )
 @click.option(
     "--among",
     "first",
     metavar="DIR",
     multiple=True,
-    help="Directories to choose from; others follow.",
+    help="Directories to choose from without a service; others follow.",
 )
 @click.argument("others", metavar="[DIR]...", nargs=-1)
 @click.option(
@@ -78,9 +86,17 @@ class _RateOf(Rate):
 @click.option(
     "--rate", "rates", type=_RateOf(), multiple=True, help="What a directory gives one stream at best."
 )
+@click.option("--streams", type=click.IntRange(1, 64), help="With --on: how many write there at a time. [1]")
+@click.option(
+    "--application",
+    help="With --on: the name that needs and sizes are known by. [SES_APPLICATION]",
+)
+@click.option("--lines", is_flag=True, help="With --on: print id, element and directory in one line.")
 @ledger_option
+@service_options
 @json_option
 def place(
+    system: str | None,
     first: tuple[str, ...],
     others: tuple[str, ...],
     again: str | None,
@@ -89,17 +105,39 @@ def place(
     lasting: str | None,
     mkdir: str | None,
     rates: tuple[tuple[str, float], ...],
+    streams: int | None,
+    application: str | None,
+    lines: bool,
     ledger: Path | None,
+    connect: Connect,
     as_json: bool,
 ) -> None:
     """Choose one of several directories, print it, and keep a claim on it.
 
-    Asks no service: it looks at free space, at what moves on each device, and at claims of this machine. A
-    claim counts as one stream, and as its size in full; what a directory of --mkdir holds is taken off where
-    that is 1,000 files at most. Exits with 1 when nothing fits.
+    With --on the service chooses and keeps the claim, for all nodes. With --among no service is asked: it
+    looks at free space, at what moves on each device, and at claims of this machine. A claim counts as one
+    stream, and as its size, less what a directory of --mkdir holds, where that is known. Exits with 1 when
+    nothing fits.
     """
-    from ses.place import placing
     from ses.place.claims import holder
+
+    of_service = {"--streams": streams, "--application": application, "--lines": lines}
+    of_machine = {"--among": first, "--rate": rates, "--ledger": ledger, "--again": again is not None}
+    _check(system, of_machine if system else of_service, bool(first or others) or again is not None)
+    if system:
+        from ses.place import service
+
+        client, holding = connect(), holder(lasting, time.time())
+        terms = service.Request(
+            *(system, current_user(), holding, requirements_in(needs), size, streams or 1),
+            *(application or os.environ.get("SES_APPLICATION") or None, mkdir),
+        )
+        given = service.ask(client, terms)
+        if service.needs_renewal(given):
+            service.renew_in_background(client, given, service.of_process(holding))
+        _show(" ".join([given.place_id, given.element] * lines + [given.directory]), given, as_json)
+        return
+    from ses.place import placing
 
     if again is not None:
         if first or others or needs or mkdir or rates:
@@ -107,22 +145,31 @@ def place(
         until = holder(lasting, time.time()) if lasting else None
         placement = placing.place_again(again, ledger, size=size, holder=until)
     else:
-        if not first:
-            raise UsageError("Name directories by --among, or a claim by --again.")
+        holding = holder(lasting, time.time())
         request = placing.Request(
-            (*first, *others),
-            holder(lasting, time.time()),
-            requirements_in(needs),
-            size,
-            mkdir,
-            dict(rates),
+            (*first, *others), holding, requirements_in(needs), size, mkdir, dict(rates)
         )
         placement = placing.place(request, ledger)
+    _show(placement.directory, placing.as_json(placement) if as_json else {}, as_json)
+
+
+def _check(system: str | None, others: dict[str, Any], among: bool) -> None:
+    """Raise UsageError unless one way is named, and no option ``others`` of the other way."""
+    if system is None and not among:
+        raise UsageError("Name a storage system by --on, directories by --among, or a claim by --again.")
+    if system is not None and among:
+        raise UsageError("Name a storage system by --on, or directories by --among, not both.")
+    stated = [name for name, value in others.items() if value]
+    if stated:
+        raise UsageError(f"{stated[0]} goes with {'--among' if system else '--on'} only.")
+
+
+def _show(directory: str, whole: dict[str, Any], as_json: bool) -> None:
     if as_json:
         from ses.output import print_json
 
-        print_json(placing.as_json(placement))
+        print_json(whole)
     elif sys.stdout.isatty():
-        click.echo(shown_path(placement.directory))
+        click.echo(shown_path(directory))
     else:  # byte by byte, for $(...)
-        sys.stdout.buffer.write(os.fsencode(placement.directory) + b"\n")
+        sys.stdout.buffer.write(os.fsencode(directory) + b"\n")

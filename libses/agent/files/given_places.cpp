@@ -1,0 +1,268 @@
+#include "files/given_places.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <memory>
+#include <set>
+#include <string_view>
+
+#include "node/heartbeat.h"
+#include "node/processor_time.h"
+#include "processes/identity.h"
+#include "processes/proc_files.h"
+#include "rates/process_io.h"
+#include "service/json.h"
+
+namespace ses::agent {
+namespace {
+
+constexpr std::chrono::seconds kLookEvery{1}, kLongestPause{10};
+constexpr int kPauseOfPlaces = 40; // times as long as a round used a processor
+constexpr std::chrono::seconds kSpaceEvery{10}, kReportEvery{60};
+constexpr size_t kMaxEntries = 5000; // of a directory that is added up
+constexpr uint64_t kMuch = 16 << 20; // bytes
+constexpr double kLateSeconds = 10;  // what was moved before the agent looked is not known
+constexpr size_t kMaxSamples = 32;
+constexpr double kOwnPart = 0.8; // of what the processes wrote lies in their directory
+// The kernel writes out what was written 30 s before (dirty_expire_centisecs), each 5 s.
+constexpr std::chrono::seconds kWrittenOut{35};
+
+double seconds_of(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+uint64_t pid_namespace() {
+  struct stat status {};
+  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+// It may be that /proc hides it.
+bool lives(pid_t pid, uint64_t started) {
+  const ProcessState state = state_of(pid);
+  if (state.exiting && !owner_of(pid)) {
+    return kill(pid, 0) == 0 || errno == EPERM;
+  }
+  return !state.exiting && (state.started == 0 || state.started == started);
+}
+
+ProcessBytes moved_by(pid_t pid) {
+  ProcessBytes total;
+  for (const pid_t one : family_of(pid)) {
+    if (const auto bytes = bytes_of(one)) {
+      total.rchar += bytes->rchar;
+      total.wchar += bytes->wchar;
+      total.fetched += bytes->fetched;
+      total.dirtied += bytes->dirtied;
+    }
+  }
+  return total;
+}
+
+bool add_space(int directory, dev_t device, size_t &entries, uint64_t &space) {
+  const std::unique_ptr<DIR, int (*)(DIR *)> listed(fdopendir(directory), closedir);
+  if (!listed) {
+    close(directory);
+    return false;
+  }
+  while (const dirent *entry = readdir(listed.get())) {
+    const std::string_view name = entry->d_name;
+    struct stat status {};
+    if (name == "." || name == ".." ||
+        fstatat(dirfd(listed.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      continue;
+    }
+    if (++entries > kMaxEntries) {
+      return false;
+    }
+    space += static_cast<uint64_t>(status.st_blocks) * 512;
+    if (S_ISDIR(status.st_mode) && status.st_dev == device) {
+      const int below = openat(dirfd(listed.get()), entry->d_name,
+                               O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+      if (below >= 0 && !add_space(below, device, entries, space)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// None: it has more entries than are looked at, or cannot be read.
+std::optional<uint64_t> space_in(const std::string &path) {
+  const int directory = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat status {};
+  if (directory < 0 || fstat(directory, &status) != 0) {
+    return std::nullopt;
+  }
+  size_t entries = 0;
+  uint64_t space = 0;
+  return add_space(directory, status.st_dev, entries, space) ? std::optional(space) : std::nullopt;
+}
+
+} // namespace
+
+void PlaceMovement::see(const ProcessBytes &total, Time now) {
+  const double took = seconds_of(now - std::exchange(last_, now));
+  const ProcessBytes before = before_.value_or(total);
+  const auto more = [](uint64_t later, uint64_t earlier) { // less: some went to another family
+    return later > earlier ? later - earlier : 0;
+  };
+  const uint64_t written = more(total.written(), before.written());
+  const uint64_t read = more(total.read(), before.read());
+  before_ = total;
+  moved_.written += written;
+  moved_.read += read;
+  moved_.writing_seconds += written > 0 ? took : 0;
+  moved_.reading_seconds += read > 0 ? took : 0;
+  written_.emplace_back(now, moved_.written);
+  while (written_.size() > 1 && now - written_[1].first >= kWrittenOut) {
+    written_.pop_front();
+  }
+  const double at = seconds_ + seconds_of(now - begun_);
+  if (!moved_.samples.empty() && at - moved_.samples.back().at < sample_every_) {
+    return;
+  }
+  if (moved_.samples.size() >= kMaxSamples) { // every second one goes
+    for (size_t i = 0; 2 * i < kMaxSamples; ++i) {
+      moved_.samples[i] = moved_.samples[2 * i];
+    }
+    moved_.samples.resize(kMaxSamples / 2);
+    sample_every_ *= 2;
+  }
+  moved_.samples.push_back({at, moved_.written, moved_.read});
+}
+
+Achieved PlaceMovement::achieved(std::optional<uint64_t> space, Time now) const {
+  Achieved achieved = moved_;
+  achieved.open_seconds = seconds_ + seconds_of(now - begun_);
+  achieved.gaps = seconds_ > kLateSeconds;
+  // Processes may write elsewhere, too.
+  achieved.shared =
+      !space || static_cast<double>(*space) < kOwnPart * static_cast<double>(achieved.written);
+  const bool is_old = !written_.empty() && now - written_.front().first >= kWrittenOut;
+  achieved.on_device = is_old ? written_.front().second : 0;
+  return achieved;
+}
+
+GivenPlaces::GivenPlaces(Announcer &announcer)
+    : announcer_(announcer), namespace_(pid_namespace()) {}
+
+void GivenPlaces::take(std::vector<LedgerFile> places) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::ranges::move(places, std::back_inserter(arrived_));
+  }
+  thread_.wake();
+}
+
+void GivenPlaces::forget(const std::vector<uint64_t> &placements) {
+  const std::lock_guard lock(mutex_);
+  forgotten_.insert(forgotten_.end(), placements.begin(), placements.end());
+}
+
+std::chrono::nanoseconds GivenPlaces::work() {
+  const Turn turn(Duty::kPlaces);
+  const auto now = Clock::now();
+  const auto used_before = processor_time();
+  take_over(now);
+  std::map<pid_t, ProcessBytes> moved;
+  for (auto it = places_.begin(); it != places_.end();) {
+    auto &[id, place] = *it;
+    if (const auto [bytes, is_first] = moved.try_emplace(place.pid); is_first) {
+      bytes->second = moved_by(place.pid);
+    }
+    if (lives(place.pid, place.started)) {
+      place.movement.see(moved[place.pid], now);
+      look(id, place, now);
+      ++it;
+      continue;
+    }
+    it = end(it, now);
+  }
+  announcer_.report({}, {}, std::exchange(ended_, {}));
+  announcer_.grew(std::exchange(grown_, {}));
+  const auto pause = std::max<std::chrono::nanoseconds>(
+      kLookEvery, kPauseOfPlaces * (processor_time() - used_before));
+  return places_.empty() ? RepeatingThread::kUntilWoken
+                         : std::min<std::chrono::nanoseconds>(pause, kLongestPause);
+}
+
+GivenPlaces::Places::iterator GivenPlaces::end(Places::iterator it, Clock::time_point now) {
+  const Place &place = it->second;
+  const Achieved achieved = place.movement.achieved(place.most, now);
+  EndedFile ended{it->first, EndReason::kExited,
+                  place.own_directory ? place.most : std::optional(achieved.written), place.path,
+                  std::make_shared<const Achieved>(achieved)};
+  ended_.push_back({place.uid, std::move(ended)});
+  return places_.erase(it);
+}
+
+void GivenPlaces::take_over(Clock::time_point now) {
+  std::vector<LedgerFile> arrived;
+  std::vector<uint64_t> forgotten;
+  {
+    const std::lock_guard lock(mutex_);
+    arrived.swap(arrived_);
+    forgotten.swap(forgotten_);
+  }
+  for (const uint64_t id : forgotten) { // what was moved until then is reported all the same
+    if (const auto it = places_.find(id); it != places_.end()) {
+      end(it, now);
+    }
+  }
+  std::vector<AnnouncementBacklog::Opening> opened;
+  for (LedgerFile &given : arrived) {
+    const std::optional<uid_t> uid = uid_of(given.user);
+    if (!uid || given.place->pid_namespace != namespace_ ||
+        places_.contains(given.placement_id)) { // the service asks again
+      continue;
+    }
+    OpenedFile file;
+    file.placement_id = given.placement_id;
+    file.path = given.path;
+    file.pid = given.pid;
+    opened.push_back({*uid, std::move(file)});
+    spdlog::debug("place {} lasts as long as process {}", format_id(given.placement_id), given.pid);
+    Place place{*uid,
+                given.pid,
+                given.place->started,
+                std::move(given.path),
+                given.place->own_directory,
+                PlaceMovement(now, given.place->seconds),
+                {},
+                {}};
+    place.begun = now;
+    places_.emplace(given.placement_id, std::move(place));
+  }
+  announcer_.report(std::move(opened), {}, {});
+  announcer_.compared(true);
+}
+
+// The directory is added up now and then; the service learns of what changed, and now and then
+// that the place is watched: it says then when it was released.
+void GivenPlaces::look(uint64_t placement, Place &place, Clock::time_point now) {
+  const auto every = std::min<Clock::duration>(kSpaceEvery, (now - place.begun) / 2);
+  if (place.own_directory && now - place.looked_at >= every) {
+    place.looked_at = now;
+    const auto space = what_may_hang(
+                           {"the place " + place.path, place.uid},
+                           [path = place.path] { return space_in(path); }, kOfStorage)
+                           .value_or(std::nullopt);
+    place.space = space ? space : place.space;
+    place.most = std::max(place.most, place.space);
+  }
+  const uint64_t space = place.space.value_or(0);
+  const uint64_t change = std::max(space, place.reported) - std::min(space, place.reported);
+  if (change >= std::max(kMuch, place.reported / 4) || now - place.reported_at >= kReportEvery) {
+    place.reported = space;
+    place.reported_at = now;
+    grown_.push_back({placement, space, false});
+  }
+}
+
+} // namespace ses::agent

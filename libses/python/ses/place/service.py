@@ -1,0 +1,231 @@
+"""A place that the service gives: asked for, its directory made, kept alive, and released.
+
+The service keeps the claim, for all nodes.  The node's agent watches the process that a place lasts as long
+as; where there is none, or it runs in another PID namespace, who asked renews it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from ses_client.client import ServiceClient
+from ses_client.errors import (
+    NotAllowedError,
+    NotFoundError,
+    RefusedError,
+    SesError,
+    UnavailableError,
+    UsageError,
+)
+from ses_client.messages.places import Place, PlaceGiven
+from ses_client.messages.requirements import Requirement
+
+from ses.place.claims import Holder, lives, namespace, process_of
+from ses.place.directories import held_in
+from ses.place.request import check_name, random_name
+
+T = TypeVar("T")
+_TRIES, _PAUSE = 5, 1.0  # while the service starts again
+_NAMES = 100  # that are tried for a directory to make
+_FIRST_NAMESPACE = 4026531836  # of pids, in every kernel (PROC_PID_INIT_INO)
+_LOOK_EVERY = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for: a storage system, needs, bytes, streams, and what the place lasts as long as.
+
+    ``mkdir`` names a directory to make, whose X at the end become letters.
+    """
+
+    system: str
+    user: str
+    holder: Holder
+    requirements: Sequence[Requirement] = ()
+    size: int | None = None
+    streams: int = 1
+    application: str | None = None
+    mkdir: str | None = None
+
+
+def ask(client: ServiceClient, request: Request) -> PlaceGiven:
+    """Return a place whose directory is there, made where that was asked for.
+
+    Raises SesError where none can be given, or the service does not answer, with the next step.
+    """
+    check_name(request.mkdir)
+    asked = _request(request)
+    excluded: dict[str, str] = {}
+    for _ in range(_NAMES):
+        name = None if request.mkdir is None else random_name(request.mkdir)
+        body = {**asked, "place_id": secrets.token_hex(8), "name": name, "exclude": [*excluded]}
+        try:
+            given = _again(lambda body=body: client.give_place(body))  # type: ignore[misc]
+        except RefusedError as error:
+            raise _refused(error, excluded) from None
+        except UnavailableError as error:
+            raise _unavailable(error) from error
+        why, is_taken = _made(given.directory, name)
+        if why is None:
+            return given
+        client.release_place(given.place_id)
+        if not is_taken or name == request.mkdir:
+            excluded[given.element] = f"{given.directory}: {why}"
+    raise SesError(f"All names like {request.mkdir} that were tried are taken.", "Give --mkdir more X.")
+
+
+def needs_renewal(place: Place) -> bool:
+    """Return whether who asked for a place has to renew it, at first at least."""
+    in_own_namespace = namespace() != _FIRST_NAMESPACE
+    return place.renewed_by == "caller" or (
+        place.renewed_by == "node" and in_own_namespace and not place.followed
+    )
+
+
+def renew_while_it_lives(
+    client: ServiceClient, place: Place, held: Holder, goes_on: Callable[[float], bool]
+) -> None:
+    """Renew a place until its process ended, an agent watches it, or it is released.
+
+    ``goes_on`` waits for so many seconds and says whether to go on.  A service that does not answer is asked
+    again.
+    """
+    due = time.monotonic()
+    while lives(held):
+        if time.monotonic() < due:
+            if not goes_on(_LOOK_EVERY):
+                return
+            continue
+        due = time.monotonic() + place.renew_within_seconds
+        with suppress(UnavailableError):
+            try:
+                place = client.renew_place(place.place_id, written_in(place))
+            except (NotFoundError, RefusedError):
+                return
+            if place.followed:
+                return
+            continue
+        due = time.monotonic() + _LOOK_EVERY
+    with suppress(SesError):
+        release(client, place)
+
+
+def renew_in_background(client: ServiceClient, place: Place, held: Holder) -> None:
+    """Leave a process behind that does so; it holds nothing of this one open."""
+    if os.fork():
+        return
+    try:
+        os.setsid()
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for number in (0, 1, 2):
+            os.dup2(nowhere, number)
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        os.chdir("/")
+        renew_while_it_lives(ServiceClient(client.address), place, held, _sleep)
+    finally:
+        os._exit(0)
+
+
+def _sleep(seconds: float) -> bool:
+    time.sleep(seconds)
+    return True
+
+
+def release(client: ServiceClient, place: Place) -> Place:
+    """End a place; what lies in its directory is reported, where that is known."""
+    return _again(lambda: client.release_place(place.place_id, written_in(place)))
+
+
+def written_in(place: Place) -> int | None:
+    """Return the bytes in a directory of the place's own; ``None``: not known."""
+    return held_in(place.directory) if place.own_directory else None
+
+
+def named(client: ServiceClient, name: str) -> Place:
+    """Return the open place of an id or a directory.  Raises NotFoundError, and UsageError for several."""
+    if len(name) == 16 and not name.strip("0123456789abcdef"):
+        return client.place(name)
+    path = Path(name).absolute()
+    found = client.places(path=str(path)) or client.places(path=str(path.resolve()))
+    if not found:
+        raise NotFoundError(f"The service knows no open place {name}. List them by ses places.")
+    if len(found) > 1:
+        ids = ", ".join(one.place_id for one in found)
+        raise UsageError(f"{name} was given several times: {ids}. Name one by its id.")
+    return found[0]
+
+
+def _request(request: Request) -> dict[str, object]:
+    subject: dict[str, object] = {"user": request.user}
+    subject |= {"application": request.application} if request.application else {}
+    subject |= {"job": request.holder.job} if request.holder.job else {}
+    held = of_process(request.holder)
+    until: dict[str, object] = {"lease_seconds": max(1.0, held.until - time.time())}
+    if held.pid is not None:
+        subject["node"] = socket.gethostname()
+        process = {"pid": held.pid, "started": held.started, "namespace": namespace()}
+        until = {"process": process}
+    return {
+        "subject": subject,
+        "storage_system": request.system,
+        "requirements": [one.as_json() for one in request.requirements],
+        "expected_bytes": request.size,
+        "streams": request.streams,
+        **until,
+    }
+
+
+def of_process(held: Holder) -> Holder:
+    """Return a holder of a job as one of the process that lasts as long, where there is one."""
+    found = None if held.job is None or held.pid is not None else process_of(held.job)
+    return held if found is None else replace(held, pid=found[0], started=found[1], namespace=namespace())
+
+
+def _made(path: str, name: str | None) -> tuple[str | None, bool]:
+    """Make a directory, if one is to be made; return why there is none, and whether its name is taken."""
+    try:
+        if name is not None:
+            Path(path).mkdir(0o700)
+        elif not Path(path).is_dir() or not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
+            return "it is no directory here that you may write", False
+    except OSError as error:
+        return f"it cannot be made: {error.strerror}", isinstance(error, FileExistsError)
+    return None, False
+
+
+def _again(call: Callable[[], T]) -> T:
+    """Return what a call returns that changes nothing a second time; a service that starts is waited for."""
+    for _ in range(_TRIES - 1):
+        try:
+            return call()
+        except NotAllowedError:
+            raise
+        except UnavailableError:
+            time.sleep(_PAUSE)
+    return call()
+
+
+def _unavailable(error: UnavailableError) -> SesError:
+    if isinstance(error, NotAllowedError):
+        return error
+    step = "Nothing is claimed. Try again, or choose on this machine alone: ses place --among DIR DIR."
+    return type(error)(str(error), f"{error.step} {step}".strip())
+
+
+def _refused(error: RefusedError, excluded: dict[str, str]) -> SesError:
+    if error.slug != "nothing-fits":
+        return error
+    return SesError(
+        " ".join([str(error), *(f"{why}." for why in excluded.values())]),
+        "Release places that are done (ses places, ses release), or ask for less.",
+    )
