@@ -82,6 +82,10 @@ docs: ## Write the pages of the C and C++ interface to build/docs/html
 deb: install ## Build Debian packages for compute nodes into build/deb/
 	packaging/deb.sh
 
+.PHONY: deb-arm
+deb-arm: ## Build those for arm64 into build/deb-arm64/, on any machine
+	packaging/deb.sh arm64
+
 .PHONY: deb-test
 deb-test: install ## Test the packages of build/deb/ in a fresh Debian: install, upgrade, remove, purge
 	packaging/deb_test.sh

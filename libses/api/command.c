@@ -7,55 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void ses_command_add(struct ses_command *command, const char *argument) {
-  command->arguments[command->count++] = (char *)argument;
-  command->arguments[command->count] = NULL;
-}
-
-static char *room_for_text(struct ses_command *command) { return command->texts[command->used++]; }
-
-void ses_command_add_number(struct ses_command *command, const char *option, unsigned number) {
-  char *text = room_for_text(command);
-  snprintf(text, SES_COMMAND_NUMBER, "%u", number);
-  ses_command_add(command, option);
-  ses_command_add(command, text);
-}
-
-void ses_command_add_subject(struct ses_command *command, const struct ses_need *need) {
-  if (need->application) {
-    ses_command_add(command, "--application");
-    ses_command_add(command, need->application);
-  }
-  if (need->expected_bytes > 0) {
-    char *text = room_for_text(command);
-    snprintf(text, SES_COMMAND_NUMBER, "%.6fMB", (double)need->expected_bytes / 1e6);
-    ses_command_add(command, "--size");
-    ses_command_add(command, text);
-  }
-}
-
-void ses_command_add_needs(struct ses_command *command, const struct ses_need *need,
-                           const char *option) {
-  static const char *const kinds[] = {NULL,
-                                      "current-read-rate",
-                                      "average-read-rate",
-                                      "current-write-rate",
-                                      "average-write-rate",
-                                      "free-capacity"};
-  for (unsigned i = 0; i < need->requirement_count; i++) {
-    const struct ses_wire_requirement *one = &need->requirements[i];
-    if (one->minimum <= 0)
-      continue;
-    char *text = room_for_text(command);
-    snprintf(text, SES_COMMAND_NUMBER, "%s>=%.9g%s%s,weight=%.9g", kinds[one->kind], one->minimum,
-             one->kind == SES_KIND_FREE_CAPACITY ? "GB" : "MB/s", one->hard ? ",hard" : "",
-             one->weight);
-    if (option)
-      ses_command_add(command, option);
-    ses_command_add(command, text);
-  }
-}
-
 int ses_command_start(char *const arguments[], bool quiet, pid_t *child, int *fd) {
   posix_spawn_file_actions_t actions;
   int ends[2];

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "command.h"
 #include "policy.h"
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "command.h"
 #include "policy.h"
 

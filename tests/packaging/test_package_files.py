@@ -61,10 +61,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 def debian() -> dict[str, list[str]]:
     """The patterns of what each Debian package takes of it."""
-    return {
+    held = {
         listed.stem: [line.split()[0] for line in listed.read_text().splitlines()]
         for listed in sorted(DEBIAN.glob("*.install"))
     }
+    rules = (DEBIAN / "rules").read_text()
+    for package, path in re.findall(r"dh_install --package=(\S+) (\S+)", rules):  # where there is such a file
+        held[package].append(path)
+    return held
 
 
 def rpm() -> dict[str, list[str]]:

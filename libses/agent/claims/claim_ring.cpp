@@ -15,7 +15,8 @@ constexpr std::chrono::seconds kSweepEvery{1}; // while slots are claimed
 constexpr std::chrono::minutes kSlotUnfinishedFor{3};
 constexpr pid_t kMaxPid = 1 << 22;
 
-uint64_t load(uint64_t &at) { return std::atomic_ref(at).load(std::memory_order_acquire); }
+// In one order with the word that says whether the agent sleeps: see ses/claims.h.
+uint64_t load(uint64_t &at) { return std::atomic_ref(at).load(std::memory_order_seq_cst); }
 
 // Empty for what does not end in there: a part of a name is another name.
 template <size_t N> std::string text_in(const char (&array)[N]) {

@@ -126,9 +126,9 @@ void TablePublisher::set_mounts(const std::vector<Mount> &mounts) {
     if (there || place >= SES_TABLE_MOUNTS) {
       continue;
     }
-    ses_table_mount &shared = table_.mounts[place];
-    shared.device_major = major(mount.device);
-    shared.device_minor = minor(mount.device);
+    ses_table_mount &shared = table_.mounts[place]; // its system says already that it is gone
+    store(shared.device_major, static_cast<uint32_t>(major(mount.device)));
+    store(shared.device_minor, static_cast<uint32_t>(minor(mount.device)));
     overwrite(shared.mount_point, mount.mount_point);
     store(shared.system, static_cast<uint32_t>(mount.system));
     used = std::max(used, place + 1);

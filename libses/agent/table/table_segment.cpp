@@ -16,7 +16,7 @@ namespace ses::agent {
 namespace {
 
 constexpr std::chrono::seconds kTryEvery{10};
-constexpr size_t kHead = sizeof(ses_table_head); // what identifies it as a table
+constexpr size_t kHead = sizeof(ses_segment_head); // what identifies it as a table
 
 } // namespace
 
@@ -83,9 +83,9 @@ bool TableSegment::publish(uint64_t socket_hash, std::chrono::steady_clock::time
   syscall(SYS_futex, &table_->head.asleep, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   auto *const to = reinterpret_cast<char *>(replacement->table_);
   const auto *const from = reinterpret_cast<const char *>(table_);
+  const ses_segment_head kind = SES_TABLE_KIND;
   std::memcpy(to + kHead, from + kHead, sizeof *table_ - kHead);
-  std::atomic_thread_fence(std::memory_order_release); // programs believe nothing before its head
-  std::memcpy(to, from, kHead);
+  ses_segment_name(replacement->table_, &kind); // programs believe nothing before
   if (shmat(replacement->id_, table_, SHM_REMAP) != table_) {
     replacement->remove();
     return false;

@@ -71,6 +71,18 @@ struct ses_claims_need {
  * The agent is woken by the choice only: it stays awake while a claim is unfinished,
  * or looks at the slots now and then.  The agent empties `job` and `stated` before it frees a slot.
  *
+ * Order, also on processors that reorder what others see (ARM).  A slot is plain memory between two
+ * moves of its state, which are acquire and release: it is the program's from 2 n + 1 to 2 n + 2,
+ * and the agent's until it is free.  The agent adds what it counted to `own` of the table and then
+ * stores `counted` with release order; a program loads `counted` with acquire order and then `own`,
+ * so that each claim is in one of them, or in both for a moment.  `claimed` only tells whether it
+ * is what was seen: nothing depends on it, and it needs no order but its own.  After a claim a
+ * program looks at the sequence again, which the processor may do before others see the claim: then
+ * the agent counts a claim on a row of a table that is gone, and the program takes it back, since
+ * it looks once more after it has read where the element is.  That the agent sleeps and that there
+ * is a claim are said in one order for all (sequentially consistent): the program moves next and
+ * reads head.asleep, the agent writes head.asleep and reads next, and one of them sees the other.
+ *
  * The path is as the program gave it, relative to dirfd (AT_FDCWD: the working
  * directory); it is a hint for finding the name, checked against device and inode.
  */

@@ -13,6 +13,15 @@
  * `numbers` says which place each has in the site's order, so that processes of a
  * job on different nodes can keep apart.
  *
+ * Order, also on processors that reorder what others see (ARM).  What a word makes valid is written
+ * before it with release order and read after it with acquire order: the head's magic, `state`,
+ * `users`, `mounts`, and of a user `segment`.  A mount that is replaced says first that it is gone,
+ * then its device, last its system; a reader asks for the system, the device, and the system again:
+ * if both agree, the device was of that system.  Of a system all is plain memory under `sequence`,
+ * whose fences keep what is read between its two looks.  Words that change in between are loads and
+ * stores of one word each, which no processor tears; none makes another valid but `own` and
+ * `counted` of ses/claims.h.
+ *
  * A system is read under its `sequence` (ses/sequence.h).  Only `own`, `reserved`,
  * `server_streams`, `last_placed` and what is promised of an element, `excluded` and `streams`
  * change in between, a word at a time; they may be read at any moment.  Everything that is read

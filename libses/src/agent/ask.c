@@ -86,9 +86,13 @@ static int runs_on_own_thread(void) {
   return 1;
 }
 
-int ses_ask_allowed(void) {
-  return runs_on_own_thread() && ses_sys2(SYS_prctl, PR_GET_SECCOMP, 0) == SECCOMP_MODE_DISABLED;
+/* -EINVAL: the kernel has no filters. */
+static int is_filtered(void) {
+  long mode = ses_sys2(SYS_prctl, PR_GET_SECCOMP, 0);
+  return mode != SECCOMP_MODE_DISABLED && mode != -EINVAL;
 }
+
+int ses_ask_allowed(void) { return runs_on_own_thread() && !is_filtered(); }
 
 void ses_ask_close(struct ses_conversation *conversation) {
   if (conversation->fd >= 0)

@@ -62,7 +62,8 @@ bool ses_candidates_find(struct ses_candidates *candidates, uint64_t application
 }
 
 /* Into AREA what was claimed of each row, and what of that `own` does not hold; returns the sum of
- * that.  The agent may have counted claims that were taken back since. */
+ * that.  The agent may have counted claims that were taken back since.  `own` is read later than
+ * what was counted: what this does not hold, `own` does. */
 static uint32_t count_claims(const struct ses_candidates *candidates, struct area *area,
                              size_t rows) {
   const uint32_t *claimed = candidates->of.claims->claimed[candidates->system];
@@ -70,7 +71,7 @@ static uint32_t count_claims(const struct ses_candidates *candidates, struct are
   uint32_t sum = 0;
   for (size_t row = 0; row < rows; row++) {
     area->claimed[row] = __atomic_load_n(&claimed[row], __ATOMIC_RELAXED);
-    uint32_t left = area->claimed[row] - __atomic_load_n(&counted[row], __ATOMIC_RELAXED);
+    uint32_t left = area->claimed[row] - word(&counted[row]);
     area->claims[row] = left <= INT32_MAX ? left : 0;
     sum += area->claims[row];
   }
@@ -142,7 +143,8 @@ static enum outcome look(const struct ses_candidates *candidates, struct area *a
   uint64_t excluded = load(&system->excluded);
   if (word(&system->backend) == SES_BACKEND_MERGERFS)
     excluded |= ~load(&candidates->of.claims->head.staged[candidates->system]);
-  uint32_t streams = word(&system->streams) + count_claims(candidates, area, count);
+  uint32_t claims = count_claims(candidates, area, count);
+  uint32_t streams = word(&system->streams) + claims;
   uint32_t total = word(&system->total);
   uint32_t first = ses_table_first(system->numbers, count, total, rank);
   uint32_t candidate_limit =

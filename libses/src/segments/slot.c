@@ -6,8 +6,9 @@
 
 static uint64_t load(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
 
+/* In one order with the word that says whether the agent sleeps: see ses/claims.h. */
 static bool move(uint64_t *at, uint64_t from, uint64_t to) {
-  return __atomic_compare_exchange_n(at, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+  return __atomic_compare_exchange_n(at, &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
 bool ses_slot_take(const struct ses_claims_of *of, struct ses_slot *slot) {

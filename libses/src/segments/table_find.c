@@ -9,7 +9,7 @@ bool ses_table_find(const struct ses_table *table, unsigned major, unsigned mino
     const struct ses_table_mount *entry = &table->mounts[i];
     uint32_t number = word(&entry->system);
     if (word(&entry->device_major) == major && word(&entry->device_minor) == minor &&
-        number < SES_TABLE_SYSTEMS) {
+        number < SES_TABLE_SYSTEMS && word(&entry->system) == number) {
       *mount = i;
       *system = number;
       return word(&table->systems[number].sequence) != 0;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from dataclasses import dataclass
@@ -10,7 +11,11 @@ from pathlib import Path
 from ses.demo.faults import DemoError
 
 _CHECKOUT = Path(__file__).resolve().parents[4]
-_INSTALLED_LIBRARIES = (Path("/usr/local/lib"), Path("/usr/lib"), Path("/usr/lib/x86_64-linux-gnu"))
+_INSTALLED_LIBRARIES = (
+    Path("/usr/local/lib"),
+    Path("/usr/lib"),
+    Path(f"/usr/lib/{os.uname().machine}-linux-gnu"),
+)
 
 
 @dataclass(frozen=True, slots=True)

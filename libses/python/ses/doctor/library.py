@@ -28,11 +28,12 @@ for name in sys.argv[1:]:
             print(name, fields[5].strip() if len(fields) > 5 else "?")
 """
 _CHECKOUT = Path(__file__).resolve().parents[4]
+_OWN = f"{os.uname().machine}-linux-gnu"
 _PLACES = (  # an installed one first: programs of other users load that
     Path("/usr/local/lib/libses-wrapper.so"),
-    Path("/usr/local/lib/x86_64-linux-gnu/libses-wrapper.so"),
+    Path(f"/usr/local/lib/{_OWN}/libses-wrapper.so"),
     Path("/usr/lib/libses-wrapper.so"),
-    Path("/usr/lib/x86_64-linux-gnu/libses-wrapper.so"),
+    Path(f"/usr/lib/{_OWN}/libses-wrapper.so"),
     _CHECKOUT / "build/libses/libses-wrapper.so",
 )
 

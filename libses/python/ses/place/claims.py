@@ -50,8 +50,8 @@ class Claim:
 
     ``path`` was given out; ``base`` is the directory it was chosen for, itself or the one above.  ``streams``
     is 0 where what it stands for goes on elsewhere.  ``size`` is what was stated, and ``asked`` the rest of
-    the request as a text (``request.py``).  ``why`` is what was seen of each directory, as JSON; empty: it was
-    not kept.
+    the request as a text (``request.py``).  ``why`` is what was seen of each directory, as JSON; it is empty
+    where that was not kept.
     """
 
     id: int

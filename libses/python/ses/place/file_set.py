@@ -201,10 +201,10 @@ class FileSet:
         arguments = self._set.arguments()
         try:
             if "among" in arguments:
-                chosen = claim.enter_context(self._prepared(**arguments).place(size=size))
+                directory = claim.enter_context(self._prepared(**arguments).place(size=size)).directory
             else:
-                chosen = claim.enter_context(place(**arguments, size=size))
-            return Path(os.path.realpath(chosen.directory))
+                directory = claim.enter_context(place(**arguments, size=size)).directory
+            return Path(os.path.realpath(directory))
         except SesError as error:
             from ses.place.request import NothingFitsError
 

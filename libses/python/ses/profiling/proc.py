@@ -19,8 +19,8 @@ _STANDARD_ERROR = 2
 _NOT_FILES = ("/dev/", "/proc/", "/sys/", "/memfd:", "/anon_hugepage")
 _FILES = "/dev/shm/"
 _PIPE = "pipe:["
-# x86-64 numbers of pread64 and pwrite64
-_AT_OFFSET = {"17", "18"} if os.uname().machine == "x86_64" else set[str]()
+# Numbers of pread64 and pwrite64
+_AT_OFFSET = {"x86_64": {"17", "18"}, "aarch64": {"67", "68"}}.get(os.uname().machine, set[str]())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,66 @@
+"""Programs for arm64, emulated beside the agent, the tables and the unions of this machine."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from mergerfs_union import Union
+
+ROOT = Path(__file__).resolve().parents[2]
+ARM64 = ROOT / "build/arm64"
+BUILT = ARM64 / "libses"
+ARCHIVES = ("src/libses_place", "core/libses_core", "segment/libses_segment", "system/libses_system")
+
+
+@dataclass(frozen=True)
+class Arm64:
+    """Programs for arm64, each behind a script of its name that has it emulated."""
+
+    directory: Path
+
+    def inside(self, command: str) -> None:
+        """Run a command where Debian's cross compiler is; the checkout is /src there."""
+        done = subprocess.run(
+            [ROOT / "packaging/arm64.sh", "run", f"cd /src && {command}"],
+            capture_output=True, text=True, timeout=600, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def program(self, file: Path) -> Path:
+        """The script for a program."""
+        script = self.directory / file.name
+        emulated = Path(shutil.copy(file, self.directory / f"{file.name}.arm64"))
+        script.write_text(f'#!/bin/sh\nexec qemu-aarch64 -L {ARM64 / "root"} {emulated} "$@"\n')
+        script.chmod(0o755)
+        return script
+
+    def compile(self, name: str, *sources: Path, options: str = "") -> Path:
+        """The script for a program of these sources, which lie in the checkout."""
+        listed = " ".join(str(source.relative_to(ROOT)) for source in sources)
+        self.inside(
+            f"aarch64-linux-gnu-gcc -std=gnu11 -O1 -g {options} -o build/arm64/{name} {listed} -pthread"
+        )
+        return self.program(ARM64 / name)
+
+    def torn(self) -> Path:
+        """The script for tests/agent/probes/torn.cpp, with all of the agent but its main program."""
+        agent = "build/arm64/libses/agent/CMakeFiles/ses-agent.dir/Unity/*.o"
+        archives = " ".join(f"build/arm64/libses/{name}.a" for name in ARCHIVES)
+        self.inside(
+            "aarch64-linux-gnu-g++ -std=c++20 -O1 -pthread"
+            " -Ilibses/agent -Ilibses -Ilibses/include -Ilibses/src"
+            f" -o build/arm64/torn tests/agent/probes/torn.cpp {agent} {archives}"
+            " -lspdlog -lfmt -lcpp-httplib -lssl -lcrypto"
+        )
+        return self.program(ARM64 / "torn")
+
+
+class EmulatedUnion(Union):
+    """A union whose programs run under emulation, which loads the library into them, not into itself."""
+
+    def environment(self, *, library: bool = True, **extra: str) -> dict[str, str]:
+        given = super().environment(library=False, **extra)
+        return {**given, "QEMU_SET_ENV": f"LD_PRELOAD={self.wrapper}"} if library else given

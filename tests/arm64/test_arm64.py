@@ -1,0 +1,80 @@
+"""Built for arm64 by Debian's cross compiler, and emulated beside this machine's agent, tables and unions."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from emulation import BUILT, ROOT, Arm64, EmulatedUnion
+from mergerfs_union import NOBODY
+from test_random_calls import OPTIONS, compare
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
+TESTS = Path(__file__).parents[1]
+EMULATED_SECONDS = "10"
+
+
+def test_each_part_is_built_and_starts(arm64: Arm64) -> None:
+    """What ses-run --supervise does under a filter, no emulator shows: it has none of the kernel's."""
+    programs = [
+        "run/ses-run",
+        "agent/ses-agent",
+        "copy/ses-copy",
+        "copy/ses-migrate",
+        "extras/sampler/smed-sampler",
+    ]
+    for program in programs:
+        done = subprocess.run(
+            [arm64.program(BUILT / program), "--version"],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        assert re.search(r"\d+\.\d+", done.stdout), program
+    for file in [*programs, "run/ses-supervisor", "libses-wrapper.so", "libses.so", "ses-slurm.so"]:
+        listed = subprocess.run(["readelf", "-h", BUILT / file], capture_output=True, text=True, check=True)
+        assert "AArch64" in listed.stdout, file
+
+
+def test_no_program_sees_what_never_was(arm64: Arm64) -> None:
+    """As in tests/agent.  An emulator does not reorder more than this machine, so the order itself is argued
+    in ses/table.h and ses/claims.h."""
+    program = arm64.torn()
+    done = subprocess.run(
+        [program, EMULATED_SECONDS], capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    assert min(map(int, re.findall(r"(\d+) (?:looks|writings|claims)", done.stdout))) > 100, done.stdout
+
+
+def test_program_places_its_files(arm64: Arm64, make_emulated: Callable[..., EmulatedUnion]) -> None:
+    """By every call; with another layout of O_DIRECTORY, O_NOFOLLOW and O_DIRECT than x86-64."""
+    union = make_emulated()
+    union.agent.choose = lambda number: number % 3
+    program = arm64.compile("calls", TESTS / "libses/probes/calls.c")
+    calls = union.run(program, union.path).stdout.split("\n")[:-1]
+    assert [line.split()[1] for line in calls if not line.startswith("posix_spawn")] == ["0"] * (
+        len(calls) - 2
+    )
+    assert len(union.agent.reports) == len(calls) > 20
+    assert {report.outcome for report in union.agent.reports} == {1}
+
+
+@pytest.mark.parametrize(("user", "way"), [(0, "asked"), (NOBODY, "chosen")])
+def test_no_call_can_tell_that_the_library_is_there(
+    arm64: Arm64, make_emulated: Callable[..., EmulatedUnion], user: int, way: str
+) -> None:
+    sequence = arm64.compile("sequence", *sorted((TESTS / "identity").glob("*.c")))
+    compare(make_emulated(options=OPTIONS), sequence, user, way)
+
+
+def test_packages_are_those_of_amd64(arm64: Arm64) -> None:
+    subprocess.run([ROOT / "packaging/deb.sh", "arm64"], check=True, timeout=3000)
+    built = {package.name.split("_")[0] for package in (ROOT / "build/deb-arm64").glob("*_arm64.deb")}
+    control = (ROOT / "packaging/debian/control").read_text()
+    wanted = set(re.findall(r"^Package: (\S+)\nArchitecture: any-amd64 any-arm64$", control, re.MULTILINE))
+    assert built - {f"{name}-dbgsym" for name in built} >= wanted
