@@ -45,7 +45,8 @@ class Database:
     """One database; thread-safe but for writing, connects when it is first used.
 
     ``password`` goes into the URL.  ``owner`` names this use of it among others, by default by a name
-    that nobody else has: 16 hexadecimal digits.  Raises DatabaseUrlError when the URL is not one that works here.
+    that nobody else has: 16 hexadecimal digits.  Raises DatabaseUrlError when the URL is not one that works
+    here.
     """
 
     def __init__(self, url: str, password: str | None = None, owner: str | None = None) -> None:

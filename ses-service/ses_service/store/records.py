@@ -30,8 +30,6 @@ _FORGOTTEN_AT_ONCE = 2000
 _ROWS_AT_ONCE = 32  # made in less than half a millisecond
 
 _NO_ROWS: tuple[()] = ()
-_PLACEMENT_VALUES = itemgetter(*PLACEMENT.c.keys())
-_SIZE_VALUES = itemgetter(*SIZE_HISTORY.c.keys())
 _PEER_COLUMNS = ("placement_id", "service", "node", "elements", "placed_at", "expected_bytes")
 _key = itemgetter(0)  # of a row; two services that write rows in one order do not wait for each other
 
@@ -218,9 +216,7 @@ class RecordStore:
             gone += more_gone
             forgotten += more_forgotten
         placement_rows = self._rows_of(changes, between)
-        known_sizes = [
-            _SIZE_VALUES(rows.size_row(key, learned)) for key, learned in sizes if learned is not None
-        ]
+        known_sizes = [rows.size_row(key, learned) for key, learned in sizes if learned is not None]
         freed = Counter(filter(None, (self._explanation_of.get(placement_id) for placement_id in gone)))
         unused = [explanation for explanation, count in freed.items() if self._uses[explanation] <= count]
         saved = (
@@ -266,8 +262,8 @@ class RecordStore:
                     if body is not None:
                         collected.explanations.append((placement_id, body))
                 collected.explanation_of[placement_id] = shared[key]
-            row = rows.row_of(placement, collected.explanation_of.get(placement_id), self.database.owner)
-            collected.placements.append(_PLACEMENT_VALUES(row))
+            explanation_id = collected.explanation_of.get(placement_id)
+            collected.placements.append(rows.row_of(placement, explanation_id, self.database.owner))
             if placement.file_verdict is not None:
                 collected.files.append(file_values(placement))
                 collected.details.append(detail_values(placement))

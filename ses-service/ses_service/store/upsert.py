@@ -12,6 +12,7 @@ Values must be of types SQLite's driver takes as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import chain
 from typing import Any, TypeAlias
@@ -51,8 +52,13 @@ def upsert(
 
 
 def array(values: Sequence[Any]) -> str:
-    """Return values as the text of a PostgreSQL array."""
-    return f"{{{','.join(map(_item, values))}}}"
+    """Return values of a column, at least one, as the text of a PostgreSQL array."""
+    with suppress(TypeError):  # one of them is no text
+        texts = '","'.join(values)
+        if texts.count('"') == 2 * (len(values) - 1) and "\\" not in texts:  # none is to be escaped
+            return f'{{"{texts}"}}'
+    numbers = isinstance(values[0], int | float) and None not in values
+    return f"{{{','.join(map(str if numbers else _item, values))}}}"
 
 
 def _item(value: Any) -> str:
