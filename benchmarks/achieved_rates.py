@@ -39,6 +39,7 @@ from ses.demo.storage import Storage, mount_union, set_up
 from ses.demo.throttle import find_throttle
 from ses.demo.tools import tool
 from ses_benchmarks.arguments import arguments
+from ses_experiment.dedicated import median_between
 
 # Room for more than a file of unknown size is taken for: else the union chooses.
 PLANS = tuple(BranchPlan(f"b{n}", 40, 20, free=7950, capacity=8000) for n in (1, 2))
@@ -309,16 +310,6 @@ def show_accuracy(
             )
 
 
-def median_interval(values: list[float]) -> tuple[float, float]:
-    """Where the median lies with 95 % confidence: order statistics by the sign test, normal approximation.
-
-    With fewer than six values the least and the most of them.
-    """
-    ordered, count = sorted(values), len(values)
-    skipped = max(0, int(count / 2 - 0.98 * count**0.5))
-    return ordered[skipped], ordered[count - 1 - skipped]
-
-
 @dataclass(frozen=True)
 class Moment:
     """What a program had done by now: pieces, its processor seconds, seconds."""
@@ -371,7 +362,7 @@ def show_times(site: Site, pairs: int, scratch: Path) -> None:
     for place, what in enumerate(("processor time", "time")):
         both = zip(times[True], times[False], strict=True)
         ratios = [with_it[place] / without[place] for with_it, without in both]
-        low, high = median_interval(ratios)
+        low, high = median_between(ratios)
         print(
             f"{what} of small writes, agent looking over agent stopped, {pairs} pairs of "
             f"{SLICE_SECONDS:g} s: median {statistics.median(ratios):.4f}, 95 % interval {low:.4f} to "

@@ -30,7 +30,7 @@ static void fill(struct ses_core_element *elements, size_t count) {
         .server = (uint32_t)(i / 4),
         .busy = busy,
         .busy_average = busy,
-        .others = 2 * busy,
+        .foreign = 2 * busy,
         .foreign_average = 2 * busy,
         .own = (float)(rand() % 3),
     };

@@ -13,6 +13,10 @@
  * Both sides find each other by SES_AGENT_SOCKET; nobody need listen there.
  * Does NOT do what an agent must: nothing here is checked or remembered.
  */
+#ifndef _GNU_SOURCE // the library's sources beside it are compiled with it
+#define _GNU_SOURCE
+#endif
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>

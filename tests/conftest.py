@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ import structlog
 from playwright.sync_api import Browser, expect, sync_playwright
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from traces import Traces
     from xdist.remote import Producer
     from xdist.scheduler import LoadFileScheduling
@@ -44,16 +47,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def _end_of(run: int) -> Callable[[int, FrameType | None], None]:
+    """Return what ends a run as Ctrl-C does; processes that a test forks end at once, as ever."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if os.getpid() == run:
+            signal.signal(number, signal.SIG_IGN)  # timeout(1) sends it twice
+            signal.default_int_handler(number, frame)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    return end
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Each run keeps its files in a directory of its own: below the one that pytest shares between runs, the
     next run to start would close the way to other users, whom some tests need.
 
     A shell starts what runs in its background with SIGINT and SIGQUIT ignored, nohup with SIGHUP, and
     programs inherit that: those that tests start are to be as people start them.
+
+    A run that is ended by SIGTERM, as by timeout(1), undoes what its tests have mounted and started.
     """
-    for one in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
-        if signal.getsignal(one) == signal.SIG_IGN:
-            signal.signal(one, signal.default_int_handler if one == signal.SIGINT else signal.SIG_DFL)
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, _end_of(os.getpid()))
     if config.option.record_times:
         from distribution import Meter, Recorder
 

@@ -23,20 +23,20 @@ import json
 import os
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 # isort: split
 from attack import ATTACKS, ON_SERVERS
+from figures import KNOWN_WITHIN, WRITERS, Created, answers, figures, slowdown
+from programs import WRITER
 from ses_benchmarks.arguments import arguments
 from ses_benchmarks.probe import compile_program
 from ses_benchmarks.processes import free_port
@@ -56,65 +56,14 @@ from ses_client.client import ServiceClient
 from ses_client.errors import SesError
 
 HERE = Path(__file__).resolve().parent
-WRITERS, CONTROLS, FIRST_HONEST, FIRST_ATTACKER = 8, 8, 21_001, 22_001
+CONTROLS, FIRST_HONEST, FIRST_ATTACKER = 8, 21_001, 22_001
 SERVERS, NODE = {0}, {1}  # processors
 OPEN_FOR = 4.0  # seconds: files of honest programs
 EVERY = 0.25  # seconds between two files of one program, on average
-KNOWN_WITHIN = 2.0  # seconds
 ASKERS = 2  # of a user: a question that waits for its answer hides what became known meanwhile
 
 SETRESUID = 117  # of x86-64; the call itself, unlike the C library's function, changes one thread
 NEW_MOUNTS = 0x20000  # CLONE_NEWNS
-
-WRITER = """
-import collections, contextlib, os, random, sys, time
-top, every, keep, branch, stage = sys.argv[1], float(sys.argv[2]), float(sys.argv[3]), *sys.argv[4:]
-open_files = collections.deque()
-number = 0
-def create(path):
-    if not stage:
-        return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    for _ in range(2):
-        os.stat(top)
-    with contextlib.suppress(OSError):
-        os.getxattr(top, "system.posix_acl_default")
-    name = f"{stage}/{number}"
-    staged = os.open(branch + name, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    os.link(os.path.dirname(top) + name, path)
-    os.close(staged)
-    fd = os.open(path, os.O_WRONLY)
-    os.fstat(fd)
-    os.unlink(branch + name)
-    os.fstat(fd)
-    return fd
-while not os.path.exists(top + "/../enough"):
-    path = f"{top}/{number}"
-    at, begun = time.time(), time.perf_counter_ns()
-    try:
-        fd = create(path)
-    except OSError as error:
-        print("failed", path, error, flush=True)
-        sys.exit(1)
-    took = time.perf_counter_ns() - begun
-    os.write(fd, b"honest")
-    print(path, at, took, flush=True)
-    open_files.append((at, fd))
-    while open_files and time.time() - open_files[0][0] > keep:
-        os.close(open_files.popleft()[1])
-    number += 1
-    time.sleep(every * random.uniform(0.5, 1.5))
-time.sleep(keep)
-"""
-
-
-@dataclass(frozen=True)
-class Created:
-    """A file that an honest program created, when, and how long that took."""
-
-    writer: int
-    path: str
-    at: float
-    nanoseconds: int
 
 
 class Site:
@@ -330,46 +279,6 @@ class Known:
             self.answers.append((asked, time.time() - asked))
 
 
-def microseconds(files: list[Created]) -> dict[str, float]:
-    """Return how long creates took."""
-    took = sorted(file.nanoseconds / 1000 for file in files)
-    return {"p50": round(statistics.median(took), 1), "p99": round(took[len(took) * 99 // 100], 1)}
-
-
-def figures(files: list[Created], known: dict[str, float], since: float, to: float) -> dict[str, object]:
-    """Return what became of the files created from one moment to another."""
-    created = [file for file in files if since <= file.at < to]
-    placed = [file for file in created if file.writer < WRITERS]
-    delays = sorted(max(0.0, known[file.path] - file.at) for file in placed if file.path in known)
-    return {
-        "files": len(placed),
-        "create_us": microseconds(placed),
-        "create_without_library_us": microseconds([file for file in created if file.writer >= WRITERS]),
-        "known_after_s": {"p50": round(statistics.median(delays), 3), "most": round(delays[-1], 3)}
-        if delays
-        else None,
-        "never_known": len(placed) - len(delays),
-        "known_late": sum(delay > KNOWN_WITHIN for delay in delays),
-    }
-
-
-def answers(known: Known, since: float, to: float) -> dict[str, float]:
-    """Return how long questions took from one moment to another."""
-    took = [seconds for asked, seconds in known.answers if since <= asked < to]
-    return {"p50": round(statistics.median(took), 3), "most": round(max(took), 3)}
-
-
-def slowdown(phases: dict[str, dict[str, object]]) -> dict[str, float]:
-    """Return how many times as long creates took beside attackers, by medians; the last: of one by other."""
-
-    def times(kind: str) -> float:
-        alone = statistics.mean(phases[name][kind]["p50"] for name in ("alone", "alone_again"))  # type: ignore[index]
-        return phases["beside_attackers"][kind]["p50"] / alone  # type: ignore[index,no-any-return]
-
-    placed, plain = times("create_us"), times("create_without_library_us")
-    return {"placed": round(placed, 3), "without_library": round(plain, 3), "ratio": round(placed / plain, 3)}
-
-
 def main() -> None:
     """Run, print the outcome as JSON, and fail where honest users lost something."""
     parser = arguments(__doc__)
@@ -380,7 +289,7 @@ def main() -> None:
     with ExitStack() as undo:
         work = Path(tempfile.mkdtemp(prefix="ses-attackers-"))
         work.chmod(0o755)
-        for name in ("attack.py", "asking.py"):
+        for name in ("attack.py", "asking.py", "programs.py"):
             shutil.copy(HERE / name, work)
         give_accounts(work)
         build_frozen(work / "frozen")
@@ -428,7 +337,7 @@ def main() -> None:
             "attackers": len(attackers), "seconds": asked.seconds, **phases,
             "slowdown": slowdown(phases), "failed_creates": wrong,
             "restarted": restarted, "attackers_that_ended": gave_up,
-            "answer_s": answers(known, moments[1], moments[2]), "logs": str(work),
+            "answer_s": answers(known.answers, moments[1], moments[2]), "logs": str(work),
         }  # fmt: skip
         print(json.dumps(outcome, indent=1))
         beside = phases["beside_attackers"]

@@ -22,6 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from asking import Target, agent, ask, local, opened, question, report, under_library
+from programs import CREATES, HOLDS
 
 Attack = Callable[[Target], None]
 ATTACKS: dict[str, Attack] = {}
@@ -39,34 +40,6 @@ def on_servers(act: Attack) -> Attack:
     """Register an attack on service, monitor or portal, which run on a processor of their own."""
     ON_SERVERS.add(act.__name__)
     return on_node(act)
-
-
-# Programs under the library: DIRECTORY COUNT PAUSE
-CREATES = """
-import os, sys, time
-top, count, pause = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-number = 0
-while True:
-    path = f"{top}/{os.getpid()}-{number % count}"
-    if number >= count:
-        os.unlink(path)
-    fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    os.write(fd, b"x" * 4096)
-    os.close(fd)
-    number += 1
-    time.sleep(pause)
-"""
-HOLDS = """
-import os, resource, signal, sys, time
-resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
-names = [f"{sys.argv[1]}/held-{os.getpid()}-{number}" for number in range(int(sys.argv[2]))]
-files = [os.open(name, os.O_CREAT | os.O_RDWR, 0o600) for name in names]
-os.kill(os.getpid(), getattr(signal, sys.argv[3]))
-while True:
-    for fd in files:
-        os.pwrite(fd, b"x", 0)
-        time.sleep(0.002)
-"""
 
 
 @on_node

@@ -32,6 +32,7 @@
 #include "rates/readers.h"
 #include "rules/rules_publisher.h"
 #include "server/listener.h"
+#include "server/loop.h"
 #include "server/socket_server.h"
 #include "service/client.h"
 #include "service/health.h"
@@ -205,12 +206,15 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
       unions, [&housekeeper](const std::string &target) { housekeeper.sweep_from_now_on(target); });
   Doorbell doorbell(table.publisher().asleep());
   Survey survey(options.jobs_dir);
-  ClaimsManager claims({table, systems, health, announcer, exchange, finder, stager, doorbell,
-                        survey, options.core >= 0 && !options.sleep});
-  SocketServer server({listener->descriptor(), stop_signals,
-                       std::min<size_t>(descriptors / 4, kMaxConnections), options.answer_limit,
-                       options.asks_per_second, options.lustre_form, systems, lustre, health,
-                       announcer, exchange, watcher, finder, stager, doorbell, table, claims});
+  UserStages stages({table, announcer, stager});
+  ClaimedFiles files({table, systems, stages, health, announcer, finder});
+  ClaimsManager claims({table, stages, files, health, announcer, exchange, doorbell, survey,
+                        options.core >= 0 && !options.sleep});
+  Chooser chooser({systems, lustre, options.lustre_form, health, announcer, table, claims});
+  PlacementReports reports({systems, watcher, finder, table, claims});
+  SocketServer server({listener->descriptor(), std::min<size_t>(descriptors / 4, kMaxConnections),
+                       options.answer_limit, options.asks_per_second, chooser, reports});
+  Loop loop({stop_signals, server, health, exchange, stager, doorbell, table, claims});
   table.apply_saved(saved.tables(), Clock::now());
   table.look_at_mounts(Clock::now());
   claims.apply_saved(saved.needs());
@@ -227,7 +231,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
     spdlog::error("--core {}: {}", options.core, std::strerror(errno));
     return kCannotStart;
   }
-  if (!server.run()) {
+  if (!loop.run()) {
     spdlog::error("the event loop cannot start: {}", std::strerror(errno));
     return kCannotStart;
   }

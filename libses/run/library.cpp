@@ -13,12 +13,12 @@ constexpr const char *kFile = "libses-wrapper.so";
 
 Library checked(const fs::path &file, const std::string &entry) {
   if (access(file.c_str(), R_OK) != 0) {
-    return {"", file.string() + " cannot be read"};
+    return {"", "", file.string() + " cannot be read"};
   }
   if (entry.find_first_of(" :") != std::string::npos) { // the dynamic linker splits there
-    return {"", "LD_PRELOAD cannot name " + entry + ": a space or colon is in it"};
+    return {"", "", "LD_PRELOAD cannot name " + entry + ": a space or colon is in it"};
   }
-  return {entry, ""};
+  return {entry, file.string(), ""};
 }
 
 } // namespace

@@ -8,6 +8,7 @@ namespace ses::run {
 
 struct Library {
   std::string entry; // for LD_PRELOAD; with $LIB where 32 and 64 bit libraries lie apart
+  std::string file;  // where it is: for musl, which knows no $LIB
   std::string why;   // when there is none: the reason
 };
 

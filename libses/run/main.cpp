@@ -30,7 +30,7 @@ Finding look(const Options &options) {
   finding.target = inspect(options.command[0]);
   finding.reach = reach_of(finding.target);
   const Library library = find_library(options.library);
-  finding.library = library.entry;
+  finding.library = finding.target.kind == Kind::kMusl ? library.file : library.entry;
   finding.no_library = library.why;
   finding.supervised = options.supervise;
   if (finding.reach == Reach::kLibrary && options.supervise) {
@@ -92,9 +92,9 @@ int check(const Options &options, const Finding &finding) {
 }
 
 // False: the program cannot be run any more.
-bool go_under_supervisor() {
+bool go_under_supervisor(bool refuses_io_uring) {
   std::string why;
-  const Supervised supervised = supervise(why);
+  const Supervised supervised = supervise(refuses_io_uring, why);
   if (supervised == Supervised::kNo) {
     say("files go where the file system puts them: " + why);
   } else if (supervised == Supervised::kDead) {
@@ -116,7 +116,7 @@ int run(const Options &options) {
     say(sentence(finding));
   }
   set_environment(options, finding);
-  if (options.supervise && is_placed(finding) && !go_under_supervisor()) {
+  if (options.supervise && is_placed(finding) && !go_under_supervisor(options.no_io_uring)) {
     return kMisuse;
   }
   execvp(options.command[0], options.command);

@@ -26,8 +26,8 @@ programs built with AddressSanitizer it sets verify_asan_link_order=0 in
 ASAN_OPTIONS.
 
 With --supervise a supervisor beside PROGRAM creates its files for it, and those
-of its children: also of static, Go and musl programs, which load no library. It
-needs Linux 5.19. Whatever it cannot do exactly as the program would, or within
+of its children: also of static and Go programs, which load no library. It needs
+Linux 5.19. Whatever it cannot do exactly as the program would, or within
 SES_SYNC_MS (here 2 by default), goes on as the original call. If the supervisor
 is killed, no create fails, as long as not all of its processes die at once.
 Setuid programs that a supervised program starts gain no rights, unless root
@@ -47,8 +47,12 @@ Options:
                        [default: the one installed with ses-run]
   --disable            Place no file, also where the library is loaded already
   --supervise          Create the files of PROGRAM for it, by a supervisor
-                       beside it: for programs that load no library (static, Go,
-                       musl), and their children
+                       beside it: for programs that load no library (static,
+                       Go), and their children
+  --no-io-uring        With --supervise: refuse io_uring to PROGRAM (ENOSYS),
+                       which then uses calls that are seen, as on a kernel
+                       without. What is created through io_uring is seen by
+                       nobody
   --check              Say who can place the files of PROGRAM and whether an
                        agent and managed storage are there; do not run it
   --json               With --check: as JSON
@@ -74,6 +78,7 @@ enum Option {
   kLibrary,
   kDisable,
   kSupervise,
+  kNoIoUring,
   kCheck,
   kJson,
   kVerbose,
@@ -89,6 +94,7 @@ constexpr option kOptions[] = {
     {"library", required_argument, nullptr, kLibrary},
     {"disable", no_argument, nullptr, kDisable},
     {"supervise", no_argument, nullptr, kSupervise},
+    {"no-io-uring", no_argument, nullptr, kNoIoUring},
     {"check", no_argument, nullptr, kCheck},
     {"json", no_argument, nullptr, kJson},
     {"verbose", no_argument, nullptr, kVerbose},
@@ -145,6 +151,9 @@ bool take(Options &options, int which) {
   case kSupervise:
     options.supervise = true;
     return true;
+  case kNoIoUring:
+    options.no_io_uring = true;
+    return true;
   case kCheck:
     options.check = true;
     return true;
@@ -182,6 +191,10 @@ std::optional<Options> parse_options(int argc, char **argv, int &status) {
   }
   if (options.json && !options.check) {
     wrong("--json goes with --check");
+    return std::nullopt;
+  }
+  if (options.no_io_uring && !options.supervise) {
+    wrong("--no-io-uring goes with --supervise");
     return std::nullopt;
   }
   if (options.supervise && options.disable) {

@@ -13,6 +13,7 @@ struct Options {
   bool verbose = false;
   bool disable = false;
   bool supervise = false;
+  bool no_io_uring = false;
   std::string application; // empty: not given
   std::string sync_ms;
   std::string require;

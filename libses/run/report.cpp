@@ -92,7 +92,7 @@ std::string sentence(const Finding &finding) {
                : subject(target) + ": its interpreter " + target.missing + ": " + reason;
   }
   std::string text = subject(target) + ": " + words_of(target.kind).fact + who_places(finding);
-  if (target.kind == Kind::kDynamic && finding.reach == Reach::kNothing &&
+  if (reach_of(target) == Reach::kLibrary && finding.reach == Reach::kNothing &&
       finding.filter == OwnFilter::kNone) {
     text +=
         " (" + finding.no_library + "; is libses installed beside ses-run? Else: --library FILE)";

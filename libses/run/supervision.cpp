@@ -91,7 +91,7 @@ bool passes(int control, int listener) { return hand_over(control, listener) && 
 
 } // namespace
 
-Supervised supervise(std::string &why) {
+Supervised supervise(bool refuses_io_uring, std::string &why) {
   const fs::path program = find_supervisor();
   Ends first;
   Ends reserve;
@@ -113,7 +113,7 @@ Supervised supervise(std::string &why) {
           " (kernel.yama.ptrace_scope is 0 where it may)";
     return Supervised::kNo;
   }
-  const Descriptor listener(install_notify_filter());
+  const Descriptor listener(install_notify_filter(refuses_io_uring));
   if (!listener) {
     why = listener.get() == -EBUSY
               ? "somebody supervises this process already"

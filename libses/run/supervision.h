@@ -16,7 +16,7 @@ enum class Supervised {
 
 // On return the supervisor listens to this process.  It is no child of this process.  WHY, unless
 // kYes: the reason.
-Supervised supervise(std::string &why);
+Supervised supervise(bool refuses_io_uring, std::string &why);
 
 } // namespace ses::run
 

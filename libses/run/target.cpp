@@ -147,8 +147,8 @@ Target inspect(const std::string &name) {
 Reach reach_of(const Target &target) {
   switch (target.kind) {
   case Kind::kDynamic:
-    return Reach::kLibrary;
   case Kind::kMusl:
+    return Reach::kLibrary;
   case Kind::kStatic:
   case Kind::kGo:
   case Kind::kOtherLinker:

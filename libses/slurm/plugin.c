@@ -6,13 +6,15 @@
  * In plugstack.conf:
  *
  *     optional ses-slurm.so [library=FILE] [jobs=all] [check=nodes|FILE] [comment=batch]
- *                           [jobs-dir=DIRECTORY]
+ *                           [jobs-dir=DIRECTORY] [place=DIRECTORY:...] [ledger=FILE] [ses=FILE]
  *
  * library: the preload library, instead of the one installed with the plugin.  jobs=all: jobs that
  * ask for nothing run under it too.  check: hard requirements that no node can meet are
  * refused at the submission, as the service says, or a FILE of ses nodes publish.  comment=batch:
  * what the files of a job got goes into its record when its batch script ends.  jobs-dir: as
- * --jobs-dir of ses-agent.  The agent is found as by programs (SES_AGENT_SOCKET of slurmd).
+ * --jobs-dir of ses-agent.  place: each job gets a directory of its own in one of these, as TMPDIR
+ * and SES_PLACE, by the command ses=, with claims in ledger=.  The agent is found as by programs
+ * (SES_AGENT_SOCKET of slurmd).
  *
  * A step inherits the options of its job; of all that are given the last holds.  Where the job is
  * submitted it is known which that is: there it goes into the environment.  What is hard also goes
@@ -30,14 +32,17 @@
 #include "comment.h"
 #include "node.h"
 #include "offer.h"
+#include "place.h"
 #include "profile.h"
 #include "published.h"
 #include "record.h"
 #include "request.h"
 #include "settings/preload_list.h"
+#include "settings/require.h"
 
 #define PREPARE_MS 1000u
 #define COMMENT_SECONDS 15
+#define PLACE_SECONDS 15
 #define LIST_MAX 8192 /* bytes of LD_PRELOAD */
 #define PROFILE_VARIABLE "SES_REQUIRE_PROFILE"
 #define HARD_VARIABLE "SES_HARD" /* for job_submit.lua, by spank_job_env */
@@ -52,11 +57,12 @@ int slurm_spank_job_prolog(spank_t spank, int count, char **arguments);
 int slurm_spank_job_epilog(spank_t spank, int count, char **arguments);
 #pragma GCC visibility pop
 
-enum { STORAGE, PROFILE };
+enum { STORAGE, PROFILE, PLACE };
 
 static struct ses_request request;
 static const char *profile; /* whose requirements these are; NULL: of none */
 static unsigned given;      /* bit I: option I; Slurm may pass one twice */
+static char place[32]; /* "off", or bytes that the job writes on each node; empty: not stated */
 static const char *checked; /* check=: "nodes", or an absolute path; NULL: nothing is */
 
 static const char *argument(const char *name, int count, char **arguments) {
@@ -118,6 +124,22 @@ static int take_profile(int which, const char *name, int remote) {
   return read_profile(name, text, sizeof text) ? take("--storage-profile", text, remote) : -1;
 }
 
+static int take_place(int which, const char *text, int remote) {
+  struct ses_wire_requirement stated[SES_REQUIRE_KINDS];
+  char free[64];
+  const char *wrong = NULL;
+  (void)which;
+  snprintf(place, sizeof place, "%s", text);
+  if (remote || strcmp(text, "off") == 0)
+    return 0;
+  snprintf(free, sizeof free, "free>=%s", text);
+  if (strlen(text) < sizeof place && !strpbrk(text, " ,!") &&
+      ses_require_parse(free, stated, &wrong) == 1)
+    return 0;
+  slurm_error("--storage-place is bytes on each node, such as 300GB, or off; not %s", text);
+  return -1;
+}
+
 static struct spank_option options[] = {
     {.name = "storage",
      .arginfo = "need",
@@ -132,6 +154,13 @@ static struct spank_option options[] = {
      .has_arg = 1,
      .val = PROFILE,
      .cb = take_profile},
+    {.name = "storage-place",
+     .arginfo = "size",
+     .usage = "bytes that the job writes into TMPDIR on each node, such as 300GB, for a directory "
+              "with room for it; off: no directory",
+     .has_arg = 1,
+     .val = PLACE,
+     .cb = take_place},
 };
 
 int slurm_spank_init(spank_t spank, int count, char **arguments) {
@@ -198,9 +227,40 @@ static void state(spank_t spank) {
                 "SES_REQUIRE");
 }
 
+static const char *jobs_directory(int count, char **arguments) {
+  const char *stated = argument("jobs-dir=", count, arguments);
+  return stated && *stated ? stated : SES_JOBS_DIRECTORY;
+}
+
+static struct ses_place_settings places(int count, char **arguments) {
+  const char *command = argument("ses=", count, arguments);
+  return (struct ses_place_settings){.among = argument("place=", count, arguments),
+                                     .command = command ? command : "ses",
+                                     .ledger = argument("ledger=", count, arguments),
+                                     .records = jobs_directory(count, arguments)};
+}
+
+/* The directory that the job was given on this node when it began there. */
+static void name_place(spank_t spank, int count, char **arguments) {
+  const struct ses_place_settings settings = places(count, arguments);
+  char path[PATH_MAX];
+  uint32_t job = 0;
+  if (!settings.among || strcmp(place, "off") == 0)
+    return;
+  if (spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS &&
+      ses_place_of(&settings, job, path)) {
+    spank_setenv(spank, "SES_PLACE", path, 1);
+    spank_setenv(spank, "TMPDIR", path, 1);
+  } else if (*place) {
+    slurm_error("no directory has room for %s, or none could be made (see the log of slurmd)",
+                place);
+  }
+}
+
 /* In the step's daemon as the user, before its programs; of a batch script too. */
 int slurm_spank_user_init(spank_t spank, int count, char **arguments) {
   const char *library = argument("library=", count, arguments);
+  name_place(spank, count, arguments);
   if (given > 0)
     state(spank);
   else if (!is_set("jobs=", "all", count, arguments))
@@ -225,31 +285,37 @@ int slurm_spank_exit(spank_t spank, int count, char **arguments) {
   return 0;
 }
 
-static const char *jobs_directory(int count, char **arguments) {
-  const char *stated = argument("jobs-dir=", count, arguments);
-  return stated && *stated ? stated : SES_JOBS_DIRECTORY;
-}
-
 /* For slurmd, as root, before the first step of any job on the node.  Never fails: Slurm would
  * drain the node.  Without a record files count for the job by its control group, or for none. */
 int slurm_spank_job_prolog(spank_t spank, int count, char **arguments) {
   const char *directory = jobs_directory(count, arguments);
+  const struct ses_place_settings settings = places(count, arguments);
+  char *size = NULL;
   uint32_t job = 0;
   uid_t uid = 0;
   int error = 0;
-  if (spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS &&
-      spank_get_item(spank, S_JOB_UID, &uid) == ESPANK_SUCCESS &&
-      (error = ses_record_write(directory, job, uid)) != 0)
+  if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS ||
+      spank_get_item(spank, S_JOB_UID, &uid) != ESPANK_SUCCESS)
+    return 0;
+  if ((error = ses_record_write(directory, job, uid)) != 0)
     slurm_error("whose job %u is cannot be written to %s (%s); create it, or name another one by "
                 "jobs-dir= here and --jobs-dir of ses-agent",
                 job, directory, strerror(error));
+  bool is_stated = spank_option_getopt(spank, &options[PLACE], &size) == ESPANK_SUCCESS;
+  if (settings.among && !(is_stated && strcmp(size, "off") == 0) &&
+      !ses_place_make(&settings, job, uid, is_stated ? size : NULL, PLACE_SECONDS))
+    slurm_error("job %u has no directory in any of %s", job, settings.among);
   return 0;
 }
 
 /* The same after its last. */
 int slurm_spank_job_epilog(spank_t spank, int count, char **arguments) {
+  const struct ses_place_settings settings = places(count, arguments);
   uint32_t job = 0;
-  if (spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS)
-    ses_record_remove(jobs_directory(count, arguments), job);
+  if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS)
+    return 0;
+  if (settings.among)
+    ses_place_remove(&settings, job, PLACE_SECONDS);
+  ses_record_remove(settings.records, job);
   return 0;
 }

@@ -64,6 +64,8 @@ class FakeService:
         self.backend = backend
         #: Further storage systems by name: where one is mounted, and its elements.
         self.beside: dict[str, tuple[Path, dict[str, Path]]] = {}
+        #: Storage systems on which no files are placed, as they are listed.
+        self.unplaced: list[dict[str, Any]] = []
         self.requests: list[Request] = []
         self.placements: dict[str, str] = {}  # id -> its first element
         #: What announcements said of each placement, in order.
@@ -209,7 +211,7 @@ class FakeService:
                 | self.later
                 for name, (at, targets) in self._systems().items()
             ]
-            return Answer(200, {"storage_systems": systems, **self.later})
+            return Answer(200, {"storage_systems": [*self.unplaced, *systems], **self.later})
         if request.method == "POST" and request.path.endswith("/announcements"):
             return self._announced(request.body)
         return problem(404, "not-found", "there is no such thing")

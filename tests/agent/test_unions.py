@@ -16,7 +16,7 @@ from claims_program import Table
 from fake_service import FakeService
 from patience import wait_until
 from running_agent import Agent
-from ses_client.unions import file_system_at
+from ses_client.unions import file_system_at, hold_back
 
 pytestmark = pytest.mark.root
 
@@ -75,6 +75,17 @@ def test_what_minfreespace_keeps_is_not_spent(
     set_option(union, "minfreespace", "999T")
     wait_until(lambda: excluded(table) == set(branches), "the union's reserve is kept")
     agent.wait_for("union/b2 takes no file: less is free than the union's minfreespace keeps")
+
+
+def test_a_branch_that_is_held_back_from_the_unions_own_choice_takes_placed_files(
+    table: Table, agent: Agent, device: int, union: Path, branches: dict[str, Path]
+) -> None:
+    first, second = branches.values()
+    set_option(union, "branches", hold_back(f"{first}=RW,1K:{second}=RO", {str(first)}))
+    wait_until(lambda: excluded(table) == {"union/b2"}, "the one that is read-only is left out")
+    assert restaged(agent, device, first)
+    set_option(union, "branches", hold_back(f"{first}=RW,999T:{second}=RW", {str(first)}))
+    wait_until(lambda: excluded(table) == {"union/b1"}, "its own reserve is kept")
 
 
 def test_a_branch_without_inodes_takes_no_file(table: Table, union: Path, branches: dict[str, Path]) -> None:

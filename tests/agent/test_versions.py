@@ -30,6 +30,20 @@ def test_a_later_service_of_the_same_major_version_is_understood(
     assert {one.version for one in service.requests} == {OWN}
 
 
+def test_storage_where_no_files_are_placed_bars_no_other(
+    start: Callable[..., Agent], service: FakeService, device: int
+) -> None:
+    service.unplaced = [
+        {"name": "scratch", "backend": "directories", "mount_point": "", "elements": 4},
+        {"name": "later", "backend": "of a later version"},
+    ]
+    agent = start(service.url)
+    agent.wait_for("service found")
+    assert status_of(agent, device) == side.PLACE
+    asked = [table for one in service.requests if one.body for table in one.body["tables"]]
+    assert {one["system"] for one in asked} == {"union"}
+
+
 def test_a_service_of_another_major_version_is_refused_with_the_reason(
     start: Callable[..., Agent], service: FakeService
 ) -> None:

@@ -1,4 +1,4 @@
-"""Every benchmark finds what it needs of the parts and of the tests, also when nobody ran it for a while."""
+"""Every benchmark fits the parts and the tests as they are, also when nobody ran it for a while."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ PROGRAMS = sorted(
     for path in (BENCHMARKS / folder).glob("*.py")
     if "ArgumentParser" in path.read_text("utf-8") or "arguments(" in path.read_text("utf-8")
 )
+HEADERS = [
+    f"-I{BENCHMARKS.parent / folder}"
+    for folder in ("libses/include", "libses", "libses/extras/include", "libses/src")
+]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
@@ -23,3 +27,10 @@ def test_a_benchmark_starts_and_says_what_it_takes(program: Path) -> None:
     done = subprocess.run([sys.executable, program, "--help"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "usage:" in done.stdout
+
+
+@pytest.mark.parametrize("source", sorted(BENCHMARKS.glob("*.c")), ids=lambda path: path.stem)
+def test_a_benchmark_in_c_compiles_with_the_headers(source: Path) -> None:
+    command = ["cc", "-std=gnu11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *HEADERS, source]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

@@ -187,7 +187,7 @@ def test_what_cannot_be_is_told_and_writes_nothing(
 
 def test_on_a_terminal_it_asks_for_what_is_not_given(storage: str, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    os.write(ours, f"{storage}\n\nstore1,10.0.0.1\nn1 n2\n".encode())
+    os.write(ours, f"/nowhere\n{storage}\n\n{tmp_path}\nstore1,10.0.0.1\nn1 n2\n".encode())
     directory = tmp_path / "etc"
     done = subprocess.run(
         [SES, "init", str(directory)], stdin=theirs, capture_output=True, text=True, timeout=120, check=False
@@ -196,6 +196,7 @@ def test_on_a_terminal_it_asks_for_what_is_not_given(storage: str, tmp_path: Pat
     os.close(ours)
     assert done.returncode == 0, done.stderr
     assert (directory / "qstorman/tokens/n2.token").is_file()
+    assert f'qsm:target "{tmp_path}"' in (directory / "qstorman/site.ttl").read_text()
     assert (directory / "qstorman/tls/store1.pem").is_file()
     assert "systemctl enable --now" in done.stdout
 

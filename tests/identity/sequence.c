@@ -13,11 +13,14 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "choices.h"
@@ -25,6 +28,7 @@
 #define ROUND 200
 #define UNTOUCHED 4321
 #define FIRST_FD 40 /* descriptors below are the calls' to get */
+#define TOLD 200
 #define KEPT 6
 #define OTHER_GROUP 1234
 
@@ -114,9 +118,68 @@ static void make_temporary(char *space) {
   }
 }
 
+/* What a child that was spawned has of its descriptors. */
+static int look(void) {
+  for (int fd = 0; fd < FIRST_FD; fd++) {
+    struct stat stat;
+    int flags = fcntl(fd, F_GETFL);
+    if (flags >= 0 && fstat(fd, &stat) == 0)
+      dprintf(TOLD, " %d:%o:%o", fd, (unsigned)flags, stat.st_mode);
+  }
+  return 0;
+}
+
+static void start(void) {
+  static char space[PATH_SPACE];
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  char *own[] = {"/proc/self/exe", NULL};
+  pid_t child = -1;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, pick(6) ? 0 : POSIX_SPAWN_RESETIDS);
+  fprintf(told, "spawn");
+  for (unsigned count = 1 + pick(4); count > 0; count--) {
+    int fd = (int)pick(12);
+    int to = (int)pick(12);
+    int flags = any_flags();
+    mode_t mode = any_mode();
+    const char *name = any_name();
+    unsigned kind = pick(9);
+    fprintf(told, " %u:%d:%d:%o:%o:%.40s", kind, fd, to, (unsigned)flags, mode, name);
+    snprintf(space, PATH_MAX, pick(4) ? "%s" : "./%s", name);
+    if (kind < 5)
+      posix_spawn_file_actions_addopen(&actions, fd, space, flags | (pick(3) ? O_CREAT : 0), mode);
+    else if (kind == 5)
+      posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+    else if (kind == 6)
+      posix_spawn_file_actions_addclose(&actions, fd);
+    else if (kind == 7 || pick(4))
+      posix_spawn_file_actions_adddup2(&actions, fd, to);
+    else
+      posix_spawn_file_actions_addchdir_np(&actions, "directory");
+  }
+  struct rlimit limit; /* a dynamic program needs descriptors to start, with a library one more */
+  getrlimit(RLIMIT_NOFILE, &limit);
+  bool starts = pick(8) && limit.rlim_cur == 256;
+  fflush(told); /* what the child says comes after it */
+  int status =
+      posix_spawn(&child, starts ? own[0] : "missing", &actions, &attributes, own, environ);
+  int ended = 0;
+  fprintf(told, " = %d", status);
+  if (status == 0 && waitpid(child, &ended, 0) == child)
+    fprintf(told, " ended=%x", (unsigned)ended);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+}
+
 static void create(void) {
   static char space[PATH_SPACE];
-  unsigned call = pick(12);
+  unsigned call = pick(13);
+  if (call == 12) {
+    start();
+    return;
+  }
   if (call == 11) {
     make_temporary(space);
     return;
@@ -320,6 +383,8 @@ static void disturb(void) {
 }
 
 int main(int argc, char **argv) {
+  if (argc == 1)
+    return look();
   if (argc != 4 || !realpath(argv[3], top))
     return 2;
   if (!choose(strtoull(argv[1], NULL, 10), top))
@@ -327,7 +392,7 @@ int main(int argc, char **argv) {
   long count = strtol(argv[2], NULL, 10);
   memset(dirfds, -1, sizeof dirfds);
   signal(SIGXFSZ, SIG_IGN);
-  told = fdopen(fcntl(STDOUT_FILENO, F_DUPFD, 200), "w");
+  told = fdopen(fcntl(STDOUT_FILENO, F_DUPFD, TOLD), "w");
   if (!told)
     return 3;
   for (long i = 0; i < count; i++) {

@@ -89,10 +89,13 @@ class Counter(threading.Thread):
         self.table.close()
 
 
-@pytest.mark.parametrize("way", ["asked", "chosen"])
-@pytest.mark.parametrize("user", [0, NOBODY], ids=["root", "user"])
+WAYS = [("gcc", user, way) for user in (0, NOBODY) for way in ("asked", "chosen")]
+WAYS += [("musl-gcc", NOBODY, "chosen")]
+
+
+@pytest.mark.parametrize(("compiler", "user", "way"), WAYS)
 def test_no_call_can_tell_that_the_library_is_there(
-    make_union: Callable[..., Union], sequence: Path, user: int, way: str
+    make_union: Callable[..., Union], sequences: Callable[[str], Path], compiler: str, user: int, way: str
 ) -> None:
     """On directories that every branch has: where mergerfs makes a missing one for a file, with the library
     or without, it forgets to hand on the set-group-ID bit."""
@@ -102,7 +105,7 @@ def test_no_call_can_tell_that_the_library_is_there(
     if counter:
         counter.start()
     try:
-        sequence.parent.chmod(0o755)
+        sequence = sequences(compiler)
         first = 1 + user + 500 * (way == "chosen")
         for seed in range(first, first + max(1, CALLS // 4 // CHUNK)):
             runs = [begin(union, sequence, seed, user, library=library) for library in (False, True)]

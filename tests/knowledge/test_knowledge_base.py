@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 from ses_service.knowledge import (
@@ -41,6 +42,21 @@ def test_the_union_example_is_read_as_described(knowledge: KnowledgeBase, union_
     assert environment.systems["union"].backend == "mergerfs"
     assert environment.systems["union"].mount_point == "/srv/qstorman/union"
     assert environment.home_vo == {"nobody": "materials"}
+
+
+def test_a_set_of_directories_has_paths_and_no_mount_point(knowledge: KnowledgeBase) -> None:
+    site = Path(__file__).resolve().parents[2] / "ontology/examples/directories-site.ttl"
+    knowledge.load_site(site.read_text(), source=site.name)
+    environment = knowledge.environment()
+    (system,) = environment.systems.values()
+    assert (system.name, system.backend, system.mount_point) == ("scratch", "directories", "")
+    seen = {one.target: (one.server, one.server_rate, one.state.value) for one in environment.elements}
+    assert seen == {
+        "/scratch1": ("login1", None, "active"),
+        "/scratch2": ("login1", None, "active"),
+        "/nfs/projects/tmp": ("filer", 1.25e9, "active"),
+        "/nfs/shared": ("filer", 1.25e9, "draining"),
+    }
 
 
 def test_units_states_pools_and_access_are_read(knowledge: KnowledgeBase, lustre_site: str) -> None:

@@ -14,9 +14,10 @@ WRAPPED = re.findall(
     fopen fopen64 _IO_fopen freopen freopen64
     mkstemp mkstemp64 mkostemp mkostemp64 mkstemps mkstemps64 mkostemps mkostemps64
     mknod mknodat __xmknod __xmknodat
+    posix_spawn posix_spawnp
 """,
 )
-OBSERVED = ["setxattr", "lsetxattr", "fsetxattr"]
+OBSERVED = ["posix_spawn_file_actions_addopen", "setxattr", "lsetxattr", "fsetxattr"]
 
 
 def test_exported_symbols_are_the_wrapped_and_observed_calls_and_nothing_else(wrapper: Path) -> None:

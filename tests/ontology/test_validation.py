@@ -55,6 +55,21 @@ def test_a_fault_is_found_on_the_line_it_stands_on(good: str, bad: str, node: st
     assert refused(found)
 
 
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
+        ('qsm:name "scratch" ;', 'qsm:name "scratch" ; qsm:mountPoint "/scratch" ;', "has no qsm:mountPoint"),
+        ("qsm:DirectorySet", "qsm:CephFileSystem", "exactly one qsm:mountPoint"),
+        (":scratch1 a qsm:Directory", ":scratch1 a qsm:DataPool", "is a qsm:Directory"),
+        ('qsm:target "/scratch1"', 'qsm:target "scratch1"', "is its absolute path"),
+    ],
+)
+def test_a_set_of_directories_has_absolute_ones_and_no_mount_point(good: str, bad: str, message: str) -> None:
+    site = (EXAMPLES / "directories-site.ttl").read_text()
+    assert good in site
+    assert [one for one in validate(site.replace(good, bad, 1), "site.ttl") if message in one.message]
+
+
 def test_two_elements_of_one_name_are_both_pointed_at() -> None:
     text, found = broken('qsm:name "OST0001"', 'qsm:name "OST0000"')
     assert [one.node for one in found] == ["ost0", "ost1"]

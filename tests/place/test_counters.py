@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from ses.place import samples
 from ses.place.claims import boot
-from ses.place.devices import Counters, counters_of, device_of, file_system_of, parse_block, parse_mountstats
+from ses.place.devices import Counters, counters_of, parse_block
 from ses.place.samples import Load, Sample, measure
+from ses_client.devices import Served, by_server, device_of, file_system_of, parse_mountstats
 from ses_client.unions import Mount
 
 # As fs/nfs/super.c and net/sunrpc/stats.c of Linux 6.1 print it: two exports of a server, one mounted twice.
@@ -51,11 +52,17 @@ def mount(device: str, type_: str, source: str) -> Mount:
     return Mount("30", device, "/", "/mnt", type_, source)
 
 
-def test_exports_of_a_server_are_added_up_and_a_second_mount_is_not() -> None:
-    assert parse_mountstats(MOUNTSTATS) == {
-        "nas": Counters(79386 + 20 + 4 + 100, 79407 + 30 + 5 + 200, 1210214218 + 500 + 1000),
-        "[fe80::1]": Counters(0, 0, 0),
+def test_exports_of_a_server_are_added_up_and_a_second_mount_is_not(tmp_path: Path) -> None:
+    exports = parse_mountstats(MOUNTSTATS)
+    assert exports["nas:/scratch"] == Served(0, 1000, 10, 100, 200)
+    assert by_server(exports) == {
+        "nas": Served(1210214218, 500 + 1000, 1309 + 10, 79386 + 20 + 4 + 100, 79407 + 30 + 5 + 200),
+        "[fe80::1]": Served(),
     }
+    stats = tmp_path / "mountstats"
+    stats.write_text(MOUNTSTATS)
+    counted = counters_of(["nfs nas", "nfs other"], tmp_path, stats)
+    assert counted == {"nfs nas": Counters(79510, 79642, 1210214218 + 500 + 1000)}
 
 
 def test_mounts_of_one_server_are_one_device_and_file_systems_of_their_own() -> None:

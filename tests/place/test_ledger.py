@@ -25,8 +25,9 @@ NOBODY, NEIGHBOUR = 65534, 65533
 
 @pytest.fixture
 def made(ses: Ses, tmp_path: Path) -> Path:
-    """A ledger with a claim."""
+    """A ledger with a claim, that is in the file and not in its log."""
     ses("place", "--among", tmp_path, "--size", "1MB")
+    spoil(ses.ledger, "PRAGMA wal_checkpoint(TRUNCATE)")
     return ses.ledger
 
 
@@ -78,6 +79,16 @@ def test_what_ses_place_does_not_write_is_refused(
     told = ses("place", "--among", tmp_path, code=1)
     assert f"{made} is no ledger of ses place, or is damaged" in told
     assert made.read_bytes() == before
+
+
+def test_a_failure_of_power_leaves_it_whole(made: Path) -> None:
+    with ledgers.opened(made) as ledger:
+        assert ledger is not None
+        modes = [
+            ledger._connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("journal_mode", "synchronous")
+        ]
+    assert modes == ["wal", 1], "SQLite says that a log that is synchronised before a checkpoint does"
 
 
 def test_names_in_it_steer_no_terminal(ses: Ses, made: Path) -> None:

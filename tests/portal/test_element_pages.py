@@ -28,6 +28,13 @@ def test_an_element_says_what_it_is_and_what_it_did(alice, site, clock) -> None:
     assert (none.status_code, "There is no element union/none." in text_of(none)) == (404, True)
 
 
+def test_a_directory_of_a_set_is_shown_by_its_path(alice, site) -> None:
+    site.places[0] = site.places[0].but(backend="directories", mount_point="", target="/scratch1")
+    page = text_of(alice.get(f"/storage/{site.places[0].id}"))
+    assert "<dt>Storage system</dt><dd>union (directories)</dd>" in page
+    assert '<dt>Directory</dt><dd class="path">/scratch1</dd>' in page
+
+
 def test_an_element_shows_what_the_link_of_its_server_carries(alice, site) -> None:
     assert "Link of the server" not in text_of(alice.get(B1))
     site.places[0] = site.places[0].but(server_link_mb_s=250.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -84,6 +85,11 @@ def test_installed_library_is_named_such_that_the_linker_chooses_32_or_64_bits(
     apart = found[1] == "lib64" or found[1].startswith("lib/")
     assert entry == str(tmp_path / ("$LIB" if apart else found[1]) / "libses-wrapper.so")
     assert str(place / "libses-wrapper.so") in run(installed, "cat", "/proc/self/maps").stdout
+    musl = tmp_path / "musl"
+    (tmp_path / "musl.c").write_text('#include <stdlib.h>\nint main(void) { return !getenv("LD_PRELOAD"); }')
+    subprocess.run(["musl-gcc", tmp_path / "musl.c", "-o", musl], check=True, timeout=60)
+    report = json.loads(run(installed, "--check", "--json", str(musl)).stdout)
+    assert report["library"] == str(place / "libses-wrapper.so"), "musl knows no $LIB"
 
 
 @pytest.mark.parametrize(

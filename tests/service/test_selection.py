@@ -314,6 +314,27 @@ def test_elements_on_one_device_share_load_and_room_and_not_their_modes(site: Si
     assert not twins.view.table.shared
 
 
+def test_file_systems_on_one_device_share_load_and_not_room(site: Site) -> None:
+    def on(number: int, device: str) -> dict[str, object]:
+        return {"file_system": f"nfs4 filer:/{number}", "server": "filer", "device": device}
+
+    there = site(
+        site.element("set/a", **on(1, "nfs")), site.element("set/b", **on(2, "nfs")),
+        site.element("set/c", **on(3, "other")),
+    )  # fmt: skip
+    for name in "abc":
+        there.see(f"set/{name}", write=50, average_write=50, free=30)
+    there.carry("set/a", 3, at=there.NOW, size=6 * there.GB)
+    a, b, c = sorted(there.decide().candidates, key=lambda one: one.element.id)
+    assert a.available_write == b.available_write < c.available_write
+    assert [one.free / there.GB for one in (a, b, c)] == [12, 30, 30]
+    assert there.view.rows.elements["own"].tolist() == [3, 3, 0]
+    # One that the monitor does not watch has the load of its own file system only.
+    unseen = site(site.element("set/a", **on(1, "nfs")), site.element("set/b", **on(2, "nfs")))
+    unseen.see("set/a", free=30)
+    assert [one.free for one in unseen.decide().candidates if one.element.id == "set/b"] == [1000 * site.GB]
+
+
 def test_old_data_leave_static_facts_and_the_ledger(site: Site) -> None:
     old = site.equal(3).see_all(age=11, write=90).carry("b0", 3).carry("b1")
     decision = old.decide()

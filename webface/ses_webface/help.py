@@ -7,7 +7,10 @@ from flask import Blueprint, render_template
 blueprint = Blueprint("help", __name__, url_prefix="/help")
 
 WORDS = (
-    ("storage element", "One place a file can go: a Lustre OST or pool, or a branch of a mergerfs union."),
+    (
+        "storage element",
+        "One place a file can go: a Lustre OST or pool, a branch of a union, or a directory of a set.",
+    ),
     (
         "requirement",
         "The least that is needed of storage, such as a write rate of 50 MB/s. Soft: a place that misses it "

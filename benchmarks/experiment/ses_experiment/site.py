@@ -39,7 +39,7 @@ _PREFIXES = """\
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The branches: rates MB/s, capacity MB.  ``threads`` are those of the union.
+    """The branches: rates MB/s, capacity MB.  ``threads`` and further ``options`` are those of the union.
 
     They are alike, or each reads and writes at its own of ``rates``.
     """
@@ -50,6 +50,7 @@ class Shape:
     capacity: int = 600
     threads: int = 16
     rates: tuple[int, ...] = ()
+    options: str = ""
 
     def plans(self) -> tuple[BranchPlan, ...]:
         """Return what the storage is made from."""
@@ -65,7 +66,8 @@ class Shape:
     @property
     def union_options(self) -> str:
         """Options of mergerfs."""
-        return f"threads={self.threads},cache.files=off,dropcacheonclose=true"
+        further = f",{self.options}" if self.options else ""
+        return f"threads={self.threads},cache.files=off,dropcacheonclose=true{further}"
 
 
 @dataclass(frozen=True, slots=True)

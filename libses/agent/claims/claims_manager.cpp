@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "processes/identity.h"
+#include "claims/lookup.h"
 
 namespace ses::agent {
 namespace {
@@ -106,7 +106,7 @@ void ClaimsManager::open(uid_t uid, User &user, Time now) {
     saved_.erase(saved);
   }
   parts_.announcer.user_seen(uid);
-  stage(uid, user, now);
+  parts_.stages.prepare(uid, now);
   if (user.claims || now < user.refused_until) {
     return;
   }
@@ -120,7 +120,7 @@ void ClaimsManager::open(uid_t uid, User &user, Time now) {
     return;
   }
   user.claims = std::make_unique<UserClaims>(uid, std::move(segment));
-  show_staged(user);
+  show_staged(uid);
   publish_needs(user);
   ClaimsSegment &shared = user.claims->segment();
   if (!parts_.table.publisher().set_user({uid, shared.id(), shared.instance()})) {
@@ -171,10 +171,7 @@ void ClaimsManager::take_survey(Time now) {
 // Who has claims, and where they can be staged.
 void ClaimsManager::review(Time now) {
   reviewed_at_ = now;
-  if (has_unusable_ || generation_ != parts_.table.generation()) {
-    has_unusable_ = false;
-    announce_unusable();
-  }
+  parts_.stages.announce_unusable(generation_ != parts_.table.generation());
   generation_ = parts_.table.generation();
   bool busy = false;
   for (auto it = users_.begin(); it != users_.end();) {
@@ -193,15 +190,12 @@ void ClaimsManager::review(Time now) {
         saved_[uid] = user.needs;
       }
       close(uid, user);
-      for (const auto &[target, stage] : user.stages) {
-        has_unusable_ = has_unusable_ || !stage.why.empty();
-        parts_.stager.remove(uid, stage.branch);
-      }
+      parts_.stages.remove(uid);
       it = users_.erase(it);
       continue;
     }
     open(uid, user, now);
-    show_staged(user);
+    show_staged(uid);
     ++it;
   }
   parts_.exchange.set_busy(busy);
@@ -214,89 +208,54 @@ void ClaimsManager::review(Time now) {
   }
 }
 
-std::shared_ptr<const Choice> ClaimsManager::choice_of(const User &user, const Claim &claim,
-                                                       Time now) const {
-  auto choice = std::make_shared<Choice>();
-  choice->epoch = parts_.table.epoch(claim.system, claim.epoch);
-  if (!choice->epoch) {
-    return nullptr;
-  }
-  const bool is_before = user.needs_before && user.needs_before->with(claim.digest) != nullptr &&
-                         (!user.needs || user.needs->with(claim.digest) == nullptr);
-  choice->needs = is_before ? user.needs_before : user.needs;
-  choice->digest = claim.digest;
-  choice->need = claim.need;
-  choice->stated = claim.stated;
-  choice->seen = claim.seen;
-  choice->held = parts_.table.held(claim.system, *choice->epoch);
-  bool is_final = true;
-  choice->excluded =
-      parts_.table.excluded(claim.system) | not_staged(user.claims->uid(), claim.system, is_final);
-  choice->rows = claim.rows;
-  choice->first = claim.first;
-  choice->candidate_limit = claim.candidate_limit;
-  choice->rank = claim.rank;
-  choice->decided = now;
-  choice->decided_at = wall_clock();
-  choice->offline = !parts_.health.available();
-  choice->application = claim.application;
-  return choice;
-}
-
 void ClaimsManager::take(User &user, Claim claim, Time now) {
   const uid_t uid = user.claims->uid();
-  const auto changed = [this](unsigned system, unsigned row, int change) {
-    parts_.table.claim(system, row, change);
-  };
   for (const uint8_t row : claim.rows) {
-    user.claims->counts().settle(claim.system, row, changed);
+    user.claims->counts().settle(claim.system, row,
+                                 [this](unsigned system, unsigned of, int change) {
+                                   parts_.table.claim(system, of, change);
+                                 });
   }
   const auto facts = parts_.table.facts(claim.system, claim.epoch);
   const bool known = facts && std::all_of(claim.rows.begin(), claim.rows.end(),
                                           [&](uint8_t row) { return row < facts->rows.size(); });
-  if (!known) {
+  if (known && claim.created) {
+    const uint64_t id = ses_claims_id(user.claims->segment().instance(), claim.number);
+    parts_.files.take({uid, id, user.needs, user.needs_before}, facts, std::move(claim), now);
+  } else if (known && is_of_element(claim.error)) {
+    failed(uid, facts->rows[claim.rows.front()].target, claim.error, now);
+  }
+}
+
+void ClaimsManager::failed(uid_t uid, const std::string &target, int error, Time now) {
+  parts_.stages.failed(uid, target, error, now);
+  show_staged(uid);
+}
+
+void ClaimsManager::stage_again(const std::string &target, Time now) {
+  spdlog::debug("the staging directory of branch {} was moved or removed", target);
+  for (const auto &[uid, user] : users_) {
+    parts_.stages.prepare_again(uid, target, now);
+    show_staged(uid);
+  }
+}
+
+void ClaimsManager::staged(const std::vector<Stager::Result> &results, Time now) {
+  for (const Stager::Result &result : results) {
+    parts_.stages.take(result, now);
+    show_staged(result.uid);
+  }
+}
+
+void ClaimsManager::show_staged(uid_t uid) {
+  const auto user = users_.find(uid);
+  if (user == users_.end() || !user->second.claims) {
     return;
   }
-  if (!claim.created) {
-    if (is_of_element(claim.error)) {
-      failed(uid, facts->rows[claim.rows.front()].target, claim.error, now);
-    }
-    return;
+  for (const unsigned system : parts_.table.systems()) {
+    bool is_final = true;
+    user->second.claims->set_staged(system, ~parts_.stages.not_staged(uid, system, is_final));
   }
-  const StorageSystem &system = parts_.table.about(claim.system);
-  if (!parts_.systems.is_on(claim.file.device, system.name)) {
-    spdlog::debug("uid {} claimed a file on another device than that of the system", uid);
-    return;
-  }
-  const uint64_t id = ses_claims_id(user.claims->segment().instance(), claim.number);
-  auto choice = choice_of(user, claim, now); // before the file itself is counted
-  if (parts_.announcer.overloaded_by(uid) ||
-      !parts_.table.place(id, claim.system, facts, claim.rows, claim.need)) {
-    return;
-  }
-  ClaimedFile file;
-  file.uid = uid;
-  file.placement_id = id;
-  file.choice = std::move(choice);
-  auto origin = std::make_shared<Origin>();
-  for (const uint8_t row : claim.rows) {
-    origin->elements.push_back(facts->rows[row].element);
-  }
-  origin->placed_at = wall_clock();
-  if (claim.need.bytes >= 0) {
-    origin->expected_bytes = static_cast<int64_t>(std::min(claim.need.bytes, 9e18));
-  }
-  origin->decided_by = "program";
-  if (file.choice) {
-    origin->distance = distance_of(*file.choice);
-  } else {
-    origin->notes.push_back("what it was chosen from is not kept any more");
-  }
-  file.origin = std::move(origin);
-  file.device = claim.file.device;
-  file.mount_point = system.mount_point;
-  file.claim = std::move(claim);
-  found_.push_back(std::move(file));
 }
 
 size_t ClaimsManager::read(User &user, Time now) {
@@ -313,7 +272,6 @@ size_t ClaimsManager::read(User &user, Time now) {
   look_at_counts();
   std::vector<Claim> claims = ring.read(kMaxClaims, now);
   const size_t read = claims.size();
-  found_.reserve(found_.size() + read);
   for (Claim &claim : claims) {
     take(user, std::move(claim), now);
   }
@@ -341,9 +299,7 @@ bool ClaimsManager::look(Time now) {
   for (User *user : active) {
     has_read = read(*user, now) > 0 || has_read;
   }
-  if (!found_.empty()) {
-    parts_.finder.find(std::exchange(found_, {}));
-  }
+  parts_.files.hand_on();
   parts_.table.show(now);
   for (User *user : active) {
     user->claims->counts().acknowledge();

@@ -1,5 +1,5 @@
-// The users of this node: who has claims, what their files need, where they can be staged; and the
-// claims themselves, from the first look to the finder.
+// The users of this node: who has claims and what their files need; and the claims themselves, from
+// the first look on.
 //
 // Belongs to the socket's loop, which calls tick() when it is due.  While programs make claims that
 // is every five milliseconds, or without pause on a core of its own.  Otherwise the agent sleeps
@@ -16,10 +16,11 @@
 #include <vector>
 
 #include "announcements/announcer.h"
+#include "claims/claimed_files.h"
 #include "claims/doorbell.h"
-#include "claims/finder.h"
 #include "claims/survey.h"
 #include "claims/user_claims.h"
+#include "claims/user_stages.h"
 #include "service/health.h"
 #include "systems/stager.h"
 #include "table/exchange.h"
@@ -33,12 +34,11 @@ public:
   using Time = std::chrono::steady_clock::time_point;
   struct Parts {
     TableManager &table;
-    const Systems &systems;
+    UserStages &stages;
+    ClaimedFiles &files;
     ServiceHealth &health;
     Announcer &announcer;
     Exchange &exchange;
-    Finder &finder;
-    Stager &stager;
     Doorbell &doorbell;
     Survey &survey;
     bool polls; // has a core for itself: never sleeps, so that no program has to wake it
@@ -59,10 +59,10 @@ public:
   // What is to be taken instead; null: nothing is known.
   [[nodiscard]] std::shared_ptr<const UserNeeds> site_needs() const { return site_needs_; }
   // Rows of SYSTEM on which files of UID cannot be staged now.  IS_FINAL: nobody tries just now.
-  [[nodiscard]] uint64_t not_staged(uid_t uid, unsigned system, bool &is_final) const;
-  // A create of UID on TARGET failed.  What only passes with time (no space, quota, rights, no hard
-  // links) leaves the branch out for this user for a while, and for nobody else: a program may say
-  // anything.  After other errors its staging directory is looked at.
+  [[nodiscard]] uint64_t not_staged(uid_t uid, unsigned system, bool &is_final) const {
+    return parts_.stages.not_staged(uid, system, is_final);
+  }
+  // A create of UID on TARGET failed (user_stages.h).
   void failed(uid_t uid, const std::string &target, int error, Time now);
   // The staging directories of all users on TARGET are not where they were.
   void stage_again(const std::string &target, Time now);
@@ -75,17 +75,9 @@ public:
   void stop(std::chrono::milliseconds limit);
 
 private:
-  enum class StageState { kWaiting, kThere, kFailed };
-  struct Stage {
-    StageState state = StageState::kWaiting;
-    Time since{};
-    std::string why; // it was not usable when it was tried last
-    Stager::Branch branch{};
-  };
   struct User {
     std::unique_ptr<UserClaims> claims;
     std::shared_ptr<const UserNeeds> needs, needs_before;
-    std::map<std::string, Stage> stages; // by branch
     Time seen_at{};
     Time refused_until{}; // no segment can be had
   };
@@ -95,28 +87,19 @@ private:
   void publish_needs(User &user);
   void review(Time now);
   void take_survey(Time now);
-  void stage(uid_t uid, User &user, Time now);
-  void show_staged(User &user);
-  void set_trouble(Stage &stage, const std::string &why);
-  // Reports to the service which users' files cannot go to which branches.
-  void announce_unusable();
-  // Of TARGET; nullopt: of all branches on which it was there.
-  void stage_again(uid_t uid, const std::optional<std::string> &target, Time now);
+  void show_staged(uid_t uid);
   // Looks at the claims of all users; true when there were some.
   bool look(Time now);
   size_t read(User &user, Time now);
   void take(User &user, Claim claim, Time now);
-  [[nodiscard]] std::shared_ptr<const Choice> choice_of(const User &user, const Claim &claim,
-                                                        Time now) const;
 
   const Parts parts_;
   std::map<uid_t, User> users_;
   std::map<uid_t, std::shared_ptr<const UserNeeds>> saved_; // of users not seen yet
   std::shared_ptr<const UserNeeds> site_needs_;
-  std::vector<ClaimedFile> found_; // in the look under way
-  uint64_t generation_ = 0;        // of the table, as of the last look at stages
+  uint64_t generation_ = 0; // of the table, as of the last look at stages
   Time due_{}, beaten_at_{}, reviewed_at_{}, busy_until_{};
-  bool has_changes_ = false, was_busy_ = false, has_unusable_ = false;
+  bool has_changes_ = false, was_busy_ = false;
   bool logged_no_segment_ = false, logged_many_ = false;
 };
 

@@ -5,7 +5,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -29,21 +28,12 @@ constexpr int kPauseOfArrivals = 4;                  // times as long as it took
 constexpr size_t kHurry = 4096;                      // this many that arrived do not wait
 constexpr std::chrono::milliseconds kMaxPause{1000};
 constexpr size_t kMaxArrived = 65536;
-constexpr int kForgetMilliseconds = 1000; // processes without files
-constexpr size_t kMaxIdle = 8;   // the part of what may be watched that such processes may be
 constexpr size_t kMaxPolled = 4; // times as many as are watched
 
 // epoll's data: one of these, or a pid.
 constexpr uint64_t kClosed = 1ull << 32;
 constexpr uint64_t kWake = 2ull << 32;
 constexpr uint64_t kMoved = 3ull << 32;
-
-bool add_to(int epoll, int fd, uint64_t data) {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = data;
-  return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
-}
 
 } // namespace
 
@@ -52,7 +42,7 @@ Watcher::Watcher(Announcer &announcer, const WritingOut &writing_out,
     : announcer_(announcer), jobs_(jobs_directory), most_watched_(most_watched),
       highest_handle_(highest_handle), epoll_(epoll_create1(EPOLL_CLOEXEC)),
       closes_(IN_CLOSE_WRITE | IN_CLOSE_NOWRITE), closed_(writing_out),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), processes_(epoll_.get(), most_watched) {
   if (!add_to(epoll_.get(), closes_.descriptor(), kClosed)) {
     spdlog::warn("inotify cannot be used ({}); open files are looked at twice a second",
                  std::strerror(errno));
@@ -166,7 +156,7 @@ void Watcher::work() {
       look_around();
     }
     report(Clock::now());
-    forget_processes();
+    processes_.forget_idle(Clock::now());
     rest(begun, processor_time() - used_before);
   }
 }
@@ -231,42 +221,6 @@ void Watcher::take_over() {
   }
 }
 
-// One look through all processes, however many files there are.
-void Watcher::compare_now(const std::vector<LedgerFile> &files) {
-  std::set<FileId> wanted;
-  for (const LedgerFile &file : files) {
-    wanted.insert({file.device, file.inode});
-  }
-  std::map<FileId, OpenSomewhere> open = find_handles(wanted);
-  size_t kept = 0;
-  ProcessLooks looks;
-  for (const LedgerFile &known : files) {
-    const FileId id{known.device, known.inode};
-    const auto found = open.find(id);
-    const std::optional<uid_t> uid = uid_of(known.user);
-    if (files_.contains(known.placement_id)) {
-      continue;
-    }
-    if (found == open.end() || !uid || watched_as(id, *uid) != files_.end()) {
-      report_end(uid.value_or(0), known.placement_id, EndReason::kClosed, std::nullopt, known.path);
-      continue;
-    }
-    PlacedFile file;
-    file.placement_id = known.placement_id;
-    file.uid = *uid;
-    file.pid = found->second.pid;
-    file.id = id;
-    file.handle = UniqueFd(fcntl(found->second.handle.get(), F_DUPFD_CLOEXEC, 0));
-    file.path = known.path;
-    begin(std::move(file), looks);
-    ++kept;
-  }
-  watch_begun();
-  spdlog::info("of {} placed files that were open, {} still are", files.size(), kept);
-  report(Clock::now());
-  announcer_.compared();
-}
-
 void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
   if (!file.handle && !file.searched &&
       !file.closed) { // perhaps it lives on as another descriptor, as after a shell's redirection
@@ -304,8 +258,7 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
     file.handle.reset(); // looked for in its process instead
   }
   ++files_of_[file.uid];
-  processes_[file.pid].placements.insert(id);
-  const bool polled = !follow_process(file.pid) || crowded;
+  const bool polled = !processes_.add(file.pid, id) || crowded;
   if (polled) {
     polled_.insert(id);
   } else {
@@ -377,34 +330,6 @@ bool Watcher::is_past(const PlacedFile &file) {
   return file.orphan;
 }
 
-bool Watcher::follow_process(pid_t pid) {
-  Process &process = processes_[pid];
-  if (!process.pidfd) {
-    process.pidfd.reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-    if (process.pidfd && !add_to(epoll_.get(), process.pidfd.get(), static_cast<uint64_t>(pid))) {
-      process.pidfd.reset();
-    }
-  }
-  return static_cast<bool>(process.pidfd);
-}
-
-// Forgets processes without files, but not at once: most create more files soon.
-void Watcher::forget_processes() {
-  const auto now = Clock::now();
-  if (idle_processes_.empty() ||
-      (now - forgotten_at_ < std::chrono::milliseconds(kForgetMilliseconds) &&
-       idle_processes_.size() < most_watched_ / kMaxIdle)) {
-    return;
-  }
-  forgotten_at_ = now;
-  for (const pid_t pid : std::exchange(idle_processes_, {})) {
-    const auto process = processes_.find(pid);
-    if (process != processes_.end() && process->second.placements.empty()) {
-      processes_.erase(process);
-    }
-  }
-}
-
 void Watcher::end(Files::iterator it, EndReason reason) {
   const uint64_t id = it->first;
   const Watched watched = std::move(it->second);
@@ -422,12 +347,7 @@ void Watcher::end(Files::iterator it, EndReason reason) {
   orphans_.erase(id);
   closes_.remove(id);
   idle_.remove(id);
-  if (const auto process = processes_.find(watched.file.pid); process != processes_.end()) {
-    process->second.placements.erase(id);
-    if (process->second.placements.empty()) { // it may well have more
-      idle_processes_.push_back(watched.file.pid);
-    }
-  }
+  processes_.remove(watched.file.pid, id);
   was_closed(watched.file, reason,
              watched.file.handle ? path_of(watched.file.handle.get()) : watched.file.path);
 }

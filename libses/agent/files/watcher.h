@@ -35,6 +35,7 @@
 
 #include "announcements/announcer.h"
 #include "files/closed_files.h"
+#include "files/followed_processes.h"
 #include "node/unique_fd.h"
 #include "processes/file_events.h"
 #include "processes/identity.h"
@@ -116,7 +117,6 @@ private:
   void check(const std::set<uint64_t> &placements);
   void check_orphans(const std::set<uint64_t> &placements, EndReason reason);
   void process_gone(pid_t pid);
-  void forget_processes();
   void look_around();
   void end(Files::iterator it, EndReason reason);
   void watch_begun();
@@ -125,7 +125,6 @@ private:
   void report_end(uid_t uid, uint64_t id, EndReason reason,
                   std::optional<uint64_t> size = std::nullopt, std::string path = {});
   void report(Clock::time_point now);
-  [[nodiscard]] bool follow_process(pid_t pid);
   [[nodiscard]] int milliseconds_to_next() const;
 
   Announcer &announcer_;
@@ -151,13 +150,7 @@ private:
   Files files_;
   std::map<FileId, uint64_t> placement_of_; // the first of those in files_
   std::map<uid_t, size_t> files_of_;
-  struct Process {
-    UniqueFd pidfd;
-    std::set<uint64_t> placements;
-  };
-  std::map<pid_t, Process> processes_;
-  std::vector<pid_t> idle_processes_; // have no files, or had none for a while
-  Clock::time_point forgotten_at_{};
+  FollowedProcesses processes_;
   std::set<uint64_t> polled_;
   std::set<uint64_t> orphans_;
   std::set<uint64_t> unchecked_;                     // closed, perhaps

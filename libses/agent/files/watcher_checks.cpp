@@ -1,5 +1,8 @@
-// Which of the watched files are still open, asked when one was closed, its process ended, or time
-// has passed.
+// Which files are still open, asked when one was closed, its process ended, or time has passed, and
+// of those that the ledger knows as open.
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+
 #include <map>
 #include <optional>
 #include <set>
@@ -80,12 +83,7 @@ void Watcher::check_orphans(const std::set<uint64_t> &placements, EndReason reas
 }
 
 void Watcher::process_gone(pid_t pid) {
-  const auto found = processes_.find(pid);
-  if (found == processes_.end()) {
-    return;
-  }
-  const std::set<uint64_t> placements = found->second.placements;
-  for (const uint64_t id : placements) {
+  for (const uint64_t id : processes_.take(pid)) {
     const auto it = files_.find(id);
     if (it == files_.end()) {
       continue;
@@ -98,7 +96,6 @@ void Watcher::process_gone(pid_t pid) {
       closed_before_.erase(id);
     }
   }
-  processes_.erase(pid); // closes the pidfd, which takes it out of epoll
 }
 
 void Watcher::look_around() {
@@ -109,12 +106,48 @@ void Watcher::look_around() {
   check(std::set<uint64_t>(polled_));
   for (const uint64_t id : polled_) { // there was no room, or a file system did not answer in time
     const PlacedFile &file = files_.at(id).file;
-    if (file.handle && processes_.at(file.pid).pidfd) {
+    if (file.handle && processes_.is_followed(file.pid)) {
       begun_.push_back({id, file.handle.get()});
     }
   }
   watch_begun();
   check_orphans(std::set<uint64_t>(orphans_), EndReason::kExited);
+}
+
+// One look through all processes, however many files there are.
+void Watcher::compare_now(const std::vector<LedgerFile> &files) {
+  std::set<FileId> wanted;
+  for (const LedgerFile &file : files) {
+    wanted.insert({file.device, file.inode});
+  }
+  std::map<FileId, OpenSomewhere> open = find_handles(wanted);
+  size_t kept = 0;
+  ProcessLooks looks;
+  for (const LedgerFile &known : files) {
+    const FileId id{known.device, known.inode};
+    const auto found = open.find(id);
+    const std::optional<uid_t> uid = uid_of(known.user);
+    if (files_.contains(known.placement_id)) {
+      continue;
+    }
+    if (found == open.end() || !uid || watched_as(id, *uid) != files_.end()) {
+      report_end(uid.value_or(0), known.placement_id, EndReason::kClosed, std::nullopt, known.path);
+      continue;
+    }
+    PlacedFile file;
+    file.placement_id = known.placement_id;
+    file.uid = *uid;
+    file.pid = found->second.pid;
+    file.id = id;
+    file.handle = UniqueFd(fcntl(found->second.handle.get(), F_DUPFD_CLOEXEC, 0));
+    file.path = known.path;
+    begin(std::move(file), looks);
+    ++kept;
+  }
+  watch_begun();
+  spdlog::info("of {} placed files that were open, {} still are", files.size(), kept);
+  report(Clock::now());
+  announcer_.compared();
 }
 
 } // namespace ses::agent

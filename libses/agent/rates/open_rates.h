@@ -90,6 +90,7 @@ private:
   static void see_positions(pid_t pid, Process &process, const Files &files,
                             std::vector<SeenFile> &seen, bool everywhere, Time now);
   static void search(pid_t pid, const Files &files);
+  static constexpr std::chrono::seconds kSearchEvery{1}; // through the descriptors of a process
   static void see_unfinished(pid_t pid, const ProcessBytes &counted, const ProcessBytes &moved,
                              const Files &files, std::vector<SeenFile> &seen);
   void watch_unexplained(const Files &files, const std::vector<SeenFile> &seen, bool writes,

@@ -2,22 +2,13 @@
 
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <map>
 #include <utility>
-
-#include "claims/lookup.h"
-#include "lustre/placement.h"
-#include "node/heartbeat.h"
-#include "processes/identity.h"
-#include "processes/proc_files.h"
-#include "systems/stage.h"
 
 namespace ses::agent {
 namespace {
@@ -28,9 +19,7 @@ constexpr size_t kMaxMessage = std::max(sizeof(ses_ask), sizeof(ses_report));
 constexpr size_t kMaxReady = 1024;    // looked at, to let users take turns
 constexpr size_t kMaxServed = 128;    // between two looks at what is ready
 constexpr size_t kMaxLookedAt = 4096; // connections, most of them turned away
-constexpr uint64_t kListener = 0, kStop = 1, kUpdate = 2, kLooked = 3, kStaged = 4, kWoken = 5,
-                   kStageMoved = 6;
-constexpr uint64_t kFirstConnection = 16;
+constexpr uint64_t kListener = 0, kFirstConnection = 1;
 
 bool watch(int epoll, int fd, uint64_t data, uint32_t events) {
   epoll_event event{};
@@ -43,91 +32,32 @@ bool watch(int epoll, int fd, uint64_t data, uint32_t events) {
 
 SocketServer::SocketServer(const Parts &parts)
     : parts_(parts), epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      connections_(kFirstConnection, parts.most_connections), limit_(parts.asks_per_second) {}
+      connections_(kFirstConnection, parts.most_connections), limit_(parts.asks_per_second) {
+  (void)watch(epoll_.get(), parts_.listener, kListener, EPOLLIN);
+}
 
-bool SocketServer::run() {
-  if (!watch(epoll_.get(), parts_.listener, kListener, EPOLLIN) ||
-      !watch(epoll_.get(), parts_.stop_signals, kStop, EPOLLIN) ||
-      !watch(epoll_.get(), parts_.exchange.descriptor(), kUpdate, EPOLLIN) ||
-      !watch(epoll_.get(), parts_.health.looked_descriptor(), kLooked, EPOLLIN) ||
-      !watch(epoll_.get(), parts_.stager.ready_descriptor(), kStaged, EPOLLIN) ||
-      !watch(epoll_.get(), parts_.doorbell.descriptor(), kWoken, EPOLLIN)) {
-    return false;
-  }
-  (void)watch(epoll_.get(), parts_.stager.watch().descriptor(), kStageMoved, EPOLLIN);
-  std::array<epoll_event, kMaxReady> events{};
-  for (;;) {
+void SocketServer::serve(bool some_ready) {
+  if (some_ready) {
+    std::array<epoll_event, kMaxReady> events{};
+    const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
     std::vector<Id> ready;
-    const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                                 milliseconds_to_next());
-    const Turn turn(Duty::kServer);
-    bool is_due = Clock::now() >= parts_.claims.due();
     for (int i = 0; i < count; ++i) {
       const uint64_t what = events[static_cast<size_t>(i)].data.u64;
-      eventfd_t rung = 0;
-      if (what == kStop) {
-        return true;
-      }
       if (what == kListener) {
         accept_some();
-      } else if (what == kUpdate) {
-        take_updates();
-      } else if (what == kLooked) {
-        (void)eventfd_read(parts_.health.looked_descriptor(), &rung);
-        place_waiting();
-      } else if (what == kStaged) {
-        parts_.claims.staged(parts_.stager.take(), Clock::now());
-        place_waiting();
-      } else if (what == kStageMoved) {
-        for (const std::string &target : parts_.stager.watch().take()) {
-          parts_.claims.stage_again(target, Clock::now());
-        }
-      } else if (what == kWoken) {
-        (void)eventfd_read(parts_.doorbell.descriptor(), &rung);
-        is_due = true;
       } else {
         ready.push_back(what);
       }
     }
     serve_in_turn(std::move(ready));
-    drop_overdue();
-    bin_.empty();
-    if (is_due) {
-      parts_.claims.tick(Clock::now());
-    }
   }
+  drop_overdue();
+  bin_.empty();
 }
 
-void SocketServer::take_updates() {
-  const Exchange::Arrived arrived = parts_.exchange.take();
-  const auto now = Clock::now();
-  if (arrived.mounts) {
-    parts_.table.look_at_mounts(now);
-    parts_.table.tick(now);
-  }
-  for (const auto &[id, idle] : arrived.moved) {
-    parts_.table.rest(id, idle);
-  }
-  for (const auto &[id, closed] : arrived.ended) {
-    parts_.table.end(id, closed);
-  }
-  for (const ServiceUpdate &update : arrived.updates) {
-    parts_.table.apply(update, now);
-    parts_.claims.apply(update, now);
-  }
-  parts_.table.show(now);
-  if (arrived.mounts || !arrived.updates.empty()) {
-    place_waiting();
-  }
-}
-
-int SocketServer::milliseconds_to_next() const {
-  auto next = parts_.claims.due();
-  if (const auto due = connections_.first_due()) {
-    next = std::min(next, due->first);
-  }
-  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
-  return static_cast<int>(std::clamp<long long>(wait.count(), 0, 60000));
+std::optional<SocketServer::Time> SocketServer::due() const {
+  const auto first = connections_.first_due();
+  return first ? std::optional(first->first) : std::nullopt;
 }
 
 // The first of each user, then the second of each, and so on; what is left is ready again at once.
@@ -248,112 +178,19 @@ void SocketServer::place_waiting() {
   });
 }
 
-// The service may say it soon, or somebody looks whether it is there: a service that is not there
-// may have come since the last look.
-bool SocketServer::has_to_wait(const Connection &connection, Systems::Answer known,
-                               const StorageSystem &system) {
-  const auto number = parts_.table.number_of(system.name);
-  const bool knows_all = known == Systems::Answer::kManaged && number &&
-                         parts_.claims.needs_of(connection.peer.uid) != nullptr;
-  if (!knows_all && (parts_.health.available() || parts_.health.needed(parts_.announcer.pace()))) {
-    return true;
-  }
-  if (number && !parts_.table.has_places(*number)) {
-    return true;
-  }
-  bool is_final = true;
-  if (number) {
-    (void)parts_.claims.not_staged(connection.peer.uid, *number, is_final);
-  }
-  return !is_final;
-}
-
 void SocketServer::place(Id id, bool is_final) {
   if (!is_waiting(id)) {
     return;
   }
-  const Connection *connection = connections_.find(id);
-  StorageSystem system;
-  const Systems::Answer known = parts_.systems.find(connection->ask.device, system);
-  if (known == Systems::Answer::kNotManaged) {
-    answer(id, SES_ANSWER_NOT_MANAGED);
+  const auto chosen = parts_.chooser.choose(*connections_.find(id), is_final);
+  if (!chosen) {
     return;
   }
-  parts_.claims.asked(connection->peer.uid, Clock::now());
-  // A pool is part of a layout that is not among what files need.
-  const bool other_layout = !connection->ask.pool.empty() && system.backend != SES_BACKEND_MERGERFS;
-  if (other_layout || parts_.announcer.overloaded_by(connection->peer.uid)) {
-    answer(id, SES_ANSWER_UNAVAILABLE);
-    return;
-  }
-  if (!is_final && has_to_wait(*connection, known, system)) {
-    return;
-  }
-  if (const auto placement = choose(*connection, system)) {
+  if (const auto *placement = std::get_if<Placement>(&*chosen)) {
     give(id, *placement);
   } else {
-    answer(id, SES_ANSWER_UNAVAILABLE);
+    answer(id, std::get<ses_answer_status>(*chosen));
   }
-}
-
-std::optional<Placement> SocketServer::choose(const Connection &connection,
-                                              const StorageSystem &system) {
-  const auto number = parts_.table.number_of(system.name);
-  if (!number) {
-    return std::nullopt;
-  }
-  const uid_t uid = connection.peer.uid;
-  const Ask &ask = connection.ask;
-  auto needs = parts_.claims.needs_of(uid);
-  needs = needs ? needs : parts_.claims.site_needs();
-  const Need *need = needs ? needs->of(connection.ask.application) : nullptr;
-  bool is_final = true;
-  uint32_t stated = 0;
-  const auto merged = merge(need, ask.requirements, ask.expected_bytes, ask.stripe_count, stated);
-  auto choice = std::make_shared<Choice>(parts_.table.choose(
-      *number, merged, parts_.claims.not_staged(uid, *number, is_final), ask.rank, Clock::now()));
-  if (choice->rows.empty()) {
-    return std::nullopt;
-  }
-  choice->needs = needs;
-  choice->stated = stated;
-  choice->digest = need != nullptr ? need->digest : 0;
-  choice->offline = !parts_.health.available();
-  choice->application = connection.ask.application;
-  Placement placement;
-  placement.id = std::max<uint64_t>(random_(), 1);
-  placement.backend = system.backend;
-  placement.distance = distance_of(*choice);
-  auto origin = std::make_shared<Origin>();
-  std::vector<std::string> targets;
-  for (const uint8_t row : choice->rows) {
-    const ElementFacts &facts = choice->epoch->facts->rows[row];
-    origin->elements.push_back(facts.element);
-    targets.push_back(facts.target);
-  }
-  placement.element = origin->elements.front();
-  placement.target = targets.front();
-  if (system.backend == SES_BACKEND_LUSTRE) {
-    if (!place_on_lustre(targets, placement)) {
-      return std::nullopt;
-    }
-    parts_.lustre.write_as(parts_.lustre_form, system.name, placement);
-  } else {
-    placement.stage = stage_path(placement.target, uid);
-    placement.stage_in_union = stage_path(system.mount_point, uid);
-    placement.least_free = least_free_of(*choice);
-  }
-  origin->placed_at = choice->decided_at;
-  origin->expected_bytes = ask.expected_bytes;
-  origin->distance = placement.distance;
-  placement.origin = std::move(origin);
-  if (!parts_.table.place(placement.id, *number, choice->epoch->facts, choice->rows,
-                          choice->need)) {
-    return std::nullopt;
-  }
-  parts_.table.show(Clock::now());
-  placement.choice = std::move(choice);
-  return placement;
 }
 
 void SocketServer::answer(Id id, ses_answer_status status) {
@@ -394,61 +231,11 @@ void SocketServer::on_report(Id id, const Report &report, UniqueFd handle) {
   if (report.placement_id == connection.given->id) {
     const Placement placement = std::move(*connection.given);
     connection.given.reset();
-    if (report.created) {
-      created(connection, placement, report, std::move(handle));
-    } else {
-      parts_.table.end(placement.id, false);
-      if (is_of_element(report.error)) {
-        parts_.claims.failed(connection.peer.uid, placement.target, report.error, Clock::now());
-      }
-    }
+    parts_.reports.take(connection, placement, report, std::move(handle));
   } else {
     spdlog::debug("uid {} reported a placement that was not its own", connection.peer.uid);
   }
   drop(id);
-}
-
-// HANDLE, or else one to what the program has open now: it goes on while this runs and may close
-// the file within microseconds.
-void SocketServer::created(const Connection &connection, const Placement &placement,
-                           const Report &report, UniqueFd handle) {
-  PlacedFile file;
-  file.placement_id = placement.id;
-  file.uid = connection.peer.uid;
-  file.pid = connection.peer.pid;
-  if (report.fd < -1 && report.fd > INT_MIN && is_process_of(-report.fd, file.uid)) {
-    file.maker = file.pid;
-    file.pid = -report.fd;
-  }
-  file.id = FileId{static_cast<dev_t>(report.device), report.inode};
-  file.application = connection.ask.application;
-  file.origin = placement.origin;
-  file.choice = placement.choice;
-  if (file.id.device != connection.ask.device) {
-    spdlog::debug("uid {} reported a file on another device than it asked about", file.uid);
-    parts_.table.end(placement.id, false);
-    return;
-  }
-  // Anybody can have an O_PATH descriptor of a file they may not read, so one that was sent has to
-  // be of the sender's own file; one found in the process has been opened for something.
-  const auto sent = facts_of(handle.get());
-  if (!sent || sent->id != file.id || !sent->regular ||
-      (file.uid != 0 && sent->owner != file.uid)) {
-    handle = open_handle(file.pid, report.fd);
-    const auto found = facts_of(handle.get());
-    if (!found || found->id != file.id || !found->regular) {
-      handle.reset();
-    }
-  }
-  if (handle) {
-    file.path = path_of(handle.get());
-    file.handle = std::move(handle);
-    StorageSystem system;
-    if (parts_.systems.find(file.id.device, system) == Systems::Answer::kManaged) {
-      parts_.finder.learn(system.mount_point, file.path);
-    }
-  }
-  parts_.watcher.watch(std::move(file));
 }
 
 void SocketServer::drop_overdue() {
@@ -471,7 +258,7 @@ void SocketServer::drop(Id id) {
   Connection connection = connections_.take(id);
   logged_full_ = logged_full_ && connections_.size() > parts_.most_connections / 4;
   if (connection.given) {
-    parts_.table.end(connection.given->id, false);
+    parts_.reports.unused(*connection.given);
   }
   // While it is looked at, epoll_wait() holds it, and might be the last that does.
   (void)epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.fd.get(), nullptr);

@@ -11,9 +11,12 @@ std::optional<std::vector<StorageSystem>> parse_storage_systems(const std::strin
     std::vector<StorageSystem> systems;
     const json reply = json::parse(body);
     for (const json &object : reply.at("storage_systems")) {
-      systems.push_back({object.at("name").get<std::string>(),
-                         backend_number(object.at("backend").get<std::string>()),
-                         absolute_path(object.at("mount_point"))});
+      const uint32_t backend = backend_number(object.at("backend").get<std::string>());
+      if (backend !=
+          SES_BACKEND_NONE) { // no files are placed on others, such as sets of directories
+        systems.push_back({object.at("name").get<std::string>(), backend,
+                           absolute_path(object.at("mount_point"))});
+      }
     }
     return systems;
   } catch (const std::exception &) {

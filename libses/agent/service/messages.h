@@ -17,11 +17,12 @@ namespace ses::agent {
 
 struct StorageSystem {
   std::string name;
-  uint32_t backend = SES_BACKEND_NONE; // enum ses_backend; NONE: one this agent does not know
+  uint32_t backend = SES_BACKEND_NONE; // enum ses_backend
   std::string mount_point;
   bool operator==(const StorageSystem &) const = default;
 };
 
+// Those on which files are placed; others, of whatever form they are, are left out.
 [[nodiscard]] std::optional<std::vector<StorageSystem>>
 parse_storage_systems(const std::string &body);
 // What a problem document says went wrong, on one line; empty when BODY is none.

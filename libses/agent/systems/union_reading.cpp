@@ -20,6 +20,8 @@ namespace {
 
 constexpr size_t kMaxText = 65536;                      // the kernel's limit of an attribute
 constexpr uint64_t kDefaultMinFree = uint64_t{4} << 30; // mergerfs's own
+// A branch that `ses apply` holds back is NC, with this and its own reserve, or with twice this.
+constexpr uint64_t kHeld = uint64_t{1} << 60;
 
 std::string without_end(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) {
@@ -42,7 +44,8 @@ std::string option_of(const std::string &mount_point, const char *option) {
   return text;
 }
 
-// "=NC,4G" behind a path, which may have a '=' of its own.
+// "=NC,4G" behind a path, which may have a '=' of its own.  What is held back is as it is
+// otherwise: the union's own choice is kept away from it, and a placed file is not.
 bool parse_mode(const std::string &text, UnionBranch &branch) {
   const std::string mode = text.substr(0, text.find(','));
   if (mode != "RW" && mode != "RO" && mode != "NC") {
@@ -52,7 +55,10 @@ bool parse_mode(const std::string &text, UnionBranch &branch) {
                 : mode == "RO" ? UnionBranch::Mode::kReadOnly
                                : UnionBranch::Mode::kNoCreate;
   if (mode.size() < text.size()) {
-    branch.min_free = parse_min_free(text.substr(mode.size() + 1));
+    const uint64_t own = parse_min_free(text.substr(mode.size() + 1));
+    const bool is_held = mode == "NC" && own >= kHeld;
+    branch.mode = is_held ? UnionBranch::Mode::kReadWrite : branch.mode;
+    branch.min_free = !is_held ? own : own < 2 * kHeld ? own - kHeld : branch.min_free;
   }
   return true;
 }

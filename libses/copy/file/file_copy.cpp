@@ -30,14 +30,6 @@ constexpr off_t kWorthAnnouncing = off_t{1} << 20; // smaller files are read ahe
 // name until they are whole.
 thread_local Directory::Shared unplaced_directory;
 
-Descriptor create_placed(int directory, const std::string &name, off_t size,
-                         const ses_policy *needs, ses_result &result) {
-  const Policy policy(needs != nullptr ? ses_policy_copy(needs) : ses_policy_new());
-  ses_policy_set_expected_size(policy.get(), static_cast<std::uint64_t>(size));
-  return Descriptor(ses_create_at(directory, name.c_str(), O_RDWR | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                                  0600, policy.get(), &result));
-}
-
 bool set_direct(int fd, bool on) {
   const int flags = fcntl(fd, F_GETFL);
   return fcntl(fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;

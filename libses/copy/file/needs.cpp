@@ -1,5 +1,8 @@
 #include "file/needs.h"
 
+#include <fcntl.h>
+
+#include <cstdint>
 #include <cstring>
 #include <new>
 
@@ -60,6 +63,14 @@ Policy policy_of(const std::string &require_text, const std::string &application
     return nullptr;
   }
   return policy;
+}
+
+Descriptor create_placed(int directory, const std::string &name, off_t size,
+                         const ses_policy *needs, ses_result &result) {
+  const Policy policy(needs != nullptr ? ses_policy_copy(needs) : ses_policy_new());
+  ses_policy_set_expected_size(policy.get(), static_cast<std::uint64_t>(size));
+  return Descriptor(ses_create_at(directory, name.c_str(), O_RDWR | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                                  0600, policy.get(), &result));
 }
 
 } // namespace ses::copy

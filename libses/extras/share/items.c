@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "names.h"
 #include "records.h"
 #include "remote/remote.h"
 #include "system/clock.h"

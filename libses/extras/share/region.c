@@ -11,7 +11,6 @@
 #include "region.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "names.h"
 #include "records.h"
 #include "remote/remote.h"
 #include "ses/segment.h"
@@ -31,86 +31,6 @@
 #define DEFAULT_BYTES (1u << 20)
 #define DEFAULT_ITEMS 256u
 #define PAGE 4096u
-#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
-#define OWN_JOB "job/"
-#define LONGEST 640 /* of a name with user and node */
-
-struct place {
-  uint32_t owner;
-  const char *name; /* without the owner */
-  bool remote;      /* of another node; it is told the whole name */
-  char whole[LONGEST];
-};
-
-bool ses_share_is_name(const char *name) {
-  size_t length = name ? strnlen(name, SES_SHARE_NAME_MAX) : 0;
-  return length > 0 && length < SES_SHARE_NAME_MAX && strspn(name, NAME_CHARACTERS) == length;
-}
-
-/* Of a region: "NAME", or "JOB/NAME" with a job as batch systems name them. */
-static bool is_region_name(const char *name) {
-  const char *slash = strchr(name, '/');
-  if (!slash)
-    return ses_share_is_name(name);
-  size_t job = (size_t)(slash - name);
-  return strlen(name) < SES_SHARE_NAME_MAX && job > 0 &&
-         strspn(name, NAME_CHARACTERS "[]") == job && ses_share_is_name(slash + 1);
-}
-
-/* Put TEXT into WHOLE, with the number of this process' job for "job". */
-static int with_job(const char *text, char whole[LONGEST]) {
-  static const char *const variables[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
-  const char *start = text ? strstr(text, OWN_JOB) : NULL, *job = "";
-  size_t before = start ? (size_t)(start - text) : 0;
-  const char *after = start ? start + strlen(OWN_JOB) - 1 : text; /* from the slash on */
-  if (!start || (before > 0 && text[before - 1] != ':'))
-    return !text || snprintf(whole, LONGEST, "%s", text) >= LONGEST ? EINVAL : 0;
-  for (unsigned i = 0; i < sizeof variables / sizeof *variables && !*job; i++)
-    if (getenv(variables[i]))
-      job = getenv(variables[i]);
-  if (!*job)
-    return ESRCH;
-  return snprintf(whole, LONGEST, "%.*s%s%s", (int)before, text, job, after) >= LONGEST ? EINVAL
-                                                                                        : 0;
-}
-
-static int user_of(const char *text, size_t length, uint32_t *user) {
-  char name[256], room[4096], *end;
-  struct passwd entry, *found = NULL;
-  if (length == 0 || length >= sizeof name)
-    return EINVAL;
-  memcpy(name, text, length);
-  name[length] = '\0';
-  unsigned long number = strtoul(name, &end, 10);
-  if (*end == '\0' && name[0] != '-' && number < UINT32_MAX) {
-    *user = (uint32_t)number;
-    return 0;
-  }
-  if (getpwnam_r(name, &entry, room, sizeof room, &found) != 0 || !found)
-    return ENOENT;
-  *user = found->pw_uid;
-  return 0;
-}
-
-static int read_name(const char *text, struct place *place) {
-  int status = with_job(text, place->whole);
-  if (status != 0)
-    return status;
-  place->remote = ses_remote_is_meant(place->whole);
-  const char *colon = strchr(place->whole, ':');
-  place->owner = (uint32_t)geteuid();
-  place->name = colon ? colon + 1 : place->whole;
-  if (place->remote)
-    return 0;
-  if (!is_region_name(place->name))
-    return EINVAL;
-  return colon ? user_of(place->whole, (size_t)(colon - place->whole), &place->owner) : 0;
-}
-
-static key_t key_of(const struct place *place, uint32_t number) {
-  uint64_t hash = ses_segment_hash(place->name) ^ (uint64_t)place->owner * 0x9e3779b97f4a7c15u;
-  return ses_segment_key(hash ^ SES_SHARE_MAGIC, number);
-}
 
 static uint64_t pid_namespace(void) {
   struct stat seen;
@@ -174,7 +94,7 @@ static struct ses_segment_head kind_of(uint64_t bytes) {
 static int is_sound(const struct ses_share *share, const char *name) {
   const struct ses_share_head *head = ses_share_head_of(share);
   const struct ses_segment_head kind = kind_of(share->bytes);
-  if (head->segment.magic != kind.magic || !is_region_name(share->name) ||
+  if (head->segment.magic != kind.magic || !ses_share_is_region_name(share->name) ||
       (name && strcmp(share->name, name) != 0))
     return ENOENT;
   bool fits = share->items <= SES_SHARE_ITEMS_MAX &&
@@ -208,25 +128,27 @@ static bool is_absent(int status) {
 
 /* ID is the segment of KEY, negative where there is none.  One that went while it was looked at may
  * have left its key to the region. */
-static int look_for(const struct place *place, key_t key, int *id, struct ses_share *share) {
+static int look_for(const struct ses_share_name *region, key_t key, int *id,
+                    struct ses_share *share) {
   for (int tries = LOOKS_MAX;; tries--) {
     *id = ses_segment_find(key);
-    int one = *id < 0                            ? -*id
-              : is_of_another(*id, place->owner) ? ENOENT
-                                                 : look_at(*id, place->owner, place->name, share);
+    int one = *id < 0 ? -*id
+              : is_of_another(*id, region->owner)
+                  ? ENOENT
+                  : look_at(*id, region->owner, region->name, share);
     if (*id < 0 || !is_absent(one) || tries == 0 || ses_segment_find(key) == *id)
       return one;
   }
 }
 
 /* UNUSED becomes the first of its keys that no segment has; 0: there is none. */
-static int find(const struct place *place, struct ses_share *share, key_t *unused) {
+static int find(const struct ses_share_name *region, struct ses_share *share, key_t *unused) {
   int status = ENOENT;
   *unused = 0;
   for (uint32_t i = 0; i < KEYS; i++) {
-    key_t key = key_of(place, i);
+    key_t key = ses_share_key_of(region, i);
     int id;
-    int one = look_for(place, key, &id, share);
+    int one = look_for(region, key, &id, share);
     if (one == 0)
       return 0;
     if (one == EOWNERDEAD) {
@@ -267,14 +189,14 @@ static int reach(const char *name, uint32_t operation, const ses_share_options *
 }
 
 int ses_share_open(const char *name, ses_share **share) {
-  struct place place;
+  struct ses_share_name region;
   struct ses_share found;
   key_t unused;
-  int status = share ? read_name(name, &place) : EINVAL;
-  if (status == 0 && place.remote)
-    return reach(place.whole, SES_REMOTE_OPEN, NULL, share);
+  int status = share ? ses_share_read_name(name, &region) : EINVAL;
+  if (status == 0 && region.remote)
+    return reach(region.whole, SES_REMOTE_OPEN, NULL, share);
   if (status == 0)
-    status = find(&place, &found, &unused);
+    status = find(&region, &found, &unused);
   return status == 0 ? keep(&found, share) : status;
 }
 
@@ -287,11 +209,12 @@ void ses_share_close(ses_share *share) {
 
 /* Of processes that make a region of one name at the same moment, one has the first key that is
  * free, and the others find the region there. */
-static int make_segment(const struct place *place, uint64_t bytes, uint32_t mode, int *id) {
+static int make_segment(const struct ses_share_name *region, uint64_t bytes, uint32_t mode,
+                        int *id) {
   struct ses_share found;
   key_t unused;
   for (uint32_t i = 0; i < KEYS; i++) {
-    int status = find(place, &found, &unused);
+    int status = find(region, &found, &unused);
     if (status == 0)
       ses_segment_detach(found.at);
     if (status != ENOENT && status != EACCES)
@@ -316,13 +239,13 @@ static void fill_in(const struct ses_share *share) {
   atomic_store_explicit(&head->ready, 1, memory_order_release);
 }
 
-static int make(const struct place *place, const ses_share_options *options,
+static int make(const struct ses_share_name *region, const ses_share_options *options,
                 struct ses_share *share) {
   uint32_t mode = options->mode ? options->mode : 0600;
   uint64_t wanted = options->bytes ? options->bytes : DEFAULT_BYTES;
   int id;
   *share = (struct ses_share){.patience_ns = SES_SHARE_PATIENCE_NS};
-  strcpy(share->name, place->name);
+  strcpy(share->name, region->name);
   share->items = options->items ? options->items : DEFAULT_ITEMS;
   if (wanted > SES_SHARE_BYTES_MAX || share->items > SES_SHARE_ITEMS_MAX ||
       (mode & ~PERMISSIONS) != 0 || (mode & 0600) != 0600)
@@ -330,13 +253,13 @@ static int make(const struct place *place, const ses_share_options *options,
   uint64_t records = share->items * sizeof(struct ses_share_record);
   share->heap = (sizeof(struct ses_share_head) + records + PAGE - 1) / PAGE * PAGE;
   uint64_t bytes = share->heap + (wanted + PAGE - 1) / PAGE * PAGE;
-  int status = make_segment(place, bytes, mode, &id);
+  int status = make_segment(region, bytes, mode, &id);
   if (status != 0)
     return status;
   if (options->grouped)
-    status = -ses_segment_give(id, place->owner, options->group, mode);
+    status = -ses_segment_give(id, region->owner, options->group, mode);
   if (status == 0)
-    status = attach(id, place->owner, share);
+    status = attach(id, region->owner, share);
   if (status != 0) {
     ses_segment_remove(id);
     return status;
@@ -347,33 +270,33 @@ static int make(const struct place *place, const ses_share_options *options,
 
 int ses_share_create(const char *name, const ses_share_options *options, ses_share **share) {
   static const ses_share_options defaults;
-  struct place place;
+  struct ses_share_name region;
   struct ses_share found;
-  int status = share ? read_name(name, &place) : EINVAL;
+  int status = share ? ses_share_read_name(name, &region) : EINVAL;
   if (status != 0)
     return status;
-  if (place.remote)
-    return reach(place.whole, SES_REMOTE_CREATE, options, share);
-  if (place.owner != (uint32_t)geteuid())
+  if (region.remote)
+    return reach(region.whole, SES_REMOTE_CREATE, options, share);
+  if (region.owner != (uint32_t)geteuid())
     return EACCES;
-  status = make(&place, options ? options : &defaults, &found);
+  status = make(&region, options ? options : &defaults, &found);
   return status == 0 ? keep(&found, share) : status;
 }
 
 int ses_share_remove(const char *name) {
-  struct place place;
+  struct ses_share_name region;
   struct ses_share found;
   struct ses_remote *remote;
   key_t unused;
-  int status = read_name(name, &place);
-  if (status == 0 && place.remote) {
-    status = ses_remote_open(place.whole, SES_REMOTE_REMOVE, NULL, &remote);
+  int status = ses_share_read_name(name, &region);
+  if (status == 0 && region.remote) {
+    status = ses_remote_open(region.whole, SES_REMOTE_REMOVE, NULL, &remote);
     if (status == 0)
       ses_remote_close(remote);
     return status;
   }
   if (status == 0)
-    status = find(&place, &found, &unused);
+    status = find(&region, &found, &unused);
   if (status != 0)
     return status;
   status = -ses_segment_remove(found.id);

@@ -38,7 +38,4 @@ static inline struct ses_share_record *ses_share_record_of(const struct ses_shar
 
 #define SES_SHARE_PATIENCE_NS 5000000000ull /* until another is stated */
 
-/* True: NAME is one that a region or an item may have. */
-bool ses_share_is_name(const char *name);
-
 #endif /* SES_SHM_REGION_H */

@@ -58,9 +58,12 @@ _COMMANDS = {
     ),
     "discover": (
         "discover",
-        "List the OSTs of a Lustre file system, the branches of a union, or the classes of Slurm's nodes.",
+        "List the OSTs of a Lustre, the branches of a union, directories, or the classes of Slurm's nodes.",
     ),
-    "apply": ("apply", "Set the default layout of a Lustre DIRECTORY to where files are served best now."),
+    "apply": (
+        "apply",
+        "Set a Lustre DIRECTORY's default, or steer a mergerfs union, to where files are served best now.",
+    ),
     "calibrate": (
         "calibrate.elements",
         "Measure the write and read rate of elements, one after the other, with one stream.",

@@ -12,7 +12,7 @@ from ses.lustre import blob
 
 def outside(client: ServiceClient, path: Path) -> str:
     """Return a sentence that says so if a file is on none of the site's storage systems, else nothing."""
-    systems = client.storage_systems()
+    systems = [system for system in client.storage_systems() if system.mount_point]
     if any(_is_on(path, Path(system.mount_point)) for system in systems):
         return ""
     if any(system.backend == "lustre" for system in systems) and _on_lustre(path):

@@ -61,7 +61,7 @@ void notify_making_files(std::vector<sock_filter> &filter, unsigned call, unsign
   filter.push_back(end_with(SECCOMP_RET_ALLOW));
 }
 
-std::vector<sock_filter> make_filter() {
+std::vector<sock_filter> make_filter(bool refuses_io_uring) {
   std::vector<sock_filter> filter = {
       load(offsetof(seccomp_data, arch)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kMachine, 1, 0),
@@ -77,14 +77,18 @@ std::vector<sock_filter> make_filter() {
   notify_always(filter, SYS_openat2);
   notify_making_files(filter, SYS_mknodat, 2);
   notify_always(filter, SYS_landlock_restrict_self);
+  if (refuses_io_uring) {
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1));
+    filter.push_back(end_with(SECCOMP_RET_ERRNO | ENOSYS));
+  }
   filter.push_back(end_with(SECCOMP_RET_ALLOW));
   return filter;
 }
 
 } // namespace
 
-int install_notify_filter() {
-  std::vector<sock_filter> filter = make_filter();
+int install_notify_filter(bool refuses_io_uring) {
+  std::vector<sock_filter> filter = make_filter(refuses_io_uring);
   const sock_fprog program = {static_cast<unsigned short>(filter.size()), filter.data()};
   constexpr unsigned kFlags =
       SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;

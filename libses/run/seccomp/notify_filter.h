@@ -10,12 +10,12 @@ namespace ses::run {
 // Notified are open() and openat() with O_CREAT, creat(), mknod() and mknodat() of regular files,
 // openat2() (whose flags a filter cannot see), and landlock_restrict_self(), after which nothing
 // may be done on a process's behalf any more.  Nothing of programs for other machines or in 32-bit
-// mode is.
+// mode is.  Where it REFUSES_IO_URING, io_uring_setup() fails (ENOSYS).
 //
 // From then on the creating calls fail (ENOSYS) when nobody has the listener open; it cannot be
 // undone. Without the right to do otherwise, sets no_new_privs: setuid programs started later gain
 // no rights.
-int install_notify_filter();
+int install_notify_filter(bool refuses_io_uring);
 
 } // namespace ses::run
 

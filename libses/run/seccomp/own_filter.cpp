@@ -17,7 +17,7 @@ OwnFilter look_at_own_filter() {
   }
   const pid_t child = fork();
   if (child == 0) {
-    _exit(install_notify_filter() == -EBUSY ? 0 : 1);
+    _exit(install_notify_filter(false) == -EBUSY ? 0 : 1);
   }
   int status = 1;
   while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {

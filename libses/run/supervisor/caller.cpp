@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kPage = 4096; // the smallest there is
 constexpr size_t kTextMax = 16384;
+constexpr size_t kMountsMax = size_t{1} << 20;
 
 bool is_same(int directory_a, const char *a, int directory_b, const char *b) {
   struct statx first {};
@@ -146,12 +147,29 @@ std::string Caller::whole_path(int dirfd, const std::string &path, int directory
 
 bool Caller::shares_root() const { return is_same(proc_.get(), "root", AT_FDCWD, "/"); }
 
-bool Caller::shares_namespaces() const {
+bool Caller::shares_mounts() const {
+  return is_same(proc_.get(), "ns/mnt", AT_FDCWD, "/proc/self/ns/mnt");
+}
+
+bool Caller::shares_users() const {
+  return is_same(proc_.get(), "ns/user", AT_FDCWD, "/proc/self/ns/user");
+}
+
+bool Caller::shares_label() const {
   static const std::string label =
       read_all(Descriptor(open("/proc/self/attr/current", O_RDONLY | O_CLOEXEC)).get());
-  return is_same(proc_.get(), "ns/mnt", AT_FDCWD, "/proc/self/ns/mnt") &&
-         is_same(proc_.get(), "ns/user", AT_FDCWD, "/proc/self/ns/user") &&
-         text("attr/current") == label;
+  return text("attr/current") == label;
+}
+
+std::string Caller::mounts() const {
+  const Descriptor file(openat(proc_.get(), "mountinfo", O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char part[kPage];
+  for (ssize_t got = 1; file && got > 0 && text.size() < kMountsMax;) {
+    got = ::read(file.get(), part, sizeof part);
+    text.append(part, got > 0 ? static_cast<size_t>(got) : 0);
+  }
+  return text;
 }
 
 int Caller::find_descriptor(dev_t device, ino_t inode) const {

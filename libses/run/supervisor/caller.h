@@ -52,9 +52,13 @@ public:
   // it is unknown.
   [[nodiscard]] std::string whole_path(int dirfd, const std::string &path, int directory,
                                        const char *name) const;
-  // Does it see the same root, mounts and users as this process, and no other security label?
+  // Does it see the same root, mounts or users as this process?
   [[nodiscard]] bool shares_root() const;
-  [[nodiscard]] bool shares_namespaces() const;
+  [[nodiscard]] bool shares_mounts() const;
+  [[nodiscard]] bool shares_users() const;
+  [[nodiscard]] bool shares_label() const; // of security
+  // The text of its /proc/PID/mountinfo.
+  [[nodiscard]] std::string mounts() const;
   // Its descriptor of a file; -1: it has none.
   [[nodiscard]] int find_descriptor(dev_t device, ino_t inode) const;
   // What requirements are looked up under: "dd" of "/usr/bin/dd", "bash" of "-bash".

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "call.h"
+#include "host_directory.h"
 #include "impersonation.h"
 
 extern "C" {
@@ -62,6 +63,18 @@ void take_back(int directory, const char *name, int fd) {
   }
 }
 
+// FILE again, by the caller's own mount of it: what a process can see of its descriptors names
+// that.
+Descriptor open_same(int directory, const char *name, int flags, int file) {
+  constexpr int kOfCreates = O_CREAT | O_EXCL | O_TRUNC;
+  Descriptor opened(openat(directory, name, (flags & ~kOfCreates) | O_NOFOLLOW | O_CLOEXEC));
+  struct stat one {};
+  struct stat other {};
+  const bool is_same = opened && fstat(opened.get(), &one) == 0 && fstat(file, &other) == 0 &&
+                       one.st_ino == other.st_ino && one.st_dev == other.st_dev;
+  return is_same ? std::move(opened) : Descriptor();
+}
+
 } // namespace
 
 // Where a call wants its file.
@@ -72,14 +85,16 @@ struct Creator::Place {
   Caller caller;
   CreateCall call{};
   char path[PATH_MAX] = {};
-  const char *name = path; // in it
-  std::string whole;       // from the caller's root
-  Descriptor directory;
+  const char *name = path;           // in it
+  std::string whole;                 // from the caller's root; of a container from our own
+  Descriptor directory;              // as the caller reaches it
+  std::optional<HostDirectory> host; // the same, by our own mount
   Status status;
   std::optional<Impersonation> as_caller;
 
   bool split(const char *&parent);
   bool enter(const Identity &own);
+  [[nodiscard]] int at() const { return (host ? host->directory : directory).get(); }
 };
 
 // The directory's part of the path into PARENT, which may be in PATH or a constant.
@@ -112,12 +127,16 @@ bool Creator::Place::enter(const Identity &own) {
   const Descriptor base = absolute ? caller.root() : caller.directory(call.dirfd);
   const uint64_t how_far = shares_root ? 0 : absolute ? RESOLVE_IN_ROOT : RESOLVE_BENEATH;
   directory = base ? resolve(base.get(), parent, how_far) : Descriptor();
-  if (!directory || !is_managed(directory.get()) || !caller.shares_namespaces() ||
+  if (!directory || !is_managed(directory.get()) || !caller.shares_label() ||
       !caller.read_status(status)) {
     return false;
   }
-  whole = caller.whole_path(call.dirfd, given, directory.get(), name);
-  as_caller.emplace(own, status.identity);
+  if (caller.shares_mounts()) {
+    whole = caller.whole_path(call.dirfd, given, directory.get(), name);
+  } else if ((host = find_host_directory(directory.get(), caller.mounts()))) {
+    whole = host->path + "/" + name;
+  }
+  as_caller.emplace(own, status.identity, caller.shares_users());
   if (whole.empty() || !*as_caller) { // without a path no rule can be applied
     return false;
   }
@@ -152,7 +171,7 @@ bool Creator::create(Slot &slot) const {
   if (!find_place(place, slot)) {
     return false;
   }
-  const int directory = place.directory.get();
+  const int directory = place.at();
   if (((place.call.flags & O_EXCL) != 0 && !is_absent(directory, place.name)) ||
       !claim(slot, slot.call.id, Phase::kCreating)) {
     return false;
@@ -171,7 +190,12 @@ bool Creator::create(Slot &slot) const {
   if (!file) {
     return false;
   }
-  if (!give(slot, place, file.get())) {
+  Descriptor theirs;
+  const bool is_elsewhere = place.host && !is_node(place.call);
+  if (is_elsewhere) {
+    theirs = open_same(place.directory.get(), place.name, place.call.flags, file.get());
+  }
+  if (!give(slot, place, (is_elsewhere ? theirs : file).get())) {
     take_back(directory, place.name, file.get());
     return false;
   }

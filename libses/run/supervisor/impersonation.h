@@ -7,10 +7,13 @@
 namespace ses::run {
 
 // While it lives this thread has the identity of the caller, as far as file systems and the agent
-// can see.  Only root can become somebody else, and only somebody without capabilities.
+// can see.  Only root can become somebody else: somebody without capabilities, or root with fewer
+// of them, as in a container.  Of a caller with other users (a user namespace) they do not count:
+// they can only allow it more than they allow this thread, and what fails here is tried by the
+// caller itself.
 class Impersonation {
 public:
-  Impersonation(const Identity &own, const Identity &caller);
+  Impersonation(const Identity &own, Identity caller, bool shares_users);
   ~Impersonation();
   Impersonation(const Impersonation &) = delete;
   Impersonation &operator=(const Impersonation &) = delete;

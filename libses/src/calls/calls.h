@@ -6,6 +6,18 @@
 
 #include <sys/types.h>
 
+/* Macros in the headers of musl, as of systems that have one name for both; programs that were
+ * built for glibc call functions. */
+#undef creat64
+#undef fopen64
+#undef freopen64
+#undef mkostemp64
+#undef mkostemps64
+#undef mkstemp64
+#undef mkstemps64
+#undef open64
+#undef openat64
+
 #define SES_EXPORT __attribute__((visibility("default")))
 
 /* One per wrapped name; the order is that of the table in real.c. */
@@ -35,6 +47,9 @@ enum ses_call {
   SES_CALL_MKNODAT,
   SES_CALL_UU_XMKNOD,
   SES_CALL_UU_XMKNODAT,
+  SES_CALL_SPAWN,
+  SES_CALL_SPAWNP,
+  SES_CALL_ADDOPEN,
   SES_CALL_SETXATTR,
   SES_CALL_LSETXATTR,
   SES_CALL_FSETXATTR,
@@ -57,5 +72,13 @@ int ses_place_or_cancel(int dirfd, const char *path, int flags, mode_t mode);
 
 /* openat() by system call, with errno set as the C library does: for want of a real function. */
 int ses_raw_openat(int dirfd, const char *path, int flags, mode_t mode);
+
+/* The placed FD if there is room for another descriptor beside it, which the real call needs; else
+ * it is closed, and negative. */
+int ses_keep_if_room(int fd);
+
+/* The real call has failed before it would have created anything: the placed file of FD, which is
+ * empty and the call's own as long as PATH still leads to it, goes again. */
+void ses_take_back(int fd, const char *path);
 
 #endif /* SES_CALLS_H */

@@ -6,8 +6,8 @@
  *
  * Does NOT see: static programs, Go programs, direct system calls, functions
  * taken from dlopen("libc.so.6"), the children of programs that clear
- * LD_PRELOAD, file actions of posix_spawn().  A create that is placed can be
- * cancelled before it begins, not in the middle.
+ * LD_PRELOAD.  A create that is placed can be cancelled before it begins, not in
+ * the middle.
  *
  * May be called before any constructor and after any destructor, in any
  * thread, child or signal handler.

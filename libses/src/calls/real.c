@@ -10,7 +10,7 @@
 
 /* Not pointers, and apart from the functions: what the loader need not write to is shared by all
  * programs. */
-static const char names[SES_CALLS][12] = {
+static const char names[SES_CALLS][33] = {
     [SES_CALL_OPEN] = "open",
     [SES_CALL_OPEN64] = "open64",
     [SES_CALL_UU_OPEN] = "__open",
@@ -36,6 +36,9 @@ static const char names[SES_CALLS][12] = {
     [SES_CALL_MKNODAT] = "mknodat",
     [SES_CALL_UU_XMKNOD] = "__xmknod",
     [SES_CALL_UU_XMKNODAT] = "__xmknodat",
+    [SES_CALL_SPAWN] = "posix_spawn",
+    [SES_CALL_SPAWNP] = "posix_spawnp",
+    [SES_CALL_ADDOPEN] = "posix_spawn_file_actions_addopen",
     [SES_CALL_SETXATTR] = "setxattr",
     [SES_CALL_LSETXATTR] = "lsetxattr",
     [SES_CALL_FSETXATTR] = "fsetxattr",

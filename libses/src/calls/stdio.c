@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "calls/calls.h"
 #include "place/place.h"
@@ -19,9 +18,10 @@ typedef FILE *(*fopen_function)(const char *path, const char *mode);
 typedef FILE *(*freopen_function)(const char *path, const char *mode, FILE *stream);
 
 #define STREAM_MODE 0666
+#define READ_LETTERS 7 /* of a mode, by glibc; musl reads all */
 
-/* What MODE asks of open(), read exactly as the C library does: the first letter, then at most six
- * more, unknown ones ignored.  -1: a mode to be left to the real call (it may be invalid). */
+/* What MODE asks of open(), read exactly as the C library does: the first letter, then others,
+ * unknown ones ignored.  -1: a mode to be left to the real call (it may be invalid). */
 static int flags_of(const char *mode) {
   int access = O_WRONLY;
   int flags;
@@ -39,15 +39,15 @@ static int flags_of(const char *mode) {
   }
   if (strstr(mode, ",ccs="))
     return -1;
-  for (int i = 1; i < 7 && mode[i]; i++) {
+  for (int i = 1; mode[i]; i++) {
+    if (mode[i] == 'm' || mode[i] == 'c' || i == READ_LETTERS)
+      return -1;
     if (mode[i] == '+')
       access = O_RDWR;
     else if (mode[i] == 'x')
       flags |= O_EXCL;
     else if (mode[i] == 'e')
       flags |= O_CLOEXEC;
-    else if (mode[i] == 'm' || mode[i] == 'c')
-      return -1;
   }
   return access | flags;
 }
@@ -76,13 +76,7 @@ static FILE *stream_on_placed(int fd, int flags, const char *path) {
   if (stream)
     return stream;
   int saved = errno;
-  struct stat created;
-  struct stat named;
-  if (ses_sys2(SYS_fstat, fd, ses_address(&created)) == 0 && created.st_size == 0 &&
-      ses_sys4(SYS_newfstatat, AT_FDCWD, ses_address(path), ses_address(&named),
-               AT_SYMLINK_NOFOLLOW) == 0 &&
-      created.st_ino == named.st_ino && created.st_dev == named.st_dev)
-    ses_sys3(SYS_unlinkat, AT_FDCWD, ses_address(path), 0);
+  ses_take_back(fd, path);
   ses_sys_close(fd);
   errno = saved;
   return NULL;
@@ -111,13 +105,6 @@ static FILE *fopen_through(enum ses_call call, const char *path, const char *mod
   return stream_on(ses_raw_openat(AT_FDCWD, path, flags, STREAM_MODE), flags);
 }
 
-/* FD if there is room for another beside it, else closed: the real call needs one. */
-static int keep_if_room(int fd) {
-  int more = (int)ses_sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0);
-  ses_sys_close(more >= 0 ? more : fd);
-  return more >= 0 ? fd : SES_PLAIN;
-}
-
 /*
  * The placed file stays open until the real call has it open as well, so that
  * the agent does not take it for finished.  With 'x' the real call must make
@@ -136,7 +123,7 @@ static FILE *freopen_through(enum ses_call call, const char *path, const char *m
     if (fileno(stream) >= 0)
       fd = ses_place_open(AT_FDCWD, path, flags | O_CLOEXEC, STREAM_MODE, NULL, NULL);
     if (fd >= 0)
-      fd = keep_if_room(fd);
+      fd = ses_keep_if_room(fd);
     errno = saved;
   }
   FILE *result = real(path, mode, stream);

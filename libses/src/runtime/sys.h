@@ -12,8 +12,13 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#ifndef STATX_BASIC_STATS /* musl before 1.2.5 */
+#include <linux/stat.h>
+#endif
 
 _Static_assert(sizeof(long) == 8, "the layouts passed to the kernel here are the 64-bit ones");
 
@@ -79,8 +84,6 @@ static inline int ses_sys_openat(int dirfd, const char *path, int flags, unsigne
 }
 
 static inline int ses_sys_close(int fd) { return (int)ses_sys2(SYS_close, fd, 0); }
-
-struct statx;
 
 static inline int ses_sys_statx(int dirfd, const char *path, int flags, unsigned mask,
                                 struct statx *into) {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +23,8 @@ OPTIONS = "allow_other,use_ino,category.create=pfrd,func.getattr=newest"
 _MOUNTINFO = Path("/proc/self/mountinfo")
 _ATTRIBUTE = "user.mergerfs."
 _DEFAULT_MIN_FREE = "4294967296"  # mergerfs's own
+_HELD = 1 << 60  # bytes: as the reserve of a branch in mode NC, plus the reserve it has of its own
+_HELD_WITHOUT_RESERVE = 1 << 61
 _WITH_FSID = frozenset({"btrfs", "ext2", "ext3", "ext4", "zfs"})  # theirs is made of their UUID
 _XFS_GEOMETRY = 0x80705864  # XFS_IOC_FSGEOMETRY_V1 of xfs_fs.h: 112 bytes, the UUID at 64
 
@@ -40,11 +42,15 @@ class Mount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnionBranch:
-    """A branch: ``mode`` is RW, RO or NC, and below ``min_free`` bytes mergerfs creates nothing there."""
+    """A branch: ``mode`` is RW, RO or NC, and below ``min_free`` bytes mergerfs creates nothing there.
+
+    Both as the administrator set them; ``held`` says that ``ses apply`` holds it back for a while.
+    """
 
     path: str
     mode: str
     min_free: int
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +79,41 @@ def parse_branches(text: str, min_free: str = "") -> tuple[UnionBranch, ...]:
     reserve = parse_size(min_free or _DEFAULT_MIN_FREE)
     branches: dict[str, UnionBranch] = {}
     for word in text.split(":"):
-        path, has_mode, options = word.rpartition("=")
-        mode, own, amount = options.partition(",")
-        if not has_mode or mode not in MODES:
-            path, mode, own = word, "RW", ""
+        path, mode, own, held = _parse_branch(word)
         if path.startswith("/"):
-            path = path.rstrip("/") or "/"
-            branches[path] = UnionBranch(path, mode, parse_size(amount) if own else reserve)
+            branches[path] = UnionBranch(path, mode, reserve if own is None else own, held)
     return tuple(branches.values())
+
+
+def hold_back(text: str, paths: Collection[str]) -> str:
+    """Return the branches of a union with these held back, and no others.
+
+    mergerfs creates nothing on a branch that is held back: its mode is NC, with a reserve of 1 EiB and more
+    that says what the administrator set.  So the union itself keeps that, and what others change meanwhile
+    stays: only branches that are RW or held back are written anew.
+    """
+    words = []
+    for word in text.split(":"):
+        path, mode, own, held = _parse_branch(word)
+        if mode == "RW" and path in paths:
+            word = f"{path}=NC,{_HELD_WITHOUT_RESERVE if own is None else _HELD + own}"
+        elif held:
+            word = f"{path}=RW" if own is None else f"{path}=RW,{own}"
+        words.append(word)
+    return ":".join(words)
+
+
+def _parse_branch(word: str) -> tuple[str, str, int | None, bool]:
+    """Return path, mode, reserve of its own, and whether it is held back."""
+    path, has_mode, options = word.rpartition("=")
+    mode, has_reserve, amount = options.partition(",")
+    if not has_mode or mode not in MODES:
+        path, mode, has_reserve = word, "RW", ""
+    path = path.rstrip("/") or path[:1]
+    own = parse_size(amount) if has_reserve else None
+    if mode != "NC" or own is None or own < _HELD:
+        return path, mode, own, False
+    return path, "RW", None if own >= _HELD_WITHOUT_RESERVE else own - _HELD, True
 
 
 def parse_size(text: str) -> int:

@@ -22,6 +22,7 @@ from ses_service.api.routes import (
     members,
     nodes,
     placements,
+    places,
     quotas,
     requirements,
     selections,
@@ -76,8 +77,8 @@ def create_app(config: ServiceConfig) -> APIFlask:
             error = {"location": f"query.{twice[0]}", "message": "given more than once"}
             raise InvalidProblem([error])
 
-    places = (selections, placements, files, nodes, ledger, elements, element_changes, quotas)
+    storage = (selections, placements, places, files, nodes, ledger, elements, element_changes, quotas)
     people = (sessions, tokens, requirements, members, vocabulary, workloads, knowledge)
-    for area in (*places, *people, health):
+    for area in (*storage, *people, health):
         app.register_blueprint(area.blueprint)
     return app

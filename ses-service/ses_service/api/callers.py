@@ -54,6 +54,13 @@ def whose(who: Principal, user: str | None, what: str) -> str | None:
     return who.user
 
 
+def must_act_for(who: Principal, user: str) -> None:
+    """Raise ForbiddenProblem unless a caller may have, and end, what is this user's."""
+    must_name_a_person(who)
+    if who.role is not Role.ADMIN and user != who.user:
+        raise ForbiddenProblem(f"This belongs to {user}, and {who.user} is somebody else.")
+
+
 def must_name_a_person(who: Principal) -> None:
     """Raise ForbiddenProblem for a portal that does not say for whom it acts."""
     if who.role is Role.PORTAL and not who.user:

@@ -12,19 +12,20 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel
 from ses_client.messages.elements import StorageSystem, StorageSystems
 
-from ses_service.api import render, render_nodes
+from ses_service.api import places, render, render_nodes
 from ses_service.api.callers import must_ask_for
 from ses_service.api.problems import UnknownNameProblem
 from ses_service.api.profiles import find_profile
 from ses_service.api.render import Reply
 from ses_service.api.schemas.node_selections import NodeSelectionRequest
 from ses_service.api.schemas.nodes import AnnouncementIn
+from ses_service.api.schemas.places import PlaceRequest, Renewal
 from ses_service.api.schemas.requests import DraftIn, SelectionRequest
 from ses_service.ledger.announcement import merged, parts_of
 from ses_service.model.entities import Level, RequirementSet
 from ses_service.process.runtime import Runtime
-from ses_service.security.tokens import EVERYONE, Principal, Role
-from ses_service.state.state import Asked
+from ses_service.security.tokens import EVERYONE, PEOPLE, Principal, Role
+from ses_service.state.asked import Asked
 
 # Decisions about 10,000 elements take a third of a millisecond each, so that these wait a third of a second:
 # a caller that asks for more than can be answered is refused, and a crowd that asks at once is not.
@@ -43,7 +44,8 @@ class Operation:
     ``route`` is the path as Flask writes it; a part such as ``<node>`` is one segment and is passed on to
     ``run``, after runtime, caller and body, if any.  A request is refused when ``waiting`` others wait
     already, and read in a thread instead of the event loop when its body has more than ``max_body`` bytes.
-    ``run_in_parts``, where there is one, does the same with ``None`` whenever others may go first.
+    ``run_in_parts``, where there is one, does the same with ``None`` whenever others may go first, or with
+    the seconds it waits.  What ``changes`` something is refused to tokens that may only read.
     """
 
     route: str
@@ -51,9 +53,10 @@ class Operation:
     model: type[BaseModel] | None
     run: Callable[..., Reply]
     waiting: int = DECISIONS_WAITING
-    run_in_parts: Callable[..., Iterator[Reply | None]] | None = None
+    run_in_parts: Callable[..., Iterator[Reply | float | None]] | None = None
     method: str = "POST"
     max_body: int = 2**20
+    changes: bool = False
 
 
 def select(now: Runtime, who: Principal, body: SelectionRequest) -> Reply:
@@ -132,7 +135,9 @@ def announce_in_parts(
             for refusal in body.refused
             if not refusal.placement_id
         ],
-        "open": None if taken.open is None else [render.held(placement) for placement in taken.open],
+        "open": None
+        if taken.open is None
+        else [render.held(placement, now.state.now()) for placement in taken.open],
         "needs": render.fragments(needs),
         "tables": render.fragments(tables),
     }
@@ -149,7 +154,17 @@ ANNOUNCE = Operation(
     run_in_parts=announce_in_parts,
 )
 STORAGE_SYSTEMS = Operation("/v1/storage-systems", EVERYONE, None, storage_systems, method="GET")
-OPERATIONS = (SELECT, ANNOUNCE, STORAGE_SYSTEMS)
+PLACE = Operation(
+    "/v1/places",
+    PEOPLE,
+    PlaceRequest,
+    places.give,
+    run_in_parts=places.give_in_parts,
+    max_body=2**16,
+    changes=True,
+)
+RENEW = Operation("/v1/places/<place_id>/renewals", EVERYONE, Renewal, places.renew, changes=True)
+OPERATIONS = (SELECT, ANNOUNCE, STORAGE_SYSTEMS, PLACE, RENEW)
 
 
 def _last(parts: Iterator[Reply | None]) -> Reply:

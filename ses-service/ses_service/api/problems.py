@@ -22,7 +22,8 @@ from ses_service.knowledge.errors import (
     StaleReadingError,
     UnknownChangeError,
 )
-from ses_service.ledger.reports import UnknownPlacementError
+from ses_service.ledger.places import TooManyPlacesError
+from ses_service.ledger.reports import NotYoursError, PlacementEndedError, UnknownPlacementError
 from ses_service.security.tokens import OtherNodeError
 from ses_service.state.state import NoEnvironmentError
 from ses_service.store.errors import DatabaseError
@@ -108,6 +109,32 @@ class ElementStateProblem(Problem):
     """The element is there already, or is not in the state that this would end."""
 
     status, slug = 409, "element-state"
+
+
+class NothingFitsProblem(Problem):
+    """No element of the storage system can take the place; ``refused`` says why of each."""
+
+    status, slug = 409, "nothing-fits"
+
+    def __init__(self, system: str, refused: Sequence[Mapping[str, Any]]) -> None:
+        why = "; ".join(f"{one['element']}: {one['detail'].rstrip('.')}" for one in refused[:_PLACES_NAMED])
+        more = len(refused) - _PLACES_NAMED
+        super().__init__(
+            f"No directory of {system} fits. {why}" + (f"; and {more} more." if more > 0 else "."),
+            extensions={"refused": [*refused]},
+        )
+
+
+class TooManyPlacesProblem(Problem):
+    """The user has as many places as one may have."""
+
+    status, slug = 409, "too-many-places"
+
+
+class EndedProblem(Problem):
+    """It has ended, or its id is that of something else."""
+
+    status, slug = 409, "ended"
 
 
 class TokenProblem(Problem):
@@ -282,6 +309,9 @@ def _http_exception(error: HTTPException) -> Response:
 _RETRY = {"Retry-After": str(_RETRY_AFTER)}
 _FROM_INSIDE: tuple[tuple[type[Exception], type[Problem]], ...] = (
     (UnknownPlacementError, NotFoundProblem),
+    (TooManyPlacesError, TooManyPlacesProblem),
+    (PlacementEndedError, EndedProblem),
+    (NotYoursError, EndedProblem),
     (OtherNodeError, ForbiddenProblem),
     (NoEnvironmentError, NotReadyProblem),
     (RevisionConflictError, RevisionProblem),

@@ -314,8 +314,16 @@ def placement_summary(placement: Placement) -> selections.Placement:
     )
 
 
-def held(placement: Placement) -> JSON:
-    """Return the file of an open placement."""
+def held(placement: Placement, now: float) -> JSON:
+    """Return the file, or the place, of an open placement."""
+    held, place = placement.held, None
+    if held is not None:
+        place = {
+            "started": held.started,
+            "namespace": held.namespace,
+            "own_directory": placement.path != placement.element.target,
+            "seconds": max(0.0, now - placement.placed_at),
+        }
     return {
         "placement_id": placement.placement_id,
         "user": placement.subject.user,
@@ -323,6 +331,7 @@ def held(placement: Placement) -> JSON:
         "inode": placement.inode,
         "path": placement.path,
         "pid": placement.pid,
+        "place": place,
     }
 
 

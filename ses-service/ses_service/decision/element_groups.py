@@ -133,9 +133,10 @@ def groups(moment: Moment, rows: Codes, by: By, measure: Measure) -> list[Group]
     fifth = np.where(usable, 1 + np.minimum(FIFTHS - 1, (share * FIFTHS).astype(np.int64)), 0)
     count = len(keys)
     counted = np.bincount(group * (FIFTHS + 1) + fifth, minlength=count * (FIFTHS + 1)).reshape(count, -1)
-    # Elements on one device have one room and one load; one that is usable stands for them.
-    first = np.lexsort((~usable, table.device[rows], group))
-    device = group[first] * len(table) + table.device[rows][first]
+    # Elements on one file system have one room, on one device one load; one that is usable stands for them.
+    together = (table.room if measure is Measure.FREE else table.device)[rows]
+    first = np.lexsort((~usable, together, group))
+    device = group[first] * len(table) + together[first]
     once = np.zeros(len(rows), dtype=np.bool_)
     once[first[np.unique(device, return_index=True)[1]]] = True
     sums = np.bincount(group, np.where(usable & once, now, 0.0), count)

@@ -24,7 +24,8 @@ class Question:
 
     ``limit`` bounds the ranks in the answer, 0 asks for all.  ``expected_bytes`` is the size the
     file will have, if that is known, ``room`` what it should find if it is not, and ``stripe_count`` the
-    number of stripes its program asks for.
+    number of stripes its program asks for.  Of a question for a place, elements of other storage systems are
+    not listed as refused.
     """
 
     subject: Subject
@@ -35,6 +36,7 @@ class Question:
     limit: int = 10
     room: float | None = None
     stripe_count: int | None = None
+    is_place: bool = False
 
     @property
     def wanted(self) -> list[Requirement]:

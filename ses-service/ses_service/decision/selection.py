@@ -53,6 +53,9 @@ def decide(question: Question, view: View, now: float, policies: Policies) -> De
     if accepted < len(rows.elements):
         refused = np.flatnonzero(query.verdicts["refusal"])
         unseen = unseen[query.verdicts["refusal"][unseen] == 0]
+    if question.is_place:
+        code = view.table.system_names.index(question.storage_system)
+        refused = refused[view.table.system[refused] == code]
     listed = refused if not question.limit else refused[: policies.listed_refusals]
     ranked = candidates(question, view, query.verdicts, order, ranking[1:], now)
     left = refusals(question, view, query.verdicts, listed, policies)

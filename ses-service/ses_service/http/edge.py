@@ -170,6 +170,7 @@ class Edge:
         if (
             who is None
             or who.role not in operation.roles
+            or (operation.changes and who.reads_only)
             or len(body) > min(operation.max_body, self.max_body)
         ):
             return False
@@ -209,7 +210,8 @@ class Edge:
                 reply = operation.run(self._runtime, who, *arguments)
             else:
                 steps = operation.run_in_parts(self._runtime, who, *arguments)
-                reply = next(steps)
+                first = next(steps)
+                reply = first if isinstance(first, Reply) else None
         except Exception as error:
             reply = problems.reply(problems.problem_of(error))
         if reply is not None:
@@ -223,7 +225,7 @@ class Edge:
     async def _finish(
         self,
         operation: Operation,
-        steps: Iterator[Reply | None],
+        steps: Iterator[Reply | float | None],
         done: Callable[[Reply], None],
     ) -> None:
         try:
@@ -232,7 +234,7 @@ class Edge:
             reply = problems.reply(problems.problem_of(error))
         done(reply)
 
-    async def _others_between(self, operation: Operation, steps: Iterator[Reply | None]) -> Reply:
+    async def _others_between(self, operation: Operation, steps: Iterator[Reply | float | None]) -> Reply:
         """Return the answer; others are answered between the steps of a long one.
 
         Of the long ones of an operation, one goes on at a time, so that those that came first are answered
@@ -244,11 +246,13 @@ class Edge:
         long_ones.count += 1
         try:
             async with long_ones.one:
-                reply = None
-                while reply is None:
+                step: Reply | float | None = None
+                while not isinstance(step, Reply):
+                    if step is not None:
+                        await asyncio.sleep(step)
                     await self._admission.wait_for_step()
-                    reply = next(steps)
-                return reply
+                    step = next(steps)
+                return step
         finally:
             long_ones.count -= 1
 

@@ -73,7 +73,7 @@ def _system(row: Row) -> StorageSystem:
         iri=row["iri"],
         label=row.get("label", row["name"]),
         backend=vocabulary().backends[row["type"]],
-        mount_point=row["mount"],
+        mount_point=row.get("mount", ""),
     )
 
 
@@ -91,6 +91,7 @@ def _element(row: Row, stated: Sequence[tuple[str, float]], server_rate: float |
         tier=row.get("tier"),
         pool=row.get("pool"),
         file_system=row.get("fileSystem"),
+        device=row.get("device"),
         capacity_bytes=_quantity(row, "capacity"),
         nominal_read_rate=_quantity(row, "read"),
         nominal_write_rate=_quantity(row, "write"),

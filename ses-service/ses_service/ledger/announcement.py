@@ -202,7 +202,9 @@ def _take_opened(
                     continue
             ledger.open(report, now, node=announcement.node)
         except PlacementEndedError:
-            continue  # reported late: the end is known already
+            # Reported late: the end is known already.  Of a place the node goes on to look at it.
+            if known is not None and known.held is not None:
+                refused.append((placement_id, "The place was released."))
         except LedgerError as error:
             refused.append((placement_id, f"{error}."))
     return unknown, refused

@@ -31,6 +31,7 @@ _WINDOWS = 5  # before a sample: what ended that early is less than a hundredth 
 class LedgerCounts:
     """Counts per element, of all on its device; the owner's live arrays, valid until the next change.
 
+    Bytes are of all on its file system.
     ``open_now``: placements not ended, and files that are read; those that are idle count as ended here.
     ``averaged``: placements over the window of the element's last sample, as the monitor averages.
     ``reserved``: bytes announced by placements not ended.  ``last_placed``: when the last placement was made,
@@ -71,7 +72,8 @@ class ElementCounter:
         self._last_placed: dict[str, float] = {}
         self._index: Mapping[str, int] = {}
         self._shared: list[list[int]] = []
-        self._on_device: Mapping[str, Sequence[int]] = {}  # rows that share load and room with an element
+        self._on_device: Mapping[str, Sequence[int]] = {}  # rows that share load with an element
+        self._in_room: Mapping[str, Sequence[int]] = {}  # those of them that share room, too
         self._promised: dict[str, _Rates] = {}  # of each placement that counts
         self._on_row: defaultdict[int, Counter[_Rates]] = defaultdict(Counter)
         self.counts = LedgerCounts.zeros(0)
@@ -96,6 +98,11 @@ class ElementCounter:
         of_device = {rows[0]: rows for rows in table.shared}
         device = table.device.tolist()
         self._on_device = {name: of_device.get(device[row], (row,)) for name, row in table.index.items()}
+        room = table.room.tolist()
+        self._in_room = {
+            name: [other for other in self._on_device[name] if room[other] == room[row]]
+            for name, row in table.index.items()
+        }
         self._recent.bind(self._on_device, table.device)
         self.counts = counts = LedgerCounts.zeros(len(table))
         self._promised.clear()
@@ -145,6 +152,15 @@ class ElementCounter:
             self.counts.reserved[row] -= share
         self._release(placement)
         self._recent.put(placement.placement_id, placement.elements, began(placement), now)
+
+    def claim(self, before: Stream, now: Stream) -> None:
+        """Count the bytes of a stream that goes on as it stands now."""
+        if before.expected_bytes == now.expected_bytes:
+            return
+        for by, stream in ((-1.0, before), (1.0, now)):
+            for row, share in self._rows(stream):
+                self.counts.reserved[row] += by * share
+                self.changed.add(row)
 
     def begin_all(self, streams: Sequence[Stream]) -> None:
         """Count streams: as ``begin`` of each."""
@@ -232,7 +248,11 @@ class ElementCounter:
     def _rows(self, placement: Stream) -> list[tuple[int, float]]:
         elements = placement.elements
         share = (placement.expected_bytes or 0.0) / len(elements)
-        return [(row, share) for element in elements for row in self._on_device.get(element, ())]
+        return [
+            (row, share if row in self._in_room[element] else 0.0)
+            for element in elements
+            for row in self._on_device.get(element, ())
+        ]
 
 
 def _writing_asked(placement: Placement) -> _Rates:

@@ -20,8 +20,10 @@ import heapq
 import math
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 
+from ses_service.ledger import places
 from ses_service.ledger.achieved import Achieved, FileVerdict
 from ses_service.ledger.arrivals import SystemArrivals
 from ses_service.ledger.counts import ElementCounter, LedgerCounts, Stream
@@ -76,6 +78,7 @@ class Ledger:
         self._followers: list[set[str]] = []
         self.ended_total: Counter[EndReason] = Counter()
         self.bounds = FileBounds(policies.node_files_per_second)
+        self.places_of: Counter[str] = Counter()  # open ones of each user
 
     def __len__(self) -> int:
         return len(self._active)
@@ -148,6 +151,8 @@ class Ledger:
         announced = node is not None and self.nodes.get(node) is not None
         until = math.inf if announced else now + self._policies.open_lease
         opened = opened_again(before, report, now, node, until)
+        if before.held is not None:
+            opened = places.reported(opened, before, report)
         if before.state is PlacementState.ENDED:
             del self._ended[before.placement_id]
             self._activate(opened)
@@ -155,6 +160,7 @@ class Ledger:
             self._leave(before)
             self._active[opened.placement_id] = opened
             self._enter(opened)
+            self._counter.claim(before, opened)
             if opened.idle and not before.idle:
                 self._counter.end(before, now)
             elif before.idle and not opened.idle:
@@ -163,6 +169,19 @@ class Ledger:
             self.on_size(opened, report.bytes, report.closed)
         self._note(opened.placement_id)
         return opened
+
+    def change(self, place: Placement) -> None:
+        """Take another record of a place: its lease or claim is another, or it had ended and goes on."""
+        before = self.get(place.placement_id)
+        if before.state is PlacementState.ENDED:
+            del self._ended[place.placement_id]
+            self._activate(replace(place, state=PlacementState.OPEN, ended_at=None, end_reason=None))
+        elif place is not before:
+            self._leave(before)
+            self._active[place.placement_id] = place
+            self._enter(place)
+            self._counter.claim(before, place)
+            self._note(place.placement_id)
 
     def end(
         self,
@@ -231,16 +250,22 @@ class Ledger:
     def doubt(self, placement_id: str) -> None:
         """Ask the node of a placement of this service whether it is open there, if it reports."""
         placement = self._active.get(placement_id)
-        if placement is not None and self.nodes.has_announced(node := placement.subject.node or ""):
+        if placement is None:
+            return
+        node = placement.subject.node or ""
+        if self.nodes.has_announced(node) or (node and places.is_unconfirmed(placement)):
             self.nodes.doubted[node].add(placement_id)
 
     def take_doubted(self, name: str) -> list[Placement]:
-        """Return the open placements that a node is to be asked about now; it is asked once."""
-        return [
+        """Return the open placements that a node is to be asked about now; of a file it is asked once."""
+        doubted = [
             self._active[placement_id]
             for placement_id in sorted(self.nodes.doubted.pop(name, ()))
             if placement_id in self._active
         ]
+        if unconfirmed := {one.placement_id for one in doubted if places.is_unconfirmed(one)}:
+            self.nodes.doubted[name] = unconfirmed
+        return doubted
 
     def streams(self) -> dict[str, int]:
         """Return how many placements are open on each node that has any."""
@@ -255,9 +280,14 @@ class Ledger:
         return len(self._open_on.get(name, ()))
 
     def end_others(self, name: str, kept: Collection[str], now: float) -> int:
-        """End what is open on a node except ``kept`` (reason ``lost``); return how many ended."""
+        """End what is open on a node except ``kept`` (reason ``lost``); return how many ended.
+
+        Places that were given meanwhile, and that the node was not asked about, stay.
+        """
         lost = [
-            placement.placement_id for placement in self.open_on(name) if placement.placement_id not in kept
+            one.placement_id
+            for one in self.open_on(name)
+            if one.placement_id not in kept and not places.is_unconfirmed(one)
         ]
         for placement_id in lost:
             self.end(placement_id, EndReason.LOST, now)
@@ -373,6 +403,8 @@ class Ledger:
         self._note(placement.placement_id)
 
     def _enter(self, placement: Placement) -> None:
+        if placement.held is not None:
+            self.places_of[placement.subject.user] += 1
         node = placement.subject.node
         if node is not None:
             self._open_on[node].add(placement.placement_id)
@@ -381,6 +413,9 @@ class Ledger:
             heapq.heappush(self._leases, (placement.lease_until, placement.placement_id))
 
     def _leave(self, placement: Placement) -> None:
+        if placement.held is not None:
+            self.places_of[placement.subject.user] -= 1
+            self.nodes.settle(placement.subject.node or "", placement.placement_id)
         node, index = placement.subject.node, self._open_on
         if node is not None and placement.placement_id in index.get(node, ()):
             index[node].discard(placement.placement_id)

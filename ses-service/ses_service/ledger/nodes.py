@@ -138,6 +138,13 @@ class Nodes:
         self._remove(name)
         self.silenced_total += 1
 
+    def settle(self, name: str, placement_id: str) -> None:
+        """Ask a node about a placement no more."""
+        doubted = self.doubted.get(name, set())
+        doubted.discard(placement_id)
+        if not doubted:
+            self.doubted.pop(name, None)
+
     def forget(self, name: str, *, whole: bool) -> bool:
         """Forget what a node is asked about and that it was silent; ``whole``: all of it.
 

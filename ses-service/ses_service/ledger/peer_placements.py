@@ -60,6 +60,9 @@ class PeerPlacements:
     def __len__(self) -> int:
         return len(self._counted)
 
+    def __contains__(self, placement_id: str) -> bool:
+        return placement_id in self._placements
+
     def counted(self) -> Iterable[PeerPlacement]:
         """Return what counts."""
         return self._counted.values()
@@ -74,6 +77,9 @@ class PeerPlacements:
                 unknown.append(placement)
             else:
                 known.origin = placement.origin
+                if placement.placement_id in self._counted:
+                    self._counter.claim(known, placement)
+                known.expected_bytes = placement.expected_bytes
         begun = [placement for placement in unknown if not self._is_own(placement.placement_id)]
         if not begun:
             return

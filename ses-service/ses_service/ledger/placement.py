@@ -105,6 +105,22 @@ class Refusal:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a place has that a file has not.  Times are seconds since the epoch, sizes bytes.
+
+    ``claimed`` is what was asked for, or what places like it took; ``written`` what lies there, as reported
+    last.  ``until`` is when it ends; ``None``: with its process, of which ``started`` (ticks since the node
+    did) and ``namespace`` say which of its number it is.
+    """
+
+    claimed: float | None = None
+    written: float | None = None
+    until: float | None = None
+    started: int | None = None
+    namespace: int | None = None
+
+
 @dataclass(slots=True)
 class Placement:
     """One entry of the ledger.  Times are seconds since the epoch, sizes bytes.
@@ -123,6 +139,9 @@ class Placement:
     ``idle``: nothing moves in the open file for a while, so that it is no stream; ``resumed_at`` is when it
     became one again.  ``achieved`` is what its agent saw of it, ``None`` where it did not follow it,
     and ``file_verdict`` what that means for the requirements, a moment after the end.
+
+    ``held`` is there of a place (:mod:`ses_service.ledger.places`): a directory that was given, ``path``, of
+    whose claim ``expected_bytes`` are not written yet.
     """
 
     placement_id: str
@@ -159,6 +178,7 @@ class Placement:
     bytes_written: float | None = None
     achieved: Achieved | None = None
     file_verdict: FileVerdict | None = None
+    held: Held | None = None
 
     @property
     def elements(self) -> tuple[str, ...]:

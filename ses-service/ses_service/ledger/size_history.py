@@ -23,6 +23,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 KEPT = 31
+PLACE = "(place)"
 FADED = 0.99  # of what was larger, with each file that ends
 GROWS = 4.0  # times as large may an open file become that is larger than the last that ended
 PATTERNS_OF_A_USER = 256
@@ -88,6 +89,11 @@ def keys_of(user: str, application: str | None, path: str | None) -> tuple[SizeK
     """Return the keys of a file, the most particular last."""
     general = SizeKey(user, application or "")
     return (general,) if path is None else (general, SizeKey(user, application or "", pattern_of(path)))
+
+
+def keys_of_place(user: str, application: str | None) -> tuple[SizeKey, ...]:
+    """Return the keys of a place: no path has this pattern."""
+    return tuple(dict.fromkeys((SizeKey(user, "", PLACE), SizeKey(user, application or "", PLACE))))
 
 
 @dataclass(slots=True)

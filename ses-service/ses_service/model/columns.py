@@ -6,7 +6,7 @@ per sample.  Row ``i`` of every column is about ``table.elements[i]``; unknown i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -44,8 +44,9 @@ class ElementTable:
 
     ``state_until`` is when each state ends by itself, infinite where it does not.
     ``numbered`` are elements whose target is a number, as that of an OST; ``stated`` has the kinds that are
-    not predicted, by name.  ``device`` is the row of the first element on the same file system of the same
-    server: these share load and room.  ``shared`` are the rows of each device that has several.
+    not predicted, by name.  ``room`` is the row of the first element on the same file system of the same
+    server, ``device`` that of the first on the same device of it, which may have several file systems: these
+    share room, and load.  ``shared`` are the rows of each device that has several.
     """
 
     environment: Environment
@@ -67,6 +68,7 @@ class ElementTable:
     pool_names: tuple[str | None, ...]
     numbered: Bools
     stated: Mapping[str, Floats]
+    room: Codes
     device: Codes
     shared: tuple[tuple[int, ...], ...]
 
@@ -113,13 +115,21 @@ def element_table(environment: Environment) -> ElementTable:
 def _devices(elements: tuple[Element, ...]) -> dict[str, Any]:
     on: dict[tuple[str, str], list[int]] = {}
     for row, element in enumerate(elements):
-        if element.file_system:
-            on.setdefault((element.server, element.file_system), []).append(row)
-    shared = tuple(tuple(rows) for rows in on.values() if len(rows) > 1)
-    device = np.arange(len(elements))
-    for rows in shared:
-        device[list(rows)] = rows[0]
-    return {"device": device, "shared": shared}
+        on.setdefault((element.server, element.file_system or f"\0{row}"), []).append(row)
+    devices: dict[tuple[str, str], list[int]] = {}
+    for (server, file_system), rows in on.items():
+        stated = next((one for row in rows if (one := elements[row].device)), f"\0{file_system}")
+        devices.setdefault((server, stated), []).extend(rows)
+    shared = tuple(tuple(sorted(rows)) for rows in devices.values() if len(rows) > 1)
+    return {"room": _firsts(on.values(), elements), "device": _firsts(shared, elements), "shared": shared}
+
+
+def _firsts(groups: Iterable[Sequence[int]], elements: tuple[Element, ...]) -> Codes:
+    """Return of each row the first of those it is grouped with."""
+    first = np.arange(len(elements))
+    for rows in groups:
+        first[list(rows)] = rows[0]
+    return first
 
 
 def _stated(elements: tuple[Element, ...]) -> dict[str, Floats]:
@@ -226,8 +236,9 @@ def observation_table(
         if row is not None:
             rows[row] = observation
     for shared in table.shared:
-        known = next((one for row in shared if (one := rows[row]) and one.state == "ok"), None)
+        seen_there = [(row, one) for row in shared if (one := rows[row]) and one.state == "ok"]
         for row in shared:
+            known = next((one for other, one in seen_there if table.room[other] == table.room[row]), None)
             if rows[row] is None and known is not None:  # what may be created is the other union's word
                 name = table.elements[row].id
                 rows[row] = replace(known, element=name, read_only=False, no_create=False)

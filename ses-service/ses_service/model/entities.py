@@ -170,7 +170,10 @@ def with_home_vo(subject: Subject, home_vo: Mapping[str, str]) -> Subject:
 
 @dataclass(frozen=True, slots=True)
 class StorageSystem:
-    """One mounted file system.  ``backend`` is ``mergerfs``, ``lustre`` or ``cephfs``."""
+    """One mounted file system, or a set of directories.
+
+    ``backend`` is ``mergerfs``, ``lustre``, ``cephfs`` or ``directories``; these have no ``mount_point``.
+    """
 
     name: str
     iri: str
@@ -181,11 +184,12 @@ class StorageSystem:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One place a file can go: a mergerfs branch, a Lustre OST or pool, a CephFS data pool.
+    """One place a file can go: a mergerfs branch, a Lustre OST or pool, a CephFS data pool, a directory.
 
     ``id`` is ``system/element``.  ``target`` is what the back end needs to put a file there (the
-    branch's directory, the OST's index, the pool's name).  ``None`` means the site does not say;
-    ``file_system`` is that of a branch when it was described.
+    directory, the OST's index, the pool's name).  ``None`` means the site does not say;
+    ``file_system`` is that of a branch or directory when it was described, ``device`` what carries the load
+    of a directory on its server, where that is not its file system alone.
     ``stated`` are the values of kinds that are not predicted, by name, in their base units.
     ``server_rate`` is what the link of its server carries for all of its elements together.
     ``state`` holds until ``state_until`` (seconds since the epoch), where that is stated; ``state_reason`` is
@@ -204,6 +208,7 @@ class Element:
     tier: str | None = None
     pool: str | None = None
     file_system: str | None = None
+    device: str | None = None
     capacity_bytes: float | None = None
     nominal_read_rate: float | None = None
     nominal_write_rate: float | None = None

@@ -129,6 +129,7 @@ class Policies:
         "agent that lies reports more than that.",
         0.1,
     )
+    places_of_user: int = _setting(10_000, "Places that one user may have at a time.", least=1)
     max_records: int = _setting(10_000, "Files that ended whose explanation is kept in memory.", least=1)
     listed_refusals: int = _setting(50, "Refused elements an answer lists, unless it lists all.")
 

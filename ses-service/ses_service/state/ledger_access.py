@@ -13,14 +13,14 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from ses_service.ledger import handover
+from ses_service.ledger import handover, places
 from ses_service.ledger.announcement import silence_for
 from ses_service.ledger.file_bounds import Refusals
 from ses_service.ledger.ledger import Ledger
-from ses_service.ledger.pace import MAX_PACE
+from ses_service.ledger.pace import MAX_PACE, return_within
 from ses_service.ledger.peer_placements import Notification
 from ses_service.ledger.placement import EndReason, PeerPlacement, Placement
-from ses_service.ledger.size_history import SizeHistory, SizeKey, Sizes, keys_of
+from ses_service.ledger.size_history import SizeHistory, SizeKey, Sizes, keys_of, keys_of_place
 from ses_service.state.verdicts import Verdicts
 
 T = TypeVar("T")
@@ -75,7 +75,10 @@ class LedgerAccess:
                 learned: list[tuple[tuple[SizeKey, ...], float, bool, float | None]] = []
                 while self._to_learn and len(learned) < _LEARNED_AT_ONCE:
                     one, size, is_known = self._to_learn.popleft()
-                    keys = keys_of(one.subject.user, one.subject.application, one.path)
+                    user, application = one.subject.user, one.subject.application
+                    keys = keys_of(user, application, one.path)
+                    if one.held is not None:
+                        keys = keys_of_place(user, application)
                     learned.append((keys, size, is_known, one.ended_at))
                 if not learned:
                     return
@@ -86,9 +89,11 @@ class LedgerAccess:
                         else:
                             self._sizes.grows(keys, size, self._clock(), closed=is_known)
 
-    def room(self, user: str, application: str | None, path: str | None) -> float | None:
-        """Return a size in bytes that few files like this one exceed, ``None`` when nothing is known."""
-        keys = keys_of(user, application, path)
+    def room(
+        self, user: str, application: str | None, path: str | None, *, is_place: bool = False
+    ) -> float | None:
+        """Return a size in bytes that few files, or places, like this one exceed; ``None``: not known."""
+        keys = keys_of_place(user, application) if is_place else keys_of(user, application, path)
         with self._sizes_lock:
             return self._sizes.room(keys)
 
@@ -226,16 +231,18 @@ class LedgerAccess:
         with self._sizes_lock:
             return ids, [key for key, _ in self._sizes.entries()]
 
-    def restore(self, placements: Iterable[Placement]) -> None:
+    def restore(self, placements: Collection[Placement]) -> None:
         """Take up placements of before a restart, and wait for the nodes where they are open.
 
         Nodes that report already are asked about theirs.
         """
         with self._lock:
             now = self._clock()
+            waited_for = return_within(len({one.subject.node for one in placements}))
             for placement in placements:
                 if self._ledger.find(placement.placement_id) is None:
-                    self._ledger.restore(self._with_an_end(placement, now))
+                    placement = places.restored(self._with_an_end(placement, now), now, waited_for)
+                    self._ledger.restore(placement)
                     self._ledger.doubt(placement.placement_id)
             for node in self._ledger.streams():
                 self._ledger.nodes.expect(node, now, now + silence_for(MAX_PACE))

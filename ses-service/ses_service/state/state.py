@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -43,17 +44,20 @@ from ses_service.model.entities import (
     Environment,
     Level,
     Observation,
-    Profile,
     Requirement,
     RequirementSet,
-    Subject,
     with_home_vo,
 )
 from ses_service.model.kinds import WRITE_RATES
 from ses_service.model.policies import Policies
+from ses_service.state.asked import Asked
 from ses_service.state.ledger_access import LedgerAccess
 from ses_service.state.node_access import ClassNow, JobShape, NodeAccess
+from ses_service.state.place_access import PlaceAccess
 from ses_service.state.verdicts import Verdicts
+
+T = TypeVar("T")
+D = TypeVar("D", Decision, NodeDecision)
 
 # Placements that end by themselves: how many are dealt with at once, and after how many seconds a decision
 # deals with more on its way.  The less often the ledger changes, the less decisions work out again.
@@ -63,26 +67,6 @@ _ENDED_EVERY = 0.01
 
 class NoEnvironmentError(Exception):
     """The site has not been read yet."""
-
-
-@dataclass(slots=True)
-class Asked:
-    """A request for a decision before its requirements are resolved.
-
-    ``stripe_count`` is what the program asks for, ``path`` the name the file will have, ``profile`` one the
-    request names, ``draft`` a set that counts in place of the one that is stored.
-    """
-
-    subject: Subject
-    explicit: tuple[Requirement, ...] = ()
-    storage_system: str | None = None
-    exclude: frozenset[str] = frozenset()
-    expected_bytes: float | None = None
-    limit: int = 10
-    stripe_count: int | None = None
-    path: str | None = None
-    profile: Profile | None = None
-    draft: RequirementSet | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +118,7 @@ class ServiceState:
         self._rows = Rows(policies)
         self._tables = NodeTables(self._rows, self._ledger.recent, name, policies.rate_window)
         self._fleet = NodeAccess(self._ledger, self._tables)
+        self.places = PlaceAccess(self._lock, self._ledger, clock)
 
     @property
     def environment(self) -> Environment:
@@ -240,29 +225,32 @@ class ServiceState:
             expected_bytes=asked.expected_bytes,
             limit=asked.limit,
             stripe_count=asked.stripe_count,
+            is_place=asked.is_place,
         )
 
     def select(self, asked: Asked) -> Decision:
         """Decide, and change nothing.  Raises NoEnvironmentError."""
-        question, source = self._with_size(self.question(asked), asked.path)
-        decision = self._decide(question)
-        if source is None:
-            return decision
-        size = question.room if source == HISTORY else question.expected_bytes
-        return replace(decision, expected_bytes=size, expected_from=source)
+        return self.choose(asked, lambda decision, _ledger: decision)
+
+    def choose(self, asked: Asked, take: Callable[[Decision, Ledger], T]) -> T:
+        """Decide, and return what ``take`` makes of it before anybody else decides.
+
+        Raises NoEnvironmentError, and what ``take`` raises.
+        """
+        question, source = self._with_size(self.question(asked), asked)
+        with self._lock:
+            now = self._now()
+            decision = decide(question, self._view(question.subject.user), now, self.policies)
+            return take(_sized(decision, question, source), self._ledger)
 
     def select_nodes(self, asked: Asked, job: JobShape) -> NodeDecision:
         """Rank nodes for a task, and change nothing.  Raises NoEnvironmentError."""
-        question, source = self._with_size(self.question(asked), asked.path)
+        question, source = self._with_size(self.question(asked), asked)
         with self._lock:
             now, view = self._now(), self._view(question.subject.user)
             fleet, streams = self._fleet.now(view.table.environment), self._fleet.streams()
             groups = NodeGroups(job.asked(question), view, fleet, streams, self.policies)
-        decision = rank_nodes(groups, now)
-        if source is None:
-            return decision
-        size = question.room if source == HISTORY else question.expected_bytes
-        return replace(decision, expected_bytes=size, expected_from=source)
+        return _sized(rank_nodes(groups, now), question, source)
 
     def node_classes(self) -> list[ClassNow]:
         """Return the classes of nodes as they are now.  Raises NoEnvironmentError."""
@@ -432,12 +420,12 @@ class ServiceState:
             self._ledger.expire(now, _ENDED_AT_ONCE)
         return now
 
-    def _with_size(self, question: Question, path: str | None) -> tuple[Question, str | None]:
+    def _with_size(self, question: Question, asked: Asked) -> tuple[Question, str | None]:
         """Return the question with a size to expect, and where that is from."""
         if question.expected_bytes is not None:
             return question, REQUEST
         who = question.subject
-        room = self.ledger.room(who.user, who.application, path)
+        room = self.ledger.room(who.user, who.application, asked.path, is_place=asked.is_place)
         if room is None:
             return question, None
         return replace(question, room=room), HISTORY
@@ -492,3 +480,9 @@ class ServiceState:
         if self._needs is None:
             self._needs = Needs(self._sets, self.environment.home_vo, self._rows.stated, self.ledger.rooms)
         return self._needs
+
+
+def _sized(decision: D, question: Question, source: str | None) -> D:
+    """Return a decision with the size it counts on."""
+    size = question.room if source == HISTORY else question.expected_bytes
+    return decision if source is None else replace(decision, expected_bytes=size, expected_from=source)

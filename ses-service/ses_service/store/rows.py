@@ -10,7 +10,9 @@ import json
 import math
 import zlib
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -19,6 +21,7 @@ from pydantic.dataclasses import dataclass
 from ses_service.ledger.placement import (
     Candidate,
     EndReason,
+    Held,
     PeerPlacement,
     Placement,
     PlacementState,
@@ -45,6 +48,7 @@ class Explanation:
 
 _EXPLANATION = TypeAdapter(Explanation)
 _PREDICTED = TypeAdapter(tuple[Prediction, ...])
+_HELD = attrgetter(*(field.name for field in fields(Held)))
 _NOTHING = Explanation()
 _BOUND = '"bound":'
 _BOUND_BEFORE = '"minimum":'  # in records of version 0.1, which had minimums only
@@ -113,6 +117,7 @@ def row_of(placement: Placement, explanation_id: str | None, service: str) -> Va
         explanation_id,
         placement.idle,
         service,
+        None if placement.held is None else json.dumps(_HELD(placement.held)),
     )
 
 
@@ -160,6 +165,7 @@ def placement_of(row: Mapping[str, Any], explained: Explanation) -> Placement:
         ended_at=row["ended_at"],
         end_reason=None if reason is None else EndReason(reason),
         bytes_written=row["bytes_written"],
+        held=None if row["held"] is None else Held(*json.loads(row["held"])),
     )
 
 

@@ -6,7 +6,7 @@ in the same database.
 ``placement``: one row for each record the ledger keeps.  ``elements`` is a JSON list of [id, storage system,
 target], in the order of stripes; ``predicted`` and ``notes`` are JSON as well.  ``lease_until`` NULL: as long
 as its node reports.  ``device`` is text, since it may need all 64 bits.  ``service`` is the start of the
-service that carries it.
+service that carries it.  ``held`` is a JSON list of what a place has; NULL: it is a file.
 
 ``explanation``: requirements, first ranks and refused elements of one decision, JSON compressed with
 zlib; placements of one decision share it.
@@ -64,6 +64,7 @@ PLACEMENT = sa.Table(
     sa.Column("explanation_id", sa.String(16)),
     sa.Column("idle", sa.Boolean, nullable=False),
     sa.Column("service", sa.String(16), nullable=False),
+    sa.Column("held", sa.Text),
 )
 
 EXPLANATION = sa.Table(

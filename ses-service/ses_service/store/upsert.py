@@ -1,6 +1,6 @@
 """Inserts or changes many rows by few statements.
 
-One statement for each row would cost more than the row itself.  SQLite gets up to 31 rows in a statement,
+One statement for each row would cost more than the row itself.  SQLite gets up to 30 rows in a statement,
 bound by position: each is an execution of its own, before and after which Python lets other threads run.
 PostgreSQL gets an array for each column: psycopg takes half a millisecond to bind a thousand values one by
 one, and the server reads a statement anew that has another number of rows.  Texts of statements are made once
@@ -22,7 +22,7 @@ from sqlalchemy import Connection, Dialect
 
 Values: TypeAlias = tuple[Any, ...]
 
-_SIZES = (31, 8, 1)  # SQLite before 3.32 binds 999 values at most, and a placement has 32
+_SIZES = (30, 8, 1)  # SQLite before 3.32 binds 999 values at most, and a placement has 33
 _ROWS_IN_ARRAYS = 1000
 
 

@@ -76,6 +76,7 @@ def look(path: str, sys: Path = Path("/sys")) -> dict[str, object]:
     return {
         "free": space.f_bavail * space.f_frsize,
         "size": space.f_blocks * space.f_frsize,
+        "inodes": space.f_favail if space.f_files else None,
         "read_only": bool(space.f_flag & os.ST_RDONLY),
         "file_system": file_system,
         "device": device,

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from smed_monitor.collectors.base import Collector
+from smed_monitor.collectors.directories import Directories
 from smed_monitor.collectors.lustre_files import LustreFiles
 from smed_monitor.collectors.lustre_gsi import LustreGsi
 from smed_monitor.collectors.lustre_hpe import LustreHpe
@@ -30,5 +31,6 @@ COLLECTORS: Mapping[str, Collector[Any]] = MappingProxyType(
         "prometheus": Prometheus(),
         "statvfs": Statvfs(),
         "mergerfs": Mergerfs(),
+        "directories": Directories(),
     }
 )

@@ -62,7 +62,7 @@ class Target(_Model):
     root: Annotated[str, AfterValidator(_mount_point)] = "/"
     """Collectors of files: where proc and sys are."""
     paths: tuple[Annotated[str, AfterValidator(_mount_point)], ...] = ()
-    """Collectors of files: mount points to look at, or the union whose branches they are."""
+    """Collectors of files: mount points or directories to look at, or the union whose branches they are."""
     table: Annotated[str, AfterValidator(_mount_point)] | None = None
     """Collector sampler: the file that smed-sampler or smed-mirror writes."""
     timeout_seconds: Annotated[float, Field(gt=0, le=30)] = 1.0

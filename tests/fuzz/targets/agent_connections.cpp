@@ -21,6 +21,7 @@
 #include "must.h"
 #include "node/mountinfo.h"
 #include "server/listener.h"
+#include "server/loop.h"
 #include "server/socket_server.h"
 #include "systems/union_health.h"
 
@@ -103,12 +104,16 @@ struct Agent {
   Stager stager{unions, [](const std::string &) {}};
   Doorbell doorbell{manager.publisher().asleep()};
   Survey survey{directory()};
+  UserStages stages{{manager, announcer, stager}};
+  ClaimedFiles files{{manager, systems, stages, health, announcer, finder}};
   ClaimsManager claims{
-      {manager, systems, health, announcer, exchange, finder, stager, doorbell, survey, false}};
-  SocketServer server{{listener->descriptor(), stop.get(), 6, std::chrono::milliseconds(2),
-                       1'000'000, SES_LUSTRE_LIST, systems, lustre, health, announcer, exchange,
-                       watcher, finder, stager, doorbell, manager, claims}};
-  std::thread loop;
+      {manager, stages, files, health, announcer, exchange, doorbell, survey, false}};
+  Chooser chooser{{systems, lustre, SES_LUSTRE_LIST, health, announcer, manager, claims}};
+  PlacementReports reports{{systems, watcher, finder, manager, claims}};
+  SocketServer server{
+      {listener->descriptor(), 6, std::chrono::milliseconds(2), 1'000'000, chooser, reports}};
+  Loop loop{{stop.get(), server, health, exchange, stager, doorbell, manager, claims}};
+  std::thread thread;
 
   Agent() {
     systems.describe({system_here()});
@@ -117,12 +122,12 @@ struct Agent {
     manager.apply_saved({table()}, Clock::now());
     manager.look_at_mounts(Clock::now());
     claims.apply_saved(needs());
-    loop = std::thread([this] { MUST(server.run()); });
+    thread = std::thread([this] { MUST(loop.run()); });
   }
 
   ~Agent() {
     eventfd_write(stop.get(), 1);
-    loop.join();
+    thread.join();
     server.drop_all();
     claims.stop(std::chrono::milliseconds(0));
     finder.stop(std::chrono::milliseconds(0));

@@ -5,10 +5,12 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 extern int __open(const char *path, int flags, ...);
@@ -63,6 +65,24 @@ static void stream(const char *name, FILE *opened) {
     fclose(opened);
 }
 
+/* The file becomes the output of true(1), after a descriptor that is read from. */
+static void spawn(const char *name,
+                  int (*call)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+                              const posix_spawnattr_t *, char *const *, char *const *)) {
+  posix_spawn_file_actions_t actions;
+  char *arguments[] = {"true", NULL};
+  pid_t child;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, file(name), O_CREAT | O_WRONLY, 0644);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  errno = call(&child, "/bin/true", &actions, NULL, arguments, environ);
+  tell(name, errno ? -1 : 0);
+  if (errno == 0)
+    waitpid(child, NULL, 0);
+  posix_spawn_file_actions_destroy(&actions);
+}
+
 int main(int argc, char **argv) {
   if (argc != 2)
     return 2;
@@ -95,5 +115,7 @@ int main(int argc, char **argv) {
   tell("mknodat", mknodat(dirfd, "mknodat", 0600, 0));
   tell("__xmknod", old_xmknod(0, file("__xmknod"), S_IFREG | 0644, &none));
   tell("__xmknodat", old_xmknodat(0, AT_FDCWD, file("__xmknodat"), S_IFREG | 0644, &none));
+  spawn("posix_spawn", posix_spawn);
+  spawn("posix_spawnp", posix_spawnp);
   return 0;
 }

@@ -14,6 +14,7 @@ from ses.output import console, line, number, print_json, table
 
 from ses_experiment import dedicated as runs
 from ses_experiment.commands.options import Numbers, build_option, run
+from ses_experiment.dedicated_programs import Programs
 from ses_experiment.machine import load
 
 
@@ -73,13 +74,13 @@ def _row(row: runs.Line) -> list[str]:
             *(number(100 * each, 1) for each in (row.equal_p50, row.equal_p99))]  # fmt: skip
 
 
-def _programs(build: Path | None) -> runs.Programs:
+def _programs(build: Path | None) -> Programs:
     built = (build or Path(__file__).resolve().parents[4] / "build" / "libses") / "extras/sampler"
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
         raise DemoError("nginx is not installed: apt-get install nginx-light.")
     programs = [_program(built, name) for name in ("smed-sampler", "smed-mirror")]
-    return runs.Programs(Path(nginx), *programs)
+    return Programs(Path(nginx), *programs)
 
 
 def _program(built: Path, name: str) -> Path:

@@ -11,6 +11,7 @@ from ses_experiment.commands.disc import disc
 from ses_experiment.commands.needs import needs
 from ses_experiment.commands.orca import orca
 from ses_experiment.commands.read2 import read2
+from ses_experiment.commands.steer import steer
 from ses_experiment.commands.table1 import table1
 
 
@@ -20,10 +21,10 @@ def experiment() -> None:
 
     They are installed in a checkout, by make install. read2 and dedicated need no root; the others need
     it. They make small file systems of limited speed and undo everything at the end or when stopped.
-    collision, needs and table1 put them under one mergerfs union, start the whole chain on free loopback
-    ports and run unmodified programs as users of their own (numbers from 61000 on, without accounts); orca
-    and disc put a limited network before them. Progress goes to standard error.  What is measured, and what
-    may be concluded: docs/evaluation.md.
+    collision, needs, steer and table1 put them under one mergerfs union, start the whole chain on free
+    loopback ports and run unmodified programs as users of their own (numbers from 61000 on, without
+    accounts); orca and disc put a limited network before them. Progress goes to standard error.  What is
+    measured, and what may be concluded: docs/evaluation.md.
     """
 
 
@@ -33,4 +34,5 @@ experiment.add_command(disc)
 experiment.add_command(needs)
 experiment.add_command(orca)
 experiment.add_command(read2)
+experiment.add_command(steer)
 experiment.add_command(table1)

@@ -1,4 +1,4 @@
-"""``ses apply``: let a directory's default layout follow what the requirements ask now."""
+"""``ses apply``: let a directory's default layout, or a union's own choice, follow what is asked now."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ from ses_client.errors import NotFoundError, SesError
 from ses_client.messages.elements import Element
 from ses_client.messages.requirements import Subject
 
+from ses.amounts import Size
+from ses.commands.apply_union import EVERY_SECONDS, is_union, steer, undo_union
 from ses.commands.examples import examples
 from ses.commands.options import Existing, service_command, subject_options
 from ses.file_layout import layout_of
 from ses.lustre import applied, blob
 from ses.lustre.evidence import pools_at
 from ses.output import console, line, print_json
+from ses.union.steering import Floor
+
+_EVERY_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +39,28 @@ class _Place:
         return f"pool {self.pool}" if self.pool else f"OST {self.first_ost}"
 
 
-@click.command(epilog=examples("ses apply /lustre/alice/results", "ses apply /lustre/alice/results --undo"))
-@click.argument("directory", type=Existing(file_okay=False))
-@click.option(
-    "--watch", is_flag=True, help="Go on, and change the default when the choice changes, until Ctrl-C."
+@click.command(
+    epilog=examples(
+        "ses apply /lustre/alice/results",
+        "ses apply /lustre/alice/results --undo",
+        "ses apply /srv/union --watch --least-branches 3",
+    )
 )
+@click.argument("directory", type=Existing(file_okay=False))
+@click.option("--watch", is_flag=True, help="Go on, and change it when the choice changes, until Ctrl-C.")
 @click.option(
-    "--every", type=click.FloatRange(1, 86400), default=60.0, show_default=True,
-    help="Seconds between two looks with --watch.",
+    "--every", type=click.FloatRange(1, 86400),
+    help="Seconds between two looks with --watch. [60; of a union 2]",
 )  # fmt: skip
-@click.option("--undo", is_flag=True, help="Give the directory back what it had before.")
+@click.option("--undo", is_flag=True, help="Give the directory or the union back what it had before.")
+@click.option(
+    "--least-branches", type=click.IntRange(1), default=2, show_default=True, metavar="N",
+    help="Of a union: at least so many branches stay in its choice.",
+)  # fmt: skip
+@click.option(
+    "--least-free", type=Size(zero=True), default="10GB", show_default=True, metavar="SIZE",
+    help="Of a union: at least so much room stays in its choice, on all branches together.",
+)  # fmt: skip
 @subject_options
 @service_command
 def apply(
@@ -51,30 +68,42 @@ def apply(
     as_json: bool,
     directory: Path,
     watch: bool,
-    every: float,
+    every: float | None,
     undo: bool,
+    least_branches: int,
+    least_free: int,
     user: str,
     application: str | None,
     vo: str | None,
 ) -> None:
-    """Set the default layout of a Lustre DIRECTORY to where files are served best now.
+    """Set a Lustre DIRECTORY's default, or steer a mergerfs union, to where files are served best now.
 
-    It holds for files created later, by any program on any node, also static and Go programs the
-    library cannot reach, and costs them nothing.  Subdirectories made later take a copy.  The
-    element's pool is written where it has one, else the OST as a hint.  Shows what the default was
-    and is; --undo, and the end of --watch, put back what was there before.  Exits with 5 when the
-    site describes no Lustre there, or no element is left.
+    It holds for files created later, by any program on any node, also those that no library reaches,
+    and costs them nothing. On Lustre, subdirectories made later take a copy. The element's pool is
+    written where it has one, else the OST as a hint. Of a union (DIRECTORY is its mount point),
+    branches that are overloaded, slow, full or take no files are out of its own choice until they
+    are better; its policy, and all else the administrator set, stays. That takes root and --watch on
+    the node that mounts it; without, it only shows what would be held back. --undo, and the end of
+    --watch, put back what was there before. Exits with 5 when the site describes neither there, or
+    no element is left.
     """
+    subject = Subject(user=user, application=application, vo=vo)
+    if is_union(directory):
+        if undo:
+            undo_union(directory, as_json)
+        else:
+            floor = Floor(least_branches, least_free)
+            steer(client, directory, subject, floor, (every or EVERY_SECONDS) if watch else None, as_json)
+        return
     if undo:
         _report(directory, _undo(directory), as_json)
         return
-    subject = Subject(user=user, application=application, vo=vo)
     _report(directory, _apply(client, directory, subject), as_json)
     if not watch:
         return
     try:
         while True:
-            time.sleep(every)
+            time.sleep(every or _EVERY_SECONDS)
             try:
                 changed = _apply(client, directory, subject)
             except SesError as error:  # the choice of before stays until there is another

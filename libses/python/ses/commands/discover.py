@@ -15,6 +15,9 @@ from ses.lustre.parameters import Parameters
 from ses.lustre.statfs import ask_targets
 from ses.lustre.targets import FileSystem, gather
 from ses.output import console, line, print_json, say, table
+from ses.place.described import DIRECTORIES, DirectorySet
+from ses.place.described import look as directory_set
+from ses.place.described import turtle as set_turtle
 from ses.slurm.description import turtle as nodes_turtle
 from ses.slurm.nodes import look as look_at_nodes
 from ses.union.branches import look
@@ -24,7 +27,11 @@ from ses.whole_file import write_whole
 
 
 @click.command(
-    epilog=examples("ses discover --mergerfs /srv/union", "ses discover --lustre /lustre --turtle site.ttl")
+    epilog=examples(
+        "ses discover --mergerfs /srv/union",
+        "ses discover --lustre /lustre --turtle site.ttl",
+        "ses discover --directories /scratch1 /scratch2 --name scratch",
+    )
 )
 @click.option(
     "--lustre", "path", type=click.Path(path_type=Path), metavar="MOUNT",
@@ -34,6 +41,11 @@ from ses.whole_file import write_whole
     "--mergerfs", "union", type=click.Path(path_type=Path), metavar="MOUNT",
     help="The mount point of a mergerfs union.",
 )  # fmt: skip
+@click.option(
+    "--directories", "first", multiple=True, metavar="DIR", help="Directories of one set; others follow."
+)
+@click.argument("others", metavar="[DIR]...", nargs=-1)
+@click.option("--name", metavar="NAME", help="With --directories: the name of the set.  [directories]")
 @click.option("--slurm", is_flag=True, help="Nodes with the same features behind the same switch.")
 @click.option(
     "--turtle", "written", metavar="FILE",
@@ -45,21 +57,33 @@ from ses.whole_file import write_whole
 )  # fmt: skip
 @json_option
 def discover(
-    path: Path | None, union: Path | None, slurm: bool, written: str | None, root: Path | None, as_json: bool
+    path: Path | None,
+    union: Path | None,
+    first: tuple[str, ...],
+    others: tuple[str, ...],
+    name: str | None,
+    slurm: bool,
+    written: str | None,
+    root: Path | None,
+    as_json: bool,
 ) -> None:
-    """List the OSTs of a Lustre file system, the branches of a union, or the classes of Slurm's nodes.
+    """List the OSTs of a Lustre, the branches of a union, directories, or the classes of Slurm's nodes.
 
     Needs no rights; what only root may read (whether a server is connected) is shown as unknown to
     others.  ses kb import --discovered FILE merges what --turtle wrote into the knowledge base, and keeps
     what people changed there; of nodes, ses kb import --merge FILE (docs/nodes.md).  Exits with 5
     when there is nothing.
     """
-    if [path is not None, union is not None, slurm].count(True) != 1:
-        raise UsageError("Give one of --lustre MOUNT, --mergerfs MOUNT and --slurm.")
+    if [path is not None, union is not None, bool(first), slurm].count(True) != 1:
+        raise UsageError("Give one of --lustre MOUNT, --mergerfs MOUNT, --directories DIR... and --slurm.")
+    if not first and (others or name is not None):
+        raise UsageError(f"{others[0] if others else '--name'} goes with --directories.")
     if root is not None and path is None:
         raise UsageError("--parameters goes with --lustre.")
     if slurm:
         _discover_nodes(written, as_json)
+    elif first:
+        _discover_directories(directory_set(name or DIRECTORIES, [*first, *others]), written, as_json)
     elif union is not None:
         _discover_union(union, written, as_json)
     elif path is not None:
@@ -107,6 +131,21 @@ def _discover_union(mount: Path, written: str | None, as_json: bool) -> None:
         for branch in union.branches
     ]
     table(out, ("branch", "mode", "state", ">capacity GB", "directory"), rows)
+
+
+def _discover_directories(found: DirectorySet, written: str | None, as_json: bool) -> None:
+    if _write(written, set_turtle(found)):
+        return
+    if as_json:
+        print_json(found.as_json())
+        return
+    out = console()
+    line(out, f"{found.name}, a set of {len(found.directories)} directories")
+    rows = [
+        [one.name, one.server, one.device or "-", one.file_system, _gb(one.capacity_bytes), one.directory]
+        for one in found.directories
+    ]
+    table(out, ("element", "server", "device", "file system", ">capacity GB", "directory"), rows)
 
 
 def _discover_lustre(path: Path, written: str | None, root: Path | None, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from ses.commands.options import Existing, json_option
 from ses.doctor.mounts import check_undescribed
 from ses.output import console, line, print_json, say, table
 from ses.setup.contents import SERVICE_PORT, Answers
-from ses.setup.storage import storage_at
+from ses.setup.storage import set_of, storage_at
 from ses.setup.writing import extend, lacking, planned, write
 
 _PLAIN = re.compile(r"[A-Za-z0-9._:@%/+=,?&~\[\]-]+")  # goes into a line of options without quotes
@@ -26,6 +26,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
     epilog=examples(
         "ses init --storage /srv/union --node n1 --node n2",
         "ses init /tmp/site --storage /srv/union --dry-run",
+        "ses init --directories /scratch1 --directories /nfs/scratch",
     )
 )
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default="/etc")
@@ -35,9 +36,13 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
     help="Where a mergerfs union or Lustre is mounted; may be repeated.",
 )  # fmt: skip
 @click.option(
+    "--directories", multiple=True, metavar="DIR",
+    help="A plain directory in which places are chosen (ses place); may be repeated.",
+)  # fmt: skip
+@click.option(
     "--exporter", "exporters", multiple=True, metavar="URL",
     help="An exporter that sees the elements; may be repeated.  Of Lustre's servers: Whamcloud's; "
-    "of a union's: node_exporter.  [a union: what this machine sees itself]",
+    "of a union's, and of directories: node_exporter.  [without: what this machine sees itself]",
 )  # fmt: skip
 @click.option(
     "--host", metavar="NAME[,NAME|ADDRESS]...",
@@ -54,6 +59,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 def init(
     directory: Path,
     storage: tuple[Path, ...],
+    directories: tuple[str, ...],
     exporters: tuple[str, ...],
     host: str | None,
     nodes: tuple[str, ...],
@@ -71,13 +77,19 @@ def init(
 
     Run again after a disk was added, it adds that to the description and leaves all else as it is.
     """
-    if not storage and not as_json and sys.stdin.isatty():
-        storage, host, nodes = _ask(host, nodes, munge)
-    if not storage:
-        raise UsageError("Give --storage MOUNT: where a mergerfs union or Lustre is mounted on this machine.")
+    if not (storage or directories) and not as_json and sys.stdin.isatty():
+        storage, directories, host, nodes = _ask(host, nodes, munge)
+    if not (storage or directories):
+        raise UsageError(
+            "Give --storage MOUNT: where a mergerfs union or Lustre is mounted on this machine. "
+            "Or --directories DIR: a plain directory in which places are chosen."
+        )
     answers = Answers(
         directory=directory.absolute(),
-        storage=tuple(storage_at(system, exporters) for system in storage),
+        storage=(
+            *(storage_at(system, exporters) for system in storage),
+            *([set_of(directories, exporters)] if directories else []),
+        ),
         hosts=tuple((host or socket.gethostname()).split(",")),
         nodes=nodes,
         kb_url=kb_url or "",
@@ -88,7 +100,10 @@ def init(
     for cause, step in (warning for system in answers.storage for warning in system.warnings):
         say(f"Warning: {cause} {step}", err=True)
     for warning in (
-        finding for system in answers.storage for finding in check_undescribed(system.mount_point)
+        finding
+        for system in answers.storage
+        if system.mount_point
+        for finding in check_undescribed(system.mount_point)
     ):
         say(f"Warning: {warning.detail} {warning.mend}", err=True)
     files, added = planned(answers), lacking(answers)
@@ -113,16 +128,24 @@ def init(
 
 def _ask(
     host: str | None, nodes: tuple[str, ...], munge: bool
-) -> tuple[tuple[Path, ...], str, tuple[str, ...]]:
+) -> tuple[tuple[Path, ...], tuple[str, ...], str, tuple[str, ...]]:
     kind = click.Path(file_okay=False, exists=True, path_type=Path)
-    mounts = [click.prompt("Where is the storage mounted (a mergerfs union, or Lustre)", type=kind)]
-    while another := click.prompt("Another mount point (Enter: no more)", default="", show_default=False):
-        mounts.append(kind.convert(another, None, None))
+
+    def path(text: str) -> Path | None:
+        return kind.convert(text, None, None) if text else None
+
+    mounts: list[Path] = []
+    question = "Where is the storage mounted (a mergerfs union, or Lustre; Enter: nowhere)"
+    while one := click.prompt(question, default="", show_default=False, value_proc=path):
+        mounts.append(one)
+        question = "Another mount point (Enter: no more)"
+    question = "Plain directories in which places are chosen, separated by spaces (Enter: none)"
+    directories = click.prompt(question, default="", show_default=False).split()
     host = host or click.prompt("Names and addresses of this machine", default=socket.gethostname())
     if not nodes and not munge:
         answer = click.prompt("Nodes that run programs, separated by spaces", default="", show_default=False)
         nodes = tuple(answer.split())
-    return tuple(mounts), host, nodes
+    return tuple(mounts), tuple(directories), host, nodes
 
 
 def _check(answers: Answers) -> None:
@@ -143,7 +166,7 @@ def _check(answers: Answers) -> None:
 
 def _show(answers: Answers, files: dict[Path, str], dry_run: bool) -> None:
     out = console()
-    described = ", ".join(f"{system.mount_point} ({system.elements} elements)" for system in answers.storage)
+    described = ", ".join(f"{system.called} ({system.elements} elements)" for system in answers.storage)
     line(out, f"{'Would describe' if dry_run else 'Described'} {described}.")
     table(out, ("file", "what it is"), [[str(path), what] for path, what in files.items()])
     if dry_run:
@@ -158,6 +181,8 @@ def _show_next(answers: Answers, is_first: bool) -> None:
             out,
             f"  write the account of {answers.kb_url}, USER:PASSWORD, to {here}/kb-credentials (mode 0600)",
         )
+    if not is_first and any(not system.mount_point for system in answers.storage):
+        line(out, f"  add the directories to paths of their [[target]] in {here}/smed.toml")
     line(out, f"  ses kb validate {here}/site.ttl")
     line(out, f"  smed-monitor check --config {here}/smed.toml --site {here}/site.ttl")
     if not is_first:

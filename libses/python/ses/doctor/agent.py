@@ -120,7 +120,7 @@ def check_answers(path: Path, elements: Sequence[Element] | None) -> list[Findin
 
     ``elements`` is what the service describes, ``None`` when it could not be asked.
     """
-    mounts = sorted({element.mount_point for element in elements or ()})
+    mounts = sorted({element.mount_point for element in elements or () if element.mount_point})
     mounted = [mount for mount in mounts if Path(mount).is_mount()]
     if not mounted:
         why = (

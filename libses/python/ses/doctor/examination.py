@@ -8,6 +8,7 @@ from ses_client.client import ServiceClient
 
 from ses.doctor.agent import SERVICE as AGENT_TO_SERVICE
 from ses.doctor.agent import check_answers, check_reaches, check_socket, check_threads
+from ses.doctor.directories import check_directories
 from ses.doctor.finding import Finding, State, skipped
 from ses.doctor.library import check_library
 from ses.doctor.mounts import MOUNT, check_mounts
@@ -52,6 +53,7 @@ def examine(client: ServiceClient, library: Path, socket: Path, trial: Path | No
         findings += check_exclusions(described.elements)
         findings += check_node_names(client)
         findings += check_mounts(described.elements)
+        findings += check_directories(described.elements)
     if trial is not None:
         findings.append(try_directory(trial, library, socket, client))
     return findings

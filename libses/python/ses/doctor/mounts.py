@@ -14,6 +14,7 @@ from ses_client.unions import OPTIONS, Union, UnionBranch, file_system_at, is_an
 
 from ses.doctor.choices import check_choices
 from ses.doctor.finding import Finding, fault, ok, skipped, warning
+from ses.union.held import is_steered, reasons
 
 MOUNT, STAGE = "union mount", "staging"
 _BRANCHES = "user.mergerfs.branches"
@@ -36,7 +37,7 @@ def check_mounts(elements: Sequence[Element]) -> list[Finding]:
         if isinstance(union, Finding):
             findings.append(union)
         else:
-            findings.extend((*_described(union, members), *check_choices(union)))
+            findings.extend((*_described(union, members), *check_choices(union), *_held_back(union)))
         findings.extend(_staging(members))
     return findings
 
@@ -119,6 +120,24 @@ def _described(union: Union, members: Sequence[Element]) -> list[Finding]:
         )
     total = f"{mount}: mergerfs with {len(branches)} branches, all {len(members)} elements among them"
     return findings if missing else [ok(MOUNT, total), *findings]
+
+
+def _held_back(union: Union) -> list[Finding]:
+    """Say which branches ``ses apply`` keeps out of the union's own choice, and why."""
+    said = reasons(union)
+    findings = [
+        ok(MOUNT, f"{path} is held back from the union's own choice{f': {why}' if why else ''}")
+        for path, why in said.items()
+    ]
+    if said and not is_steered(union):
+        findings.append(
+            warning(
+                MOUNT,
+                f"Branches of {union.mount_point} are held back, and nobody steers the union any more.",
+                f"Start it again, or give them back: ses apply {quote(union.mount_point)} --undo",
+            )
+        )
+    return findings
 
 
 def _copies_links(union: Union) -> list[Finding]:

@@ -166,7 +166,7 @@ def _blind(element: Element) -> Finding:
     return warning(
         DATA,
         f"The load of {element.id} is not seen ({reason}).",
-        "It counts as unknown, not as idle. What can be seen of which devices: docs/mergerfs.md",
+        "It counts as unknown, not as idle. What can be seen of what: docs/mergerfs.md, docs/directories.md",
     )
 
 
@@ -174,7 +174,8 @@ def _stale(element: Element) -> Finding:
     seen = element.observation
     if seen is None or seen.state == "missing":
         reason = f" ({seen.detail})" if seen is not None and seen.detail else ""
-        if element.backend == "mergerfs" and (reasons := hidden([element.mount_point, element.target])):
+        looked_at = [path for path in (element.mount_point, element.target) if path.startswith("/")]
+        if element.backend in ("mergerfs", "directories") and (reasons := hidden(looked_at)):
             return fault(
                 DATA, f"{element.id} was never seen by the monitor{reason}. {reasons[0][0]}", reasons[0][1]
             )
@@ -183,6 +184,9 @@ def _stale(element: Element) -> Finding:
             f"{element.id} was never seen by the monitor{reason}.",
             "Give smed.toml a [[target]] for the Lustre exporter of its server: see docs/lustre.md."
             if element.backend == "lustre"
+            else f"Name {element.target} among the paths of a [[target]] in smed.toml whose collector is "
+            "directories: see docs/directories.md."
+            if element.backend == "directories"
             else "Give it an [[element]] in smed.toml whose mount_point or device its exporter reports.",
         )
     age = "unknown" if seen.age_seconds is None else f"{seen.age_seconds:.0f} s"

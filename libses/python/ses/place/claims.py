@@ -46,7 +46,9 @@ class Holder:
 class Claim:
     """One stream, and ``bytes``, on ``file_system`` and ``device``, whose names hold since ``boot`` only.
 
-    ``path`` was given out; ``base`` is the directory it was chosen for, itself or the one above.
+    ``path`` was given out; ``base`` is the directory it was chosen for, itself or the one above.  ``streams``
+    is 0 where what it stands for goes on elsewhere.  ``size`` is what was stated, and ``asked`` the rest of
+    the request as a text (``request.py``).
     """
 
     id: int
@@ -59,6 +61,9 @@ class Claim:
     bytes: int
     made: float
     holder: Holder
+    streams: int = 1
+    size: int | None = None
+    asked: str = ""
 
     @property
     def own_directory(self) -> bool:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 from ses_client.errors import SesError, UsageError
@@ -78,10 +79,14 @@ def check(requirements: Sequence[Requirement]) -> None:
 
 
 def choose(
-    candidates: Sequence[Candidate], requirements: Sequence[Requirement], size: int | None
+    candidates: Sequence[Candidate],
+    requirements: Sequence[Requirement],
+    size: int | None,
+    room: int | None = None,
 ) -> tuple[int | None, list[Judged]]:
     """Return the row of the best candidate, and what is to be said of each.
 
+    ``room`` is what it should find where the size is not known; directories with less come last.
     ``None`` where all are refused.  Raises SesError where the core is not installed.
     """
     ffi, lib = core()
@@ -91,6 +96,7 @@ def choose(
     policy, need = ffi.new("struct ses_core_policy *"), ffi.new("struct ses_core_need *")
     lib.ses_core_defaults(policy)
     _state(need, requirements, size)
+    need.room = -1.0 if room is None else room
     elements = ffi.new("struct ses_core_element[]", count)
     samples = ffi.new("struct ses_core_sample[]", count)
     for element, sample, one in zip(elements, samples, candidates, strict=True):
@@ -121,11 +127,21 @@ def core() -> tuple[Any, Any]:
     try:
         from ses_core.c import ffi, lib
     except ImportError as error:
-        raise SesError(
-            f"ses place decides by the decision core, which this Python cannot load ({error}).",
-            "Install qstorman-ses-core there: pip install SOURCES/libses/core/python.",
-        ) from error
+        raise _no_core(str(error)) from error
     return ffi, lib
+
+
+def need_core() -> None:
+    """Raise SesError where the core is not installed; that it can be loaded is seen when it is needed."""
+    if find_spec("ses_core") is None:
+        raise _no_core("No module named 'ses_core'")
+
+
+def _no_core(why: str) -> SesError:
+    return SesError(
+        f"ses place decides by the decision core, which this Python cannot load ({why}).",
+        "Install qstorman-ses-core there: pip install SOURCES/libses/core/python.",
+    )
 
 
 def _state(need: Any, requirements: Sequence[Requirement], size: int | None) -> None:
@@ -134,7 +150,6 @@ def _state(need: Any, requirements: Sequence[Requirement], size: int | None) -> 
             f"These are {len(requirements)} requirements; {len(need.requirements)} can be weighed."
         )
     need.bytes = -1.0 if size is None else size
-    need.room = -1.0
     need.count = len(requirements)
     for slot, one in zip(need.requirements, requirements, strict=False):
         kind = _KINDS[one.kind]

@@ -15,19 +15,19 @@ import stat
 import threading
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ses_client.devices import device_of, file_system_of
 from ses_client.unions import Mount, parse_mounts
 
-from ses.place.devices import device_of, file_system_of
-
 PATIENCE = 2.0  # seconds
+_SOON = 0.05  # seconds until the rest is looked at all at once
 _MAX_ENTRIES = 1000  # of a claimed directory; one with more is not added up
 _RESULT = 3  # the descriptor by which a process answers
-_left_behind: list[int] = []
+_left_behind: list[tuple[int, bool]] = []  # a process, and whether it hangs
 _one_at_a_time = threading.Lock()
 
 
@@ -35,8 +35,9 @@ _one_at_a_time = threading.Lock()
 class Directory:
     """A directory as it was given, and what was seen.  ``reason`` says why it is left out, if it is.
 
-    ``path`` has no links in it.  ``file_system`` names what has the free space and ``device`` what has the
-    load.  ``held`` are the bytes in claimed directories below it, where they were added up.
+    ``path`` has no links in it, ``mount`` is the number of its mount.  ``file_system`` names what has the
+    free space and ``device`` what has the load.  ``held`` are the bytes in claimed directories below it,
+    where they were added up.
     """
 
     given: str
@@ -48,14 +49,31 @@ class Directory:
     size: int = 0
     free: int = 0
     held: Mapping[str, int] = field(default_factory=dict)
+    mount: str = ""
+    read_only: bool = False
 
 
-def look_at(given: Sequence[str], claimed: Sequence[str] = (), patience: float = PATIENCE) -> list[Directory]:
-    """Return what each directory is like; one that does not answer in time is left out with its reason."""
-    mounts = {one.number: one for one in parse_mounts(Path("/proc/self/mountinfo").read_bytes())}
-    answers = _answers(given, claimed, patience)
+def look_at(
+    given: Sequence[str],
+    claimed: Sequence[str] = (),
+    meanwhile: Callable[[], object] = lambda: None,
+    patience: float = PATIENCE,
+) -> list[Directory]:
+    """Return what each directory is like; one that does not answer in time is left out with its reason.
+
+    Calls ``meanwhile``.  The processes that looked end later: :func:`end_lookers` takes note of it.
+    """
+    with _Lookers(given, claimed) as lookers:
+        meanwhile()
+        mounts = {one.number: one for one in parse_mounts(Path("/proc/self/mountinfo").read_bytes())}
+        answers = lookers.answers(patience)
     late = {"reason": f"it did not answer within {patience:g} s"}
     return [_directory(one, answers.get(one, late), mounts) for one in given]
+
+
+def end_lookers() -> None:
+    """Take note of processes that have looked and ended; one that hangs is left behind."""
+    _left_behind[:] = [(pid, hangs) for pid, hangs in _left_behind if not _is_over(pid, hangs=hangs)]
 
 
 def _directory(given: str, seen: Mapping[str, Any], mounts: Mapping[str, Mount]) -> Directory:
@@ -73,45 +91,77 @@ def _directory(given: str, seen: Mapping[str, Any], mounts: Mapping[str, Mount])
         seen["size"],
         seen["free"],
         seen["held"],
+        seen["mount"],
+        seen["read_only"],
     )
 
 
-def _answers(given: Sequence[str], claimed: Sequence[str], patience: float) -> dict[str, dict[str, Any]]:
-    """Return what is seen of each directory that answers in time."""
-    _left_behind[:] = [pid for pid in _left_behind if not _is_over(pid, os.WNOHANG)]
-    until = time.monotonic() + patience
-    pid, reading = _ask(given, claimed)
-    waiting = select.poll()
-    waiting.register(reading, select.POLLIN)
-    said, ended = b"", False
-    try:
-        while not ended and waiting.poll(max(0.0, until - time.monotonic()) * 1000):
-            part = os.read(reading, 1 << 16)
-            said += part
-            ended = not part
-    finally:
-        os.close(reading)
-        if not ended:
-            os.kill(pid, signal.SIGKILL)
-    if not ended:
-        _left_behind.append(pid)
-    else:
-        _is_over(pid, 0)
-    answers = [
-        json.loads(line) for line in said.split(b"\n")[:-1]
-    ]  # behind the last is half a line, or nothing
-    return {one["given"]: one for one in answers}
+class _Lookers:
+    """A process that looks at one directory after the other, and soon one that looks at the rest at once.
+
+    The first is the faster one, but has to wait where a directory is slow, or hangs.
+    """
+
+    def __init__(self, given: Sequence[str], claimed: Sequence[str]) -> None:
+        end_lookers()
+        self._began = time.monotonic()
+        self._given, self._claimed = given, claimed
+        self._found: dict[str, dict[str, Any]] = {}
+        self._said: dict[int, bytes] = {}
+        self._pids: list[int] = []
+        self._waiting = select.poll()
+        self._start(given, at_once=False)
+
+    def __enter__(self) -> _Lookers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for reading in self._said:
+            os.close(reading)
+        hangs = len(self._pids) > 1 or len(self._found) < len(self._given)
+        for pid in self._pids:
+            if hangs:
+                os.kill(pid, signal.SIGKILL)
+            _left_behind.append((pid, hangs))
+
+    def answers(self, patience: float) -> dict[str, dict[str, Any]]:
+        """Return what is seen of each directory that answers in time."""
+        for until, further in ((min(_SOON, patience), True), (patience, False)):
+            while len(self._found) < len(self._given):
+                left = self._began + until - time.monotonic()
+                ready = self._waiting.poll(max(0.0, left) * 1000)
+                if not ready:
+                    break
+                for reading, _ in ready:
+                    self._read(reading)
+            if further and (rest := [one for one in self._given if one not in self._found]):
+                self._start(rest, at_once=True)
+        return self._found
+
+    def _start(self, given: Sequence[str], *, at_once: bool) -> None:
+        pid, reading = _ask(given, self._claimed, at_once=at_once)
+        self._pids.append(pid)
+        self._said[reading] = b""
+        self._waiting.register(reading, select.POLLIN)
+
+    def _read(self, reading: int) -> None:
+        part = os.read(reading, 1 << 16)
+        if not part:
+            self._waiting.unregister(reading)
+        *lines, self._said[reading] = (self._said[reading] + part).split(b"\n")
+        for answer in map(json.loads, lines):
+            self._found[answer["given"]] = answer
 
 
-def _is_over(pid: int, how: int) -> bool:
+def _is_over(pid: int, *, hangs: bool) -> bool:
     try:
-        return os.waitpid(pid, how)[0] == pid
+        return os.waitpid(pid, os.WNOHANG if hangs else 0)[0] == pid
     except ChildProcessError:  # the caller has children end unseen
         return True
 
 
-def _ask(given: Sequence[str], claimed: Sequence[str]) -> tuple[int, int]:
-    """Start a process that looks at directories, each in a thread; return it, and where its answers come."""
+def _ask(given: Sequence[str], claimed: Sequence[str], *, at_once: bool) -> tuple[int, int]:
+    """Start a process that looks at directories; return it, and where its answers come."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads: the process takes no lock of theirs
@@ -121,11 +171,15 @@ def _ask(given: Sequence[str], claimed: Sequence[str]) -> tuple[int, int]:
         return pid, reading
     try:
         _keep_only(writing)
-        threads = [threading.Thread(target=_answer, args=(one, claimed)) for one in given]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join()
+        if at_once:
+            threads = [threading.Thread(target=_answer, args=(one, claimed)) for one in given]
+            for one in threads:
+                one.start()
+            for one in threads:
+                one.join()
+        else:
+            for name in given:
+                _answer(name, claimed)
     finally:
         os._exit(0)
 
@@ -165,6 +219,7 @@ def _seen(given: str, claimed: Sequence[str]) -> dict[str, Any]:
     return {
         "reason": reason,
         "path": path,
+        "read_only": bool(space.f_flag & os.ST_RDONLY),
         "mount": info[info.index("mnt_id:") + 1],
         "device": status.st_dev,
         "inode": status.st_ino,

@@ -2,16 +2,17 @@
 
 A file of SQLite.  Whatever is in it that ``ses place`` did not write is refused and left as it is: where a
 group shares the file, others write it, so its tables are compared word by word before anything is read, and
-each value is checked.  No write waits for the disk, which would take longer than the whole choice: a claim
-survives its process, but a failure of power may damage the file.
+each value is checked.  Commits go into a write-ahead log without waiting for the disk: a failure of power may
+cost the claims of the last half minute, but not the file.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
-import socket
 import sqlite3
 import stat
+import struct
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -26,14 +27,20 @@ from ses.place.samples import Load, Sample
 Kinds = tuple[tuple[type, ...], ...]
 _PATIENCE = 10.0  # seconds while others write
 _MAX_CLAIMS = 10_000
+_KEPT_SIZES, _MAX_SIZES = 31, 10_000  # of one label, as the service's history; of all
 _END = 1e11  # seconds since the epoch; no claim is made later
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH)
+_SHARED_BYTES = (0x40000002, 510)  # who has the file open has these locked (sqlite.org/fileformat.html)
+_held_open: dict[tuple[int, int], int] = {}
 _TABLES = {
     "claim": "CREATE TABLE claim (id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL, "
     "path BLOB NOT NULL, base BLOB NOT NULL, file_system TEXT NOT NULL, device TEXT NOT NULL, "
     "boot TEXT NOT NULL, bytes INTEGER NOT NULL, made REAL NOT NULL, until REAL NOT NULL, "
-    "pid INTEGER, started INTEGER, namespace INTEGER, job TEXT)",
+    "pid INTEGER, started INTEGER, namespace INTEGER, job TEXT, streams INTEGER NOT NULL, size INTEGER, "
+    "asked TEXT NOT NULL)",
+    "size": "CREATE TABLE size (id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER NOT NULL, "
+    "label TEXT NOT NULL, bytes INTEGER NOT NULL)",
     "sample": "CREATE TABLE sample (device TEXT PRIMARY KEY, boot TEXT NOT NULL, at REAL NOT NULL, "
     "busy_ms INTEGER NOT NULL, queue_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, since REAL NOT NULL, "
     "busy REAL NOT NULL, queue REAL NOT NULL, moved REAL NOT NULL)",
@@ -42,7 +49,7 @@ _TABLES = {
 _NONE = type(None)
 _OF_CLAIM: Kinds = (
     *((int,), (int,), (bytes,), (bytes,), (str,), (str,), (str,), (int,), (float,), (float,)),
-    *((int, _NONE), (int, _NONE), (int, _NONE), (str, _NONE)),
+    *((int, _NONE), (int, _NONE), (int, _NONE), (str, _NONE), (int,), (int, _NONE), (str,)),
 )
 _OF_SAMPLE: Kinds = ((str,), (str,), (float,), (int,), (int,), (int,), (float,), (float,), (float,), (float,))
 
@@ -54,7 +61,7 @@ def own_file() -> Path:
         folder = Path(state) if state.startswith("/") else Path("~/.local/state").expanduser()
     except RuntimeError as error:
         raise UsageError("It is not known where your home is: set HOME, or name a --ledger.") from error
-    return folder / "ses" / f"places-{socket.gethostname().replace('/', '_')}.sqlite"
+    return folder / "ses" / f"places-{os.uname().nodename.replace('/', '_')}.sqlite"
 
 
 @contextmanager
@@ -68,35 +75,44 @@ def opened(named: Path | None, *, create: bool = True) -> Iterator[Ledger | None
     if before is None:
         yield None
         return
-    with _in_sentences(file):
+    try:
         connection = sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         with closing(connection):
             connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA synchronous = OFF")
-            ledger = Ledger(connection, file)
+            connection.execute("PRAGMA synchronous = NORMAL")
+            ledger = Ledger(connection, file, before)
             ledger.check_tables()
-            if _regular(file) != before:
+            ledger.keep_log()
+            if not ledger.is_current():
                 raise _cannot(file, "it was exchanged meanwhile")
             yield ledger
+    except sqlite3.Error as error:
+        raise _in_a_sentence(file, error) from error
 
 
 class Ledger:
     """An open ledger; what is read and written between the two ends of ``transaction`` is one step."""
 
-    def __init__(self, connection: sqlite3.Connection, file: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, file: Path, identity: tuple[int, int]) -> None:
         self._connection = connection
+        self._identity = identity
         self.file = file
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Let nobody else write meanwhile; nothing is written where an exception is raised."""
-        self._connection.execute("BEGIN IMMEDIATE")
+        """Let nobody else write meanwhile; nothing is written where an exception is raised.
+
+        Raises SesError where the file cannot be written.
+        """
         try:
+            self._connection.execute("BEGIN IMMEDIATE")
             yield
             self._connection.execute("COMMIT")
-        except BaseException:
+        except BaseException as error:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise _in_a_sentence(self.file, error) from error
             raise
 
     def check_tables(self) -> None:
@@ -112,9 +128,27 @@ class Ledger:
             elif found != _TABLES:
                 raise self._damaged("it has other tables than ses place makes")
 
+    def keep_log(self) -> None:
+        """Have neither a commit nor a close wait for the disk."""
+        with suppress(sqlite3.OperationalError):  # others are at it; without a log all wait, and are as safe
+            (mode,) = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            if mode == "wal":
+                _stay_open(self.file, self._identity)
+
     def _tables(self) -> dict[str, str]:
         query = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL LIMIT 10"
         return {str(name): str(sql) for name, sql in self._connection.execute(query)}
+
+    def version(self) -> int:
+        """Return a number that is another one as soon as another has written."""
+        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+
+    def is_current(self) -> bool:
+        """Return whether the file is still there under its name."""
+        try:
+            return _regular(self.file) == self._identity
+        except (OSError, SesError):
+            return False
 
     def claims(self) -> list[Claim]:
         """Return all claims, the eldest first."""
@@ -124,17 +158,35 @@ class Ledger:
         return [self._claim(row) for row in rows]
 
     def _claim(self, row: tuple[Any, ...]) -> Claim:
-        id_, user, path, base, file_system, device, start, size, made, until, pid, started, namespace, job = (
-            row
-        )
         self._check(row, _OF_CLAIM)
+        (
+            id_,
+            user,
+            path,
+            base,
+            file_system,
+            device,
+            start,
+            counted,
+            made,
+            until,
+            *held,
+            streams,
+            size,
+            asked,
+        ) = row
+        pid, started, namespace, job = held
         paths = [os.fsdecode(path), os.fsdecode(base)]
         sound = all(one.startswith("/") and os.path.normpath(one) == one for one in paths)
-        sound = sound and size >= 0 and 0 <= user < 2**32 and 0 <= made < _END and 0 <= until < _END
+        sound = sound and counted >= 0 and 0 <= user < 2**32 and 0 <= made < _END and 0 <= until < _END
+        sound = sound and streams in (0, 1) and (size is None or size >= 0)
         if not sound or not (job or "0").isdecimal():
             raise self._damaged("a claim has values that ses place does not write")
-        held = Holder(until, pid, started, namespace, job)
-        return Claim(id_, user, paths[0], paths[1], file_system, device, start, size, made, held)
+        holder = Holder(until, pid, started, namespace, job)
+        return Claim(
+            *(id_, user, paths[0], paths[1], file_system, device, start, counted, made, holder),
+            *(streams, size, asked),
+        )
 
     def add(self, claim: Claim) -> int:
         """Write a claim down; return its number, which no other one has had."""
@@ -143,6 +195,7 @@ class Ledger:
             *(None, claim.user, os.fsencode(claim.path), os.fsencode(claim.base)),
             *(claim.file_system, claim.device, claim.boot, claim.bytes, claim.made),
             *(held.until, held.pid, held.started, held.namespace, held.job),
+            *(claim.streams, claim.size, claim.asked),
         )
         added = self._connection.execute(
             f"INSERT INTO claim VALUES ({','.join('?' * len(row))})", row
@@ -153,6 +206,35 @@ class Ledger:
     def remove(self, claims: Iterable[Claim]) -> None:
         """Forget claims."""
         self._connection.executemany("DELETE FROM claim WHERE id = ?", [(one.id,) for one in claims])
+
+    def change(self, claim: Claim) -> None:
+        """Write down what a claim stands for by now, and until when."""
+        held = claim.holder
+        self._connection.execute(
+            "UPDATE claim SET bytes = ?, streams = ?, until = ?, pid = ?, job = ? WHERE id = ?",
+            (claim.bytes, claim.streams, held.until, held.pid, held.job, claim.id),
+        )
+
+    def learn(self, user: int, label: str, size: int) -> None:
+        """Note how much was written into a directory of this label in the end."""
+        self._connection.execute("INSERT INTO size VALUES (NULL, ?, ?, ?)", (user, label, size))
+        for query, values in (
+            (
+                "DELETE FROM size WHERE user = ? AND label = ? AND id NOT IN "
+                "(SELECT id FROM size WHERE user = ? AND label = ? ORDER BY id DESC LIMIT ?)",
+                (user, label, user, label, _KEPT_SIZES),
+            ),
+            ("DELETE FROM size WHERE id <= (SELECT max(id) FROM size) - ?", (_MAX_SIZES,)),
+        ):
+            self._connection.execute(query, values)
+
+    def room(self, user: int, label: str) -> int | None:
+        """Return a size that few directories like these exceed, by the rule of the service's history."""
+        query = "SELECT bytes FROM size WHERE user = ? AND label = ? LIMIT ?"
+        sizes = self._connection.execute(query, (user, label, _KEPT_SIZES)).fetchall()
+        if any(type(one) is not int or not 0 <= one < 2**62 for (one,) in sizes):
+            raise self._damaged("it has sizes that ses place does not write")
+        return int(max(sizes)[0] * (1 + 2 / len(sizes))) if sizes else None
 
     def samples(self, boot: str) -> dict[str, Sample]:
         """Return what was kept of each device since this start of the machine."""
@@ -200,19 +282,29 @@ def _prepared(file: Path, *, own: bool, create: bool) -> tuple[int, int] | None:
         raise _cannot(file, error.strerror or str(error)) from error
 
 
-@contextmanager
-def _in_sentences(file: Path) -> Iterator[None]:
+def _stay_open(file: Path, identity: tuple[int, int]) -> None:
+    """Count as one who has the file open until the process ends.
+
+    The last one to close it would take its log in, and wait for the disk thrice; so whose log has grown to
+    a thousand pages does it.  This descriptor is never closed: that would unlock what SQLite has locked.
+    """
+    if identity not in _held_open:
+        opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        _held_open[identity] = opened
+        lock = struct.pack("hhqqi", fcntl.F_RDLCK, os.SEEK_SET, *_SHARED_BYTES, 0)
+        with suppress(OSError):
+            fcntl.fcntl(opened, fcntl.F_OFD_SETLK, lock)
+
+
+def _in_a_sentence(file: Path, error: sqlite3.Error) -> SesError:
     """Say in sentences what SQLite meets."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        if code in _BUSY:
-            raise SesError(
-                f"{file} is being written by others for {_PATIENCE:g} s.",
-                "Try again; see who has it open: fuser.",
-            ) from error
-        raise (_damage if code in _DAMAGED else _cannot)(file, str(error)) from error
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code in _BUSY:
+        return SesError(
+            f"{file} is being written by others for {_PATIENCE:g} s.",
+            "Try again; see who has it open: fuser.",
+        )
+    return (_damage if code in _DAMAGED else _cannot)(file, str(error))
 
 
 def _damage(file: Path, why: str) -> SesError:

@@ -113,7 +113,7 @@ def _targets(storage: Sequence[Storage]) -> str:
 
 
 def _target(target: Target, system: Storage) -> str:
-    lines = [f"\n# The elements of {literal(system.mount_point)}.", "[[target]]"]
+    lines = [f"\n# The elements of {literal(system.called)}.", "[[target]]"]
     lines += [f"name = {literal(target.name)}", f"collector = {literal(target.collector)}"]
     if target.url:
         lines += [f"url = {literal(target.url)}", "timeout_seconds = 1.0"]

@@ -15,6 +15,9 @@ from ses.lustre.mounts import mount_of
 from ses.lustre.parameters import Parameters
 from ses.lustre.statfs import ask_targets
 from ses.lustre.targets import gather
+from ses.place.described import DIRECTORIES
+from ses.place.described import look as look_at_set
+from ses.place.described import turtle as set_turtle
 from ses.union.branches import look
 from ses.union.branches import turtle as union_turtle
 from ses.union.hidden import hidden
@@ -37,7 +40,8 @@ class Target:
 class Storage:
     """One storage system: its description as Turtle, and the targets that show its elements.
 
-    ``warnings``: what may be wrong with it, or keeps the monitor from seeing it, and what to do about each.
+    A set of directories has no mount point.  ``warnings``: what may be wrong with it, or keeps the monitor
+    from seeing it, and what to do about each.
     """
 
     name: str
@@ -46,6 +50,30 @@ class Storage:
     turtle: str
     targets: tuple[Target, ...]
     warnings: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def called(self) -> str:
+        """What people know it by."""
+        return self.mount_point or self.name
+
+
+def set_of(directories: Sequence[str], exporters: Sequence[str]) -> Storage:
+    """Look at plain directories, which make a set; ``exporters`` as in ``storage_at``.
+
+    Raises NotFoundError for one that cannot be looked at.
+    """
+    found = look_at_set(DIRECTORIES, directories)
+    targets = _targets("node_exporter", exporters, found.name)
+    paths = tuple(one.directory for one in found.directories)
+    check_mounted(paths)
+    return Storage(
+        found.name,
+        "",
+        len(paths),
+        set_turtle(found, bool(targets)) + _observed(f"{_SITE}/{found.name}/set", found.name, targets),
+        targets or (Target(found.name, "directories", paths=paths),),
+        () if targets else tuple(hidden(paths)),
+    )
 
 
 def storage_at(mount: Path, exporters: Sequence[str]) -> Storage:

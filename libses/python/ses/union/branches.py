@@ -10,7 +10,7 @@ import re
 import socket
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -131,22 +131,22 @@ def _element(union: Union, branch: Branch) -> str:
     return f"<{union.name}/{branch.name}> a qsm:Branch ;\n    " + " ;\n    ".join(facts) + " .\n"
 
 
-def names_of(paths: Sequence[str]) -> list[str]:
+def names_of(paths: Sequence[str], taken: Collection[str] = _TAKEN) -> list[str]:
     """Return a name for each directory, which is its own whatever the order: /mnt/disk1/data is disk1.
 
-    The last part of its path that no other path has.
+    The last part of its path that no other path has, and that is not ``taken``.
     """
     parts = [[_name(part) for part in Path(path).parts[1:]] for path in paths]
     used = Counter(part for path_parts in parts for part in set(path_parts))
     own = (
-        [part for part in reversed(path_parts) if _is_usable(part) and used[part] == 1]
+        [
+            part
+            for part in reversed(path_parts)
+            if 0 < len(part) <= _MAX_NAME_LENGTH and part not in taken and used[part] == 1
+        ]
         for path_parts in parts
     )
     return [names[0] if names else _whole(path) for names, path in zip(own, paths, strict=True)]
-
-
-def _is_usable(name: str) -> bool:
-    return 0 < len(name) <= _MAX_NAME_LENGTH and name not in _TAKEN
 
 
 def _whole(path: str) -> str:

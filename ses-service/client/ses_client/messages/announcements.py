@@ -24,8 +24,20 @@ class RefusedFile(Message):
     detail: str
 
 
+class HeldPlace(Message):
+    """Which process a place lasts as long as; `own_directory`: what is in it was written under the place.
+
+    `seconds` is for how long it was given.
+    """
+
+    started: int
+    namespace: int
+    own_directory: bool
+    seconds: float
+
+
 class HeldFile(Message):
-    """A file the ledger holds open for the node."""
+    """A file the ledger holds open for the node, or a place that lasts as long as process `pid`."""
 
     placement_id: str
     user: str
@@ -33,6 +45,7 @@ class HeldFile(Message):
     inode: str | None
     path: str | None
     pid: int | None
+    place: HeldPlace | None
 
 
 class UserRequirement(Message):

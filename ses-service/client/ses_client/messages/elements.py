@@ -174,7 +174,10 @@ class Inventory(Sources):
 
 
 class StorageSystem(Message):
-    """One mounted file system."""
+    """One mounted file system, or a set of directories, which has no mount point.
+
+    Later kinds (`backend`) may come: a caller leaves alone what it does not know.
+    """
 
     name: str
     backend: str

@@ -30,6 +30,7 @@ _CLASSES: Mapping[Value, URIRef] = {
     QSM.MergerfsUnion: QSM.Branch,
     QSM.LustreFileSystem: QSM.ObjectStorageTarget,
     QSM.CephFileSystem: QSM.DataPool,
+    QSM.DirectorySet: QSM.Directory,
 }
 _TEXTS: Mapping[str, URIRef] = {
     "label": RDFS.label,

@@ -138,7 +138,7 @@ def _wanted(known: Sequence[Element], names: tuple[str, ...]) -> list[Element]:
 def _place(described: Element, directory: Path | None) -> Place:
     element, iri, target, free = described.id, described.iri, described.target, described.free_bytes
     match described.backend:
-        case "mergerfs":
+        case "mergerfs" | "directories":
             return Place(element, iri, Path(target), free_bytes=free)
         case "lustre":
             return Place(

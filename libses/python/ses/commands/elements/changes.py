@@ -39,7 +39,9 @@ def _facts(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(epilog=examples("ses elements add scratch/b4 --server nas1 --target /srv/b4 --write 300MB/s"))
 @element_argument
-@click.option("--target", required=True, help="Directory of a branch, index of an OST, name of a pool.")
+@click.option(
+    "--target", required=True, help="Directory, of a branch or of a set, index of an OST, name of a pool."
+)
 @click.option("--server", required=True, help="Server of the element; added if it is not described.")
 @_facts
 @dry_run_option
@@ -59,7 +61,7 @@ def add(
 
 @click.command("set", epilog=examples("ses elements set scratch/b4 --read 500MB/s --write 300MB/s"))
 @element_argument
-@click.option("--target", help="Directory of a branch, index of an OST, name of a pool.")
+@click.option("--target", help="Directory, of a branch or of a set, index of an OST, name of a pool.")
 @click.option("--server", help="Server of the element; added if it is not described.")
 @_facts
 @dry_run_option

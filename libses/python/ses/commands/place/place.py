@@ -45,10 +45,17 @@ class _RateOf(Rate):
     "first",
     metavar="DIR",
     multiple=True,
-    required=True,
     help="Directories to choose from; others follow.",
 )
 @click.argument("others", metavar="[DIR]...", nargs=-1)
+@click.option(
+    "--again",
+    metavar="[DIR|ID]",
+    is_flag=False,
+    flag_value="",
+    help="Another directory for what is written next under a claim of yours, such as when the first is full: "
+    "its needs, size and end, on another file system. [your only claim]",
+)
 @click.option(
     "--need",
     "needs",
@@ -76,6 +83,7 @@ class _RateOf(Rate):
 def place(
     first: tuple[str, ...],
     others: tuple[str, ...],
+    again: str | None,
     needs: tuple[str, ...],
     size: int | None,
     lasting: str | None,
@@ -93,15 +101,23 @@ def place(
     from ses.place import placing
     from ses.place.claims import holder
 
-    request = placing.Request(
-        (*first, *others),
-        holder(lasting, time.time()),
-        requirements_in(needs),
-        size,
-        mkdir,
-        dict(rates),
-    )
-    placement = placing.place(request, ledger)
+    if again is not None:
+        if first or others or needs or mkdir or rates:
+            raise UsageError("--again takes --size, --for and --ledger: the rest is that of the claim.")
+        until = holder(lasting, time.time()) if lasting else None
+        placement = placing.place_again(again, ledger, size=size, holder=until)
+    else:
+        if not first:
+            raise UsageError("Name directories by --among, or a claim by --again.")
+        request = placing.Request(
+            (*first, *others),
+            holder(lasting, time.time()),
+            requirements_in(needs),
+            size,
+            mkdir,
+            dict(rates),
+        )
+        placement = placing.place(request, ledger)
     if as_json:
         from ses.output import print_json
 

@@ -105,8 +105,16 @@ def bootstrap(python: str) -> list[str]:
 
     Python looks for modules in its own library only (``-IS``): a folder may hold a ``queue.py`` of others.
     """
-    text = resources.files("ses.near.execution").joinpath("runner.py").read_bytes()
-    packed = base64.b64encode(zlib.compress(text, 9)).decode()
     enough = "sys.version_info>=(3,8) or sys.exit('Python 3.8 is needed there, not '+sys.version.split()[0])"
-    run = f"exec(zlib.decompress(base64.b64decode('{packed}')))"
-    return [python, "-IS", "-c", f"import base64,sys,zlib;{enough};{run}"]
+    name = "ses.near.execution.limits"  # the runner imports it by that name
+    limits = (
+        f"limits=sys.modules['{name}']=types.ModuleType('{name}');exec({unpacked('limits')},vars(limits))"
+    )
+    run = f"exec({unpacked('runner')})"
+    return [python, "-IS", "-c", f"import base64,sys,types,zlib;{enough};{limits};{run}"]
+
+
+def unpacked(module: str) -> str:
+    """Return the expression that unpacks the text of a module of this folder."""
+    text = resources.files("ses.near.execution").joinpath(f"{module}.py").read_bytes()
+    return f"zlib.decompress(base64.b64decode('{base64.b64encode(zlib.compress(text, 9)).decode()}'))"

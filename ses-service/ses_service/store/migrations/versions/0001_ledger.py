@@ -45,6 +45,7 @@ def upgrade() -> None:
         sa.Column("explanation_id", sa.String(16)),
         sa.Column("idle", sa.Boolean, nullable=False),
         sa.Column("service", sa.String(16), nullable=False),
+        sa.Column("held", sa.Text),
     )
     op.create_table(
         "ses_explanation",

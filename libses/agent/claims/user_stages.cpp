@@ -1,0 +1,150 @@
+#include "claims/user_stages.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "claims/lookup.h"
+#include "ses/limits.h"
+
+namespace ses::agent {
+namespace {
+
+constexpr std::chrono::seconds kStageAgain{30};                                  // after it failed
+constexpr size_t kMaxUnusable = SES_ANNOUNCED_EXCLUDED_MAX - SES_TABLE_ELEMENTS; // of a system
+
+} // namespace
+
+void UserStages::prepare(uid_t uid, Time now) {
+  auto &stages = stages_[uid];
+  for (const unsigned system : parts_.table.systems()) {
+    if (parts_.table.about(system).backend != SES_BACKEND_MERGERFS) {
+      continue;
+    }
+    const std::string &mount_point = parts_.table.about(system).mount_point;
+    uint64_t excluded = parts_.table.excluded(system);
+    for (const ElementFacts &row : parts_.table.facts(system)->rows) {
+      const bool takes_files = (excluded & 1) == 0;
+      excluded >>= 1;
+      if (!takes_files) {
+        continue;
+      }
+      const auto [found, is_first] = stages.try_emplace(row.target);
+      Stage &stage = found->second;
+      stage.branch = {mount_point, row.target, row.file_system};
+      if (is_first || (stage.state == State::kFailed && now - stage.since >= kStageAgain)) {
+        stage.state = State::kWaiting;
+        stage.since = now;
+        parts_.stager.request(uid, stage.branch, false);
+      }
+    }
+  }
+}
+
+void UserStages::remove(uid_t uid) {
+  const auto found = stages_.find(uid);
+  if (found == stages_.end()) {
+    return;
+  }
+  for (const auto &[target, stage] : found->second) {
+    has_changed_ = has_changed_ || !stage.why.empty();
+    parts_.stager.remove(uid, stage.branch);
+  }
+  stages_.erase(found);
+}
+
+void UserStages::failed(uid_t uid, const std::string &target, int error, Time now) {
+  if (!is_of_branch(error)) {
+    prepare_again(uid, error == ENOENT ? std::nullopt : std::optional(target), now);
+    return;
+  }
+  const auto user = stages_.find(uid);
+  if (user == stages_.end() || !user->second.contains(target)) {
+    return;
+  }
+  Stage &stage = user->second[target];
+  if (stage.state != State::kFailed) {
+    spdlog::warn("branch {} is not used for uid {} for {} s: a file could not be made there: {}",
+                 target, uid, kStageAgain.count(), std::strerror(error));
+  }
+  stage.state = State::kFailed;
+  stage.since = now;
+  set_trouble(stage, std::string("a file could not be made there: ") + std::strerror(error));
+}
+
+void UserStages::prepare_again(uid_t uid, const std::optional<std::string> &target, Time now) {
+  const auto user = stages_.find(uid);
+  if (user == stages_.end()) {
+    return;
+  }
+  for (auto &[of, stage] : user->second) {
+    if (target ? of == *target : stage.state == State::kThere) {
+      stage.state = State::kWaiting;
+      stage.since = now;
+      parts_.stager.request(uid, stage.branch, true);
+    }
+  }
+}
+
+void UserStages::take(const Stager::Result &result, Time now) {
+  const auto user = stages_.find(result.uid);
+  if (user != stages_.end()) {
+    Stage &stage = user->second[result.target];
+    stage.state = result.why.empty() ? State::kThere : State::kFailed;
+    stage.since = now;
+    set_trouble(stage, result.why);
+  }
+}
+
+void UserStages::set_trouble(Stage &stage, const std::string &why) {
+  has_changed_ = has_changed_ || stage.why != why;
+  stage.why = why;
+}
+
+void UserStages::announce_unusable(bool rows_changed) {
+  if (!std::exchange(has_changed_, false) && !rows_changed) {
+    return;
+  }
+  for (const unsigned system : parts_.table.systems()) {
+    Exclusions found;
+    for (const auto &[uid, stages] : stages_) {
+      for (const auto &[target, stage] : stages) {
+        if (stage.why.empty()) {
+          continue;
+        }
+        for (const ElementFacts &row : parts_.table.facts(system)->rows) {
+          if (row.target == target && found.size() < kMaxUnusable) {
+            found.push_back({row.element, stage.why, uid});
+          }
+        }
+      }
+    }
+    parts_.table.exclude_for_users(system, std::move(found));
+  }
+  parts_.announcer.heartbeat_now();
+}
+
+uint64_t UserStages::not_staged(uid_t uid, unsigned system, bool &is_final) const {
+  is_final = true;
+  if (parts_.table.about(system).backend != SES_BACKEND_MERGERFS) {
+    return 0;
+  }
+  const auto user = stages_.find(uid);
+  const uint64_t excluded = parts_.table.excluded(system);
+  uint64_t rows = 0, row = 1;
+  for (const ElementFacts &facts : parts_.table.facts(system)->rows) {
+    const auto known = user == stages_.end() ? std::nullopt : [&]() -> std::optional<State> {
+      const auto found = user->second.find(facts.target);
+      return found == user->second.end() ? std::nullopt : std::optional(found->second.state);
+    }();
+    const bool is_waiting = !known.has_value() || *known == State::kWaiting;
+    rows |= known.has_value() && *known == State::kThere ? 0 : row;
+    is_final = is_final && ((excluded & row) != 0 || !is_waiting);
+    row <<= 1;
+  }
+  return rows;
+}
+
+} // namespace ses::agent

@@ -1,0 +1,138 @@
+"""``ses apply`` of a mergerfs union: hold branches back from its own choice, and give them back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from ses_client.client import ServiceClient
+from ses_client.errors import NotFoundError, SesError
+from ses_client.messages.requirements import Subject
+from ses_client.unions import Union, read_union
+
+from ses.output import console, line, print_json
+from ses.union.held import alone, give_back, hold, reasons, spaces
+from ses.union.steering import Decision, Floor, decide, why_not
+
+EVERY_SECONDS = 2.0
+_BLIND_SECONDS = 15.0  # without a look, before everything is given back: what is old is not known
+
+
+def is_union(directory: Path) -> bool:
+    """Return whether a mergerfs union is mounted there."""
+    try:
+        read_union(directory)
+    except NotFoundError:
+        return False
+    except SesError:  # it is one, which does not say what its branches are: whoever uses it says so
+        pass
+    return True
+
+
+def undo_union(directory: Path, as_json: bool) -> None:
+    """Give a union back what it had, and report."""
+    union = read_union(directory)
+    with alone(union):
+        before = give_back(directory)
+    if not before:
+        raise NotFoundError(f"No branch of {directory} is held back.")
+    _report(directory, dict.fromkeys(before, ""), {}, as_json)
+
+
+def steer(
+    client: ServiceClient,
+    directory: Path,
+    subject: Subject,
+    floor: Floor,
+    every: float | None,
+    as_json: bool,
+) -> None:
+    """Hold branches back as long as that is right, a look ``every`` seconds; None: show what would be.
+
+    Ends by Ctrl-C, or SIGTERM, and gives everything back.
+    """
+    union = read_union(directory)
+    if why := why_not(union):
+        raise SesError(f"{directory} is left as it is: {why}.")
+    if every is None:
+        _show(directory, _look(client, union, subject, floor), as_json)
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with alone(union):
+        try:
+            _watch(client, directory, subject, floor, every, as_json)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
+            _report(directory, dict.fromkeys(give_back(directory), ""), {}, as_json)
+
+
+def _watch(
+    client: ServiceClient, directory: Path, subject: Subject, floor: Floor, every: float, as_json: bool
+) -> None:
+    seen_at, noted = time.monotonic(), ""
+    while True:
+        trouble = ""
+        try:
+            union = read_union(directory)
+            before = reasons(union)
+            if why := why_not(union):
+                trouble, seen_at = why, float("-inf")
+            else:
+                decision = _look(client, union, subject, floor)
+                seen_at = time.monotonic()
+                hold(union, decision.held)
+                _report(directory, before, decision.held, as_json)
+                trouble = "; ".join(decision.notes)
+        except SesError as error:
+            trouble = str(error)
+        if time.monotonic() - seen_at > _BLIND_SECONDS and (back := give_back(directory)):
+            _report(directory, dict.fromkeys(back, ""), {}, as_json)
+        if trouble and trouble != noted:
+            line(console(sys.stderr), f"{directory}: {trouble}", "yellow")
+        noted = trouble
+        time.sleep(every)
+
+
+def _look(client: ServiceClient, union: Union, subject: Subject, floor: Floor) -> Decision:
+    mount = os.path.realpath(union.mount_point)
+    elements = [
+        element
+        for element in client.elements().elements
+        if element.backend == "mergerfs" and os.path.realpath(element.mount_point) == mount
+    ]
+    if not elements:
+        raise NotFoundError(f"The site describes no mergerfs union at {union.mount_point}.")
+    selection = client.select(subject, storage_system=elements[0].storage_system, limit=0)
+    return decide(union, spaces(union), elements, selection, floor)
+
+
+def _show(directory: Path, decision: Decision, as_json: bool) -> None:
+    if as_json:
+        print_json({"union": str(directory), "would_hold_back": decision.held, "notes": decision.notes})
+        return
+    out = console()
+    if not decision.held:
+        line(out, f"{directory}: every branch would stay in the union's choice")
+    for path, why in decision.held.items():
+        line(out, f"{directory}: {path} would be held back: {why}")
+    for note in decision.notes:
+        line(out, note, "yellow")
+
+
+def _report(directory: Path, before: Mapping[str, str], after: Mapping[str, str], as_json: bool) -> None:
+    """Print what has changed, a line for each branch."""
+    changed = sorted(before.keys() ^ after.keys())
+    if as_json and changed:
+        back = sorted(before.keys() - after.keys())
+        print_json({"union": str(directory), "held_back": dict(after), "given_back": back})
+        return
+    for path in changed:
+        words = f"held back: {after[path]}" if path in after else "given back"
+        line(console(), f"{directory}: {path} {words}")

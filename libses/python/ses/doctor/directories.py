@@ -1,0 +1,38 @@
+"""The directories of sets, on this machine: are they there, do they answer, are they what was described."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from shlex import quote
+
+from ses_client.messages.elements import Element
+from ses_client.unions import file_system_at, is_another
+
+from ses.doctor.finding import Finding, fault, ok, warning
+from ses.place.directories import look_at
+
+DIRECTORY = "directories"
+
+
+def check_directories(elements: Sequence[Element]) -> list[Finding]:
+    """Look at every directory the site describes, on this machine."""
+    described = [element for element in elements if element.backend == "directories"]
+    if not described:
+        return []
+    findings = []
+    for element, seen in zip(described, look_at([one.target for one in described]), strict=True):
+        path, see = element.target, f"See findmnt -T {quote(element.target)}"
+        if not seen.path:
+            findings.append(fault(DIRECTORY, f"{element.id}: {path}: {seen.reason}.", see))
+        elif is_another(element.file_system or "", file_system := file_system_at(path)):
+            what = f"{file_system}, not {element.file_system}"
+            findings.append(
+                fault(
+                    DIRECTORY,
+                    f"{element.id}: {path} is not the file system that was described ({what}).",
+                    f"{see} and mount it; if it was replaced, describe it again: ses discover --directories",
+                )
+            )
+        elif seen.reason:
+            findings.append(warning(DIRECTORY, f"{element.id}: {path}: {seen.reason}.", see))
+    return findings or [ok(DIRECTORY, f"all {len(described)} are there and answer")]

@@ -1,0 +1,143 @@
+"""A set of directories, described for the knowledge base: as seen from this machine, and nothing else.
+
+Rates, tiers, links and labels are for an administrator to add.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from ses_client.devices import name_of, server_of
+from ses_client.errors import NotFoundError, UsageError
+from ses_client.unions import file_system_at, parse_mounts
+
+from ses.literal import literal
+from ses.place.directories import look_at
+from ses.union.branches import names_of
+
+DIRECTORIES = "directories"
+"""What a set is called where nobody names it."""
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,63}")
+_TAKEN = ("set", "server")
+_HEAD = """\
+# A set of directories, as seen from {host}.  Add nominal rates (qsm:nominalReadRate,
+# qsm:nominalWriteRate) where they are known, and qsm:linkRate of servers; see the vocabulary.
+@prefix qsm: <https://w3id.org/qstorman/ontology#> .
+@prefix qudt: <http://qudt.org/schema/qudt/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix unit: <http://qudt.org/vocab/unit/> .
+@base <https://w3id.org/qstorman/site/> .
+
+<{name}/set> a qsm:DirectorySet ;
+    rdfs:label "Directories {name}"@en ;
+    qsm:name "{name}" .
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One directory: where it is mounted from, and what it shares with others.
+
+    ``server`` is this machine for disks; ``device`` is empty where nothing counts its load.
+    """
+
+    name: str
+    directory: str
+    server: str
+    file_system: str
+    device: str
+    mount_point: str
+    capacity_bytes: int
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DirectorySet:
+    """Directories, under the name of their set."""
+
+    name: str
+    directories: tuple[Described, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``--json`` prints."""
+        return {"name": self.name, "directories": [asdict(one) for one in self.directories]}
+
+
+def look(name: str, given: Sequence[str]) -> DirectorySet:
+    """Return the set of some directories; a path with links stays as it is, made absolute.
+
+    Raises NotFoundError for one that cannot be looked at, UsageError for one that is given twice or a
+    name that is none.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name of a set: letters, digits, '.', '_' and '-'.")
+    paths = [os.path.abspath(one) for one in given]  # noqa: PTH100  # links stay: nodes may differ
+    mounts = parse_mounts(Path("/proc/self/mountinfo").read_bytes())
+    host, seen = socket.gethostname(), dict[tuple[int, int], str]()
+    found = []
+    for called, path, one in zip(names_of(paths, _TAKEN), paths, look_at(paths), strict=True):
+        if not one.path:
+            raise NotFoundError(f"{path}: {one.reason}.")
+        if (same := seen.setdefault(one.identity, path)) != path or paths.count(path) > 1:
+            raise UsageError(f"{path} is given twice{'' if same == path else f', also as {same}'}.")
+        mount = next((mount for mount in mounts if mount.number == one.mount), None)
+        source = mount.source if mount else ""
+        found.append(
+            Described(
+                called,
+                path,
+                server_of(source) or host,
+                file_system_at(path),
+                name_of(one.device),
+                mount.point if mount else "/",
+                one.size,
+                one.read_only,
+            )
+        )
+    return DirectorySet(name, tuple(found))
+
+
+def turtle(described: DirectorySet, observed_as_mounted: bool = False) -> str:
+    """Return the description; ``observed_as_mounted``: for exporters, which know mount points only."""
+    head = _HEAD.format(name=described.name, host=literal(socket.gethostname()))
+    servers = _servers(described)
+    elements = [_element(described.name, one, observed_as_mounted) for one in described.directories]
+    return "\n".join([head, *servers, *elements])
+
+
+def _servers(described: DirectorySet) -> Iterable[str]:
+    for server in sorted({one.server for one in described.directories}):
+        yield f"<{_server(described.name, server)}> a qsm:Server ; qsm:name {literal(server)} .\n"
+
+
+def _server(name: str, server: str) -> str:
+    return f"{name}/server/{quote(server, safe='')}"
+
+
+def _element(name: str, one: Described, observed_as_mounted: bool) -> str:
+    facts = [
+        f'qsm:name "{one.name}"',
+        f"qsm:elementOf <{name}/set>",
+        f"qsm:servedBy <{_server(name, one.server)}>",
+        f"qsm:target {literal(one.directory)}",
+        f"qsm:state qsm:{'ReadOnly' if one.read_only else 'Active'}",
+        f"qsm:fileSystem {literal(one.file_system)}",
+    ]
+    if one.device:
+        facts.append(f"qsm:device {literal(one.device)}")
+    if observed_as_mounted and one.mount_point != one.directory:
+        facts.append(f"qsm:observedAs {literal(one.mount_point)}")
+    if one.capacity_bytes:
+        facts.append(
+            f"qsm:capacity [ a qudt:QuantityValue ; qudt:numericValue {one.capacity_bytes / 2**20:.6e} ; "
+            "qudt:hasUnit unit:MebiBYTE ]"
+        )
+    return f"<{name}/{one.name}> a qsm:Directory ;\n    " + " ;\n    ".join(facts) + " .\n"

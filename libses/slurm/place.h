@@ -1,0 +1,32 @@
+/*
+ * A directory of its own for a job on this node, by `ses place`: chosen, claimed and made when the
+ * job begins here, released and removed when it has left.
+ */
+#ifndef SES_SLURM_PLACE_H
+#define SES_SLURM_PLACE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* As the plugin's arguments say. */
+struct ses_place_settings {
+  const char *among;   /* directories, separated by colons; NULL: jobs get none */
+  const char *command; /* `ses` */
+  const char *ledger;  /* of all jobs on this node; NULL: root's own */
+  const char *records; /* where it is written which directory a job has */
+};
+
+/* As root: makes a directory of UID for JOB, with the claim on SIZE (a text; NULL: not stated).
+ * Waits TIMEOUT_S seconds at most.  False: there is none, and the log says why. */
+bool ses_place_make(const struct ses_place_settings *settings, uint32_t job, uid_t uid,
+                    const char *size, int timeout_s);
+
+/* Into PATH the directory that JOB has on this node.  False: it has none. */
+bool ses_place_of(const struct ses_place_settings *settings, uint32_t job, char path[PATH_MAX]);
+
+/* As root: ends the claim, and removes the directory with what is in it, as its user. */
+void ses_place_remove(const struct ses_place_settings *settings, uint32_t job, int timeout_s);
+
+#endif /* SES_SLURM_PLACE_H */

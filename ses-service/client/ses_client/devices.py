@@ -1,0 +1,134 @@
+"""Which device or NFS server a directory lies on, and what the kernel counts of NFS servers.
+
+Directories of one device share its load, as mounts of one NFS server do.  A partition is a part of its disk,
+and a mapped device with one device below it is that one.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ses_client.unions import Mount
+
+SYS, MOUNTSTATS = Path("/sys"), Path("/proc/self/mountstats")
+NFS = "nfs "
+_DEEPEST = 8  # devices on devices
+_MOVES_DATA = ("READ:", "WRITE:", "COMMIT:")
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What an NFS server did for this machine: bytes, and its operations that move data.
+
+    Milliseconds are sums over these: under way to the server and back, and from the moment that a program
+    waits.  In a second, divided by 1000, they are the mean number of requests.
+    """
+
+    read: int = 0
+    written: int = 0
+    operations: int = 0
+    round_trip_ms: int = 0
+    whole_ms: int = 0
+
+    def __add__(self, other: Served) -> Served:
+        """Return both together."""
+        return Served(
+            self.read + other.read,
+            self.written + other.written,
+            self.operations + other.operations,
+            self.round_trip_ms + other.round_trip_ms,
+            self.whole_ms + other.whole_ms,
+        )
+
+
+def is_nfs(type_: str) -> bool:
+    """Return whether a file system of this type is mounted from an NFS server."""
+    return type_ in ("nfs", "nfs4")
+
+
+def server_of(source: str) -> str:
+    """Return the server that something is mounted from; empty: none is named."""
+    if source.startswith("//"):
+        return source[2:].partition("/")[0]
+    host, colon, _ = source.partition(":/")
+    return host if colon else ""
+
+
+def file_system_of(mount: Mount | None, device: int) -> str:
+    """Return what has the free space of a directory with this ``st_dev``: one name for all on it."""
+    own = _numbers(device)
+    if mount is None or is_nfs(mount.type):
+        return own
+    if mount.device.startswith("0:") and mount.source.startswith("/dev/"):  # btrfs numbers its subvolumes
+        with suppress(OSError):
+            return _numbers(Path(mount.source).stat().st_rdev)
+    return mount.device
+
+
+def device_of(mount: Mount | None, file_system: str, sys: Path = SYS) -> str:
+    """Return what has the load: ``nfs SERVER``, or the numbers of a disk."""
+    if mount is not None and is_nfs(mount.type):
+        return NFS + server_of(mount.source)
+    number = file_system
+    for _ in range(_DEEPEST):
+        above = _below(sys, number)
+        if above is None:
+            break
+        number = above
+    return number
+
+
+def name_of(device: str, sys: Path = SYS) -> str:
+    """Return what the kernel calls a device of ``device_of``; empty: it is none that counts."""
+    if device.startswith(NFS):
+        return NFS.strip()
+    entry = sys / "dev/block" / device
+    return entry.resolve().name if entry.exists() else ""
+
+
+def parse_mountstats(text: str) -> dict[str, Served]:
+    """Return what each export did (``/proc/self/mountstats``); what is mounted twice counts once."""
+    exports: dict[str, Served] = {}
+    export = ""
+    for line in text.splitlines():
+        words = line.split()
+        if words[:1] == ["device"]:
+            export = words[1] if " with fstype nfs" in line else ""
+            if export:
+                exports[export] = Served()
+        elif export:
+            with suppress(ValueError, IndexError):
+                if words[:1] == ["bytes:"]:
+                    exports[export] += Served(read=int(words[5]), written=int(words[6]))
+                elif words and words[0] in _MOVES_DATA:
+                    operations, round_trips, whole = int(words[1]), int(words[7]), int(words[8])
+                    exports[export] += Served(0, 0, operations, round_trips, whole)
+    return exports
+
+
+def by_server(exports: dict[str, Served]) -> dict[str, Served]:
+    """Return what each server did for all its exports together."""
+    servers: dict[str, Served] = {}
+    for export, served in exports.items():
+        server = server_of(export)
+        servers[server] = servers.get(server, Served()) + served
+    return servers
+
+
+def _numbers(device: int) -> str:
+    return f"{os.major(device)}:{os.minor(device)}"
+
+
+def _below(sys: Path, number: str) -> str | None:
+    """Return the one device that another is a part of, or lies on."""
+    try:
+        here = Path(os.path.realpath(sys / "dev/block" / number))
+        if (here / "partition").exists():
+            return (here.parent / "dev").read_text("ascii").strip()
+        (only,) = (here / "slaves").iterdir()
+        return (only / "dev").read_text("ascii").strip()
+    except (OSError, ValueError):
+        return None

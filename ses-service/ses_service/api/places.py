@@ -1,0 +1,126 @@
+"""What is done with places for a caller, as plain functions: caller and request in, an answer out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from ses_service.api import render, render_places
+from ses_service.api.callers import must_act_for, must_ask_for
+from ses_service.api.problems import InvalidProblem, NotFoundProblem, NothingFitsProblem, OverloadedProblem
+from ses_service.api.profiles import find_profile
+from ses_service.api.render import Reply
+from ses_service.api.schemas.places import PlaceRequest, Renewal
+from ses_service.ledger.placement import Placement
+from ses_service.model.entities import with_home_vo
+from ses_service.process.runtime import Runtime
+from ses_service.security.tokens import Principal, Role
+from ses_service.state.asked import Asked
+from ses_service.state.place_access import NothingFitsError, entered
+
+OF_DIRECTORIES = "directories"  # the back end of storage systems whose elements are directories
+_LOOK_AGAIN = 0.01  # seconds
+_PATIENCE = 5.0  # seconds, with a database that answers
+
+
+def give_in_parts(now: Runtime, who: Principal, body: PlaceRequest) -> Iterator[Reply | float]:
+    """Choose and claim in one step; then wait until that is stored, seconds at a time, before the answer."""
+    environment = now.state.environment
+    must_act_for(who, body.subject.user)
+    must_ask_for(who, body.subject.user, body.subject.vo, environment.home_vo)
+    _must_have_directories(now, body.storage_system)
+    place = _of_a_peer(now, who, body.place_id)
+    if place is None:
+        asked = Asked(
+            subject=body.subject.to_model(),
+            explicit=tuple(requirement.to_model() for requirement in body.requirements),
+            storage_system=body.storage_system,
+            exclude=frozenset(body.exclude),
+            expected_bytes=body.expected_bytes,
+            limit=0,
+            profile=find_profile(body.profile, now.state.sets),
+            is_place=True,
+        )
+        subject = with_home_vo(asked.subject, environment.home_vo)
+        wish = body.wish(now.state.now())
+        enter = entered(wish, subject, OF_DIRECTORIES, now.state.policies.places_of_user)
+        try:
+            place = now.state.choose(asked, enter)
+        except NothingFitsError as error:
+            raise NothingFitsProblem(body.storage_system, render.refusals(error.decision.refused)) from None
+    yield from _until_stored(now)
+    notes = [*now.notes_on(body.subject.vo), *now.notes()]
+    backends = {body.storage_system: OF_DIRECTORIES}
+    yield render.reply(
+        render_places.given(place, notes, backends, node_reports=node_reports(now, place)), 200
+    )
+
+
+def give(now: Runtime, who: Principal, body: PlaceRequest) -> Reply:
+    """Do the same in a thread that may wait."""
+    for step in give_in_parts(now, who, body):
+        if isinstance(step, Reply):
+            return step
+        time.sleep(step)
+    raise AssertionError("the last part is the answer")
+
+
+def renew(now: Runtime, who: Principal, body: Renewal, place_id: str) -> Reply:
+    """Let a place count for some time more."""
+    place = now.state.places.renew(find(now, who, place_id), body.written_bytes)
+    return render.reply(render_places.place(place, node_reports=node_reports(now, place)))
+
+
+def end(now: Runtime, who: Principal, place_id: str, written: float | None) -> Placement:
+    """End a place; returns when that is stored."""
+    place = now.state.places.end(find(now, who, place_id), written)
+    for seconds in _until_stored(now):
+        time.sleep(seconds)
+    return place
+
+
+def find(now: Runtime, who: Principal, place_id: str) -> Placement:
+    """Return a place that is the caller's business."""
+    place = now.placements.one(place_id)
+    if place.held is None:
+        raise NotFoundProblem(f"{place_id} is a file, and no place.")
+    if who.role is Role.NODE:
+        who.must_speak_for(place.subject.node or "")
+    else:
+        must_act_for(who, place.subject.user)
+    return place
+
+
+def node_reports(now: Runtime, place: Placement) -> bool:
+    """Return whether an agent announces for the node of a place."""
+    return now.state.places.node_reports(place.subject.node)
+
+
+def _of_a_peer(now: Runtime, who: Principal, place_id: str) -> Placement | None:
+    """Return what another service gave for the same request before, taken over."""
+    if not now.state.places.is_of_peers(place_id):
+        return None
+    return now.state.places.renew(find(now, who, place_id), None)
+
+
+def _must_have_directories(now: Runtime, name: str) -> None:
+    systems = now.state.environment.systems
+    system = systems.get(name)
+    if system is not None and system.backend == OF_DIRECTORIES:
+        return
+    having = ", ".join(sorted(one for one, its in systems.items() if its.backend == OF_DIRECTORIES))
+    what = "has no directories to give" if system else "is not described"
+    message = f"storage system {name!r} {what}; those that have: {having or 'none'}"
+    raise InvalidProblem([{"location": "json.storage_system", "message": message}])
+
+
+def _until_stored(now: Runtime) -> Iterator[float]:
+    """Yield seconds to wait until all that changed is stored; a database that is away is not waited for."""
+    journal = now.journal
+    if journal is None:
+        return
+    mark, until = journal.mark(), time.monotonic() + _PATIENCE
+    while journal.stored < mark and journal.status.ok:
+        if time.monotonic() >= until:
+            raise OverloadedProblem
+        yield _LOOK_AGAIN

@@ -1,0 +1,99 @@
+"""Places that are asked for, renewed and listed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from ses_service.api.schemas.items import PLACEMENT_ID
+from ses_service.api.schemas.requests import (
+    Body,
+    Bytes,
+    ElementId,
+    Path,
+    ProfileName,
+    Query,
+    Requirements,
+    SubjectIn,
+    Text,
+    each_kind_once,
+)
+from ses_service.ledger.places import PlaceWish, Process
+
+MAX_STREAMS = 64
+MAX_LEASE = 366 * 86400.0
+
+_NONE: Any = Field(default_factory=list, json_schema_extra={"default": []})
+
+Id = Annotated[str, Field(pattern=PLACEMENT_ID)]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^/\x00-\x1f\x7f]+$")]
+
+
+class ProcessIn(Body):
+    """A process of the node: `started` is in ticks since the node did, `namespace` a number."""
+
+    pid: Annotated[int, Field(ge=1, lt=2**31)]
+    started: Annotated[int, Field(ge=0, lt=2**63)]
+    namespace: Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class PlaceRequest(Body):
+    """A question for a directory of a storage system, which is given with a claim.
+
+    `place_id` is one the caller makes by chance: the same request again gives the same place.  `name` is that
+    of a directory which the caller will make there.  It ends after `lease_seconds`, or with a process of the
+    subject's node; state one of both.  `streams` is how many write there at a time.
+    """
+
+    place_id: Id
+    subject: SubjectIn
+    storage_system: Text
+    requirements: Requirements = _NONE
+    profile: ProfileName | None = None
+    expected_bytes: Bytes | None = None
+    streams: Annotated[int, Field(ge=1, le=MAX_STREAMS)] = 1
+    exclude: Annotated[list[ElementId], Field(max_length=1000)] = _NONE
+    name: Name | None = None
+    lease_seconds: Annotated[float, Field(gt=0, le=MAX_LEASE)] | None = None
+    process: ProcessIn | None = None
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> PlaceRequest:
+        each_kind_once(self.requirements)
+        if (self.lease_seconds is None) == (self.process is None):
+            raise ValueError("give either lease_seconds or process")
+        if self.process is not None and self.subject.node is None:
+            raise ValueError("a process is one of a node: name the subject's")
+        if self.name in (".", ".."):
+            raise ValueError(f"{self.name} is no name of a directory to make")
+        return self
+
+    def wish(self, now: float) -> PlaceWish:
+        """Return what it asks of a place beside needs."""
+        stated = self.process
+        process = None if stated is None else Process(stated.pid, stated.started, stated.namespace)
+        until = None if self.lease_seconds is None else now + self.lease_seconds
+        return PlaceWish(self.place_id, self.streams, self.name, process, until)
+
+
+class Renewal(Body):
+    """A sign of life of a place; `written_bytes` is what lies there, if the caller knows."""
+
+    written_bytes: Bytes | None = None
+
+
+class ReleaseQuery(Query):
+    """What lies there at the end, if the caller knows."""
+
+    written_bytes: Bytes | None = None
+
+
+class PlacesQuery(Query):
+    """Which places to list; `path` is the directory that was given."""
+
+    user: Text | None = None
+    storage_system: Text | None = None
+    path: Path | None = None
+    state: Literal["open", "ended"] = "open"
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100

@@ -1,0 +1,81 @@
+"""Places: directories that were given out for data to be written.  Pure.
+
+A place is a placement without a file: it counts as one stream for each time its element is among its
+stripes, and its claim, less what is known to be written there, counts as claimed space.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from ses_service.ledger.placement import Placement
+from ses_service.ledger.reports import LedgerError, PlacementReport
+
+LEASE = 30.0  # seconds a place of a process counts that nobody renews
+RENEW_WITHIN = 10.0
+
+
+class TooManyPlacesError(LedgerError):
+    """The user has as many places as one may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What a place lasts as long as: ``started`` is in ticks since the node did, in a PID namespace."""
+
+    pid: int
+    started: int
+    namespace: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceWish:
+    """What is asked of a place beside needs: one of ``process`` and ``until`` says when it ends.
+
+    ``name`` is that of the directory in the element's own, which the caller makes; none: the element's own.
+    """
+
+    placement_id: str
+    streams: int = 1
+    name: str | None = None
+    process: Process | None = None
+    until: float | None = None
+
+
+def reported(opened: Placement, before: Placement, report: PlacementReport) -> Placement:
+    """Return how a place stands after its node reported it: it has no inode, and its end may be fixed."""
+    assert before.held is not None
+    until = opened.lease_until if before.held.until is None else before.held.until
+    kept = replace(opened, device=before.device, inode=before.inode, lease_until=until)
+    return kept if report.bytes is None else written(kept, report.bytes)
+
+
+def written(place: Placement, amount: float) -> Placement:
+    """Return a place in which so many bytes lie now."""
+    held = place.held
+    assert held is not None
+    left = None if held.claimed is None else max(0.0, held.claimed - amount)
+    return replace(place, expected_bytes=left, held=replace(held, written=amount))
+
+
+def renewed(place: Placement, now: float) -> Placement:
+    """Return a place whose caller renews it; one that its node follows, or that ends at a time, as it is."""
+    held = place.held
+    if held is None or held.until is not None or math.isinf(place.lease_until):
+        return place
+    return replace(place, lease_until=max(place.lease_until, now + LEASE))
+
+
+def restored(place: Placement, now: float, waited_for: float) -> Placement:
+    """Return a place as it counts after a restart: who renews it has ``waited_for`` seconds to come back."""
+    held = place.held
+    if held is None or held.until is not None:
+        return place
+    lease = place.lease_until if math.isfinite(place.lease_until) else 0.0
+    return replace(place, lease_until=max(lease, now + LEASE + waited_for))
+
+
+def is_unconfirmed(place: Placement) -> bool:
+    """Whether this is a place that its node has not reported yet."""
+    return place.held is not None and place.opened_at is None

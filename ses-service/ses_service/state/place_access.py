@@ -1,0 +1,156 @@
+"""Places in the ledger: given out in one step with the choice, renewed, and ended.
+
+Shares the state's lock, and holds it for short moments only.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+from ses_service.decision.question import Decision
+from ses_service.ledger import places
+from ses_service.ledger.ledger import Ledger
+from ses_service.ledger.placement import Candidate, EndReason, Held, Placement, PlacementState
+from ses_service.ledger.places import PlaceWish, TooManyPlacesError
+from ses_service.ledger.reports import MAY_RETURN, NotYoursError, PlacementEndedError
+from ses_service.model.entities import Subject
+
+
+class NothingFitsError(Exception):
+    """No element can take the place; ``decision`` says why of each."""
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__("no directory fits")
+        self.decision = decision
+
+
+class PlaceAccess:
+    """What is done with places.  All methods may be called from any thread."""
+
+    def __init__(self, lock: threading.Lock, ledger: Ledger, clock: Callable[[], float]) -> None:
+        self._lock = lock
+        self._ledger = ledger
+        self._clock = clock
+
+    def renew(self, stored: Placement, written: float | None) -> Placement:
+        """Let a place count for some time more, and note how much is written there, if that is known.
+
+        ``stored`` is how it is known of: of one that another service carried, this one takes it over.  One
+        that ended since nobody renewed it goes on.  Raises PlacementEndedError after any other end.
+        """
+        with self._lock:
+            place = self._own(stored)
+            if place.state is PlacementState.ENDED and place.end_reason not in MAY_RETURN:
+                raise PlacementEndedError(f"place {place.placement_id} ended ({place.end_reason})")
+            if written is not None:
+                place = places.written(place, written)
+            renewed = places.renewed(place, self._clock())
+            self._ledger.change(renewed)
+            return self._ledger.get(renewed.placement_id)
+
+    def end(self, stored: Placement, written: float | None) -> Placement:
+        """End a place.  Again, that changes nothing."""
+        with self._lock:
+            place = self._own(stored)
+            if written is None and place.held is not None:
+                written = place.held.written
+            return self._ledger.end(place.placement_id, EndReason.CLOSED, self._clock(), written)
+
+    def is_of_peers(self, placement_id: str) -> bool:
+        """Whether another service carries a placement."""
+        with self._lock:
+            return placement_id in self._ledger.of_peers
+
+    def node_reports(self, node: str | None) -> bool:
+        """Whether the agent of a node announces to this service."""
+        with self._lock:
+            return node is not None and self._ledger.nodes.has_announced(node)
+
+    def _own(self, stored: Placement) -> Placement:
+        known = self._ledger.find(stored.placement_id)
+        if known is None:
+            self._ledger.restore(stored)
+            known = self._ledger.get(stored.placement_id)
+        return known
+
+
+def entered(
+    wish: PlaceWish, subject: Subject, backend: str, most: int
+) -> Callable[[Decision, Ledger], Placement]:
+    """Return what enters the best element of a decision into a ledger, as a place.
+
+    ``backend`` is that of its storage system, ``most`` how many places a user may have.  The same wish again
+    gives what it gave before.  It raises NothingFitsError, TooManyPlacesError, and
+    NotYoursError for an id that another user has.
+    """
+
+    def enter(decision: Decision, ledger: Ledger) -> Placement:
+        before = ledger.find(wish.placement_id)
+        if before is not None:
+            if before.held is None or before.subject.user != subject.user:
+                raise NotYoursError(f"placement {wish.placement_id} is another one")
+            return before
+        if ledger.places_of[subject.user] >= most:
+            raise TooManyPlacesError(f"{subject.user} has {most} places, as many as one may")
+        chosen = _best(decision)
+        if chosen is None:
+            raise NothingFitsError(decision)
+        ledger.restore(_place(wish, subject, backend, decision, chosen, ledger))
+        ledger.doubt(wish.placement_id)
+        return ledger.get(wish.placement_id)
+
+    return enter
+
+
+def _best(decision: Decision) -> Candidate | None:
+    """Return the first candidate, of a stated size the first of which the room is known, if any is."""
+    first = next(iter(decision.candidates), None)
+    if decision.expected_bytes is None:
+        return first
+    return next((one for one in decision.candidates if one.free is not None), first)
+
+
+def _place(
+    wish: PlaceWish,
+    subject: Subject,
+    backend: str,
+    decision: Decision,
+    chosen: Candidate,
+    ledger: Ledger,
+) -> Placement:
+    element, process, now = chosen.element, wish.process, decision.decided_at
+    until = wish.until
+    if until is None:
+        node = ledger.nodes.get(subject.node or "")
+        until = max(now + places.LEASE, node.until if node else 0.0)
+    claimed = decision.expected_bytes
+    folder = element.target.rstrip("/")
+    return Placement(
+        placement_id=wish.placement_id,
+        subject=replace(subject, node=None if process is None else subject.node),
+        element=element,
+        backend=backend,
+        distance=chosen.distance,
+        placed_at=now,
+        lease_until=until,
+        predicted=chosen.predicted,
+        requirements=decision.requirements,
+        candidates=decision.candidates,
+        refused=decision.refused,
+        rank=chosen.rank,
+        notes=decision.notes,
+        stripes=(element,) * wish.streams if wish.streams > 1 else (),
+        stripe_count=wish.streams,
+        expected_bytes=claimed,
+        expected_from=decision.expected_from,
+        path=(folder or "/") if wish.name is None else f"{folder}/{wish.name}",
+        pid=None if process is None else process.pid,
+        held=Held(
+            claimed,
+            until=wish.until,
+            started=None if process is None else process.started,
+            namespace=None if process is None else process.namespace,
+        ),
+    )

@@ -1,0 +1,127 @@
+"""Plain directories of this node: space and inodes of each, and the load of the disk or NFS server below it.
+
+Disks count for all who use them.  What the kernel says of an NFS server (``/proc/self/mountstats``) is what
+this node moves, how long requests are under way to the server, and how many wait: that shows what others do
+there.  Directories on one disk, or of one server, have its load in common.
+
+Each directory is looked at in a thread of its own, so that a mount that hangs is unknown by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from ses_client.devices import NFS, Served, by_server, device_of, file_system_of, parse_mountstats
+from ses_client.unions import parse_mounts
+
+from smed_monitor.collectors.base import Collector, Reply, Source
+from smed_monitor.collectors.local import LocalSample, counters_of, local_reading, local_sample, look
+from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.core.model import Reading, now
+
+HANGS = "does not answer: is its mount hanging?"
+
+
+class Directories(Collector[LocalSample]):
+    """Looks at the directories its target lists as ``paths``."""
+
+    finds_by = "mount_point"
+    local = True
+
+    def open(self, target: Target) -> Source:
+        """The directories the target lists."""
+        return DirectoriesSource(target)
+
+    def parse(self, body: bytes) -> LocalSample:
+        """Directory -> facts, as DirectoriesSource wrote them."""
+        return local_sample(body)
+
+    def found(self, sample: LocalSample) -> Iterable[str]:
+        """The directories that answered."""
+        return [path for path, facts in sample.items() if "error" not in facts]
+
+    def reading(self, sample: LocalSample, element: ElementSettings) -> Reading:
+        """Space of its file system, and the counters of its disk or server."""
+        reading = local_reading(sample, element)
+        facts = sample[element.mount_point or ""]
+        reading.no_create = facts["inodes"] == 0
+        if served := facts.get("served"):
+            reading = replace(
+                reading,
+                read_bytes=float(served["read"]),
+                written_bytes=float(served["written"]),
+                operations=float(served["operations"]),
+                busy_seconds=served["round_trip_ms"] / 1000,
+                request_seconds=served["whole_ms"] / 1000,
+                note="",
+            )
+        return reading
+
+
+class DirectoriesSource(Source):
+    """Looks at all directories at once; what does not answer in time is left behind, and asked no more."""
+
+    def __init__(self, target: Target) -> None:
+        self._paths = target.paths
+        self._root = Path(target.root)
+        self._timeout = target.timeout_seconds
+        self._hanging: dict[str, threading.Thread] = {}
+
+    def read(self) -> Reply:
+        """The facts of every directory, as JSON."""
+        at, until = now(), time.monotonic() + self._timeout
+        found: dict[str, dict[str, Any]] = {}
+        self._hanging = {path: thread for path, thread in self._hanging.items() if thread.is_alive()}
+        looking = {
+            path: threading.Thread(target=_look, args=(path, found), name="directory", daemon=True)
+            for path in self._paths
+            if path not in self._hanging
+        }
+        for thread in looking.values():
+            thread.start()
+        for thread in looking.values():
+            thread.join(max(0.0, until - time.monotonic()))
+        self._hanging |= {path: thread for path, thread in looking.items() if thread.is_alive()}
+        facts = {path: found.get(path, {"error": HANGS}) for path in self._paths}
+        return Reply(json.dumps(self._with_counters(facts)).encode(), at)
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+    def _with_counters(self, facts: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        proc = self._root / "proc/self"
+        mounts = {one.number: one for one in parse_mounts((proc / "mountinfo").read_bytes())}
+        servers: Mapping[str, Served] | None = None
+        for one in facts.values():
+            if "error" in one:
+                continue
+            mount = mounts.get(one["mount"])
+            device = device_of(mount, file_system_of(mount, one["number"]), self._root / "sys")
+            one |= {"device": device, **counters_of(self._root / "sys", device)}
+            if device.startswith(NFS):
+                if servers is None:
+                    text = (proc / "mountstats").read_text("utf-8", "surrogateescape")
+                    servers = by_server(parse_mountstats(text))
+                one["served"] = asdict(servers.get(device.removeprefix(NFS), Served()))
+        return facts
+
+
+def _look(path: str, found: dict[str, dict[str, Any]]) -> None:
+    try:
+        facts = look(path)
+        here = os.open(path, os.O_PATH | os.O_DIRECTORY)
+        try:
+            info = Path(f"/proc/self/fdinfo/{here}").read_text("ascii").split()
+            facts |= {"mount": info[info.index("mnt_id:") + 1], "number": os.fstat(here).st_dev}
+        finally:
+            os.close(here)
+        found[path] = facts
+    except OSError as error:
+        found[path] = {"error": error.strerror or str(error)}

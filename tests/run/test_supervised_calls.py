@@ -1,0 +1,93 @@
+"""Creates that pass the C library by: the supervisor sees them all the same, or says which it cannot."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from fake_agent import CREATED
+from mergerfs_union import NOBODY, Union
+from program_ways import Programs
+from supervisors import wait_for_end
+
+# Each makes a file of the name it is given, which the library does not see.
+BY_ITSELF = {
+    "ctypes": "ctypes.CDLL('libc.so.6').open(name, flags, 0o644)",
+    "dlvsym": "typed(libc.dlvsym(None, b'open', b'GLIBC_2.2.5'))(name, flags, 0o644)",
+    "dlmopen": "typed(libc.dlsym(libc.dlmopen(-1, b'libc.so.6', 2), b'open'))(name, flags, 0o644)",
+    "syscall": "libc.syscall(257 if os.uname().machine == 'x86_64' else 56, -100, name, flags, 0o644)",
+    "openat2": "libc.syscall(437, -100, name, struct.pack('=QQQ', flags, 0o644, 0), 24)",
+}
+BEFORE = """
+import ctypes, os, struct
+libc = ctypes.CDLL(None)
+for pointer in (libc.dlvsym, libc.dlmopen, libc.dlsym):
+    pointer.restype = ctypes.c_void_p
+libc.dlsym.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+typed = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_int)
+name, flags = b'file', os.O_CREAT | os.O_WRONLY
+assert """
+
+
+@pytest.mark.parametrize("way", BY_ITSELF)
+def test_ways_around_the_library_are_supervised(union: Union, ses_run: Path, way: str) -> None:
+    union.agent.choose = lambda _: 2
+    script = f"{BEFORE}{BY_ITSELF[way]} >= 0"
+    union.run(ses_run, "--supervise", sys.executable, "-I", "-c", script, library=False)
+    wait_for_end(union)
+    assert union.copies(union.path / "file") == [2]
+    assert [report.outcome for report in union.agent.reports] == [CREATED]
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_io_uring_is_seen_by_nobody_unless_it_is_refused(
+    union: Union, ses_run: Path, programs: Programs, refused: bool
+) -> None:
+    """A program to which it is refused falls back, as on a kernel without."""
+    program = programs.build("static", "ring.c")
+    plain = union.run(program, union.path / "plain", library=False)
+    if plain.stdout != "ring\n":
+        pytest.skip("the kernel offers no io_uring")
+    more = ["--no-io-uring"] if refused else []
+    done = union.run(ses_run, "--supervise", *more, program, union.path / "file", library=False)
+    wait_for_end(union)
+    assert (union.path / "file").exists()
+    assert done.stdout == (f"open, errno {errno.ENOSYS}\n" if refused else "ring\n")
+    assert [report.outcome for report in union.agent.reports] == [CREATED] * refused
+
+
+def test_io_uring_is_refused_under_a_supervisor_only(ses_run: Path) -> None:
+    done = subprocess.run([ses_run, "--no-io-uring", "true"], capture_output=True, text=True, check=False)
+    assert done.returncode == 125
+    assert "--no-io-uring goes with --supervise" in done.stderr
+
+
+def test_32_bit_program_passes_untouched(union: Union, ses_run: Path, programs: Programs) -> None:
+    """The numbers of its calls mean others."""
+    program = programs.build("32-bit", "tiny.c")
+    done = union.run(ses_run, "--supervise", program, library=False, check=False)
+    wait_for_end(union)
+    assert (done.returncode, done.stderr.count("\n")) == (7, 1)
+    assert (union.path / "tiny").exists()
+    assert union.agent.asks == []
+
+
+def test_setuid_program_keeps_its_rights_where_root_supervises(
+    union: Union, ses_run: Path, programs: Programs
+) -> None:
+    """And is left to its own calls: no user may have root's supervisor act with rights that mix two."""
+    union.path.chmod(0o777)
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:  # /tmp may be mounted nosuid
+        Path(directory).chmod(0o755)
+        program = Path(directory) / "touch"
+        program.write_bytes(programs.build("static", "touch.c").read_bytes())
+        program.chmod(0o4755)
+        as_user = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+        union.run(ses_run, "--supervise", *as_user, program, union.path / "file", library=False)
+        wait_for_end(union)
+    assert (union.path / "file").stat().st_uid == 0
+    assert union.agent.asks == []

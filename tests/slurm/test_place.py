@@ -1,0 +1,131 @@
+"""A job has a directory of its own on each node as TMPDIR, with room for what it states, until it ends."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cluster import SECONDS, Cluster
+from mounts import small_disk
+from patience import wait_until
+
+SES = Path(sys.executable).with_name("ses")
+SHOW = 'echo "$SLURMD_NODENAME $TMPDIR $SES_PLACE"; stat -c "%a %U" "$TMPDIR"'
+
+
+class Places:
+    """Two small disks that every node has, and the claims there."""
+
+    def __init__(self, cluster: Cluster, disks: list[Path], ledger: Path) -> None:
+        self.cluster, self.disks, self.ledger = cluster, disks, ledger
+
+    def claims(self) -> list[dict[str, Any]]:
+        told = self.cluster.output(str(SES), "places", "--ledger", str(self.ledger), "--json")
+        claims: list[dict[str, Any]] = json.loads(told)["claims"]
+        return claims
+
+    def wait_gone(self) -> None:
+        """Wait until the jobs have left: no claim and no directory is left."""
+        wait_until(
+            lambda: self.claims() == [] and not any(list(disk.iterdir()) for disk in self.disks),
+            lambda: f"{self.claims()} {[list(disk.iterdir()) for disk in self.disks]} {self.cluster.logs()}",
+            SECONDS,
+            every=0.2,
+        )
+
+
+@pytest.fixture
+def places(cluster: Cluster) -> Iterator[Places]:
+    plugins = cluster.work / "plugstack.conf"
+    before = plugins.read_text()
+    with ExitStack() as undo:
+        folder = Path(tempfile.mkdtemp(dir=cluster.work))
+        folder.chmod(0o755)
+        undo.callback(shutil.rmtree, folder)
+        disks = [undo.enter_context(small_disk(folder / name, 64)) for name in ("local1", "local2")]
+        for disk in disks:
+            disk.chmod(0o1777)
+        among, ledger = ":".join(map(str, disks)), folder / "ledger"
+        plugins.write_text(f"{before.strip()} place={among} ledger={ledger} ses={SES}\n")
+        undo.callback(plugins.write_text, before)
+        yield Places(cluster, disks, ledger)
+
+
+def test_a_job_has_a_directory_of_its_own_until_it_ends(places: Places) -> None:
+    shown = places.cluster.output("srun", "-n1", "-w", "n1", "sh", "-c", SHOW, user="daemon").split("\n")
+    node, directory, same = shown[0].split(" ")
+    assert (node, same) == ("n1", directory)
+    assert Path(directory).parent in places.disks
+    assert shown[1] == "700 daemon"
+    places.wait_gone()
+
+
+def test_all_steps_of_a_job_have_one_and_each_node_its_own(places: Places) -> None:
+    out = places.cluster.work / "places.out"
+    steps = f"for step in 1 2; do srun -N2 -n2 sh -c '{SHOW}; touch \"$TMPDIR/$SLURM_STEP_ID\"'; done"
+    places.cluster.output("sbatch", "--wait", "-N2", "-n2", f"--output={out}", f"--wrap={steps}; ls $TMPDIR")
+    lines = out.read_text().split("\n")
+    of_nodes = {line.split(" ")[0]: line.split(" ")[1] for line in lines if line.startswith("n")}
+    assert len(of_nodes) == len(set(of_nodes.values())) == 2
+    assert lines.count("700 root") == 4
+    assert lines[-3:] == ["0", "1", ""], "the script sees what the steps wrote on its node"
+    places.wait_gone()
+
+
+def test_a_stated_size_counts_for_others_while_the_job_runs(places: Places) -> None:
+    program = f"{SES} places --ledger {places.ledger} --json"
+    told = places.cluster.output("srun", "-n1", "-w", "n1", "--storage-place=40MiB", "sh", "-c", program)
+    (claim,) = json.loads(told)["claims"]
+    assert claim["bytes"] == 40 << 20
+    assert claim["job"].isdecimal()
+    places.wait_gone()
+
+
+def test_a_job_whose_size_fits_nowhere_runs_and_is_told(places: Places) -> None:
+    done = places.cluster.run("srun", "-n1", "--storage-place=1TB", "sh", "-c", "echo ${SES_PLACE-none}")
+    assert done.stdout == "none\n"
+    assert "no directory has room for 1TB" in done.stderr
+    places.wait_gone()
+
+
+def test_who_wants_none_has_none(places: Places) -> None:
+    shown = places.cluster.output("srun", "-n1", "--storage-place=off", "sh", "-c", "echo ${SES_PLACE-none}")
+    assert shown == "none\n"
+    assert places.claims() == []
+
+
+def test_nonsense_is_told_where_the_job_is_submitted(places: Places) -> None:
+    for wrong in ("much", "-3GB", "3GB free>=1GB", "3GB!"):
+        done = places.cluster.run("srun", "-n1", f"--storage-place={wrong}", "true")
+        assert done.returncode != 0
+        assert "--storage-place is bytes on each node" in done.stderr
+
+
+def test_a_job_that_is_cancelled_leaves_nothing(places: Places) -> None:
+    fill = 'mkdir -p "$TMPDIR/a/b"; chmod 500 "$TMPDIR/a/b"; ln -s / "$TMPDIR/all"; touch $0; sleep 1000'
+    started = Path(tempfile.mkdtemp(dir=places.cluster.work / "union"))
+    started.chmod(0o1777)
+    job = places.cluster.output(
+        "sbatch",
+        "--parsable",
+        "-n1",
+        "--output=/dev/null",
+        f"--wrap=sh -c '{fill}' {started}/yes",
+        user="daemon",
+    ).strip()
+    wait_until(lambda: (started / "yes").exists(), places.cluster.logs, SECONDS, every=0.2)
+    (made,) = [one for disk in places.disks for one in disk.iterdir()]
+    assert stat.S_IMODE(made.stat().st_mode) == 0o700
+    assert [one["job"] for one in places.claims()] == [job]
+    places.cluster.output("scancel", job)
+    places.wait_gone()
+    assert Path("/etc/passwd").exists()
+    shutil.rmtree(started)
