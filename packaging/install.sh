@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Install what is missing for a group of packaging/debian-packages.txt (run, ldap, slurm, test, long, docs, deb, arm64,
-# compose, fuzz).  For
-# "python", and for "demo", the Python environment in .venv as well: for everything, or for what runs without tests,
-# plots and experiments.  Does nothing, quickly, when everything is there.
+# compose, fuzz).  For "python", and for "demo", the Python environment in .venv as well: for everything, or for what
+# runs without tests, plots and experiments.  Does nothing, quickly, when everything is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 group=${1:?usage: packaging/install.sh run|ldap|slurm|demo|python|test|long|docs|deb|arm64|compose|fuzz}

@@ -16,6 +16,7 @@
 #include "options.h"
 #include "preload_list.h"
 #include "report.h"
+#include "seccomp/harmless.h"
 #include "supervision.h"
 #include "system/visible.h"
 #include "target.h"
@@ -39,6 +40,10 @@ Finding look(const Options &options) {
     finding.reach = Reach::kNothing;
   }
   finding.filter = look_at_own_filter();
+  if (finding.filter == OwnFilter::kOther && finding.reach == Reach::kLibrary) {
+    finding.filters = prove_harmless();
+    finding.filter = finding.filters.empty() ? OwnFilter::kOther : OwnFilter::kHarmless;
+  }
   if (finding.filter == OwnFilter::kOther) {
     finding.reach = Reach::kNothing;
   } else if (finding.filter == OwnFilter::kListener && finding.reach != Reach::kNothing) {
@@ -71,6 +76,9 @@ void set_environment(const Options &options, const Finding &finding) {
   }
   if (!options.socket.empty()) {
     set("SES_AGENT_SOCKET", options.socket);
+  }
+  if (!finding.filters.empty()) {
+    set("SES_FILTERS", finding.filters);
   }
   // Under a supervisor the library does nothing; a 32-bit program would complain of a 64-bit one.
   if (options.supervise || finding.library.empty() ||

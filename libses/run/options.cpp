@@ -26,14 +26,14 @@ programs built with AddressSanitizer it sets verify_asan_link_order=0 in
 ASAN_OPTIONS.
 
 With --supervise a supervisor beside PROGRAM creates its files for it, and those
-of its children: also of static and Go programs, which load no library. It needs
-Linux 5.19. Whatever it cannot do exactly as the program would, or within
-SES_SYNC_MS (here 2 by default), goes on as the original call. If the supervisor
-is killed, no create fails, as long as not all of its processes die at once.
-Setuid programs that a supervised program starts gain no rights, unless root
-started it. A create may be interrupted by a signal (EINTR) more often than
-without. No other supervisor can run below it, nor any other program that
-listens to the calls of others.
+of its children: also of static and Go programs, which load no library, and in
+containers that it starts. It needs Linux 5.19. Whatever it cannot do exactly as
+the program would, or within SES_SYNC_MS (here 2 by default), goes on as the
+original call. If the supervisor is killed, no create fails, as long as not all
+of its processes die at once. Setuid programs that a supervised program starts
+gain no rights, unless root started it. A create may be interrupted by a signal
+(EINTR) more often than without. No other supervisor can run below it, nor any
+other program that listens to the calls of others.
 
 Options:
   --application NAME   Name that requirements are looked up under.

@@ -39,7 +39,7 @@ const char *name_of(Reach reach) {
 }
 
 const char *name_of(OwnFilter filter) {
-  constexpr const char *kNames[] = {"none", "listener", "other"};
+  constexpr const char *kNames[] = {"none", "listener", "other", "harmless"};
   return kNames[static_cast<size_t>(filter)];
 }
 

@@ -15,6 +15,7 @@ struct Finding {
   Reach reach = Reach::kNothing; // who can: the target's, as far as the library is there
   bool supervised = false;       // it is to run under a supervisor, not under the library
   OwnFilter filter = OwnFilter::kNone;
+  std::string filters;    // what SES_FILTERS says of it
   std::string library;    // what LD_PRELOAD would name
   std::string no_library; // why there is none
   Node node;              // looked at for a report
@@ -27,8 +28,8 @@ bool is_placed(const Finding &finding);
 std::string sentence(const Finding &finding);
 
 // Keys: program, path, kind, interpreters, asan, reach (library, supervisor, nothing), filter (the
-// seccomp filter of ses-run itself: none, listener, other), library, agent (does one listen),
-// managed (mount points; null: not known), message.
+// seccomp filter of ses-run itself: none, listener, other, harmless), library, agent (does one
+// listen), managed (mount points; null: not known), message.
 std::string as_json(const Finding &finding);
 
 } // namespace ses::run

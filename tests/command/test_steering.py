@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -24,7 +25,11 @@ from hypothesis import strategies as st
 from patience import wait_until
 from ses.demo.mounts import unmount
 from ses.demo.tools import tool
+from ses.union.branches import look
+from ses.union.streams import Streams
 from ses_client.unions import hold_back, parse_branches, read_union
+from smed_monitor.collectors.mergerfs import BranchesSource
+from smed_monitor.config.settings import Target
 
 WATCH = "import ses.cli, ses.commands.apply_union as it; it._BLIND_SECONDS = {}; ses.cli.main()"
 FLOOR = ("--least-branches", "1", "--least-free", "0GB")
@@ -98,9 +103,7 @@ def steered(ses: Any, service: SelectionServiceDouble, tmp_path: Path) -> Iterat
     mount = tmp_path / "union"
     for directory in (*branches, mount):
         directory.mkdir()
-    service.elements = [
-        element(branch.name, str(mount), str(branch), None) for branch in branches
-    ]  # fmt: skip
+    service.elements = [element(branch.name, str(mount), str(branch), None) for branch in branches]
     listed = f"{branches[0]}=RW,2M:{branches[1]}:{branches[2]}:{branches[3]}"
     with ExitStack() as undo:
         undo.callback(unmount, mount)
@@ -242,6 +245,34 @@ def test_a_union_that_keeps_to_directories_is_left_alone(steered: Steered, ses: 
     done = ses("apply", str(steered.mount), "--watch", *FLOOR)
     assert done.exit_code == 1
     assert f"it creates by {policy}" in done.output.replace("\n", " ")
+
+
+def test_what_is_being_written_now_counts_before_the_monitor_has_seen_it(steered: Steered, ses: Any) -> None:
+    b1, *_ = steered.branches
+    (b1 / "file").touch()
+    with (steered.mount / "file").open("wb", buffering=0) as file:
+        file.write(b"x")
+        held = ses.json("apply", str(steered.mount), *FLOOR)["would_hold_back"]
+    assert list(held) == [str(b1)]
+    assert ses.json("apply", str(steered.mount), *FLOOR)["would_hold_back"] == {}
+
+
+def test_what_is_not_the_unions_is_told_from_several_samples() -> None:
+    streams = Streams()
+    streams._seen.append((10.0, Counter({"/b1": 1})))
+    assert streams.foreign("/b1", 2.0, 10.5) == 1.0, "one of the two is the union's"
+    assert streams.foreign("/b1", 9.0, 10.5) == 1.0, "the same sample"
+    assert streams.foreign("/b1", 0.5, 11.5) == pytest.approx(0.7)
+    assert streams.foreign("/b1", 3.0, 20.0) == pytest.approx(0.7 + 0.3 * 2.3)
+
+
+def test_monitor_and_discovery_take_it_for_what_the_administrator_set(steered: Steered) -> None:
+    steered.set_option("branches", hold_back(steered.listed, {str(steered.branches[0])}))
+    assert steered.held() == {"b1"}
+    source = BranchesSource(Target(name="here", collector="mergerfs", paths=(str(steered.mount),)))
+    seen = json.loads(source.read().body)
+    assert {facts["mode"] for facts in seen.values()} == {"RW"}
+    assert {branch.state for branch in look(steered.mount).branches} == {"Active"}
 
 
 def test_doctor_and_elements_say_what_is_held_back_and_why(steered: Steered, ses: Any) -> None:

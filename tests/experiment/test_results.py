@@ -20,12 +20,12 @@ def result(kind, repeat, supported=(), others=(), baseline="random", users=4):
 
 def test_what_was_finished_is_there_again(tmp_path):
     file = tmp_path / "runs.jsonl"
-    first = Results(file, SETTINGS, {"processors": 2})
+    first = Results(file, SETTINGS, {"processors": 2}, Result.of_json)
     done = [result("half", 1, (1.0, 2.0), (3.0, 4.0)), result("all", 1, (1.0,) * 4, baseline="")]
     for one in done:
         assert one.run not in first
         first.add(one)
-    again = Results(file, SETTINGS, {})
+    again = Results(file, SETTINGS, {}, Result.of_json)
     assert again.among([one.run for one in done]) == done
     assert all(one.run in again for one in done)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
@@ -37,34 +37,34 @@ def test_what_was_finished_is_there_again(tmp_path):
 def test_runs_of_other_settings_stay_and_do_not_count(tmp_path):
     file = tmp_path / "runs.jsonl"
     one = result("half", 1, (1.0, 2.0), (3.0, 4.0))
-    Results(file, SETTINGS, {}).add(one)
-    other = Results(file, {"seed": 2}, {})
+    Results(file, SETTINGS, {}, Result.of_json).add(one)
+    other = Results(file, {"seed": 2}, {}, Result.of_json)
     assert one.run not in other
     assert other.others == 1
     other.add(one)
-    assert Results(file, SETTINGS, {}).others == 1
-    assert one.run in Results(file, SETTINGS, {})
+    assert Results(file, SETTINGS, {}, Result.of_json).others == 1
+    assert one.run in Results(file, SETTINGS, {}, Result.of_json)
 
 
 def test_a_line_that_was_cut_off_is_run_again_and_the_next_one_is_whole(tmp_path):
     file = tmp_path / "runs.jsonl"
     first, second = (result("half", repeat, (1.0, 2.0), (3.0, 4.0)) for repeat in (1, 2))
-    results = Results(file, SETTINGS, {})
+    results = Results(file, SETTINGS, {}, Result.of_json)
     results.add(first)
     results.add(second)
     file.write_text(file.read_text()[:-20])
-    again = Results(file, SETTINGS, {})
+    again = Results(file, SETTINGS, {}, Result.of_json)
     assert first.run in again
     assert second.run not in again
     again.add(second)
-    assert second.run in Results(file, SETTINGS, {})
+    assert second.run in Results(file, SETTINGS, {}, Result.of_json)
 
 
 def test_a_file_of_something_else_is_refused_with_the_line(tmp_path):
     file = tmp_path / "runs.jsonl"
     file.write_text('{"settings": {}}\nhello\n')
     with pytest.raises(UsageError, match="line 2 is no result"):
-        Results(file, SETTINGS, {})
+        Results(file, SETTINGS, {}, Result.of_json)
 
 
 def test_halves_are_compared_within_a_run_and_everyone_with_everyone_on_the_baseline():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -126,6 +127,19 @@ def test_root_of_a_user_namespace_is_the_user(union: Union, ses_run: Path) -> No
     assert traits(union.path / "inside/f")[1:3] == (NOBODY, NOBODY)
 
 
+def test_root_mapped_to_root_has_no_rights_over_others(union: Union, ses_run: Path) -> None:
+    (union.path / "inside/shut").mkdir(parents=True)
+    for directory in (union.path, *union.branches):
+        with suppress(FileNotFoundError):
+            os.chown(directory / "inside/shut", NOBODY, NOBODY)
+    script = f"mount --bind {union.path}/inside /mnt; cd /mnt; echo 1 > open; ! echo 2 > shut/f"
+    apart = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", script)
+    done = supervised(union, ses_run, *apart)
+    assert "Permission denied" in done.stderr
+    assert union.copies(union.path / "inside/shut/f") == []
+    assert union.copies(union.path / "inside/open") == [2]
+
+
 @pytest.fixture
 def image(tmp_path: Path) -> Path:
     """The root of a container: one static program."""
@@ -212,4 +226,84 @@ def test_dockers_container_is_supervised_by_a_runtime_of_two_lines(
     wait_for_end(union)
     assert out.split() == ["Seccomp:", "2", "text", "0"]
     assert union.copies(union.path / "inside/f") == [2]
+    assert [report.outcome for report in union.agent.reports] == [CREATED]
+
+
+def empty_root(root: Path) -> Path:
+    """The root of a container that gets this node's programs."""
+    root.mkdir()
+    for name in ("bin", "lib", "lib64", "sbin"):
+        (root / name).symlink_to(f"usr/{name}")
+    for part in ("usr", "proc", "sys", "dev", "etc", "tmp"):
+        (root / part).mkdir()
+    return root
+
+
+def with_union(union: Union, ses_run: Path) -> list[str]:
+    """What a container is started with: the programs, the union, and what the library needs."""
+    seen = [union.path, *union.branches, union.socket, ses_run.parents[1]]
+    mounts = [word for one in seen for word in ("-v", f"{one}:{one}")]
+    agent = ("-e", f"SES_AGENT_SOCKET={union.socket}", "-e", "SES_SYNC_MS=20000")
+    return ["-v", "/usr:/usr:ro", *mounts, *agent, "-w", str(union.path)]
+
+
+def in_image(union: Union, ses_run: Path, podman: list[str], root: Path, *options: str) -> list[str]:
+    return [*podman, *with_union(union, ses_run), *options, "--rootfs", str(empty_root(root))]
+
+
+SEVERAL = """
+echo text > f; cat f; cp f g; sh -c '> h'
+env -u SES_FILTERS sh -c '> i'; setpriv --no-new-privs sh -c '> j'; SES_FILTERS=${SES_FILTERS}1 sh -c '> k'
+unshare --user --map-root-user sh -c '> l'
+"""
+
+
+def test_library_works_in_a_container_under_podmans_own_filter(
+    union: Union, ses_run: Path, podman: list[str], tmp_path: Path
+) -> None:
+    union.agent.choose = lambda _: 2
+    begin = in_image(union, ses_run, podman, tmp_path / "root")
+    done = union.run(*begin, ses_run, "/bin/sh", "-ec", SEVERAL, library=False)
+    assert (done.stdout, done.stderr) == ("text\n", "")
+    assert [union.copies(union.path / name) == [2] for name in "fgh"] == [True] * 3
+    assert len(union.agent.reports) == 3, "a filter of somebody else: the original call"
+    assert all((union.path / name).exists() for name in "ijkl")
+
+
+def test_a_filter_that_kills_is_found_before_it_can(
+    union: Union, ses_run: Path, podman: list[str], tmp_path: Path
+) -> None:
+    rules = [{"names": ["shmget", "linkat"], "action": "SCMP_ACT_KILL_PROCESS"}]
+    profile = tmp_path / "kills.json"
+    profile.write_text(json.dumps({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": rules}))
+    begin = in_image(union, ses_run, podman, tmp_path / "root", "--security-opt", f"seccomp={profile}")
+    done = union.run(*begin, ses_run, "/bin/sh", "-ec", "echo text > f; cat f", library=False)
+    assert done.stdout == "text\n"
+    assert "started under a seccomp filter" in done.stderr
+    assert union.agent.reports == []
+
+
+def test_who_could_add_a_filter_unseen_is_not_trusted(
+    union: Union, ses_run: Path, podman: list[str], tmp_path: Path
+) -> None:
+    begin = in_image(union, ses_run, podman, tmp_path / "root", "--cap-add", "SYS_ADMIN")
+    done = union.run(*begin, ses_run, "/bin/sh", "-ec", "> f", library=False)
+    assert "started under a seccomp filter" in done.stderr
+    assert union.agent.reports == []
+
+
+def test_library_works_in_a_container_under_dockers_own_filter(
+    union: Union, ses_run: Path, docker: Callable[..., str], tmp_path: Path
+) -> None:
+    union.agent.choose = lambda _: 2
+    root = empty_root(tmp_path / "bare")
+    subprocess.run(["tar", "-cf", tmp_path / "bare.tar", "-C", root, "."], check=True)
+    docker("import", str(tmp_path / "bare.tar"), "bare")
+    begin = ["run", "--rm", "--network", "none", *with_union(union, ses_run), "bare"]
+    assert (
+        docker(*begin, str(ses_run), "/bin/sh", "-ec", "grep Seccomp: /proc/self/status; > f").split()[1]
+        == "2"
+    )
+    union.agent.settle()
+    assert union.copies(union.path / "f") == [2]
     assert [report.outcome for report in union.agent.reports] == [CREATED]

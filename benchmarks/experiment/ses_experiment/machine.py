@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,13 @@ from ses.demo.tools import tool
 _SHOWN = 12  # characters of a hash
 
 
-def machine() -> dict[str, Any]:
-    """Return the machine, as far as it matters here."""
+def machine(version: Sequence[str] = ("mergerfs", "--version")) -> dict[str, Any]:
+    """Return the machine, as far as it matters here, and what a program says of its version."""
     return {
         "time": datetime.now().astimezone().isoformat(timespec="seconds"),
         "processors": len(os.sched_getaffinity(0)),
         "kernel": platform.release(),
-        "mergerfs": tool("mergerfs", "--version").splitlines()[0].rpartition(" ")[2],
+        version[0]: tool(*version).splitlines()[0].rpartition(" ")[2],
     }
 
 
@@ -34,12 +34,18 @@ def load() -> float:
 
 def product(parts: Parts) -> str:
     """Return a hash of the product as it is built: library, agent, service, monitor."""
-    files = [parts.preload, parts.agent]
-    for package in ("ses_service", "smed_monitor"):
-        spec = importlib.util.find_spec(package)
-        for place in (spec.submodule_search_locations or ()) if spec is not None else ():
-            files += sorted(Path(place).rglob("*.py"))
-    return _hash(files)
+    return _hash([parts.preload, parts.agent, *_sources("ses_service"), *_sources("smed_monitor")])
+
+
+def sources(package: str) -> str:
+    """Return a hash of a Python package."""
+    return _hash(_sources(package))
+
+
+def _sources(package: str) -> list[Path]:
+    spec = importlib.util.find_spec(package)
+    folders = (spec.submodule_search_locations or ()) if spec is not None else ()
+    return [file for folder in folders for file in sorted(Path(folder).rglob("*.py"))]
 
 
 def _hash(files: Iterable[Path]) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from ses_client.errors import SesError, UsageError
 
@@ -29,41 +29,72 @@ class Result:
     load: tuple[float, float]
     time: str
 
+    @classmethod
+    def of_json(cls, data: dict[str, Any]) -> Result:
+        """Return what a line holds.  Raises TypeError, ValueError and KeyError."""
+        low, high = data["load"]
+        return cls(
+            Run(**data["run"]), tuple(data["supported"]), tuple(data["others"]), (low, high), data["time"]
+        )
 
-class Results:
+    def as_json(self) -> dict[str, Any]:
+        """Return what a line holds."""
+        return {
+            "run": self.run.as_json(), "supported": list(self.supported), "others": list(self.others),
+            "load": list(self.load), "time": self.time,
+        }  # fmt: skip
+
+
+class Finished(Protocol):
+    """What a finished run gave."""
+
+    @property
+    def run(self) -> Hashable:
+        """Which run it was."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what a line holds, with ``run``."""
+
+
+Kind = TypeVar("Kind", bound=Finished)
+
+
+class Results(Generic[Kind]):
     """The results under some settings, in a file.  Raises UsageError and SesError."""
 
-    def __init__(self, file: Path, settings: dict[str, Any], machine: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        file: Path,
+        settings: dict[str, Any],
+        machine: dict[str, Any],
+        of_json: Callable[[dict[str, Any]], Kind],
+    ) -> None:
+        self._of_json = of_json
         self.file = file
         self.settings = settings
         self._name = fingerprint(settings)
         self._machine = machine
-        self._results: dict[Run, Result] = {}
+        self._results: dict[Hashable, Kind] = {}
         self.others = 0
         self._introduced = False
         if file.exists():
             self._read()
 
-    def __contains__(self, run: Run) -> bool:
+    def __contains__(self, run: Hashable) -> bool:
         return run in self._results
 
-    def among(self, runs: Iterable[Run]) -> list[Result]:
+    def among(self, runs: Iterable[Hashable]) -> list[Kind]:
         """Return the results there are of these runs."""
         return [self._results[run] for run in runs if run in self._results]
 
-    def add(self, result: Result) -> None:
+    def add(self, result: Kind) -> None:
         """Keep a result, in the file, too."""
         self._results[result.run] = result
         lines: list[dict[str, Any]] = []
         if not self._introduced:
             lines.append({"settings": self.settings, "hash": self._name, "machine": self._machine})
             self._introduced = True
-        lines.append(
-            {
-                "run": result.run.as_json(), "hash": self._name, "supported": list(result.supported),
-                "others": list(result.others), "load": list(result.load), "time": result.time,
-            }
-        )  # fmt: skip
+        lines.append({**result.as_json(), "hash": self._name})
         try:
             with self.file.open("a", encoding="utf-8") as out:
                 out.writelines(json.dumps(record) + "\n" for record in lines)
@@ -92,11 +123,8 @@ class Results:
         if data["hash"] != self._name:
             self.others += 1
             return
-        run = Run(**data["run"])
-        low, high = data["load"]
-        self._results[run] = Result(
-            run, tuple(data["supported"]), tuple(data["others"]), (low, high), data["time"]
-        )
+        result = self._of_json(data)
+        self._results[result.run] = result
 
     def _mend(self, text: str) -> None:
         """Take the cut-off line away, so that the next one begins on a line of its own."""

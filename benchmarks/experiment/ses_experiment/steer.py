@@ -1,6 +1,6 @@
 """What steering a union reaches of what the library does, for programs that no library reaches.
 
-Eight users write files one after another on equal branches, some of which others keep busy.  Arms: the
+Eight users write files with pauses on equal branches, some of which others keep busy.  Arms: the
 union alone (``plain``), under the library (``library``), and without it on a union that ``ses apply --watch``
 steers (``steered``).  Who writes: programs of this node (``daemon``), the same in containers with Podman's
 default filter (``container``), and clients of a real NFS server that exports the union (``nfs``).  The
@@ -10,7 +10,6 @@ library reaches only the first; the others are compared with what it gains there
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -27,7 +26,6 @@ from typing import Any
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts
-from ses.demo.processes import free_port
 
 from ses_experiment import background
 from ses_experiment.arms import PRODUCT, Arm
@@ -42,16 +40,19 @@ POLICY = "pfrd"
 _MIB = 1 << 20
 _USERS = 8
 _LATER = 120.0  # seconds for the last files to end
+_PAUSE = 4.0  # seconds between two files of a user at most
 _PODMAN = ("podman", "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--events-backend", "none",
            "--runtime", "runc")  # fmt: skip
 _EXPORTABLE = "noforget,inodecalc=path-hash"  # so that an NFS server finds files again
 _GANESHA = """
-NFS_CORE_PARAM {{ NFS_Port = {port}; Protocols = 4; Enable_NLM = false; Enable_RQUOTA = false;
-  Bind_addr = 127.0.0.1; }}
-NFSV4 {{ Graceless = true; RecoveryRoot = {work}/recovery; Only_Numeric_Owners = true; }}
+NFS_CORE_PARAM {{ Protocols = 3; Enable_NLM = false; Enable_RQUOTA = false; }}
 EXPORT {{ Export_Id = 1; Path = {union}; Pseudo = /union; Access_Type = RW; Squash = No_Root_Squash;
   SecType = sys; FSAL {{ Name = VFS; }} }}
 """
+_SERVE = """
+ip link set lo up; mount -t tmpfs none /run; rpcbind -w -f &
+sleep 1; exec ganesha.nfsd -F -f {work}/ganesha.conf -L {work}/log -p {work}/pid
+"""  # where it has a network, a portmapper and a /run of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Plan:
     rounds: int = 5
     seconds: int = 30
     megabytes: int = 24
+    least_branches: int = 2
     threads: int = 16
     seed: int = 1
     build: Path | None = None
@@ -79,18 +81,19 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What the users of one round wrote in all, MB/s."""
+    """What the files of one round took on average."""
 
     number: int
     client: str
     arm: str
-    rate: float
+    files: int
+    seconds: float
     load: float
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Means over rounds, MB/s; ``share``: what steering gained, of what the library gains on this node."""
+    """Seconds for a file; ``share``: the part steering saved, of the part the library saves on this node."""
 
     client: str
     plain: float
@@ -103,11 +106,11 @@ def reached(rounds: Sequence[Round], client: str) -> Reached:
     """Return what steering reached for a kind of client."""
 
     def mean(of: str, arm: str) -> float:
-        return fmean(one.rate for one in rounds if (one.client, one.arm) == (of, arm))
+        return fmean(one.seconds for one in rounds if (one.client, one.arm) == (of, arm))
 
     plain, steered = mean(client, PLAIN), mean(client, STEERED)
     here, library = mean("daemon", PLAIN), mean("daemon", LIBRARY)
-    return Reached(client, plain, steered, library, (steered / plain - 1) / (library / here - 1))
+    return Reached(client, plain, steered, library, (1 - steered / plain) / (1 - library / here))
 
 
 def measure(
@@ -141,30 +144,34 @@ def _play(
     busy = load()
     with ExitStack() as undo:
         if how == STEERED:
-            undo.enter_context(_steered(stand))
+            undo.enter_context(_steered(stand, plan.least_branches))
         undo.enter_context(_others(plan, stand, number))
         stand.interrupts.pause(LEAD_SECONDS)
         programs = undo.enter_context(Programs(stand.work, stand.interrupts))
         until = int(time.clock_gettime(time.CLOCK_BOOTTIME)) + plan.seconds
         for user in range(_USERS):
             home = stand.home("steer", user)
-            argv = _writer(plan, stand, client, home, until, server)
+            argv = _writer(plan, stand, client, home, until, server, 1000 * (8 * number + user))
             of = user if client == "daemon" else -FIRST_USER  # Podman and the NFS client begin as root
             programs.start(argv, of, library if how == LIBRARY else {}, stand.work)
         programs.wait(plan.seconds + _LATER)
-        files = sum(program.errors.read_text("utf-8").count("written") for program in programs.running)
-    return Round(number, client, how, files * plan.megabytes * _MIB / 1e6 / plan.seconds, busy)
+        lines = [line for program in programs.running for line in program.errors.read_text().splitlines()]
+    took = [float(line.split()[2]) - float(line.split()[1]) for line in lines if line.startswith("written")]
+    return Round(number, client, how, len(took), fmean(took), busy)
 
 
-def _writer(plan: Plan, stand: Stand, client: str, home: str, until: int, server: str) -> list[str]:
+def _writer(
+    plan: Plan, stand: Stand, client: str, home: str, until: int, server: str, seed: int
+) -> list[str]:
     """Return a shell that writes files until then, and says so of each on standard error."""
     place = f"{'/union' if client == 'container' else stand.storage.union}/{home}/$n"
     write = f"dd if=/dev/zero of={place} bs=1M count={plan.megabytes} conv=fsync 2>/dev/null"
     if client == "nfs":
-        write = f'nfs-cp {stand.work}/source "nfs://127.0.0.1/union/{home}/$n{server}" >/dev/null'
+        write = f"{server} {stand.work}/source nfs://127.0.0.1{place} >/dev/null"
     loop = (
-        f"n=0; while [ $(cut -d. -f1 /proc/uptime) -lt {until} ]; do n=$((n+1)); {write} || exit 1; "
-        f"rm {place}; echo written >&2; done"
+        "at() { cut -d' ' -f1 /proc/uptime; }; n=0; while [ $(cut -d. -f1 /proc/uptime) -lt "
+        f"{until} ]; do n=$((n+1)); a=$(at); {write} || exit 1; echo written $a $(at) >&2; rm {place}; "
+        f"sleep $(awk 'BEGIN {{ srand('$(({seed} + n))'); print {_PAUSE} * rand() }}'); done"
     )
     if client != "container":
         return ["sh", "-c", loop]
@@ -176,7 +183,7 @@ def _writer(plan: Plan, stand: Stand, client: str, home: str, until: int, server
         raise DemoError("busybox is not installed: apt-get install busybox-static.")
     if not (root / "bin/busybox").exists():
         shutil.copy(busybox, root / "bin/busybox")
-        for name in ("sh", "dd", "rm", "cut", "echo"):
+        for name in ("sh", "dd", "rm", "cut", "awk", "sleep"):
             (root / "bin" / name).symlink_to("busybox")
     return [
         *_PODMAN, "--root", f"{stand.work}/podman", "--runroot", f"{stand.work}/podman-run", "run", "--rm",
@@ -186,9 +193,9 @@ def _writer(plan: Plan, stand: Stand, client: str, home: str, until: int, server
 
 
 @contextmanager
-def _steered(stand: Stand) -> Iterator[None]:
+def _steered(stand: Stand, least: int) -> Iterator[None]:
     command = [sys.executable, "-c", "import ses.cli; ses.cli.main()", "apply", str(stand.storage.union),
-               "--watch", "--every", "1", "--least-free", "0GB"]  # fmt: skip
+               "--watch", "--least-branches", str(least), "--least-free", "0GB"]  # fmt: skip
     environment = {
         **os.environ,
         "SES_SERVICE_URL": stand.services.service_url,
@@ -227,26 +234,22 @@ def _others(plan: Plan, stand: Stand, number: int) -> Iterator[None]:
 
 @contextmanager
 def _nfs_server(stand: Stand) -> Iterator[str]:
-    """Export the union by a server of its own; yields what its addresses end with."""
-    port, work = free_port(), stand.work / "nfs"
-    (work / "recovery").mkdir(parents=True)
-    (work / "ganesha.conf").write_text(
-        _GANESHA.format(port=port, work=work, union=stand.storage.union), "utf-8"
-    )
-    command = f"ganesha.nfsd -F -f {work}/ganesha.conf -L {work}/log -p {work}/pid"
-    try:
-        running = subprocess.Popen(shlex.split(command))
-    except OSError:
-        raise DemoError(
-            "ganesha.nfsd is not installed: apt-get install nfs-ganesha-vfs libnfs-utils."
-        ) from None
+    """Export the union by a server of its own; yields what a client's command begins with."""
+    work = stand.work / "nfs"
+    work.mkdir()
+    (work / "ganesha.conf").write_text(_GANESHA.format(union=stand.storage.union), "utf-8")
+    for program in ("ganesha.nfsd", "rpcbind", "nfs-cp"):
+        if shutil.which(program) is None:
+            raise DemoError(f"{program} is missing: apt-get install nfs-ganesha-vfs rpcbind libnfs-utils.")
+    apart = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"]
+    running = subprocess.Popen([*apart, "sh", "-c", _SERVE.format(work=work)], stderr=subprocess.DEVNULL)
     try:
         stand.interrupts.until(
             lambda: (work / "log").exists() and "SERVER INITIALIZED" in (work / "log").read_text(),
             60,
             "The NFS server does not start",
         )
-        yield f"?version=4&nfsport={port}"
+        yield f"nsenter -t {running.pid} -n nfs-cp"
     finally:
-        running.terminate()
-        running.wait(60)
+        running.kill()
+        running.wait()

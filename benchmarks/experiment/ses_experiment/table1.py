@@ -21,7 +21,7 @@ from ses.demo.parts import find_parts
 from ses_experiment import background
 from ses_experiment.arms import PRODUCT, Arm
 from ses_experiment.machine import machine, product
-from ses_experiment.results import Results
+from ses_experiment.results import Result, Results
 from ses_experiment.schedule import ROUND_ROBIN, Run, runs
 from ses_experiment.site import Shape, stand_up
 from ses_experiment.table1_run import LEAD_SECONDS, Table1Runner
@@ -85,14 +85,14 @@ class Plan:
 
 def measure(
     plan: Plan, file: Path, interrupts: Interrupts, progress: Callable[[str], None]
-) -> tuple[Results, dict[str, Any]]:
+) -> tuple[Results[Result], dict[str, Any]]:
     """Run what is not yet in ``file`` and undo everything that was made, however it ends.
 
     Returns the results and what is known of the machine.  Raises DemoError, StoppedError, and what
     Results raises.
     """
     host = machine()
-    results = Results(file, plan.settings(), host)
+    results = Results(file, plan.settings(), host, Result.of_json)
     todo = [run for run in plan.runs() if run not in results]
     if results.others:
         progress(f"{results.others} runs in {file} are of other settings or another build, and do not count")

@@ -29,7 +29,8 @@
  * ask), SES_APPLICATION (the name requirements are looked up by), SES_REQUIRE
  * (what files need that no policy speaks for), SES_INCLUDE and SES_EXCLUDE
  * (patterns of paths to place, and not to place), SES_LOG (a file for what was
- * done with each create), SES_DISABLE (1: every create is the plain one).
+ * done with each create), SES_DISABLE (1: every create is the plain one),
+ * SES_FILTERS (of ses-run: which seccomp filter it found to be harmless).
  *
  * The library does not write, close, move or remove anything after the create,
  * and does not change a file that existed before, beyond what the flags ask.

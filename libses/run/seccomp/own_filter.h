@@ -8,6 +8,7 @@ enum class OwnFilter {
   kNone,
   kListener, // its calls are notified: to a supervisor of ses-run, unless it is a container's
   kOther,    // what it forbids, or kills for, cannot be asked
+  kHarmless, // it kills for nothing that the library does (harmless.h)
 };
 
 // Tries in a child what cannot be undone.  Does NOT know filters that a program will install.

@@ -44,7 +44,7 @@ bool set_effective(const std::string &wanted) {
 
 Impersonation::Impersonation(const Identity &own, Identity caller, bool shares_users) : own_(own) {
   if (!shares_users) {
-    caller.capabilities = caller.effective_uid == own.effective_uid ? own.capabilities : "0";
+    caller.capabilities.assign(own.capabilities.size(), '0');
   }
   is_caller_ = caller == own;
   const bool is_root = own.effective_uid == 0;

@@ -18,6 +18,7 @@
 #include "backends/answer.h"
 #include "runtime/fd_path.h"
 #include "runtime/sys.h"
+#include "settings/known_filter.h"
 #include "settings/settings.h"
 
 static int64_t now_ns(void) {
@@ -92,7 +93,10 @@ static int is_filtered(void) {
   return mode != SECCOMP_MODE_DISABLED && mode != -EINVAL;
 }
 
-int ses_ask_allowed(void) { return runs_on_own_thread() && !is_filtered(); }
+int ses_ask_allowed(void) {
+  return runs_on_own_thread() &&
+         (!is_filtered() || (ses_settings()->filter_is_known && ses_filter_is_the_only_one()));
+}
 
 void ses_ask_close(struct ses_conversation *conversation) {
   if (conversation->fd >= 0)

@@ -11,6 +11,7 @@
 #include "runtime/valgrind.h"
 #include "ses/table.h"
 #include "settings/job_rank.h"
+#include "settings/known_filter.h"
 #include "settings/system_tools.h"
 
 #define SYNC_MS_DEFAULT 20u
@@ -25,6 +26,7 @@ enum variable {
   APPLICATION,
   DISABLE,
   EXCLUDE,
+  FILTERS,
   INCLUDE,
   LOG,
   LUSTRE_STANDIN,
@@ -40,6 +42,7 @@ static void read_environment(char **environment, const char *values[VARIABLES]) 
       [APPLICATION] = "APPLICATION=",
       [DISABLE] = "DISABLE=",
       [EXCLUDE] = "EXCLUDE=",
+      [FILTERS] = "FILTERS=",
       [INCLUDE] = "INCLUDE=",
       [LOG] = "LOG=",
       [LUSTRE_STANDIN] = "LUSTRE_STANDIN=",
@@ -146,6 +149,7 @@ __attribute__((constructor(101))) static void read_settings(void) {
   settings.disabled = settings.is_system_tool || is_on(values[DISABLE]);
   if (settings.is_system_tool) /* it ends soon, and needs no other setting */
     return;
+  settings.filter_is_known = ses_filter_is_known(values[FILTERS]);
   settings.lustre_standin = is_on(values[LUSTRE_STANDIN]);
   settings.sync_ms = milliseconds(values[SYNC_MS], SYNC_MS_DEFAULT);
 

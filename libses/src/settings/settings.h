@@ -20,6 +20,7 @@ struct ses_settings {
   bool secure;              /* the program runs with more rights than its caller */
   bool is_system_tool;      /* one of system_tools.h: nothing but this and `disabled` is read */
   bool disabled;            /* SES_DISABLE is set, and not to 0, or `is_system_tool` */
+  bool filter_is_known;     /* by SES_FILTERS: known_filter.h */
   bool lustre_standin;      /* SES_LUSTRE_STANDIN is set, and not to 0: tests only */
   bool is_named;            /* SES_APPLICATION is set */
   bool valgrind;            /* this process is simulated by it */

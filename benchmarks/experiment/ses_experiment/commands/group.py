@@ -11,6 +11,7 @@ from ses_experiment.commands.disc import disc
 from ses_experiment.commands.needs import needs
 from ses_experiment.commands.orca import orca
 from ses_experiment.commands.papers import papers
+from ses_experiment.commands.places import places
 from ses_experiment.commands.read2 import read2
 from ses_experiment.commands.steer import steer
 from ses_experiment.commands.table1 import table1
@@ -20,8 +21,8 @@ from ses_experiment.commands.table1 import table1
 def experiment() -> None:
     """Measure on this machine where files go and how long programs take.
 
-    They are installed in a checkout, by make install. read2 and dedicated need no root; the others need
-    it. They make small file systems of limited speed and undo everything at the end or when stopped.
+    They are installed in a checkout, by make install. places, read2 and dedicated need no root; the others
+    need it. They make small file systems of limited speed and undo everything at the end or when stopped.
     collision, needs, steer and table1 put them under one mergerfs union, start the whole chain on free
     loopback ports and run unmodified programs as users of their own (numbers from 61000 on, without
     accounts); orca and disc put a limited network before them. Progress goes to standard error.  What is
@@ -35,6 +36,7 @@ experiment.add_command(disc)
 experiment.add_command(needs)
 experiment.add_command(orca)
 experiment.add_command(papers)
+experiment.add_command(places)
 experiment.add_command(read2)
 experiment.add_command(steer)
 experiment.add_command(table1)

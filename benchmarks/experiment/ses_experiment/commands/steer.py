@@ -32,6 +32,14 @@ from ses_experiment.commands.options import Words, build_option, run, seed_optio
     "--seconds", type=click.IntRange(5), default=30, show_default=True, metavar="SECONDS",
     help="How long users begin files in each round.",
 )  # fmt: skip
+@click.option(
+    "--megabytes", type=click.IntRange(1), default=24, show_default=True, metavar="N",
+    help="MiB of each file.",
+)  # fmt: skip
+@click.option(
+    "--least-branches", type=click.IntRange(1), default=2, show_default=True, metavar="N",
+    help="That of ses apply.",
+)  # fmt: skip
 @threads_option
 @seed_option
 @build_option
@@ -39,9 +47,9 @@ from ses_experiment.commands.options import Words, build_option, run, seed_optio
 def steer(as_json: bool, **settings: Any) -> None:
     """Compare a union that ses apply steers with the union alone and with the library.
 
-    Eight users write files one after another on eight equal branches that others keep busy. Prints what they
-    write in all, and what part of the library's gain steering reaches: for programs of this node, in
-    containers (Podman) and of clients of a real NFS server (nfs-ganesha), which the library does not reach.
+    Eight users write files with pauses on eight equal branches that others keep busy. Prints what a file
+    takes, and what part of the library's gain steering reaches: for programs of this node, in containers
+    (Podman) and of clients of a real NFS server (nfs-ganesha), which the library does not reach.
     """
     plan = experiment.Plan(**settings)
     rounds, known = run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
@@ -50,8 +58,8 @@ def steer(as_json: bool, **settings: Any) -> None:
         shares = [asdict(result) for result in results]
         print_json({**known, "reached": shares, "rounds": [asdict(one) for one in rounds]})
         return
-    table(console(), ("who writes", ">union alone MB/s", ">steered MB/s", ">library's gain reached %"), [
-        [one.client, number(one.plain, 1), number(one.steered, 1), number(100 * one.share, 0)]
+    table(console(), ("who writes", ">union alone s", ">steered s", ">library's gain reached %"), [
+        [one.client, number(one.plain, 2), number(one.steered, 2), number(100 * one.share, 0)]
         for one in results
     ])  # fmt: skip
-    line(console(), f"Programs of this node under the library: {number(results[0].library, 1)} MB/s.")
+    line(console(), f"Programs of this node under the library: {number(results[0].library, 2)} s for a file.")

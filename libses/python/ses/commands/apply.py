@@ -49,8 +49,8 @@ class _Place:
 @click.argument("directory", type=Existing(file_okay=False))
 @click.option("--watch", is_flag=True, help="Go on, and change it when the choice changes, until Ctrl-C.")
 @click.option(
-    "--every", type=click.FloatRange(1, 86400),
-    help="Seconds between two looks with --watch. [60; of a union 2]",
+    "--every", type=click.FloatRange(0.1, 86400),
+    help="Seconds between two looks with --watch. [60; of a union 0.2]",
 )  # fmt: skip
 @click.option("--undo", is_flag=True, help="Give the directory or the union back what it had before.")
 @click.option(

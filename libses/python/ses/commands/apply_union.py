@@ -16,9 +16,11 @@ from ses_client.unions import Union, read_union
 
 from ses.output import console, line, print_json
 from ses.union.held import alone, give_back, hold, reasons, spaces
-from ses.union.steering import Decision, Floor, decide, why_not
+from ses.union.steering import Decision, Floor, Loads, decide, why_not
+from ses.union.streams import Streams
 
-EVERY_SECONDS = 2.0
+EVERY_SECONDS = 0.2
+_ASK_SECONDS = 1.0  # between two questions to the service; the union's own streams are looked at each time
 _BLIND_SECONDS = 15.0  # without a look, before everything is given back: what is old is not known
 
 
@@ -59,7 +61,8 @@ def steer(
     if why := why_not(union):
         raise SesError(f"{directory} is left as it is: {why}.")
     if every is None:
-        _show(directory, _look(client, union, subject, floor), as_json)
+        loads = _ask(client, union, subject)
+        _show(directory, decide(union, spaces(union), loads, Streams(), floor), as_json)
         return
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with alone(union):
@@ -76,7 +79,8 @@ def steer(
 def _watch(
     client: ServiceClient, directory: Path, subject: Subject, floor: Floor, every: float, as_json: bool
 ) -> None:
-    seen_at, noted = time.monotonic(), ""
+    loads: Loads | None = None
+    seen_at, noted, streams = time.monotonic(), "", Streams()
     while True:
         trouble = ""
         try:
@@ -85,8 +89,10 @@ def _watch(
             if why := why_not(union):
                 trouble, seen_at = why, float("-inf")
             else:
-                decision = _look(client, union, subject, floor)
-                seen_at = time.monotonic()
+                if loads is None or time.monotonic() - loads.at > _ASK_SECONDS:
+                    loads = _ask(client, union, subject)
+                seen_at = loads.at
+                decision = decide(union, spaces(union), loads, streams, floor)
                 hold(union, decision.held)
                 _report(directory, before, decision.held, as_json)
                 trouble = "; ".join(decision.notes)
@@ -100,7 +106,7 @@ def _watch(
         time.sleep(every)
 
 
-def _look(client: ServiceClient, union: Union, subject: Subject, floor: Floor) -> Decision:
+def _ask(client: ServiceClient, union: Union, subject: Subject) -> Loads:
     mount = os.path.realpath(union.mount_point)
     elements = [
         element
@@ -110,7 +116,7 @@ def _look(client: ServiceClient, union: Union, subject: Subject, floor: Floor) -
     if not elements:
         raise NotFoundError(f"The site describes no mergerfs union at {union.mount_point}.")
     selection = client.select(subject, storage_system=elements[0].storage_system, limit=0)
-    return decide(union, spaces(union), elements, selection, floor)
+    return Loads(elements, selection, time.monotonic())
 
 
 def _show(directory: Path, decision: Decision, as_json: bool) -> None:

@@ -43,16 +43,13 @@ class _Counted:
     seen: Directory
     sample: Sample | None
     streams: int = 0
-    during: int = 0
     reserved: int = 0
     last: int = 0
 
     def add(self, claim: Claim, *, lives: bool = True) -> None:
         """Count a claim, where it is on this device or file system."""
-        load = self.sample.load if self.sample else None
         if claim.is_on(self.seen.path, self.seen.device):
             self.streams += claim.streams if lives else 0
-            self.during += load is not None and claim.made <= time.time() - (clock() - load.since)
             self.last = max(self.last, claim.id)
         if claim.is_on(self.seen.path, self.seen.file_system):
             self.reserved += max(0, claim.bytes - self.seen.held.get(claim.path, 0))
@@ -63,9 +60,9 @@ class _Counted:
 
     def candidate(self, rates: Mapping[str, float]) -> Candidate:
         """Return it as the core compares it."""
-        load = self.sample.load if self.sample else None
-        rate = rates.get(self.seen.given)
-        return Candidate(self.seen, self.streams, self.during, self.reserved, self.last, load, rate)
+        load, learned = (self.sample.load, self.sample.learned.rate) if self.sample else (None, None)
+        rate = rates.get(self.seen.given, learned)
+        return Candidate(self.seen, self.streams, self.reserved, self.last, load, rate)
 
 
 class Chooser:
@@ -169,7 +166,9 @@ class Chooser:
         self._measured = False
         self._left_out = [one for one in seen if one.reason]
         usable = [one for one in seen if not one.reason]
-        samples = measure({one.device for one in usable}, self._ledger.samples(boot()))
+        devices = {one.device for one in usable}
+        since = {**self._known, **{one.id: one for one in claims}}.values()
+        samples = measure(devices, self._ledger.samples(boot()), began=_began(since))
         with self._ledger.transaction():
             self._ledger.keep(samples, boot())
         self._counted = [_Counted(one, samples.get(one.device)) for one in usable]
@@ -238,6 +237,15 @@ class Chooser:
         for counted in self._counted:
             counted.add(claim)
         return claim
+
+
+def _began(claims: Iterable[Claim]) -> dict[str, list[float]]:
+    """Return when the claims of each device were made; those that ended since the last look are there."""
+    began: dict[str, list[float]] = {}
+    for one in claims:
+        if one.boot == boot():
+            began.setdefault(one.device, []).append(clock() - (time.time() - one.made))
+    return began
 
 
 def learn(ledger: Ledger, ended: Iterable[Claim], held: Mapping[str, int]) -> None:

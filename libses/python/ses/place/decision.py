@@ -31,15 +31,14 @@ _NO_ROOM, _MISSES = 5, 6  # enum ses_core_refusal
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A directory, the streams and bytes of claims that count there, and what moves beside them.
+    """A directory, the streams and bytes of claims that count there, and what moves on its device.
 
-    ``during`` are those of the streams that were there while the load was measured.  ``rate`` (bytes per
-    second) and ``load`` are ``None`` where they are not known, ``last`` is the number of the last claim.
+    ``rate`` (bytes per second) and ``load`` are ``None`` where they are not known, ``last`` is the number of
+    the last claim.
     """
 
     directory: Directory
     streams: int = 0
-    during: int = 0
     reserved: int = 0
     last: int = 0
     load: Load | None = None
@@ -99,8 +98,10 @@ def choose(
     need.room = -1.0 if room is None else room
     elements = ffi.new("struct ses_core_element[]", count)
     samples = ffi.new("struct ses_core_sample[]", count)
+    asked = any(_KINDS[one.kind] != _FREE for one in requirements)
+    fastest = max((one.rate for one in candidates if one.rate is not None and not asked), default=_UNKNOWN)
     for element, sample, one in zip(elements, samples, candidates, strict=True):
-        _describe(element, sample, one)
+        _describe(element, sample, one, fastest)
     lib.ses_core_observe_all(elements, samples, count, policy)
     query = ffi.new("struct ses_core_query *")
     query.need, query.policy, query.elements, query.count = need, policy, elements, count
@@ -112,8 +113,8 @@ def choose(
         Judged(
             one,
             _reason(verdict, one, requirements, size),
-            _known(offer.read),
-            _known(offer.write),
+            None if one.rate is None else _known(offer.read),
+            None if one.rate is None else _known(offer.write),
             element.foreign,
         )
         for one, verdict, offer, element in zip(candidates, verdicts, offers, elements, strict=True)
@@ -158,16 +159,21 @@ def _state(need: Any, requirements: Sequence[Requirement], size: int | None) -> 
         slot.weight = one.weight
 
 
-def _describe(element: Any, sample: Any, one: Candidate) -> None:
-    rate = _UNKNOWN if one.rate is None else one.rate
+def _describe(element: Any, sample: Any, one: Candidate, fastest: float) -> None:
+    """Fill in what the core reads; a directory that was never busy is tried as if it were the fastest.
+
+    A program has many requests under way at once, so while own streams are there the queue says nothing of
+    others.
+    """
+    rate = fastest if one.rate is None else one.rate
     element.read_rate = element.write_rate = rate
     element.size, element.free, element.reserved = one.directory.size, one.directory.free, one.reserved
     element.server_rate = _UNKNOWN
     element.stated = [_UNKNOWN] * len(element.stated)
     element.own, element.last_placed = one.streams, one.last
     sample.busy = sample.busy_average = _UNKNOWN if one.load is None else one.load.busy
-    sample.queue = _UNKNOWN if one.load is None else one.load.queue
-    sample.own = sample.own_average = one.during
+    sample.queue = _UNKNOWN if one.load is None or one.load.own else one.load.queue
+    sample.own = sample.own_average = 0.0 if one.load is None else one.load.own
 
 
 def _known(value: float) -> float | None:

@@ -22,7 +22,7 @@ from ses_client.errors import SesError, UsageError
 
 from ses.place.claims import Claim, Holder
 from ses.place.devices import Counters
-from ses.place.samples import Load, Sample
+from ses.place.samples import Learned, Load, Sample
 
 Kinds = tuple[tuple[type, ...], ...]
 _PATIENCE = 10.0  # seconds while others write
@@ -43,7 +43,8 @@ _TABLES = {
     "label TEXT NOT NULL, bytes INTEGER NOT NULL)",
     "sample": "CREATE TABLE sample (device TEXT PRIMARY KEY, boot TEXT NOT NULL, at REAL NOT NULL, "
     "busy_ms INTEGER NOT NULL, queue_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, since REAL NOT NULL, "
-    "busy REAL NOT NULL, queue REAL NOT NULL, moved REAL NOT NULL)",
+    "busy REAL NOT NULL, queue REAL NOT NULL, moved REAL NOT NULL, own REAL NOT NULL, "
+    "learned_bytes REAL NOT NULL, learned_seconds REAL NOT NULL)",
     "sqlite_sequence": "CREATE TABLE sqlite_sequence(name,seq)",
 }
 _NONE = type(None)
@@ -51,7 +52,7 @@ _OF_CLAIM: Kinds = (
     *((int,), (int,), (bytes,), (bytes,), (str,), (str,), (str,), (int,), (float,), (float,)),
     *((int, _NONE), (int, _NONE), (int, _NONE), (str, _NONE), (int,), (int, _NONE), (str,), (str,)),
 )
-_OF_SAMPLE: Kinds = ((str,), (str,), (float,), (int,), (int,), (int,), (float,), (float,), (float,), (float,))
+_OF_SAMPLE: Kinds = ((str,), (str,), (float,), (int,), (int,), (int,), *((float,),) * 7)
 
 
 def own_file() -> Path:
@@ -242,8 +243,9 @@ class Ledger:
         found = {}
         for row in self._connection.execute("SELECT * FROM sample WHERE boot = ? LIMIT 1000", (boot,)):
             self._check(row, _OF_SAMPLE)
-            device, _, at, busy_ms, queue_ms, moved, *load = row
-            found[device] = Sample(at, Counters(busy_ms, queue_ms, moved), Load(*load))
+            device, _, at, busy_ms, queue_ms, moved, *load, learned, seconds = row
+            counted = Counters(busy_ms, queue_ms, moved)
+            found[device] = Sample(at, counted, Load(*load), Learned(learned, seconds))
         return found
 
     def keep(self, samples: Mapping[str, Sample], boot: str) -> None:
@@ -252,13 +254,15 @@ class Ledger:
         rows = [
             (
                 *(name, boot, one.at, counted.busy_ms, counted.queue_ms, counted.moved),
-                *(one.load.since, one.load.busy, one.load.queue, one.load.moved),
+                *(one.load.since, one.load.busy, one.load.queue, one.load.moved, one.load.own),
+                *(one.learned.moved, one.learned.seconds),
             )
             for name, one in samples.items()
             if one.load
             for counted in [one.counters]
         ]
-        self._connection.executemany("INSERT OR REPLACE INTO sample VALUES (?,?,?,?,?,?,?,?,?,?)", rows)
+        marks = ",".join("?" * len(_OF_SAMPLE))
+        self._connection.executemany(f"INSERT OR REPLACE INTO sample VALUES ({marks})", rows)
 
     def _check(self, row: Iterable[Any], kinds: Kinds) -> None:
         if any(type(one) not in kind for one, kind in zip(row, kinds, strict=True)):

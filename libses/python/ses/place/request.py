@@ -160,6 +160,7 @@ def _why(one: Judged) -> dict[str, Any]:
         "free": seen.directory.free,
         "claimed": seen.reserved,
         "streams": seen.streams,
+        "rate": seen.rate,
         "foreign_streams": one.foreign,
         "busy": seen.load.busy if seen.load else None,
         "moved": seen.load.moved if seen.load else None,

@@ -1,25 +1,55 @@
-"""How busy devices are, from two looks at their counters: the first one may be that of an earlier choice."""
+"""How busy devices are, from two looks at their counters: the first one may be that of an earlier choice.
+
+What a device moved while it was in use under claims is kept: it says what the device gives at best.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ses.place.devices import Counters, counters_of
 
 SHORTEST, LONGEST = 0.1, 5.0  # seconds between two looks: less is chance, more is of another time
 _PAUSE = 0.12
+_ENOUGH, _MOST = 1.0, 30.0  # seconds in use from which on a rate is known, and that count at most
+_OWN = 0.5  # own streams from which on a window says what they get
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Over a window: the part of it in use, the mean number of requests, and bytes moved in a second."""
+    """Over a window: the part of it in use, the mean number of requests, and bytes moved in a second.
+
+    ``own`` is the mean number of streams of claims, those that ended in it among them.
+    """
 
     since: float
     busy: float
     queue: float
     moved: float
+    own: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a device moved in ``seconds`` in which it was in use under claims; the last ones count most."""
+
+    moved: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def rate(self) -> float | None:
+        """Bytes per second; ``None`` where claims hardly used it."""
+        return self.moved / self.seconds if self.seconds >= _ENOUGH and self.moved > 0 else None
+
+    def after(self, load: Load, seconds: float) -> Learned:
+        """Return what is known after a window of so many seconds."""
+        busy = load.busy * seconds
+        if load.own < _OWN or not busy:
+            return self
+        left = min(1.0, max(0.0, _MOST - busy) / self.seconds) if self.seconds else 0.0
+        return Learned(left * self.moved + load.moved * seconds, left * self.seconds + busy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +59,7 @@ class Sample:
     at: float
     counters: Counters
     load: Load | None = None
+    learned: Learned = Learned()
 
 
 def clock() -> float:
@@ -40,17 +71,22 @@ def measure(
     devices: Iterable[str],
     kept: Mapping[str, Sample],
     look: Callable[[Iterable[str]], Mapping[str, Counters]] = counters_of,
+    began: Mapping[str, Sequence[float]] | None = None,
 ) -> dict[str, Sample]:
-    """Return a sample with a load of each device that counts; waits only where none that is kept serves."""
-    asked = set(devices)
-    first = _look(asked, look)
-    found = {name: _after(kept.get(name), one) for name, one in first.items()}
+    """Return a sample with a load of each device that counts; waits only where none that is kept serves.
+
+    ``began`` says of each device when its claims were made, on the clock of samples.
+    """
+    asked, claims = set(devices), began or {}
+    found = {
+        name: _after(kept.get(name), one, claims.get(name, ())) for name, one in _look(asked, look).items()
+    }
     if all(one.load for one in found.values()):
         return found
     time.sleep(_PAUSE)
     for name, one in _look(asked, look).items():
         if name in found and found[name].load is None:
-            found[name] = _after(first[name], one)
+            found[name] = _after(found[name], one, claims.get(name, ()))
     return found
 
 
@@ -59,12 +95,13 @@ def _look(names: set[str], look: Callable[[Iterable[str]], Mapping[str, Counters
     return {name: Sample(at, counters) for name, counters in look(names).items()}
 
 
-def _after(before: Sample | None, now: Sample) -> Sample:
+def _after(before: Sample | None, now: Sample, began: Sequence[float]) -> Sample:
     """Return the later sample with the load since the earlier one, or the earlier one if it is of now."""
-    if before is None or not 0 <= (seconds := now.at - before.at) <= LONGEST:
+    if before is None:
         return now
+    now, seconds = replace(now, learned=before.learned), now.at - before.at
     if seconds < SHORTEST:
-        return before if before.load else now
+        return before if before.load and seconds >= 0 else now
     busy, queue, moved = (
         later - earlier
         for later, earlier in (
@@ -74,7 +111,10 @@ def _after(before: Sample | None, now: Sample) -> Sample:
         )
     )
     if min(busy, queue, moved) < 0:  # the device is another one by now
-        return now
+        return replace(now, learned=Learned())
     per_second = 1 / seconds
-    load = Load(before.at, min(1.0, busy * per_second / 1e3), queue * per_second / 1e3, moved * per_second)
-    return Sample(now.at, now.counters, load)
+    own = sum(max(0.0, now.at - max(before.at, one)) for one in began) * per_second
+    part, waiting = min(1.0, busy * per_second / 1e3), queue * per_second / 1e3
+    load = Load(before.at, part, waiting, moved * per_second, own)
+    learned = before.learned.after(load, seconds)
+    return replace(now, load=load if seconds <= LONGEST else None, learned=learned)

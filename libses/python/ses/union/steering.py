@@ -11,8 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ses_client.messages.elements import Element
-from ses_client.messages.selections import Candidate, Selection
+from ses_client.messages.selections import Selection
 from ses_client.unions import Union
+
+from ses.union.streams import Streams
 
 SLOW, RECOVERED = 0.6, 0.8
 """Parts of the best rate: below the first a branch is held back, from the second on it is back.
@@ -44,6 +46,15 @@ class Floor:
 
 
 @dataclass(frozen=True, slots=True)
+class Loads:
+    """What the service knows of the elements of the union, ``at`` a moment of the monotonic clock."""
+
+    elements: Sequence[Element]
+    selection: Selection
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """Why each branch is held back, by its path, and what is as it is all the same."""
 
@@ -69,17 +80,18 @@ def why_not(union: Union) -> str:
 def decide(
     union: Union,
     spaces: Mapping[str, Space],
-    elements: Sequence[Element],
-    selection: Selection,
+    loads: Loads,
+    streams: Streams,
     floor: Floor,
 ) -> Decision:
     """Return what is to be held back now.  What the administrator made RO or NC is not looked at."""
+    elements, selection = loads.elements, loads.selection
     targets = {element.id: element.target.rstrip("/") for element in elements}
     usable = {
         branch.path for branch in union.branches if _is_usable(branch.min_free, spaces.get(branch.path))
     }
     ours = {branch.path: branch.held for branch in union.branches if branch.mode == "RW"}
-    rates = _rates(selection.candidates, targets)
+    rates = _rates_now(union, loads, streams)
     best = max((rate for path, rate in rates.items() if path in usable and path in ours), default=0.0)
     why: dict[str, str] = {}
     for path, held in ours.items():
@@ -97,6 +109,23 @@ def decide(
         elif space.free - branch.min_free < FULL * (2 if branch.held else 1) * space.size:
             why[branch.path] = f"it is nearly full: {(space.free - branch.min_free) / 1e9:.1f} GB are left"
     return _keep_floor(union, spaces, usable & ours.keys(), why, rates, floor)
+
+
+def _rates_now(union: Union, loads: Loads, streams: Streams) -> dict[str, float]:
+    """Return what a new file would be written at on each branch whose load is seen, by its path.
+
+    The rule's share, ``nominal / (n + 1)`` (docs/decision.md), with the streams of unions as they are now.
+    """
+    now, elements = streams.look(union), {element.id: element for element in loads.elements}
+    rates = {}
+    for candidate in loads.selection.candidates:
+        element, seen = elements.get(candidate.element), candidate.available.write_mb_s
+        if element is not None and seen is not None and candidate.basis == "monitor+ledger":
+            path, nominal = element.target.rstrip("/"), element.nominal.write_mb_s or seen or 1.0
+            sampled = loads.at - (candidate.age_seconds or 0.0)
+            others = streams.foreign(path, nominal / max(seen, nominal / 1000) - 1, sampled)
+            rates[path] = nominal / (others + now[path] + 1)
+    return rates
 
 
 def _keep_floor(
@@ -124,13 +153,3 @@ def _keep_floor(
 
 def _is_usable(min_free: int, space: Space | None) -> bool:
     return space is not None and space.writable and space.free > min_free
-
-
-def _rates(candidates: Sequence[Candidate], targets: Mapping[str, str]) -> dict[str, float]:
-    """Return what a new file would be written at on each branch whose load is seen."""
-    rates: dict[str, float] = {}
-    for candidate in candidates:
-        rate = candidate.available.write_mb_s
-        if rate is not None and candidate.basis == "monitor+ledger" and candidate.element in targets:
-            rates[targets[candidate.element]] = rate
-    return rates

@@ -2,7 +2,7 @@
 
 What the monitor sees is a second or two old: between two looks all files would go to the branch that was idle
 then.  Every file that is open through the union is open in mergerfs, whoever opened it.  One in which nothing
-has been written for three seconds is no stream, as everywhere.
+has been written for ten seconds is no stream.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from statistics import fmean
 
 from ses_client.unions import Union
 
-_IDLE_SECONDS = 3.0
+_IDLE_SECONDS = 10.0  # also while a file is only flushed
 _WINDOW_SECONDS = 2.0  # over which the monitor averages, about
 _KEPT_SECONDS = 30.0
 _FIND_EVERY_SECONDS = 10.0
+_LATEST = 0.3  # the part of the latest sample
+_SAME_SECONDS = 0.1  # two moments so near are those of one sample
 
 
 class Streams:
@@ -27,6 +29,7 @@ class Streams:
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, Counter[str]]] = deque()
+        self._foreign: dict[str, tuple[float, float | None]] = {}
         self._processes: list[Path] = []
         self._found_at = float("-inf")
 
@@ -48,11 +51,20 @@ class Streams:
             self._seen.popleft()
         return counts
 
-    def then(self, branch: str, age: float) -> float:
-        """Return how many there were on a branch when a sample of that age was taken, on average."""
-        end = time.monotonic() - age
-        during = [counts[branch] for at, counts in self._seen if end - _WINDOW_SECONDS <= at <= end]
-        return fmean(during) if during else 0.0
+    def foreign(self, branch: str, streams: float, sampled: float) -> float:
+        """Return how many streams there are on a branch besides those of unions.
+
+        ``streams`` are all that a sample of that moment shows, those of unions among them.  What is left
+        is uncertain by about one, so that several samples count.
+        """
+        before, value = self._foreign.get(branch, (float("-inf"), None))
+        if sampled <= before + _SAME_SECONDS and value is not None:
+            return value
+        during = [counts[branch] for at, counts in self._seen if sampled - _WINDOW_SECONDS <= at <= sampled]
+        left = max(0.0, streams - (fmean(during) if during else 0.0))
+        value = left if value is None else value + _LATEST * (left - value)
+        self._foreign[branch] = sampled, value
+        return value
 
 
 def _union_processes() -> list[Path]:
@@ -68,12 +80,3 @@ def _open_files(processes: Sequence[Path]) -> Iterator[Path]:
     for process in processes:
         with suppress(OSError):
             yield from (process / "fd").iterdir()
-
-
-def rate_now(seen: float, nominal: float, then: float, now: int) -> float:
-    """Return what a further stream gets; ``seen`` was with ``then`` streams of unions, which are ``now``.
-
-    The rule's share, ``nominal / (n + 1)``: what of n was not the union's is there still (docs/decision.md).
-    """
-    others = max(0.0, nominal / max(seen, nominal / 1e6) - 1 - then)
-    return nominal / (others + now + 1)

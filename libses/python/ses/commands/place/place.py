@@ -87,7 +87,11 @@ class _RateOf(Rate):
     help="Make a directory of this name there, with letters for X, for you alone (0700).",
 )
 @click.option(
-    "--rate", "rates", type=_RateOf(), multiple=True, help="What a directory gives one stream at best."
+    "--rate",
+    "rates",
+    type=_RateOf(),
+    multiple=True,
+    help="What a directory gives one stream at best. [learned]",
 )
 @click.option("--streams", type=click.IntRange(1, 64), help="With --on: how many write there at a time. [1]")
 @click.option(

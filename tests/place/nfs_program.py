@@ -1,0 +1,59 @@
+"""Runs within ``ses_experiment.user_mode``: ``ses place`` between a disk and two NFS mounts."""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+from ses.place.claims import holder
+from ses.place.placing import NothingFitsError, Request, as_json, place, release
+from ses_experiment import nfs, user_mode
+from ses_experiment.places_inside import WORK, directories
+
+LEDGER = WORK / "ledger"
+MEBIBYTES = 7  # so that each is busy for more than a second
+
+
+def asked(among: list[str], away: str = "") -> dict[str, object]:
+    """Choose for this process; return what --json would say, and the seconds it took.
+
+    It is asked again where the emulated machine was too slow for what is not ``away``.
+    """
+    for _ in range(30):
+        began = time.monotonic()
+        with suppress(NothingFitsError):
+            said = as_json(place(Request(among, holder(f"pid:{os.getpid()}", time.time())), LEDGER))
+            said["seconds"] = time.monotonic() - began
+            if all(one["reason"] is None for one in said["why"] if one["directory"] != away):
+                return said
+            release(str(said["id"]), LEDGER)
+    raise SystemExit("The machine is too slow.")
+
+
+def write(folder: str) -> None:
+    """Write, and wait until it is on the server's disk."""
+    with (Path(folder) / f"written{time.monotonic()}").open("wb") as file:
+        for _ in range(MEBIBYTES):
+            file.write(bytes(1 << 20))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def main() -> None:
+    """Use each directory once, look again, take one server away, look again."""
+    disk, *mounts = directories([6, 3, 2], 6000, 2)
+    among = [disk, *mounts]
+    first = [asked(among) for _ in among]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(write, among))
+    learned = asked(among)
+    nfs.cut(1)
+    without = asked(among, away=mounts[0])
+    user_mode.answer({"among": among, "first": first, "learned": learned, "without": without})
+
+
+if __name__ == "__main__":
+    main()
