@@ -133,7 +133,7 @@ class Site:
             lambda: self._stopped(self.agent),
             lambda: self._stopped(self.service),
             self._everything_killed,
-            self._writer_or_store_killed,
+            self._store_killed,
             self._state_full,
             self._branch_full,
             self._staging_moved,
@@ -161,7 +161,7 @@ class Site:
         for part in (self.agent, self.monitor, self.service):
             part.start()
 
-    def _writer_or_store_killed(self) -> None:
+    def _store_killed(self) -> None:
         children = self.service.children()
         if children:
             with suppress(ProcessLookupError):

@@ -1,11 +1,11 @@
 """What a file costs one service, and two that share a PostgreSQL database.
 
 Nodes announce files, half of the nodes to each of two services, or all to one: twenty that were created and
-the end of the twenty before.  Counted is the processor time of the services, of their writers and of the
-database for the beginning and end of a file.  A file may cost two services together 1.18 times as much as
+the end of the twenty before.  Counted is the processor time of the services and of the database for the
+beginning and end of a file.  A file may cost two services together 1.18 times as much as
 one: then two carry 1.7 times as many.  After that: how soon a file announced to one counts at the other
 (median and worst), and how long a node waits at most for an answer when its service is killed and it asks the
-other.  Services, writers and PostgreSQL are the real ones.  No number makes this fail.
+other.  Services and PostgreSQL are the real ones.  No number makes this fail.
 
     .venv/bin/python benchmarks/several_services.py [--rate 1000] [--seconds 10] [--rounds 3]
 """
@@ -85,25 +85,18 @@ def services(count: int, server: PostgresServer, options: list[list[str]]) -> It
         yield started
 
 
-def used(running: list[Running], postmaster: int) -> tuple[float, float, float]:
-    """Processor seconds of services, writers and database until now."""
-    writers = [pid for service in running for pid in children(service.process.pid) if _is_writer(pid)]
-    backends = children(postmaster)
+def used(running: list[Running], postmaster: int) -> tuple[float, float]:
+    """Processor seconds of services and database until now."""
     return (
         sum(Usage.of(service.process.pid).processor_seconds for service in running),
-        sum(Usage.of(pid).processor_seconds for pid in writers),
-        sum(Usage.of(pid).processor_seconds for pid in backends),
+        sum(Usage.of(pid).processor_seconds for pid in children(postmaster)),
     )
-
-
-def _is_writer(pid: int) -> bool:
-    return b"ses_service.store.writer" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def cost(
     running: list[Running], postmaster: int, rate: float, seconds: float
 ) -> tuple[list[float], list[float]]:
-    """Microseconds of services, writers and database for a file, and a second at rest.
+    """Microseconds of services and database for a file, and a second at rest.
 
     The load is spread over the services.  What they take at rest is not counted for the files.
     """
@@ -189,7 +182,7 @@ def main() -> int:
                     of_count[count] = cpu
                     print(
                         f"{count} service{'s' * (count > 1)}: us of CPU a file: services {cpu[0]:.0f}, "
-                        f"writers {cpu[1]:.0f}, database {cpu[2]:.0f}, together {sum(cpu):.0f}; "
+                        f"database {cpu[1]:.0f}, together {sum(cpu):.0f}; "
                         f"at rest {sum(rest) / 1e4:.1f} % of a processor",
                         flush=True,
                     )

@@ -77,9 +77,7 @@ class Clients:
 def processes(site: faults.Site, portal: Part) -> dict[str, int]:
     """Return each process by what it is."""
     pids = {part.name: part.process.pid for part in (site.service, site.monitor, site.agent, portal)}
-    for pid in site.service.children():
-        line = Path(f"/proc/{pid}/cmdline").read_text()
-        pids["writer" if "writer" in line else "store"] = pid
+    pids.update(("store", pid) for pid in site.service.children())
     return pids
 
 

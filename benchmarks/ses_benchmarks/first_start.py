@@ -1,6 +1,6 @@
 """What the first start of the service on a described site costs: processor time until it is ready.
 
-Of the service, its embedded store and its writer together: reading, checking and storing the description,
+Of the service and its embedded store together: reading, checking and storing the description,
 reading it back, and all that any start needs. The next starts find the site in the store.
 """
 

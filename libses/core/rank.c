@@ -217,11 +217,9 @@ static void sink(const struct order *order, uint32_t *rows, size_t count, size_t
   rows[place] = row;
 }
 
-size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
-                     uint32_t *rows, size_t most) {
-  if (most == 0)
-    return 0;
-  struct order order = order_of(query, verdicts);
+static size_t rank(const struct order *order, uint32_t *rows, size_t most) {
+  const struct ses_core_query *query = order->query;
+  const struct ses_core_verdict *verdicts = order->verdicts;
   double last[SES_CORE_KEYS];
   size_t count = 0;
   size_t row = 0;
@@ -229,40 +227,64 @@ size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_v
     if (is_accepted(&verdicts[row]))
       rows[count++] = (uint32_t)row;
   for (size_t place = count / 2; place-- > 0;)
-    sink(&order, rows, count, place, rows[place]);
+    sink(order, rows, count, place, rows[place]);
   if (row < query->count)
-    numbers_of(&order, rows[0], last);
+    numbers_of(order, rows[0], last);
   for (; row < query->count; row++) {
-    if (!is_accepted(&verdicts[row]) || comes_after(&order, row, last))
+    if (!is_accepted(&verdicts[row]) || comes_after(order, row, last))
       continue;
-    sink(&order, rows, count, 0, (uint32_t)row);
-    numbers_of(&order, rows[0], last);
+    sink(order, rows, count, 0, (uint32_t)row);
+    numbers_of(order, rows[0], last);
   }
   for (size_t left = count; left-- > 1;) {
     uint32_t top = rows[0];
-    sink(&order, rows, left, 0, rows[left]);
+    sink(order, rows, left, 0, rows[left]);
     rows[left] = top;
   }
   return count;
+}
+
+static void say_why(const struct order *order, const uint32_t *rows, size_t count, uint8_t *by,
+                    double *keys) {
+  const struct ses_core_verdict *verdicts = order->verdicts;
+  double numbers[SES_CORE_KEYS];
+  for (size_t place = 0; place < count; place++) {
+    const struct ses_core_verdict *verdict = &verdicts[rows[place]];
+    by[place] = SES_CORE_ORDER_FIRST;
+    if (place > 0)
+      by[place] = (uint8_t)comes_after(order, rows[place], numbers);
+    if (by[place] == SES_CORE_ORDER_DISTANCE &&
+        verdict->distance <= verdicts[rows[place - 1]].distance)
+      by[place] = SES_CORE_ORDER_HARM;
+    numbers_of(order, rows[place], numbers);
+    if (keys)
+      __builtin_memcpy(keys + place * SES_CORE_KEYS, numbers, sizeof numbers);
+  }
+}
+
+size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
+                     uint32_t *rows, size_t most) {
+  if (most == 0)
+    return 0;
+  struct order order = order_of(query, verdicts);
+  return rank(&order, rows, most);
 }
 
 void ses_core_ordered_by(const struct ses_core_query *query,
                          const struct ses_core_verdict *verdicts, const uint32_t *rows,
                          size_t count, uint8_t *by, double *keys) {
   struct order order = order_of(query, verdicts);
-  double numbers[SES_CORE_KEYS];
-  for (size_t place = 0; place < count; place++) {
-    const struct ses_core_verdict *verdict = &verdicts[rows[place]];
-    by[place] = SES_CORE_ORDER_FIRST;
-    if (place > 0)
-      by[place] = (uint8_t)comes_after(&order, rows[place], numbers);
-    if (by[place] == SES_CORE_ORDER_DISTANCE &&
-        verdict->distance <= verdicts[rows[place - 1]].distance)
-      by[place] = SES_CORE_ORDER_HARM;
-    numbers_of(&order, rows[place], numbers);
-    if (keys)
-      __builtin_memcpy(keys + place * SES_CORE_KEYS, numbers, sizeof numbers);
-  }
+  say_why(&order, rows, count, by, keys);
+}
+
+size_t ses_core_rank_by(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
+                        uint32_t *rows, size_t most, uint8_t *by, double *keys) {
+  if (most == 0)
+    return 0;
+  struct order order = order_of(query, verdicts);
+  size_t count = rank(&order, rows, most);
+  say_why(&order, rows, count, by, keys);
+  return count;
 }
 
 int ses_core_choose(const struct ses_core_query *query, struct ses_core_verdict *verdicts) {

@@ -245,14 +245,15 @@ static void name_place(spank_t spank, int count, char **arguments) {
   const struct ses_place_settings settings = places(count, arguments);
   char path[PATH_MAX];
   uint32_t job = 0;
-  if (!settings.among || strcmp(place, "off") == 0)
+  if (strcmp(place, "off") == 0)
     return;
-  if (spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS &&
+  if (settings.among && spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS &&
       ses_place_of(&settings, job, path)) {
     spank_setenv(spank, "SES_PLACE", path, 1);
     spank_setenv(spank, "TMPDIR", path, 1);
   } else if (*place) {
-    slurm_error("no directory has room for %s, or none could be made (see the log of slurmd)",
+    slurm_error("no directory has room for %s, or the site gives none on this node (see the log "
+                "of slurmd)",
                 place);
   }
 }

@@ -108,7 +108,8 @@ def test_order_is_that_of_the_reference_and_so_is_what_is_said_to_decide_it(ques
     for place, by in enumerate(differ, 1):
         if by is Order.DISTANCE and distances[place] <= distances[place - 1]:
             differ[place - 1] = Order.HARM
-    by, numbers = query.ordered_by(query.rank())
+    rows, by, numbers = query.rank_by()
+    assert rows.tolist() == ranked
     assert by.tolist() == [Order.FIRST, *differ][: len(ranked)]
     assert numbers.tolist() == sorted(numbers.tolist())
 
@@ -216,7 +217,7 @@ def test_fast_elements_are_kept_for_those_who_ask_for_more(
     policy = defaults()
     query = Query(elements, need(*wanted), policy)
     assert query.choose() == chosen
-    kept = query.ordered_by(query.rank())[0].tolist()[1] == Order.KEPT
+    kept = query.rank_by()[1].tolist()[1] == Order.KEPT
     assert kept == (chosen == 0 and max(rates) != 490 and rates[0] < 400)
     policy["kept_share"] = 1000.0
     assert Query(elements, need(*wanted), policy).choose() == int(own[0] >= own[1])

@@ -35,7 +35,7 @@ def test_a_promise_that_would_be_broken_sends_a_file_elsewhere() -> None:
     assert query.choose() == 1
     assert query.verdicts["distance"].tolist() == [0, 0]
     assert query.verdicts["harm"] == pytest.approx([1 - 40 / 70, 0])
-    assert query.ordered_by(query.rank())[0].tolist() == [Order.FIRST, Order.HARM]
+    assert query.rank_by()[1].tolist() == [Order.FIRST, Order.HARM]
 
 
 def test_a_promise_that_is_broken_already_counts_as_much() -> None:

@@ -77,6 +77,7 @@ def run(chance: Random, disks: list[Path], ledger: Path) -> tuple[int, int, int]
         return len(placed), failed, written(drawn)
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("states", [40, pytest.param(1000, marks=pytest.mark.long)])
 def test_nothing_meets_a_full_disk_where_fixed_weights_do(
     disks: Callable[..., list[Path]], tmp_path: Path, states: int

@@ -26,7 +26,8 @@ for job in map(str.strip, sys.stdin):
         request = placing.Request(sys.argv[2:], holder(f"pid:{job}", time.time()), size=1000)
     except UsageError:  # the job has ended
         continue
-    print(job, placing.place(request, pathlib.Path(sys.argv[1])).claim.id, flush=True)
+    sys.stdout.write(f"{job} {placing.place(request, pathlib.Path(sys.argv[1])).claim.id}\\n")  # at once
+    sys.stdout.flush()
 """
 CALLERS = 4
 
@@ -54,6 +55,7 @@ class Caller:
         return {int(job): int(claim) for job, claim in map(str.split, said.splitlines())}
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("jobs", [60, pytest.param(2000, marks=pytest.mark.long)])
 def test_no_claim_that_lives_is_lost_and_none_lives_on(
     disks: Callable[..., list[Path]], tmp_path: Path, jobs: int

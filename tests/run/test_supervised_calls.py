@@ -19,6 +19,7 @@ BY_ITSELF = {
     "ctypes": "ctypes.CDLL('libc.so.6').open(name, flags, 0o644)",
     "dlvsym": "typed(libc.dlvsym(None, b'open', b'GLIBC_2.2.5'))(name, flags, 0o644)",
     "dlmopen": "typed(libc.dlsym(libc.dlmopen(-1, b'libc.so.6', 2), b'open'))(name, flags, 0o644)",
+    "vfork": "os.waitpid(os.posix_spawn('/bin/true', ['true'], {}, file_actions=[create]), 0)[1]",
     "syscall": "libc.syscall(257 if os.uname().machine == 'x86_64' else 56, -100, name, flags, 0o644)",
     "openat2": "libc.syscall(437, -100, name, struct.pack('=QQQ', flags, 0o644, 0), 24)",
 }
@@ -30,6 +31,7 @@ for pointer in (libc.dlvsym, libc.dlmopen, libc.dlsym):
 libc.dlsym.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
 typed = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_int)
 name, flags = b'file', os.O_CREAT | os.O_WRONLY
+create = (os.POSIX_SPAWN_OPEN, 1, 'file', flags, 0o644)
 assert """
 
 

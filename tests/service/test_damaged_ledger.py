@@ -27,7 +27,7 @@ from ses_service.store.database import Database, sqlite_url
 from ses_service.store.errors import DatabaseDamagedError, DatabaseError
 from ses_service.store.files import FileHistory
 from ses_service.store.set_aside import MAX_FILES, repair_command
-from ses_service.store.writer import Writer
+from ses_service.store.writer import open_tables
 from structlog.testing import capture_logs
 from written_here import store_of, stored_in
 
@@ -213,7 +213,7 @@ def test_a_file_of_somebody_else_is_not_damaged() -> None:
             for one in (lock, file):
                 database = Database(sqlite_url(file))
                 with pytest.raises(DatabaseError) as raised:
-                    Writer(database).open()
+                    open_tables(database)
                 database.close()
                 assert not isinstance(raised.value, DatabaseDamagedError)
                 assert f"{one} belongs to user {before}, mode 0000" in str(raised.value)

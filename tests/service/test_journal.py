@@ -24,7 +24,6 @@ from ses_service.store.database import Database
 from ses_service.store.errors import DatabaseError
 from ses_service.store.journal import Journal
 from ses_service.store.records import RecordStore
-from ses_service.store.writer import Writer
 from structlog.testing import CapturingLogger
 from written_here import store_of, stored_in
 
@@ -35,7 +34,7 @@ class Flaky(RecordStore):
     """A store on a database that can be taken away."""
 
     def __init__(self, database: Database) -> None:
-        super().__init__(database, Writer(database))
+        super().__init__(database)
         self.away: str | None = None
         self.slow = threading.Event()
         self.slow.set()

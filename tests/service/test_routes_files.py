@@ -11,7 +11,6 @@ from ses_service.security.tokens import Role, TokenFile, add_token
 from ses_service.state import verdicts
 from ses_service.store.database import Database
 from ses_service.store.records import RecordStore
-from ses_service.store.writer import Writer
 
 MB = 1e6
 
@@ -21,7 +20,7 @@ class Story:
 
     def __init__(self, make_service: Any, site: Any, clock: Any, database: Any = None, **more: Any) -> None:
         if database is not None:
-            more = {**more, "store": RecordStore(database, Writer(database))}
+            more = {**more, "store": RecordStore(database)}
         self.service = make_service(site.equal(3).environment, clock, **more).refresh()
         self.clock = clock
         self.start = clock.time

@@ -33,7 +33,7 @@ from ses_service.store.errors import DatabaseError, DatabaseInUseError, Database
 from ses_service.store.records import RecordStore
 from ses_service.store.revisions import upgrade
 from ses_service.store.rows import Explanation, explanation_of, placement_of, read_explanation, row_of
-from ses_service.store.tables import METADATA, VERSION_TABLE
+from ses_service.store.tables import METADATA, PLACEMENT, VERSION_TABLE
 from written_here import store_of, stored_in
 
 Answer = TypeVar("Answer")
@@ -292,7 +292,8 @@ def test_any_placement_can_be_stored(
     (read,) = store_of(store.database).load().placements
     assert replace(read, subject=one.subject, path=None) == replace(one, path=None)
     assert read.subject.user == user.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
-    assert placement_of(row_of(read, None, ""), Explanation()) == read
+    row = dict(zip(PLACEMENT.c.keys(), row_of(read, None, ""), strict=True))
+    assert placement_of(row, Explanation()) == read
 
 
 def test_writing_everything_keeps_the_explanations_of_what_stays(store: RecordStore) -> None:

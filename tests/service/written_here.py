@@ -8,12 +8,11 @@ from ses_service.store.database import Database
 from ses_service.store.records import RecordStore
 from ses_service.store.rows import Explanation, placement_of
 from ses_service.store.tables import PLACEMENT
-from ses_service.store.writer import Writer
 
 
 def store_of(database: Database) -> RecordStore:
     """The records in `database`."""
-    return RecordStore(database, Writer(database))
+    return RecordStore(database)
 
 
 def stored_in(database: Database) -> list[Placement]:

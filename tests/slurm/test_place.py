@@ -96,6 +96,12 @@ def test_a_job_whose_size_fits_nowhere_runs_and_is_told(places: Places) -> None:
     places.wait_gone()
 
 
+def test_a_job_that_states_a_size_where_the_site_gives_no_directory_is_told(cluster: Cluster) -> None:
+    done = cluster.run("srun", "-n1", "--storage-place=1MB", "sh", "-c", "echo ${SES_PLACE-none}")
+    assert done.stdout == "none\n"
+    assert "the site gives none on this node" in done.stderr
+
+
 def test_who_wants_none_has_none(places: Places) -> None:
     shown = places.cluster.output("srun", "-n1", "--storage-place=off", "sh", "-c", "echo ${SES_PLACE-none}")
     assert shown == "none\n"

@@ -347,6 +347,10 @@ void ses_core_ordered_by(const struct ses_core_query *query,
                          const struct ses_core_verdict *verdicts, const uint32_t *rows,
                          size_t count, uint8_t *by, double *keys);
 
+/* Both at once, which looks at all rows once for both: BY and KEYS have room for MOST. */
+size_t ses_core_rank_by(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
+                        uint32_t *rows, size_t most, uint8_t *by, double *keys);
+
 /* The first row in that order; negative: every element is refused. */
 int ses_core_choose(const struct ses_core_query *query, struct ses_core_verdict *verdicts);
 

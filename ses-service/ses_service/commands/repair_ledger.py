@@ -11,8 +11,8 @@ from ses_listen.owner import become_owner_of
 from ses_service.commands.state_dir import must_hold
 
 if TYPE_CHECKING:
+    from ses_service.store.database import Database
     from ses_service.store.salvage import Salvaged
-    from ses_service.store.writer import Writer
 
 
 @click.command(
@@ -35,7 +35,6 @@ def repair_ledger(state_dir: Path, database_url: str | None) -> None:
     from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
     from ses_service.store.salvage import put_back, salvage
     from ses_service.store.set_aside import LEDGER, repaired
-    from ses_service.store.writer import Writer
 
     if database_url is None:
         must_hold(state_dir, "ledger.db*")
@@ -45,7 +44,7 @@ def repair_ledger(state_dir: Path, database_url: str | None) -> None:
     except DatabaseUrlError as error:
         raise click.ClickException(str(error)) from None
     try:
-        _open(Writer(database))
+        _open(database)
         files = database.damaged_files
         for file in reversed(files):  # of what several hold, the latest is put back
             salvaged = salvage(file)
@@ -61,14 +60,15 @@ def repair_ledger(state_dir: Path, database_url: str | None) -> None:
         database.close()
 
 
-def _open(writer: Writer) -> None:
+def _open(database: Database) -> None:
     from ses_service.store.errors import DatabaseDamagedError
+    from ses_service.store.writer import open_tables
 
     try:
-        writer.open()
+        open_tables(database)
     except DatabaseDamagedError:
-        writer.set_aside()
-        writer.open()
+        database.set_aside()
+        open_tables(database)
 
 
 def _tell(file: Path, found: dict[str, Salvaged], added: dict[str, int], kept: Path) -> None:

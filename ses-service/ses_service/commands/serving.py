@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pwd
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +45,6 @@ from ses_service.store.database import Database, sqlite_url
 from ses_service.store.errors import DatabaseError, DatabaseUrlError
 from ses_service.store.records import RecordStore
 from ses_service.store.set_aside import LEDGER
-from ses_service.store.writer_process import WriterProcess
 
 _log = structlog.get_logger("ses_service")
 
@@ -90,7 +89,6 @@ class _Parts:
     personal_tokens: PersonalTokens
     sessions: Sessions | None
     database: Database
-    writer: WriterProcess
     members: MembersFile | None
 
 
@@ -100,16 +98,14 @@ def serve(asked: Options) -> None:
     parts = _parts(asked)
     _somebody_can_call(asked, parts)
     with ExitStack() as cleanup:
-        cleanup.callback(parts.writer.close)
-        with suppress(DatabaseError):  # it is tried again when it is used
-            parts.writer.start()
         store = _store(asked, parts.trust, cleanup)
         knowledge = KnowledgeBase(store, LastKnown(asked.state_dir / "site.json"))
-        app = create_app(_config(asked, parts, knowledge, store.url))
+        records = RecordStore(parts.database)
+        app = create_app(_config(asked, parts, records, knowledge, store.url))
         running = runtime(app)
-        _open(parts.writer)
-        _read_site(running.site_manager)
         cleanup.callback(parts.database.close)
+        _open(records)
+        _read_site(running.site_manager)
         try:
             running.start()
         except DatabaseUrlError as error:
@@ -143,7 +139,6 @@ def _parts(asked: Options) -> _Parts:
         password_file = asked.database_password_file
         password = None if password_file is None else secret_line(password_file)
         database = Database(url, password)
-        writer = WriterProcess(url, password, database.owner)
         members = None if asked.members is None else read_members_file(asked.members)
         if members is not None and members.ldap is not None:
             directory.check(members.ldap)
@@ -160,7 +155,7 @@ def _parts(asked: Options) -> _Parts:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from None
-    return _Parts(policies, listener, trust, tokens, personal_tokens, sessions, database, writer, members)
+    return _Parts(policies, listener, trust, tokens, personal_tokens, sessions, database, members)
 
 
 def _somebody_can_call(asked: Options, parts: _Parts) -> None:
@@ -174,7 +169,9 @@ def _somebody_can_call(asked: Options, parts: _Parts) -> None:
         )
 
 
-def _config(asked: Options, parts: _Parts, knowledge: KnowledgeBase, url: str) -> ServiceConfig:
+def _config(
+    asked: Options, parts: _Parts, records: RecordStore, knowledge: KnowledgeBase, url: str
+) -> ServiceConfig:
     state = asked.state_dir
 
     def prepare() -> None:
@@ -192,7 +189,7 @@ def _config(asked: Options, parts: _Parts, knowledge: KnowledgeBase, url: str) -
         personal_tokens=parts.personal_tokens,
         trust_loopback=asked.trust_loopback,
         portal_uid=_uid_of(asked.portal_user),
-        store=RecordStore(parts.database, parts.writer),
+        store=records,
         trust=parts.trust,
         members=parts.members,
         members_state=state / "members.json",
@@ -225,10 +222,10 @@ def _tls_files(asked: Options) -> TlsFiles | None:
     return files
 
 
-def _open(writer: WriterProcess) -> None:
+def _open(records: RecordStore) -> None:
     """Refuse a ledger of a later service before anything is written elsewhere."""
     try:
-        writer.open()
+        records.open()
     except DatabaseUrlError as error:
         raise click.ClickException(str(error)) from None
     except DatabaseError:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import ses_core
 from ses_core import Query, Records, Refusal
 
@@ -19,6 +21,9 @@ from ses_service.model.kinds import PREDICTED
 from ses_service.model.policies import Policies
 from ses_service.model.server_links import link_notes
 from ses_service.model.states import because, drained
+
+# What puts each candidate after the one before it, and what is compared of it, as of ``Query.rank_by``.
+Why: TypeAlias = tuple[npt.NDArray[np.uint8], npt.NDArray[Any]]
 
 _OF_REFUSAL = {
     Refusal.INACTIVE: Reason.INACTIVE,
@@ -84,18 +89,19 @@ def limited_by_servers(view: View, rows: Codes) -> list[tuple[Element, float]]:
 
 
 def candidates(
-    question: Question, view: View, verdicts: Records, order: Codes, now: float
+    question: Question, view: View, verdicts: Records, order: Codes, why: Why, now: float
 ) -> tuple[Candidate, ...]:
     """Return the candidates of rows in their order, with ranks from 1."""
     elements = view.rows.elements  # its columns are taken first: copying whole rows costs ten times as much
+    offered_by = offers(view, order)
     columns = zip(
         order.tolist(),
-        offers(view, order),
+        offered_by,
         verdicts["distance"][order].tolist(),
         view.rows.ages(now, order).tolist(),
         elements["busy"][order].tolist(),
         elements["own"][order].tolist(),
-        after_each_other(view, verdicts, order),
+        after_each_other(view, verdicts, order, offered_by, why),
         strict=True,
     )
     described = view.table.elements
@@ -118,20 +124,20 @@ def candidates(
 
 
 def after_each_other(
-    view: View, verdicts: Records, order: Codes
+    view: View, verdicts: Records, order: Codes, offered_by: Sequence[Offered], why: Why
 ) -> Iterator[tuple[str, str, tuple[float, ...]]]:
     """Yield what puts each row after the one before it, by name and in words, and what is compared of it."""
-    elements, query = view.rows.elements, view.rows.query
+    elements = view.rows.elements
     columns = zip(
         verdicts["distance"][order].tolist(),
         (known(share) if share > 1.0 else None for share in verdicts["share"][order].tolist()),
-        map(known, query.predict(order)["free"].tolist()),
+        (offered.free for offered in offered_by),
         elements["own"][order].tolist(),
         elements["foreign"][order].tolist(),
         map(known, elements["write_rate"][order].tolist()),
         strict=True,
     )
-    by, keys = query.ordered_by(order.astype(np.uint32))
+    by, keys = why
     in_order = in_words(by.tolist(), [Compared(*column) for column in columns])
     return ((name, words, tuple(key)) for (name, words), key in zip(in_order, keys.tolist(), strict=True))
 

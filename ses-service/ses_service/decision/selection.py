@@ -47,7 +47,8 @@ def decide(question: Question, view: View, now: float, policies: Policies) -> De
     query = rows.query
     query.ask(need, words(left_out))
     accepted = query.judge()
-    order = query.rank(question.limit or None).astype(np.int64)
+    ranking = query.rank_by(question.limit or None)
+    order = ranking[0].astype(np.int64)
     refused, unseen = _NONE, rows.unseen
     if accepted < len(rows.elements):
         refused = np.flatnonzero(query.verdicts["refusal"])
@@ -56,7 +57,7 @@ def decide(question: Question, view: View, now: float, policies: Policies) -> De
         code = view.table.system_names.index(question.storage_system)
         refused = refused[view.table.system[refused] == code]
     listed = refused if not question.limit else refused[: policies.listed_refusals]
-    ranked = candidates(question, view, query.verdicts, order, now)
+    ranked = candidates(question, view, query.verdicts, order, ranking[1:], now)
     left = refusals(question, view, query.verdicts, listed, policies)
     stripes = _stripes(query, need, left_out, order, view) if len(order) else Stripes()
     return Decision(

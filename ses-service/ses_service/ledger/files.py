@@ -31,9 +31,11 @@ class Wanted:
     after: tuple[float, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class File:
     """One file; ``ended_at`` ``None``: it is open.  Rates are bytes per second while data moved.
+
+    Not frozen, as all that is made for every file.
 
     ``kind``, ``bound``, ``predicted`` and ``achieved`` are those of the kind that decided the verdict.
     """

@@ -45,18 +45,15 @@ class Database:
     """One database; thread-safe but for writing, connects when it is first used.
 
     ``password`` goes into the URL.  ``owner`` names this use of it among others, by default by a name
-    that nobody else has: 16 hexadecimal digits.  ``process`` is the one that others are notified of
-    uses it, by default this one.  Raises DatabaseUrlError when the URL is not one that works here.
+    that nobody else has: 16 hexadecimal digits.  Raises DatabaseUrlError when the URL is not one that works
+    here.
     """
 
-    def __init__(
-        self, url: str, password: str | None = None, owner: str | None = None, process: int | None = None
-    ) -> None:
-        process = process or os.getpid()
+    def __init__(self, url: str, password: str | None = None, owner: str | None = None) -> None:
         self._url = _checked(url, password)
-        self._engine = _engine(self._url, process)
+        self._engine = _engine(self._url)
         self.owner = owner or secrets.token_hex(8)
-        self._ownership = _ownership(self._engine, self._url, process, self.owner)
+        self._ownership = _ownership(self._engine, self._url, self.owner)
         self._file = _file_of(self._url)
         self._readers = threading.RLock()
 
@@ -217,7 +214,7 @@ def _checked(url: str, password: str | None) -> URL:
     return parsed.set(drivername="postgresql+psycopg", password=password)
 
 
-def _engine(url: URL, process: int) -> Engine:
+def _engine(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, connect_args={"timeout": _PATIENCE})
         event.listen(engine, "connect", _prepare_sqlite)
@@ -227,7 +224,7 @@ def _engine(url: URL, process: int) -> Engine:
     limits = {
         "connect_timeout": _PATIENCE,
         "tcp_user_timeout": _PATIENCE * 1000,
-        "application_name": f"ses-service, process {process} on {socket.gethostname()}"[:63],
+        "application_name": f"ses-service, process {os.getpid()} on {socket.gethostname()}"[:63],
         "options": " ".join(f"-c {name}={value}" for name, value in settings.items()),
     }
     try:
@@ -251,9 +248,9 @@ def _bounded(_dialect: Any, _record: Any, arguments: list[Any], options: dict[st
     return BoundedSession.connect(*arguments, **options)
 
 
-def _ownership(engine: Engine, url: URL, process: int, owner: str) -> Ownership:
+def _ownership(engine: Engine, url: URL, owner: str) -> Ownership:
     if url.get_backend_name() == "sqlite":
-        return FileOwnership(engine, Path(f"{url.database}-lock"), process)
+        return FileOwnership(engine, Path(f"{url.database}-lock"))
     return SessionOwnership(engine, owner)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,36 +20,31 @@ from ses_service.ledger.files import By, Detail, File, Group, Page, Wanted, file
 from ses_service.ledger.placement import Placement
 from ses_service.model.kinds import CURRENT_RATES
 from ses_service.store.database import Database
-from ses_service.store.rows import text_of
+from ses_service.store.rows import compressed, text_of
 from ses_service.store.tables import FILE, FILE_DETAIL
 from ses_service.store.upsert import Values
 
 MAX_EXAMINED = 50_000
 
 _MAX_JOBS = 100  # that are summed up apart, the worst first
-_QUICK = 1
 _HOUR = 3600
 _FILE, _DETAIL = TypeAdapter(File), TypeAdapter(Detail)
 _LEADS = ("job", "user", "application", "element", "vo", "verdict")  # the most particular first
 _ORDER = (FILE.c.ended_at.desc(), FILE.c.placement_id.desc())
 _NAMES = tuple(FILE.c.keys())
+_VALUES = attrgetter(*_NAMES)
 
 
 def file_values(placement: Placement) -> Values:
     """Return the row of a file that ended."""
-    one = file_of(placement)
-    values = []
-    for name in _NAMES:
-        value = getattr(one, name)
-        plain = getattr(value, "value", value)
-        values.append(text_of(plain) if isinstance(plain, str) else plain)
-    return tuple(values)
+    values = _VALUES(file_of(placement))
+    return tuple([text_of(str(value)) if isinstance(value, str) else value for value in values])
 
 
 def detail_values(placement: Placement) -> Values:
     """Return the row with all that is known of it."""
     detail = Detail(placement.achieved, placement.file_verdict)
-    return placement.placement_id, zlib.compress(_DETAIL.dump_json(detail), _QUICK)
+    return placement.placement_id, compressed(_DETAIL.dump_json(detail))
 
 
 def check_file(row: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ Belongs to one thread at a time.
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -44,12 +45,11 @@ class Ownership(Protocol):
 
 
 class FileOwnership:
-    """A lock on ``path``, a file that holds the id of the ``process`` it is taken for."""
+    """A lock on ``path``, a file that holds the id of the process that has it."""
 
-    def __init__(self, engine: Engine, path: Path, process: int) -> None:
+    def __init__(self, engine: Engine, path: Path) -> None:
         self._engine = engine
         self._path = path
-        self._process = process
         self._file: IO[bytes] | None = None
 
     def take(self) -> None:
@@ -70,7 +70,7 @@ class FileOwnership:
         self._file = file
         with suppress(OSError):  # a full disk: the lock holds, it only does not say whose it is
             file.truncate(0)
-            file.write(b"%d\n" % self._process)
+            file.write(b"%d\n" % os.getpid())
 
     def release(self) -> None:
         """Give the lock back; the file stays, since somebody may wait for it."""

@@ -1,7 +1,7 @@
 """Keeps the ledger's records and the history of sizes, and reads them at a start.
 
-Makes rows of them; who puts these into the database is :mod:`ses_service.store.writer`.  Belongs to one
-thread at a time.  Everything it writes can be written again: after an error nobody knows whether the last
+Makes rows of them; :mod:`ses_service.store.writer` puts these into the database.  Belongs to one thread at a
+time.  Everything it writes can be written again: after an error nobody knows whether the last
 transaction was committed, so what it held is simply written again.
 """
 
@@ -18,11 +18,10 @@ import sqlalchemy as sa
 
 from ses_service.ledger.placement import PeerPlacement, Placement
 from ses_service.ledger.size_history import SizeKey, Sizes
-from ses_service.store import rows
+from ses_service.store import rows, writer
 from ses_service.store.database import Database
 from ses_service.store.files import FileHistory, detail_values, file_values
 from ses_service.store.ownership import living
-from ses_service.store.parts import ADOPT, ADOPT_OPEN, NOTIFY, REMOVE, SAVE, Part, Writes
 from ses_service.store.rows import Explanation
 from ses_service.store.tables import EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, SERVICE, SIZE_HISTORY
 from ses_service.store.upsert import Values
@@ -31,8 +30,6 @@ _FORGOTTEN_AT_ONCE = 2000
 _ROWS_AT_ONCE = 32  # made in less than half a millisecond
 
 _NO_ROWS: tuple[()] = ()
-_PLACEMENT_VALUES = itemgetter(*PLACEMENT.c.keys())
-_SIZE_VALUES = itemgetter(*SIZE_HISTORY.c.keys())
 _PEER_COLUMNS = ("placement_id", "service", "node", "elements", "placed_at", "expected_bytes")
 _key = itemgetter(0)  # of a row; two services that write rows in one order do not wait for each other
 
@@ -61,11 +58,10 @@ class _PlacementRows:
 
 
 class RecordStore:
-    """The tables of one database.  ``writer`` writes it."""
+    """The tables of one database."""
 
-    def __init__(self, database: Database, writer: Writes) -> None:
+    def __init__(self, database: Database) -> None:
         self.database = database
-        self._writer = writer
         self.files = FileHistory(database)
         self._explanation_of: dict[str, str | None] = {}
         self._uses: Counter[str] = Counter()
@@ -76,12 +72,12 @@ class RecordStore:
         They are not when they were missing, or when another service took ours over.  Raises DatabaseError,
         DatabaseInUseError and DatabaseUrlError.
         """
-        return self._writer.open()
+        return writer.open_tables(self.database)
 
     def set_aside(self) -> None:
         """Rename a damaged file, so that ``open`` makes a new one.  Raises DatabaseError."""
-        with self.database.closed():
-            self._writer.set_aside()
+        self.database.own()
+        self.database.set_aside()
 
     def gone(self) -> list[str]:
         """Return the services that left placements here and do not run any more.  Raises DatabaseError."""
@@ -102,7 +98,9 @@ class RecordStore:
         """
         gone = self.gone() if gone is None else gone
         if gone or left:
-            self._writer.write([Part(ADOPT, gone), Part(ADOPT_OPEN, left)])
+            with self.database.writing() as connection:
+                writer.adopt(connection, gone, self.database.owner)
+                writer.adopt_open(connection, left, self.database.owner)
         placements: list[Placement] = []
         unreadable = 0
         order = (PLACEMENT.c.ended_at.is_(None), PLACEMENT.c.ended_at, PLACEMENT.c.placement_id)
@@ -218,25 +216,24 @@ class RecordStore:
             gone += more_gone
             forgotten += more_forgotten
         placement_rows = self._rows_of(changes, between)
-        known_sizes = [
-            _SIZE_VALUES(rows.size_row(key, learned)) for key, learned in sizes if learned is not None
-        ]
+        known_sizes = [rows.size_row(key, learned) for key, learned in sizes if learned is not None]
         freed = Counter(filter(None, (self._explanation_of.get(placement_id) for placement_id in gone)))
         unused = [explanation for explanation, count in freed.items() if self._uses[explanation] <= count]
-        self._writer.write(
-            [
-                Part(SAVE, placement_rows.explanations, EXPLANATION.name),
-                Part(SAVE, sorted(placement_rows.placements, key=_key), PLACEMENT.name),
-                Part(SAVE, sorted(placement_rows.files, key=_key), FILE.name),
-                Part(SAVE, sorted(placement_rows.details, key=_key), FILE_DETAIL.name),
-                Part(SAVE, sorted(known_sizes, key=_key), SIZE_HISTORY.name),
-                Part(REMOVE, gone, PLACEMENT.name),
-                Part(REMOVE, unused, EXPLANATION.name),
-                Part(REMOVE, forgotten, SIZE_HISTORY.name),
-                Part(NOTIFY, notifications),
-            ],
-            between,
+        saved = (
+            (EXPLANATION, placement_rows.explanations),
+            (PLACEMENT, sorted(placement_rows.placements, key=_key)),
+            (FILE, sorted(placement_rows.files, key=_key)),
+            (FILE_DETAIL, sorted(placement_rows.details, key=_key)),
+            (SIZE_HISTORY, sorted(known_sizes, key=_key)),
         )
+        removed = (PLACEMENT, gone), (EXPLANATION, unused), (SIZE_HISTORY, forgotten)
+        if notifications or any(values for _, values in (*saved, *removed)):
+            with self.database.writing() as connection:
+                for table, values in saved:
+                    writer.save(connection, table, values, between)
+                for table, keys in removed:
+                    writer.remove(connection, table, keys, self.database.owner, between)
+                writer.notify(connection, notifications)
         self._explanation_of.update(placement_rows.explanation_of)
         self._uses.update(filter(None, placement_rows.explanation_of.values()))
         for placement_id in gone:
@@ -265,8 +262,8 @@ class RecordStore:
                     if body is not None:
                         collected.explanations.append((placement_id, body))
                 collected.explanation_of[placement_id] = shared[key]
-            row = rows.row_of(placement, collected.explanation_of.get(placement_id), self.database.owner)
-            collected.placements.append(_PLACEMENT_VALUES(row))
+            explanation_id = collected.explanation_of.get(placement_id)
+            collected.placements.append(rows.row_of(placement, explanation_id, self.database.owner))
             if placement.file_verdict is not None:
                 collected.files.append(file_values(placement))
                 collected.details.append(detail_values(placement))
@@ -276,7 +273,9 @@ class RecordStore:
         """Remove some of the files that ended before a time; return how many.  Raises DatabaseError."""
         gone = self.files.ended_before(moment, _FORGOTTEN_AT_ONCE)
         if gone:
-            self._writer.write([Part(REMOVE, gone, FILE.name), Part(REMOVE, gone, FILE_DETAIL.name)])
+            with self.database.writing() as connection:
+                for table in (FILE, FILE_DETAIL):
+                    writer.remove(connection, table, gone, self.database.owner, lambda: None)
         return len(gone)
 
     def _rest(

@@ -1,6 +1,6 @@
 """Inserts or changes many rows by few statements.
 
-One statement for each row would cost more than the row itself.  SQLite gets up to 31 rows in a statement,
+One statement for each row would cost more than the row itself.  SQLite gets up to 30 rows in a statement,
 bound by position: each is an execution of its own, before and after which Python lets other threads run.
 PostgreSQL gets an array for each column: psycopg takes half a millisecond to bind a thousand values one by
 one, and the server reads a statement anew that has another number of rows.  Texts of statements are made once
@@ -12,6 +12,7 @@ Values must be of types SQLite's driver takes as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import chain
 from typing import Any, TypeAlias
@@ -21,7 +22,7 @@ from sqlalchemy import Connection, Dialect
 
 Values: TypeAlias = tuple[Any, ...]
 
-_SIZES = (31, 8, 1)  # SQLite before 3.32 binds 999 values at most, and a placement has 32
+_SIZES = (30, 8, 1)  # SQLite before 3.32 binds 999 values at most, and a placement has 33
 _ROWS_IN_ARRAYS = 1000
 
 
@@ -51,8 +52,13 @@ def upsert(
 
 
 def array(values: Sequence[Any]) -> str:
-    """Return values as the text of a PostgreSQL array."""
-    return f"{{{','.join(map(_item, values))}}}"
+    """Return values of a column, at least one, as the text of a PostgreSQL array."""
+    with suppress(TypeError):  # one of them is no text
+        texts = '","'.join(values)
+        if texts.count('"') == 2 * (len(values) - 1) and "\\" not in texts:  # none is to be escaped
+            return f'{{"{texts}"}}'
+    numbers = isinstance(values[0], int | float) and None not in values
+    return f"{{{','.join(map(str if numbers else _item, values))}}}"
 
 
 def _item(value: Any) -> str:

@@ -21,12 +21,11 @@ from ses_experiment.commands.table1 import table1
 def experiment() -> None:
     """Measure on this machine where files go and how long programs take.
 
-    They are installed in a checkout, by make install. places, read2 and dedicated need no root; the others
-    need it. They make small file systems of limited speed and undo everything at the end or when stopped.
-    collision, needs, steer and table1 put them under one mergerfs union, start the whole chain on free
-    loopback ports and run unmodified programs as users of their own (numbers from 61000 on, without
-    accounts); orca and disc put a limited network before them. Progress goes to standard error.  What is
-    measured, and what may be concluded: docs/evaluation.md.
+    A checkout has them, by make install. places, read2 and dedicated need no root. The others make file
+    systems of limited speed, and undo everything at the end or when stopped; collision, needs, steer and
+    table1 put them under a mergerfs union, start the whole chain on free loopback ports and run programs as
+    users from number 61000 on; orca and disc put a limited network before them. What is measured, and what
+    may be concluded: docs/evaluation.md.
     """
 
 

@@ -56,9 +56,8 @@ EXPERIMENTS = (
 def papers(short: bool, directory: Path, as_json: bool) -> None:
     """Run every experiment of the five papers that can be repeated here, and keep what each prints.
 
-    Each result is a file of JSON in the directory, beside the picture where there is one. Stopped and started
-    again, it goes on with those that are missing. Which claim is shown by which command, and what came out:
-    docs/papers.md.
+    Each result is a file of JSON in the directory, beside the picture where there is one. Started again, it
+    goes on with those that are missing. What came out, claim by claim: docs/papers.md.
     """
     folder = directory / ("short" if short else "long")
     folder.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ Records = NDArray[Any]
 Rows = NDArray[np.uint32]
 Words = NDArray[np.uint64]
 
-_WORD, _ROW, _BY, _KEY = map(np.dtype, (np.uint64, np.uint32, np.uint8, np.float64))
+_WORD, _BY, _KEY = map(np.dtype, (np.uint64, np.uint8, np.float64))
 
 
 def _pointer(array: NDArray[Any], dtype: np.dtype[Any], kind: str, *, least: int, write: bool = False) -> Any:
@@ -186,22 +186,22 @@ class Query:
         most = len(self._rows) if most is None else min(most, len(self._rows))
         return self._rows[: lib.ses_core_rank(self._query, self._verdicts, self._rows_pointer, most)]
 
-    def ordered_by(self, rows: Rows) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-        """Return what puts each of ROWS, as ``rank()`` gave them, after the one before it (``Order``).
+    def rank_by(self, most: int | None = None) -> tuple[Rows, NDArray[np.uint8], NDArray[np.float64]]:
+        """Return what ``rank()`` does, and what puts each of these rows after the one before it (``Order``).
 
         And the numbers that are compared of each, the smaller first, in columns from ``Order.ROOM`` on.
         """
-        by = np.zeros(len(rows), np.uint8)
-        keys = np.zeros((len(rows), lib.SES_CORE_KEYS), np.float64)
-        lib.ses_core_ordered_by(
+        most = len(self._rows) if most is None else min(most, len(self._rows))
+        by, keys = np.zeros(most, np.uint8), np.zeros((most, lib.SES_CORE_KEYS), np.float64)
+        count = lib.ses_core_rank_by(
             self._query,
             self._verdicts,
-            _pointer(rows, _ROW, "uint32_t", least=0),
-            len(rows),
+            self._rows_pointer,
+            most,
             _pointer(by, _BY, "uint8_t", least=0, write=True),
             _pointer(keys.reshape(-1), _KEY, "double", least=0, write=True),
         )
-        return by, keys
+        return self._rows[:count], by[:count], keys[:count]
 
     def stripe(self, most: int | None = None) -> tuple[Rows, Cause]:
         """Return the rows one file is spread over, of the last verdicts, and what decided how many."""
