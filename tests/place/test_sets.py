@@ -41,12 +41,18 @@ def test_ses_place_and_its_interface_take_what_a_set_says(
     (tmp_path / "one").mkdir()
     (tmp_path / "shared").mkdir(mode=0o700)
     files[0].write_text(
-        f'[s]\namong = ["{tmp_path}/one"]\nneed = ["write>=1GB/s!"]\n'
+        f'[s]\namong = ["{tmp_path}/one"]\nneed = ["write>=1MB/s!"]\n'
         f'rates = {{ "{tmp_path}/one" = "9GB/s" }}\nledger = "{tmp_path}/shared/places"\n'
     )
     found = directory_set("s")
     assert ses("place", *found.options()).strip() == str(tmp_path / "one")
     assert (tmp_path / "shared/places").exists()
+    (tmp_path / "shared/places").unlink()
+    own = {"XDG_CONFIG_HOME": str(files[0].parents[1])}
+    assert ses("place", "--on", "s", "--size", "1MB", **own).strip() == str(tmp_path / "one")
+    assert (tmp_path / "shared/places").exists()
+    assert "it misses" in ses("place", "--on", "s", "--need", "write>=90GB/s!", code=1, **own)
+    assert "not both" in ses("place", "--on", "s", tmp_path, code=2, **own)
     with place(**found.arguments()) as chosen:
         assert chosen.directory == str(tmp_path / "one")
 

@@ -46,7 +46,10 @@ class _RateOf(Rate):
     )
 )
 @click.option(
-    "--on", "system", metavar="SYSTEM", help="A storage system of directories: the service chooses."
+    "--on",
+    "system",
+    metavar="SYSTEM",
+    help="A set of directories: of directories.toml, or a storage system for which the service chooses.",
 )
 @click.option(
     "--among",
@@ -125,6 +128,15 @@ def place(
     """
     from ses.place.claims import holder
 
+    if system is not None and not (first or others or again):
+        from ses.place.sets import settings
+
+        described = settings().get(system)
+        if described is not None:
+            system, first = None, described.directories
+            needs += described.need
+            rates = (*((path, Rate()(rate)) for path, rate in described.rates.items()), *rates)
+            ledger = ledger or (Path(described.ledger) if described.ledger else None)
     of_service = {"--streams": streams, "--application": application, "--lines": lines}
     of_machine = {"--among": first, "--rate": rates, "--ledger": ledger, "--again": again is not None}
     _check(system, of_machine if system else of_service, bool(first or others) or again is not None)
