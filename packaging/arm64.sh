@@ -44,7 +44,7 @@ if [ ! -d "$root" ] && [ "$action" != root ]; then
   packaging/arm64.sh root >"$work/root.log" 2>&1 || { tail -n 20 "$work/root.log" >&2; exit 1; }
 fi
 case $action in
-  root) make_root ;;
+  root) if [ ! -d "$root" ]; then make_root; fi ;;
   native)
     enter "$root" 'cd /src
       cmake -S libses -B build/arm64/libses -G Ninja --toolchain /src/packaging/arm64.cmake -DCMAKE_BUILD_TYPE=RelWithDebInfo \
