@@ -36,6 +36,7 @@ test: ready ## Install what is missing and run every check and test but the long
 
 .PHONY: test-long
 test-long: ready ## Run the few tests that wait for half a minute or more, which make test leaves out
+	@packaging/install.sh long
 	$(PYTEST) -m long
 
 .PHONY: test-quick

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Install what is missing for a group of packaging/debian-packages.txt (run, ldap, slurm, test, docs, deb, compose, fuzz).  For
+# Install what is missing for a group of packaging/debian-packages.txt (run, ldap, slurm, test, long, docs, deb, compose, fuzz).  For
 # "python", and for "demo", the Python environment in .venv as well: for everything, or for what runs without tests,
 # plots and experiments.  Does nothing, quickly, when everything is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-group=${1:?usage: packaging/install.sh run|ldap|slurm|demo|python|test|docs|deb|compose|fuzz}
+group=${1:?usage: packaging/install.sh run|ldap|slurm|demo|python|test|long|docs|deb|compose|fuzz}
 
 missing=()
 for package in $(sed -n "s/^$group: *\([^#]*\).*/\1/p" packaging/debian-packages.txt); do

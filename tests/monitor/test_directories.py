@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from mounts import served, small_disk, stopped
+from ses_client.unions import parse_mounts
 from smed_monitor.collectors.base import Source
 from smed_monitor.collectors.directories import HANGS, Directories
 from smed_monitor.config.settings import ElementSettings, Target
@@ -16,6 +17,7 @@ from smed_monitor.core.errors import ElementMissingError
 from smed_monitor.core.model import Reading
 
 COLLECTOR = Directories()
+FIXTURES, MOUNTINFO = Path(__file__).parent / "fixtures", Path("/proc/self/mountinfo")
 
 
 def source(*paths: Path, root: Path = Path("/"), seconds: float = 10) -> Source:
@@ -91,3 +93,20 @@ def test_a_mount_that_hangs_is_unknown_by_itself_and_within_its_time(tmp_path: P
             time.sleep(0.02)
         else:
             pytest.fail("a mount that answers again is not seen again")
+
+
+def test_an_nfs_mount_has_the_load_of_its_server_once(tmp_path: Path) -> None:
+    """Two exports that are one file system of their server, after 20 MiB were written to one of them."""
+    with small_disk(tmp_path / "home", 8) as home:
+        number = next(one.number for one in parse_mounts(MOUNTINFO.read_bytes()) if one.point == str(home))
+        proc = tmp_path / "root/proc/self"
+        proc.mkdir(parents=True)
+        (proc / "mountstats").write_bytes((FIXTURES / "linux-6.1-mountstats.txt").read_bytes())
+        (proc / "mountinfo").write_text(
+            f"{number} 25 0:23 / /mnt/home rw - nfs4 10.0.2.2:/home rw\n"
+            "28 25 0:23 / /mnt/scratch rw - nfs4 10.0.2.2:/scratch rw\n"
+        )
+        found = seen(source(home, root=tmp_path / "root").read().body, home)
+    assert (found.device, found.read_bytes, found.written_bytes) == ("nfs 10.0.2.2", 0, 20 << 20)
+    assert (found.operations, found.busy_seconds, found.request_seconds) == (21, 0.315, 17.748)
+    assert (found.size_bytes, found.note) == (8 << 20, "")

@@ -24,6 +24,16 @@ def reading(body: bytes, **where: str) -> Reading:
     return collector.reading(collector.parse(body), element(**where))
 
 
+def test_an_nfs_mount_has_the_load_of_its_export(page: Page) -> None:
+    """After 20 MiB were written; captured in the machine of tests/nfs_machine.py."""
+    found = reading(page("nfs"), mount_point="/mnt/home")
+    assert (found.device, found.read_bytes, found.written_bytes) == ("nfs 10.0.2.2:/home", 0, 20 << 20)
+    assert (found.operations, found.request_seconds) == (21, pytest.approx(17.748))
+    assert (found.busy_seconds, found.note) == (pytest.approx(0.315), "")
+    without = b"\n".join(line for line in page("nfs").split(b"\n") if b"mountstats" not in line)
+    assert "--collector.mountstats" in reading(without, mount_point="/mnt/home").note
+
+
 def test_a_loop_device_is_found_by_its_mount_point(page: Page) -> None:
     assert reading(page("before"), mount_point="/srv/qstorman/b1") == Reading(
         device="loop0",

@@ -74,7 +74,7 @@ def test_whole_numbers_serve_as_seconds(tmp_path: Path) -> None:
         (TARGET + '[[element]]\nid = "u/b"\ntarget = "n1"\n', "(u/b): needs mount_point or device"),
         (
             TARGET.replace("node_exporter", "snmp") + ELEMENT,
-            "collector: no collector is called 'snmp'; known: lustre_files",
+            "collector: no collector is called 'snmp'; known: directories, lustre_files",
         ),
         (TARGET.replace("http://", "") + ELEMENT, "url: must be an address like http://host:9100/metrics"),
         (TARGET.replace("//", "//me:secret@") + ELEMENT, "url: must not hold a user name or password"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from ses_service.ledger.exclusions import ExcludedOn
 from ses_service.ledger.node_decisions import Considered, NodeDecision, Offered, explanation
 from ses_service.ledger.placement import Basis
 from ses_service.model.columns import element_table
-from ses_service.model.entities import ElementState, Subject
+from ses_service.model.entities import Element, ElementState, Subject
 from ses_service.model.policies import Policies
 
 Site = Any
@@ -312,6 +313,22 @@ def test_elements_on_one_device_share_load_and_room_and_not_their_modes(site: Si
     # Another server's disk of the same name is another.
     twins = site(site.element("u/a", **disk), site.element("u/b", **disk, server="n2"))
     assert not twins.view.table.shared
+
+
+def test_who_names_no_system_asks_where_files_are_placed(site: Site) -> None:
+    def described(*elements: Element) -> Site:
+        there = site(*elements)
+        a_set = replace(there.environment.systems["set"], backend="directories", mount_point="")
+        systems = {**there.environment.systems, "set": a_set}
+        there.environment = replace(there.environment, systems=systems)
+        return there
+
+    there = described(site.element("union/a"), site.element("set/b"))
+    assert site.order(there.decide()) == ["a"]
+    assert site.reasons(there.decide()) == {"b": "wrong-system"}
+    assert site.order(there.decide(storage_system="set")) == ["b"]
+    alone = described(site.element("set/b"))
+    assert site.order(alone.decide()) == ["b"], "where a site has nothing else"
 
 
 def test_file_systems_on_one_device_share_load_and_not_room(site: Site) -> None:

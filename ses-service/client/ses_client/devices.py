@@ -7,6 +7,7 @@ and a mapped device with one device below it is that one.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,10 @@ from ses_client.unions import Mount
 
 SYS, MOUNTSTATS = Path("/sys"), Path("/proc/self/mountstats")
 NFS = "nfs "
+MOVES_DATA = frozenset({"READ", "WRITE", "COMMIT"})
+"""The operations of NFS that do."""
+
 _DEEPEST = 8  # devices on devices
-_MOVES_DATA = ("READ:", "WRITE:", "COMMIT:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,31 +92,31 @@ def name_of(device: str, sys: Path = SYS) -> str:
     return entry.resolve().name if entry.exists() else ""
 
 
-def parse_mountstats(text: str) -> dict[str, Served]:
-    """Return what each export did (``/proc/self/mountstats``); what is mounted twice counts once."""
-    exports: dict[str, Served] = {}
-    export = ""
+def parse_mountstats(text: str, mounts: Iterable[Mount] = ()) -> dict[str, Served]:
+    """Return what each server did for all its exports together (``/proc/self/mountstats``).
+
+    ``mounts`` say which of them are one file system of the server: the kernel counts these as one, and shows
+    that at each.
+    """
+    device = {one.point: one.device for one in mounts}
+    counted: dict[tuple[str, str], Served] = {}
+    key = None
     for line in text.splitlines():
         words = line.split()
         if words[:1] == ["device"]:
-            export = words[1] if " with fstype nfs" in line else ""
-            if export:
-                exports[export] = Served()
-        elif export:
+            key = None
+            if " with fstype nfs" in line and len(words) > 4:
+                key = server_of(words[1]), device.get(words[4], words[1])
+                counted[key] = Served()
+        elif key is not None:
             with suppress(ValueError, IndexError):
                 if words[:1] == ["bytes:"]:
-                    exports[export] += Served(read=int(words[5]), written=int(words[6]))
-                elif words and words[0] in _MOVES_DATA:
+                    counted[key] += Served(read=int(words[5]), written=int(words[6]))
+                elif words and words[0].rstrip(":") in MOVES_DATA:
                     operations, round_trips, whole = int(words[1]), int(words[7]), int(words[8])
-                    exports[export] += Served(0, 0, operations, round_trips, whole)
-    return exports
-
-
-def by_server(exports: dict[str, Served]) -> dict[str, Served]:
-    """Return what each server did for all its exports together."""
+                    counted[key] += Served(0, 0, operations, round_trips, whole)
     servers: dict[str, Served] = {}
-    for export, served in exports.items():
-        server = server_of(export)
+    for (server, _), served in counted.items():
         servers[server] = servers.get(server, Served()) + served
     return servers
 

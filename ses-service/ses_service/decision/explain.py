@@ -175,7 +175,7 @@ def _refusal(
 
 
 def _why_left_out(question: Question, view: View, element: Element) -> Reason:
-    if question.storage_system not in (None, element.storage_system):
+    if not question.is_about(element.storage_system, view.table):
         return Reason.WRONG_SYSTEM
     mounted = view.table.environment.node_access.get(question.subject.node or "")
     if mounted is not None and element.storage_system not in mounted:
@@ -187,7 +187,8 @@ def _sentence(question: Question, view: View, row: int, reason: Reason) -> str:
     element, seen = view.table.elements[row], view.observations.by_row[row]
     match reason:
         case Reason.WRONG_SYSTEM:
-            return f"It belongs to {element.storage_system}; the request is about {question.storage_system}."
+            asked = question.storage_system or "storage where files are placed"
+            return f"It belongs to {element.storage_system}; the request is about {asked}."
         case Reason.UNREACHABLE:
             return f"Node {question.subject.node} does not mount {element.storage_system}."
         case Reason.EXCLUDED:

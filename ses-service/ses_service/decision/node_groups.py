@@ -148,7 +148,7 @@ class NodeGroups:
     def _reach(self, code: int, view: View, policies: Policies) -> Reach:
         question, table, mounted = self.asked.question, view.table, self.fleet.mounts[code]
         usable = [
-            (mounted is None or name in mounted) and question.storage_system in (None, name)
+            (mounted is None or name in mounted) and question.is_about(name, table)
             for name in table.system_names
         ]
         left_out: Bools = ~np.array(usable, dtype=np.bool_)[table.system]

@@ -38,6 +38,10 @@ class Question:
     stripe_count: int | None = None
     is_place: bool = False
 
+    def is_about(self, system: str, table: ElementTable) -> bool:
+        """Return whether a storage system is asked for."""
+        return system in table.of_files if self.storage_system is None else system == self.storage_system
+
     @property
     def wanted(self) -> list[Requirement]:
         """The requirements without the levels they came from."""

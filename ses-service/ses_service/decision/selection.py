@@ -74,7 +74,7 @@ def _left_out(question: Question, view: View) -> Bools | None:
     """Return which elements are none of the question's, ``None`` where all are."""
     table = view.table
     systems = [
-        (question.storage_system in (None, name)) and (mounted is None or name in mounted)
+        question.is_about(name, table) and (mounted is None or name in mounted)
         for mounted in (table.environment.node_access.get(question.subject.node or ""),)
         for name in table.system_names
     ]

@@ -46,13 +46,15 @@ class ElementTable:
     ``numbered`` are elements whose target is a number, as that of an OST; ``stated`` has the kinds that are
     not predicted, by name.  ``room`` is the row of the first element on the same file system of the same
     server, ``device`` that of the first on the same device of it, which may have several file systems: these
-    share room, and load.  ``shared`` are the rows of each device that has several.
+    share room, and load.  ``of_files`` are the systems a question is about that names none: those where files
+    are placed, or all where there are none.  ``shared`` are the rows of each device that has several.
     """
 
     environment: Environment
     elements: tuple[Element, ...]
     index: Mapping[str, int]
     system_names: tuple[str, ...]
+    of_files: frozenset[str]
     system: Codes
     server: Codes
     server_names: tuple[str, ...]
@@ -90,6 +92,7 @@ def element_table(environment: Environment) -> ElementTable:
         elements=elements,
         index={element.id: row for row, element in enumerate(elements)},
         system_names=names,
+        of_files=_of_files(names, environment) or frozenset(names),
         system=np.array([codes[element.storage_system] for element in elements], dtype=np.int64),
         server=np.array([servers[element.server] for element in elements], dtype=np.int64),
         server_names=tuple(servers),
@@ -110,6 +113,11 @@ def element_table(environment: Environment) -> ElementTable:
         stated=_stated(elements),
         **_devices(elements),
     )
+
+
+def _of_files(names: Iterable[str], environment: Environment) -> frozenset[str]:
+    systems = environment.systems
+    return frozenset(name for name in names if name not in systems or systems[name].takes_files)
 
 
 def _devices(elements: tuple[Element, ...]) -> dict[str, Any]:

@@ -181,6 +181,11 @@ class StorageSystem:
     backend: str
     mount_point: str
 
+    @property
+    def takes_files(self) -> bool:
+        """Whether files are placed there, one by one."""
+        return self.backend != "directories"
+
 
 @dataclass(frozen=True, slots=True)
 class Element:

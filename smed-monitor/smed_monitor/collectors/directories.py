@@ -18,7 +18,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from ses_client.devices import NFS, Served, by_server, device_of, file_system_of, parse_mountstats
+from ses_client.devices import NFS, Served, device_of, file_system_of, parse_mountstats
 from ses_client.unions import parse_mounts
 
 from smed_monitor.collectors.base import Collector, Reply, Source
@@ -108,7 +108,7 @@ class DirectoriesSource(Source):
             if device.startswith(NFS):
                 if servers is None:
                     text = (proc / "mountstats").read_text("utf-8", "surrogateescape")
-                    servers = by_server(parse_mountstats(text))
+                    servers = parse_mountstats(text, mounts.values())
                 one["served"] = asdict(servers.get(device.removeprefix(NFS), Served()))
         return facts
 

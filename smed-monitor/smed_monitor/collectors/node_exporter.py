@@ -1,7 +1,8 @@
 """Prometheus's node_exporter: block device counters and the space of mounted file systems.
 
 Reads a dozen series and nothing else; each is looked up by device or mount point.  An element that
-lies on no block device (tmpfs, overlay, NFS) has space but no rates.
+lies on no block device (tmpfs, overlay) has space but no rates; NFS has those of the export, as this
+node sees them, with --collector.mountstats.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ses_client.devices import MOVES_DATA, NFS, is_nfs
 from ses_client.unions import is_another_kind
 
 from smed_monitor.collectors.base import Collector, Source
@@ -34,12 +36,22 @@ FAILED = "node_filesystem_device_error"
 MAPPER = "node_disk_device_mapper_info"
 BTRFS = "node_btrfs_device_size_bytes"
 
+NFS_SERIES: Mapping[str, tuple[str, str]] = {
+    "node_mountstats_nfs_total_read_bytes_total": (READ, READ),
+    "node_mountstats_nfs_total_write_bytes_total": (WRITTEN, WRITTEN),
+    "node_mountstats_nfs_operations_requests_total": OPERATIONS,
+    "node_mountstats_nfs_operations_response_time_seconds_total": BUSY,
+    "node_mountstats_nfs_operations_request_time_seconds_total": (REQUEST_SECONDS, REQUEST_SECONDS),
+}
+"""What --collector.mountstats says of an export -> the same of a disk, of reading and of writing."""
+
 DISK_SERIES = frozenset((READ, WRITTEN, REQUEST_SECONDS, IN_FLIGHT, *OPERATIONS, *BUSY))
 SPACE_SERIES = frozenset((AVAILABLE, SIZE, READ_ONLY, FAILED))
 DEVICE_HINT = (
     "Debian's node_exporter leaves out loop devices and partitions: "
     "start it with --collector.diskstats.device-exclude='^(ram|fd|sr)\\d+$'"
 )
+NFS_HINT = "no rates: it is NFS, of which node_exporter says more with --collector.mountstats"
 MOUNT_HINT = (
     "is it mounted there, as process 1 sees it? Debian's node_exporter leaves out /mnt, /media and /run: "
     "start it with --collector.filesystem.mount-points-exclude='^/(dev|proc|sys)($|/)'"
@@ -61,7 +73,7 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeSample:
-    """``disks``: device -> series -> value; ``spaces``: mount point -> series -> value.
+    """``disks``: device, or ``nfs EXPORT`` -> series -> value; ``spaces``: mount point -> series -> value.
 
     ``mounted`` gives the device behind a mount point as /proc/mounts names it, and the type of the file
     system; ``mapped`` the kernel's name (``dm-0``) of a device mapper name; ``btrfs`` the devices of each.
@@ -80,7 +92,7 @@ class NodeExporter(Collector[NodeSample]):
     finds_by = "mount_point"
 
     def __init__(self) -> None:
-        self._reader = Reader(DISK_SERIES | SPACE_SERIES | {MAPPER, BTRFS}, _series)
+        self._reader = Reader(DISK_SERIES | SPACE_SERIES | NFS_SERIES.keys() | {MAPPER, BTRFS}, _series)
 
     def open(self, target: Target) -> Source:
         """Plain HTTP."""
@@ -125,7 +137,8 @@ class NodeExporter(Collector[NodeSample]):
                     f"{element.file_system}): see findmnt -T {element.mount_point}"
                 )
         label = element.device or mounted
-        device = _kernel_name(label, sample)
+        of_nfs = is_nfs(type_) and element.device is None
+        device = NFS + mounted if of_nfs else _kernel_name(label, sample)
         disk = _counters(device, sample.disks)
         if disk is None and not space:
             raise ElementMissingError(f"node_exporter reports no disk {device}: {DEVICE_HINT}")
@@ -142,9 +155,9 @@ class NodeExporter(Collector[NodeSample]):
             free_bytes=space.get(AVAILABLE),
             size_bytes=space.get(SIZE),
             read_only=bool(space.get(READ_ONLY)),
-            note="" if disk else _no_rates(label, device, several),
+            note="" if disk else NFS_HINT if of_nfs else _no_rates(label, device, several),
         )
-        return unless_blind(reading)
+        return reading if of_nfs else unless_blind(reading)
 
 
 def _sorted_out(found: Mapping[Series, float]) -> NodeSample:
@@ -207,7 +220,9 @@ def _sum(disk: Mapping[str, float], names: tuple[str, str]) -> float | None:
     return None if one is None or other is None else one + other
 
 
-def _series(name: str, labels: Mapping[str, str]) -> Series:
+def _series(name: str, labels: Mapping[str, str]) -> Series | None:
+    if name in NFS_SERIES:
+        return _nfs_series(name, labels)
     within = {MAPPER: "name", BTRFS: "uuid", **dict.fromkeys(SPACE_SERIES, "mountpoint")}.get(name)
     return Series(
         name=name,
@@ -215,3 +230,16 @@ def _series(name: str, labels: Mapping[str, str]) -> Series:
         within=labels[within] if within else "",
         type=labels.get("fstype", "") if name in SPACE_SERIES else "",
     )
+
+
+def _nfs_series(name: str, labels: Mapping[str, str]) -> Series | None:
+    """What moves data of an export.
+
+    Exports that are one file system of their server show the same, so that those of a server have no sum.
+    """
+    operation = labels.get("operation", "READ")
+    if operation not in MOVES_DATA:
+        return None
+    reading, writing = NFS_SERIES[name]
+    counted = reading if operation == "READ" else writing
+    return Series(counted, NFS + labels["export"], "", "")

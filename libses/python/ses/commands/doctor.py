@@ -37,7 +37,7 @@ _MARKS = {
 def doctor(client: ServiceClient, as_json: bool, library: Path, socket: Path, trial: Path | None) -> None:
     """Check each link of the chain on this node: what is wrong, and how to mend it.
 
-    Library, agent, service, monitor, exporters, knowledge base, union mounts.  Changes nothing.
+    Library, agent, service, monitor, exporters, knowledge base, union mounts, directories.  Changes nothing.
     Exits with 1 when something is wrong; a warning is not.
     """
     findings = examine(client, library, socket, trial)

@@ -31,7 +31,7 @@ from ses.quantities import make_requirement, requirements_in
 @click.option("--average-read", "average_read_rate", metavar="RATE", help="Average read rate.")
 @click.option("--free", "free_capacity", metavar="SIZE", help="Free capacity, like 2GB.")
 @click.option("--hard", is_flag=True, help="Refuse elements that miss one of these options.")
-@click.option("--system", help="Only this storage system.")
+@click.option("--system", help="Only this storage system.  [all where files are placed]")
 @click.option("--profile", help="Requirements of this profile, for kinds not given here.")
 @click.option("--exclude", multiple=True, metavar="ELEMENT", help="Not this element; may be repeated.")
 @click.option("--size", type=Size(zero=True), metavar="SIZE", help="Size the file will have, like 500MB.")

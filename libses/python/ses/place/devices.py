@@ -7,7 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ses_client.devices import MOUNTSTATS, NFS, SYS, Served, by_server, parse_mountstats
+from ses_client.devices import MOUNTSTATS, NFS, SYS, Served, parse_mountstats
+from ses_client.unions import parse_mounts
 
 _SECTOR = 512  # bytes, whatever the device says
 
@@ -37,7 +38,8 @@ def counters_of(
                 found[name] = counted
     if any(name.startswith(NFS) for name in asked):
         with suppress(OSError):
-            servers = by_server(parse_mountstats(mountstats.read_text("utf-8", "surrogateescape")))
+            mounts = parse_mounts(mountstats.with_name("mountinfo").read_bytes())
+            servers = parse_mountstats(mountstats.read_text("utf-8", "surrogateescape"), mounts)
             found |= {NFS + name: _of_nfs(one) for name, one in servers.items() if NFS + name in asked}
     return found
 

@@ -46,7 +46,7 @@ from ses.streaming.advice import Forecast, Place, Work, advice, fitting, fitting
     "--darshan", type=click.Path(path_type=Path, dir_okay=False), metavar="LOG",
     help="Instead of running PROGRAM: a Darshan log of it.",
 )  # fmt: skip
-@click.option("--system", help="Only this storage system.")
+@click.option("--system", help="Only this storage system.  [all where files are placed]")
 @click.option(
     "--link", type=LinkRate(), metavar="RATE",
     help="What the link of the node carries, like 12.5GB/s.  [default: what ses calibrate --node measured of "
