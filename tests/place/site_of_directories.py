@@ -51,7 +51,7 @@ class Site:
 
     def begin(self, *command: object, **more: Any) -> subprocess.Popen[bytes]:
         with (self.folder / "log").open("ab") as log:
-            process = subprocess.Popen([*map(str, command)], stdout=log, stderr=log, **more)
+            process = subprocess.Popen([*map(str, command)], **{"stdout": log, "stderr": log, **more})
         self.begun.append(process)
         return process
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -26,7 +29,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Without an agent."""
-    made = Site(tmp_path_factory.mktemp("alone"), 2)
+    made = Site(tmp_path_factory.mktemp("alone"), 8)
     yield made
     made.end()
 
@@ -197,16 +200,18 @@ def test_a_program_in_c_has_a_place_of_the_service(alone: Site, tmp_path: Path) 
 
 
 def test_a_directory_that_is_not_the_users_to_write_is_passed_over(alone: Site) -> None:
-    blocked = alone.directories[0]
-    aside = blocked.rename(blocked.with_name("aside"))
-    blocked.write_text("no directory")
+    blocked = alone.directories[1:]
+    for one in blocked:
+        one.rename(one.with_name(f"aside-{one.name}"))
+        one.write_text("no directory")
     try:
         for _ in range(3):
             given = alone.ses("place", "--on", "scratch", "--for", "8h", "--mkdir", "run-XXXX")
-            assert Path(given).parent == alone.directories[1]
+            assert Path(given).parent == alone.directories[0]
     finally:
-        blocked.unlink()
-        aside.rename(blocked)
+        for one in blocked:
+            one.unlink()
+            one.with_name(f"aside-{one.name}").rename(one)
 
 
 def test_a_lost_service_is_named_with_the_next_step(tmp_path: Path) -> None:
@@ -230,3 +235,35 @@ def test_a_lost_service_is_named_with_the_next_step(tmp_path: Path) -> None:
 )
 def test_a_command_that_makes_no_sense_is_refused(alone: Site, words: list[str], why: str) -> None:
     assert why in alone.ses("place", *words, code=2)
+
+
+def test_500_places_asked_at_once_by_50_nodes_are_spread(alone: Site) -> None:
+    before = carried(alone)
+    seconds: list[float] = []
+
+    def node(number: int) -> None:
+        for _ in range(10):
+            body = {
+                "place_id": secrets.token_hex(8),
+                "subject": {"user": "alice", "node": f"n{number}"},
+                "storage_system": "scratch",
+                "expected_bytes": 1000,
+                "process": {"pid": 2, "started": 1, "namespace": 1},
+            }
+            asked = time.monotonic()
+            answer = alone.http.request("POST", f"{alone.url}/v1/places", json=body)
+            assert answer.status == 200, answer.data
+            seconds.append(time.monotonic() - asked)
+
+    begun = time.monotonic()
+    with ThreadPoolExecutor(50) as nodes:
+        for done in [nodes.submit(node, number) for number in range(50)]:
+            done.result()
+    print(f"500 places in {time.monotonic() - begun:.2f} s, each stored after {max(seconds):.3f} s at most")
+    given = {element: count - before[element] for element, count in carried(alone).items()}
+    assert sum(given.values()) == 500
+    assert max(given.values()) <= 1.25 * 500 / len(given)
+
+
+def carried(site: Site) -> dict[str, int]:
+    return {one["id"]: one["open_placements"] for one in site.get("/v1/elements")["elements"]}

@@ -25,9 +25,10 @@ namespace {
 constexpr std::chrono::seconds kLookEvery{1}, kLongestPause{10};
 constexpr int kPauseOfPlaces = 40; // times as long as a round used a processor
 constexpr std::chrono::seconds kSpaceEvery{10}, kReportEvery{60};
-constexpr size_t kMaxEntries = 5000; // of a directory that is added up
-constexpr uint64_t kMuch = 16 << 20; // bytes
-constexpr double kLateSeconds = 10;  // what was moved before the agent looked is not known
+constexpr std::chrono::seconds kNamesWithin{20}; // then nobody has this name here
+constexpr size_t kMaxEntries = 5000;             // of a directory that is added up
+constexpr uint64_t kMuch = 16 << 20;             // bytes
+constexpr double kLateSeconds = 10; // what was moved before the agent looked is not known
 constexpr size_t kMaxSamples = 32;
 constexpr double kOwnPart = 0.8; // of what the processes wrote lies in their directory
 // The kernel writes out what was written 30 s before (dirty_expire_centisecs), each 5 s.
@@ -188,8 +189,9 @@ std::chrono::nanoseconds GivenPlaces::work() {
   announcer_.grew(std::exchange(grown_, {}));
   const auto pause = std::max<std::chrono::nanoseconds>(
       kLookEvery, kPauseOfPlaces * (processor_time() - used_before));
-  return places_.empty() ? RepeatingThread::kUntilWoken
-                         : std::min<std::chrono::nanoseconds>(pause, kLongestPause);
+  return places_.empty() && now >= names_until_
+             ? RepeatingThread::kUntilWoken
+             : std::min<std::chrono::nanoseconds>(pause, kLongestPause);
 }
 
 GivenPlaces::Places::iterator GivenPlaces::end(Places::iterator it, Clock::time_point now) {
@@ -216,9 +218,14 @@ void GivenPlaces::take_over(Clock::time_point now) {
     }
   }
   std::vector<AnnouncementBacklog::Opening> opened;
+  std::vector<LedgerFile> later; // whose users are not known yet
   for (LedgerFile &given : arrived) {
     const std::optional<uid_t> uid = uid_of(given.user);
-    if (!uid || given.place->pid_namespace != namespace_ ||
+    if (!uid) {
+      later.push_back(std::move(given));
+      continue;
+    }
+    if (given.place->pid_namespace != namespace_ ||
         places_.contains(given.placement_id)) { // the service asks again
       continue;
     }
@@ -240,6 +247,14 @@ void GivenPlaces::take_over(Clock::time_point now) {
     places_.emplace(given.placement_id, std::move(place));
   }
   announcer_.report(std::move(opened), {}, {});
+  names_until_ = later.empty()                         ? Clock::time_point()
+                 : names_until_ == Clock::time_point() ? now + kNamesWithin
+                                                       : names_until_;
+  if (now < names_until_) {
+    const std::lock_guard lock(mutex_);
+    std::ranges::move(later, std::back_inserter(arrived_));
+    return;
+  }
   announcer_.compared(true);
 }
 

@@ -86,6 +86,7 @@ private:
   std::vector<LedgerFile> arrived_;
   std::vector<uint64_t> forgotten_;
   // Of the thread only.
+  Clock::time_point names_until_{}; // some names are waited for until then
   Places places_;
   std::vector<AnnouncementBacklog::Ending> ended_; // in this round, as the next
   std::vector<IdleFiles::Grown> grown_;

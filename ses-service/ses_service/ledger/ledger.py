@@ -176,6 +176,7 @@ class Ledger:
         if before.state is PlacementState.ENDED:
             del self._ended[place.placement_id]
             self._activate(replace(place, state=PlacementState.OPEN, ended_at=None, end_reason=None))
+            self.doubt(place.placement_id)
         elif place is not before:
             self._leave(before)
             self._active[place.placement_id] = place

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from ses_service.ledger.placement import Placement
 from ses_service.ledger.reports import LedgerError, PlacementReport
 
-LEASE = 30.0  # seconds a place of a process counts that nobody renews
-RENEW_WITHIN = 10.0
+LEASE = 25.0  # seconds a place of a process counts that nobody renews: less than those of a silent node
+RENEW_WITHIN = 8.0
 
 
 class TooManyPlacesError(LedgerError):

@@ -42,13 +42,9 @@ class PlaceAccess:
         """
         with self._lock:
             place = self._own(stored)
-            if place.state is PlacementState.ENDED and place.end_reason not in MAY_RETURN:
-                raise PlacementEndedError(f"place {place.placement_id} ended ({place.end_reason})")
             if written is not None:
                 place = places.written(place, written)
-            renewed = places.renewed(place, self._clock())
-            self._ledger.change(renewed)
-            return self._ledger.get(renewed.placement_id)
+            return _renewed(place, self._ledger, self._clock())
 
     def end(self, stored: Placement, written: float | None) -> Placement:
         """End a place.  Again, that changes nothing."""
@@ -82,8 +78,8 @@ def entered(
     """Return what enters the best element of a decision into a ledger, as a place.
 
     ``backend`` is that of its storage system, ``most`` how many places a user may have.  Asked again under
-    the same id, it gives what it gave before.  It raises NothingFitsError, TooManyPlacesError, and
-    NotYoursError for an id that another user has.
+    the same id, it gives what it gave before.  It raises NothingFitsError, TooManyPlacesError,
+    PlacementEndedError where that was released, and NotYoursError for an id that another user has.
     """
 
     def enter(decision: Decision, ledger: Ledger) -> Placement:
@@ -91,7 +87,7 @@ def entered(
         if before is not None:
             if before.held is None or before.subject.user != subject.user:
                 raise NotYoursError(f"placement {asked.placement_id} is another one")
-            return before
+            return _renewed(before, ledger, decision.decided_at)
         if ledger.places_of[subject.user] >= most:
             raise TooManyPlacesError(f"{subject.user} has {most} places, as many as one may")
         chosen = _best(decision)
@@ -102,6 +98,13 @@ def entered(
         return ledger.get(asked.placement_id)
 
     return enter
+
+
+def _renewed(place: Placement, ledger: Ledger, now: float) -> Placement:
+    if place.state is PlacementState.ENDED and place.end_reason not in MAY_RETURN:
+        raise PlacementEndedError(f"place {place.placement_id} ended ({place.end_reason})")
+    ledger.change(places.renewed(place, now))
+    return ledger.get(place.placement_id)
 
 
 def _best(decision: Decision) -> Candidate | None:
@@ -124,7 +127,9 @@ def _place(
     until = asked.until
     if until is None:
         node = ledger.nodes.get(subject.node or "")
-        until = max(now + places.LEASE, node.until if node else 0.0)
+        until = now + places.LEASE
+        if node is not None and node.incarnation:  # it was heard, and is not only expected
+            until = max(until, node.until)
     claimed = decision.expected_bytes
     folder = element.target.rstrip("/")
     return Placement(
