@@ -279,7 +279,7 @@ def test_the_declarations_are_those_of_the_header(tmp_path: Path) -> None:
     source = tmp_path / "both.c"
     sizes = "".join(
         f'_Static_assert(sizeof({name}) == {binding.ffi.sizeof(name)}, "{name}");\n'
-        for name in ("ses_result", "ses_component", "ses_node", "ses_load", *STREAMS)
+        for name in ("ses_result", "ses_component", "ses_node", "ses_place", "ses_load", *STREAMS)
     )
     source.write_text(f"#include <ses/stream.h>\n{declared}\n{sizes}")
     command = ["gcc", "-std=c11", "-fsyntax-only", "-I", str(HEADER.parents[1]), str(source)]

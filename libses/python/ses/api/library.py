@@ -51,6 +51,13 @@ typedef struct ses_node {
   char element[96];
   uint64_t reserved[17];
 } ses_node;
+
+typedef struct ses_place {
+  char id[24];
+  char element[96];
+  char directory[4096];
+  uint64_t reserved[17];
+} ses_place;
 typedef struct ses_load {
   double read_mb_s;
   double write_mb_s;
@@ -125,6 +132,9 @@ int ses_layout_component(const ses_layout *layout, unsigned number, ses_componen
 unsigned ses_layout_osts(const ses_layout *layout, unsigned number, uint32_t *osts, unsigned room);
 int ses_find_nodes(const ses_policy *policy, const char *among, unsigned count, ses_node *nodes,
                    unsigned room);
+int ses_place_directory(const char *system, const ses_policy *policy, const char *name,
+                        ses_place *place);
+int ses_place_release(const ses_place *place);
 ses_loads *ses_loads_open(const char *directory);
 void ses_loads_close(ses_loads *loads);
 int ses_loads_read(ses_loads *loads, ses_load *rows, unsigned room, double *age_seconds);
