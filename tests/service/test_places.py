@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -296,30 +296,59 @@ def test_500_places_asked_at_once_by_50_nodes_are_spread(scratch: Service) -> No
     assert max(given.values()) <= 1.25 * 500 / 4
 
 
-def test_a_place_given_soon_after_a_restart_waits_no_longer_for_its_node(
-    site: Any, make_service: Any, clock: Any, tmp_path: Any
-) -> None:
-    """A node that is expected, since files are open there, may take minutes; a place does not."""
+@pytest.fixture
+def begin(site: Any, make_service: Any, clock: Any, tmp_path: Any) -> Iterator[Callable[[], Service]]:
+    """Returns a service with the ledger of the one before, which has ended."""
     from ses_service.store.database import Database
     from ses_service.store.records import RecordStore
-    from ses_service.store.writer import Writer
 
-    def begin() -> Service:
+    running: list[Service] = []
+
+    def end() -> None:
+        while running:
+            journal = running.pop().runtime.journal
+            journal.stop()
+            journal._store.database.close()
+
+    def begun() -> Service:
+        end()
         database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
-        store = RecordStore(database, Writer(database))
+        store = RecordStore(database)
         service = make_service(directories(site, 2), clock, store=store).refresh()
         service.runtime.journal.start()
+        running.append(service)
         return service
 
+    yield begun
+    end()
+
+
+def test_a_place_given_soon_after_a_restart_waits_no_longer_for_its_node(
+    begin: Callable[[], Service], clock: Any
+) -> None:
+    """A node that is expected, since files are open there, may take minutes; a place does not."""
     before = begin()
     announce(before)
     first = ask(before, process=PROCESS)
     announce(before, opened=[report(first)])
-    before.runtime.journal.stop()
-    before.runtime.journal._store.database.close()
     service = begin()
     second = ask(service, process=PROCESS)
     assert set(open_places(service)) == {first["place_id"], second["place_id"]}
     clock.time += 30
     assert open_places(service) == []
-    service.runtime.journal.stop()
+
+
+def test_a_place_that_nobody_renews_ends_also_where_the_service_starts_again_and_again(
+    begin: Callable[[], Service], clock: Any
+) -> None:
+    service = begin()
+    left, renewed = (ask(service, process=PROCESS)["place_id"] for _ in range(2))
+    for _ in range(4):
+        for _ in range(2):
+            clock.time += 8
+            assert service.post(f"/v1/places/{renewed}/renewals", {}).status_code == 200
+        clock.time += 2
+        service = begin()
+        assert renewed in open_places(service)
+    assert open_places(service) == [renewed]
+    assert left not in open_places(service)

@@ -7,6 +7,7 @@ stripes, and its claim, less what is known to be written there, counts as claime
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ses_service.ledger.placement import Placement
@@ -67,13 +68,24 @@ def renewed(place: Placement, now: float) -> Placement:
     return replace(place, lease_until=max(place.lease_until, now + LEASE))
 
 
-def restored(place: Placement, now: float, waited_for: float) -> Placement:
-    """Return a place as it counts after a restart: who renews it has ``waited_for`` seconds to come back."""
+def newest_lease(placements: Iterable[Placement]) -> float:
+    """Return when the last lease of a place ends, as far as one does: some time after the service's end."""
+    leases = (one.lease_until for one in placements if one.held is not None and one.held.until is None)
+    return max((lease for lease in leases if math.isfinite(lease)), default=0.0)
+
+
+def restored(place: Placement, now: float, waited_for: float, newest: float) -> Placement:
+    """Return a place as it counts after a restart: who renews it has ``waited_for`` seconds to come back.
+
+    What was left of its lease when the service ended is left now: the ``newest`` lease was renewed just
+    before.  So one that nobody renews ends also where the service starts again and again.
+    """
     held = place.held
     if held is None or held.until is not None:
         return place
-    lease = place.lease_until if math.isfinite(place.lease_until) else 0.0
-    return replace(place, lease_until=max(lease, now + LEASE + waited_for))
+    newest = min(newest, now + LEASE)  # of places that wait for their node it may be later
+    behind = newest - place.lease_until if math.isfinite(place.lease_until) else 0.0
+    return replace(place, lease_until=now + max(0.0, LEASE - behind) + waited_for)
 
 
 def has_own_directory(place: Placement) -> bool:

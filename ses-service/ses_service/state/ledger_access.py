@@ -239,9 +239,10 @@ class LedgerAccess:
         with self._lock:
             now = self._clock()
             waited_for = return_within(len({one.subject.node for one in placements}))
+            newest = places.newest_lease(placements)
             for placement in placements:
                 if self._ledger.find(placement.placement_id) is None:
-                    placement = places.restored(self._with_an_end(placement, now), now, waited_for)
+                    placement = places.restored(self._with_an_end(placement, now), now, waited_for, newest)
                     self._ledger.restore(placement)
                     self._ledger.doubt(placement.placement_id)
             for node in self._ledger.streams():
