@@ -27,7 +27,6 @@ constexpr std::chrono::minutes kUsedFor{10}; // after a program began, or a file
 constexpr std::chrono::milliseconds kLookAgain{1000}; // whether the service is back
 constexpr std::chrono::milliseconds kAfterFault{500};
 constexpr unsigned kMaxAttempts = 3;
-constexpr size_t kMaxKnown = 4096;
 constexpr std::chrono::milliseconds kNameAgain{20}; // whether it is known by now
 
 std::string random_digits() {
@@ -40,10 +39,6 @@ std::chrono::milliseconds part_of(std::chrono::milliseconds whole, double least,
   std::uniform_real_distribution<double> share(least, 1.0);
   return std::chrono::milliseconds(
       static_cast<int64_t>(static_cast<double>(whole.count()) * share(random)));
-}
-
-bool moved_data(EndReason reason) {
-  return reason == EndReason::kClosed || reason == EndReason::kExited;
 }
 
 // The service answers, and refuses this request or breaks at it.
@@ -89,115 +84,6 @@ void Announcer::stop(std::chrono::milliseconds limit) {
   lock.unlock();
   thread_.join();
   keep_unsent();
-}
-
-void Announcer::report(std::vector<AnnouncementBacklog::Opening> opened,
-                       const std::vector<IdleFiles::Changed> &moved,
-                       std::vector<AnnouncementBacklog::Ending> ended) {
-  if (opened.empty() && moved.empty() && ended.empty()) {
-    return;
-  }
-  std::vector<Exchange::Ended> counted;
-  counted.reserve(ended.size());
-  for (const auto &[uid, file] : ended) {
-    spdlog::debug("placement {:016x} of uid {} ended: {}", file.placement_id, uid,
-                  name_of(file.reason));
-    counted.push_back({file.placement_id, moved_data(file.reason)});
-  }
-  service_.exchange.moved(moved);
-  service_.exchange.ended(counted);
-  bool is_time = false;
-  {
-    const std::lock_guard lock(mutex_);
-    is_time = is_to_look(opened.size() + moved.size() + ended.size());
-    if (!opened.empty()) {
-      used_at_ = created_at_ = Clock::now();
-    }
-    hold_back(opened, ended);
-    enter(std::move(opened), std::move(ended));
-    change(moved, {});
-  }
-  if (is_time) {
-    wake_.notify_one();
-  }
-}
-
-void Announcer::grew(const std::vector<IdleFiles::Grown> &files) {
-  bool is_time = false;
-  {
-    const std::lock_guard lock(mutex_);
-    is_time = !files.empty() && is_to_look(files.size());
-    change({}, files);
-  }
-  if (is_time) {
-    wake_.notify_one();
-  }
-}
-
-// MORE reports wait from now on.  True when the thread has to work out again when the next batch
-// is due.
-bool Announcer::is_to_look(size_t more) const {
-  return backlog_.waiting() == 0 || backlog_.waiting() + more >= usual_batch();
-}
-
-void Announcer::compared(bool places) {
-  {
-    const std::lock_guard lock(mutex_);
-    (places ? comparing_places_ : comparing_) = false;
-  }
-  wake_.notify_one();
-}
-
-void Announcer::user_seen(uid_t uid) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!users_.see(uid, Clock::now())) {
-      return;
-    }
-    heartbeat_at_ = Clock::now();
-  }
-  wake_.notify_one();
-}
-
-void Announcer::reading(std::vector<Reading> reading) {
-  {
-    const std::lock_guard lock(mutex_);
-    reading_ = std::move(reading);
-    reading_due_ = true;
-    heartbeat_at_ = Clock::now();
-  }
-  wake_.notify_one();
-}
-
-std::set<FileId> Announcer::streams_of(const std::set<FileId> &files) const {
-  const std::lock_guard lock(mutex_);
-  return backlog_.streams_of(files);
-}
-
-void Announcer::announce_soon() {
-  {
-    const std::lock_guard lock(mutex_);
-    heartbeat_at_ = used_at_ = Clock::now();
-  }
-  wake_.notify_one();
-}
-
-void Announcer::heartbeat_now() {
-  {
-    const std::lock_guard lock(mutex_);
-    heartbeat_at_ = Clock::now();
-  }
-  wake_.notify_one();
-}
-
-bool Announcer::overloaded_by(uid_t uid) const {
-  const std::lock_guard lock(mutex_);
-  return backlog_.crowded_by(uid);
-}
-
-std::chrono::milliseconds Announcer::pace() const {
-  const std::lock_guard lock(mutex_);
-  return pace_;
 }
 
 void Announcer::work() {
@@ -333,18 +219,6 @@ void Announcer::keep_unsent() {
   }
 }
 
-// None: it is no answer to an announcement.
-std::optional<AnnouncementReply> Announcer::read(const Reply &reply) {
-  auto read = reply.status == 200 ? quiet_.read(reply.body) : std::nullopt;
-  if (!read && reply.status == 200) {
-    read = parse_announcement_reply(reply.body);
-    if (read) {
-      quiet_.remember(reply.body, *read);
-    }
-  }
-  return read;
-}
-
 // Puts BATCH back, unless it is the smallest that the service breaks at, again and again.
 void Announcer::failed(Batch batch, const Reply &reply) {
   const size_t size = batch.size();
@@ -436,62 +310,6 @@ void Announcer::settle(Lock &lock, Batch batch, AnnouncementReply reply,
   }
   pass_on(batch, std::move(reply), asked_at);
   lock.lock();
-}
-
-// Passes on the service's answer together with what was reported, which its tables count.
-void Announcer::pass_on(const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at) {
-  if (!reply.nonsense.empty() && reply.nonsense != logged_nonsense_) {
-    logged_nonsense_ = reply.nonsense;
-    spdlog::warn("the service's answer has {} that makes no sense", reply.nonsense);
-  }
-  ServiceUpdate update;
-  update.asked_at = asked_at;
-  for (const auto &opening : batch.opened) {
-    update.opened.push_back({opening.file.placement_id, opening.file.idle});
-  }
-  for (const auto &ending : batch.ended) {
-    update.ended.push_back(ending.file.placement_id);
-  }
-  update.unknown = std::move(reply.unknown);
-  for (const auto &[id, why] : reply.refused) {
-    update.refused.push_back(id);
-  }
-  for (auto &table : reply.kept_tables) {
-    service_.saved.set_table(std::move(table));
-  }
-  pass_on_needs(reply, update);
-  update.tables = std::move(reply.tables);
-  for (TableAnswer &table : update.tables) {
-    table.report_within = std::chrono::duration<double>(reply.report_within).count();
-  }
-  service_.exchange.put(std::move(update));
-}
-
-void Announcer::pass_on_needs(AnnouncementReply &reply, ServiceUpdate &update) {
-  std::map<std::string, nlohmann::json> entries;
-  for (auto &entry : reply.kept_needs) {
-    entries[text_field(entry, "user")].push_back(entry);
-  }
-  for (const auto &[user, needs] : reply.needs) {
-    const auto uid = uid_of_.find(user);
-    if (user.empty()) {
-      update.site_needs = needs;
-      service_.saved.set_needs(std::nullopt, entries[user]);
-    } else if (uid != uid_of_.end()) {
-      update.needs[uid->second] = needs;
-      generation_of_[uid->second] = needs->generation;
-      service_.saved.set_needs(uid->second, entries[user]);
-    }
-  }
-  for (const auto &[user, uid] : uid_of_) { // those it says nothing of need nothing
-    if (generation_of_.try_emplace(uid).second) {
-      update.needs[uid] = std::make_shared<const UserNeeds>();
-    }
-  }
-  std::erase_if(generation_of_, [&](const auto &known) {
-    return generation_of_.size() > kMaxKnown &&
-           !uid_of_.contains(names_.name_of(known.first).value_or(""));
-  });
 }
 
 } // namespace ses::agent
