@@ -53,8 +53,7 @@ def test_somebody_is_answered_from_the_first_turn_until_nobody_waits() -> None:
 def test_who_gives_way_goes_on_though_somebody_is_answered_all_the_time() -> None:
     foreground = Foreground()
     foreground.begin()
-    for urgency in (0.0, 0.5, 1.0, 7.0):
-        foreground.wait_for_idle(urgency)
+    foreground.wait_for_idle()
 
 
 def test_who_gives_way_is_not_held_up_when_nobody_is_answered() -> None:

@@ -16,7 +16,7 @@ from ses_service.process.garbage_collection import collecting
 from ses_service.security.unix_socket import LocalListener
 
 # Seconds a thread that stores or reads much may hold up the one that answers.  Much shorter turns cost more
-# than they spare: those threads wait while somebody is answered (:mod:`ses_service.threads.foreground`).
+# than they spare.
 _SWITCH = 0.001
 
 

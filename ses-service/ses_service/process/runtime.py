@@ -124,9 +124,7 @@ class Runtime:
         self.journal = (
             None
             if config.store is None
-            else Journal(
-                ledger, config.store, self.foreground, keep_files=config.keep_files, now=config.clock
-            )
+            else Journal(ledger, config.store, keep_files=config.keep_files, now=config.clock)
         )
         self.placements = Placements(self.state, config.store, self.journal)
         history = None if config.store is None else config.store.files

@@ -34,7 +34,6 @@ from ses_service.store import notifications
 from ses_service.store.errors import DatabaseDamagedError, DatabaseError, DatabaseUrlError
 from ses_service.store.records import RecordStore
 from ses_service.store.set_aside import repair_command
-from ses_service.threads.foreground import Foreground
 from ses_service.threads.loop import Loop
 
 T = TypeVar("T")
@@ -44,9 +43,6 @@ SHARED_PACE = 0.1  # the second service's transactions cost as much again
 MAX_WAITING = MAX_UNTAKEN  # the ledger keeps no more that ended
 _AT_ONCE = 1000
 _LATE = 5.0
-# The more changes there are, the less is waited for others; with this much of it, still half of the time.
-_MAX_URGENT = 0.8
-_URGENT = 10_000
 _RETRY = (0.25, 0.5, 1.0, 2.0, 5.0)
 _LAST_WORDS = 5.0
 _FORGET_EVERY = 600.0
@@ -82,7 +78,6 @@ class Journal:
         self,
         ledger: LedgerAccess,
         store: RecordStore,
-        foreground: Foreground | None = None,
         clock: Callable[[], float] = time.monotonic,
         keep_files: float = math.inf,
         now: Callable[[], float] = time.time,
@@ -91,7 +86,6 @@ class Journal:
         self._now = now
         self._forget_next = 0.0
         self._ledger = ledger
-        self._foreground = foreground or Foreground()
         self._store = store
         self._clock = clock
         self._changed = ledger.follow()
@@ -264,7 +258,7 @@ class Journal:
     def _load(self, gone: list[str] | None) -> None:
         left = self._ledger.drain(self._left)
         try:
-            loaded = self._store.load(gone, left, self._foreground.wait_for_idle)
+            loaded = self._store.load(gone, left)
         except BaseException:
             self._ledger.put_back(self._left, left)
             raise
@@ -292,7 +286,6 @@ class Journal:
                 changes,
                 self._ledger.sizes_of(keys),
                 notifications=self._notifications(changes),
-                between=self._between(len(changes)),
             )
         except BaseException:
             self._keep_for_later(changes, keys)
@@ -330,7 +323,6 @@ class Journal:
             self._ledger.sizes_of(keys),
             whole=True,
             notifications=self._notifications(changes),
-            between=self._between(len(changes)),
         )
         self._whole = False
         self._learned.clear()
@@ -348,11 +340,6 @@ class Journal:
         return notifications.texts(
             self._store.database.owner, changes, self._learned, now, last_announcements
         )
-
-    def _between(self, changes: int) -> Callable[[], None]:
-        """Return what is to be called between the pieces of ``changes`` changes."""
-        urgency = min(_MAX_URGENT, changes / _URGENT)
-        return lambda: self._foreground.wait_for_idle(urgency)
 
     def _keep_for_later(self, changes: list[tuple[str, Placement | None]], keys: list[SizeKey]) -> None:
         self._unstored.update(

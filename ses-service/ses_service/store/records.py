@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -27,7 +27,6 @@ from ses_service.store.tables import EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, 
 from ses_service.store.upsert import Values
 
 _FORGOTTEN_AT_ONCE = 2000
-_ROWS_AT_ONCE = 32  # made in less than half a millisecond
 
 _NO_ROWS: tuple[()] = ()
 _PEER_COLUMNS = ("placement_id", "service", "node", "elements", "placed_at", "expected_bytes")
@@ -90,7 +89,6 @@ class RecordStore:
         self,
         gone: Sequence[str] | None = None,
         left: Sequence[str] = (),
-        between: Callable[[], None] = lambda: None,
     ) -> Loaded:
         """Take over what services left that are gone: these, or all that are; and ``left`` where it is open.
 
@@ -107,9 +105,7 @@ class RecordStore:
         ours = sa.select(PLACEMENT).where(PLACEMENT.c.service == self.database.owner).order_by(*order)
         explanation_of: dict[str, str | None] = {}
         with self.database.transaction(reading=True) as connection:
-            for number, row in enumerate(connection.execute(ours).mappings()):
-                if number % _ROWS_AT_ONCE == 0:
-                    between()
+            for row in connection.execute(ours).mappings():
                 if row["placement_id"] in self._explanation_of:
                     continue
                 try:
@@ -201,13 +197,11 @@ class RecordStore:
         *,
         whole: bool = False,
         notifications: Sequence[str] = _NO_ROWS,
-        between: Callable[[], None] = lambda: None,
     ) -> None:
         """Store how placements and sizes stand now (``None``: they are gone), in one transaction.
 
         ``whole``: these are all there are, and what else we stored is removed; explanations stay with the
-        placements that stay.  ``notifications`` are sent to other services then.  ``between`` is called
-        whenever another thread may well go first.  Raises DatabaseError.
+        placements that stay.  ``notifications`` are sent to other services then.  Raises DatabaseError.
         """
         gone = [placement_id for placement_id, placement in changes if placement is None]
         forgotten = [key.digest for key, learned in sizes if learned is None]
@@ -215,7 +209,7 @@ class RecordStore:
             more_gone, more_forgotten = self._rest(changes, sizes)
             gone += more_gone
             forgotten += more_forgotten
-        placement_rows = self._rows_of(changes, between)
+        placement_rows = self._rows_of(changes)
         known_sizes = [rows.size_row(key, learned) for key, learned in sizes if learned is not None]
         freed = Counter(filter(None, (self._explanation_of.get(placement_id) for placement_id in gone)))
         unused = [explanation for explanation, count in freed.items() if self._uses[explanation] <= count]
@@ -230,9 +224,9 @@ class RecordStore:
         if notifications or any(values for _, values in (*saved, *removed)):
             with self.database.writing() as connection:
                 for table, values in saved:
-                    writer.save(connection, table, values, between)
+                    writer.save(connection, table, values)
                 for table, keys in removed:
-                    writer.remove(connection, table, keys, self.database.owner, between)
+                    writer.remove(connection, table, keys, self.database.owner)
                 writer.notify(connection, notifications)
         self._explanation_of.update(placement_rows.explanation_of)
         self._uses.update(filter(None, placement_rows.explanation_of.values()))
@@ -243,15 +237,11 @@ class RecordStore:
             if self._uses[explanation] <= 0:
                 del self._uses[explanation]
 
-    def _rows_of(
-        self, changes: Sequence[tuple[str, Placement | None]], between: Callable[[], None]
-    ) -> _PlacementRows:
+    def _rows_of(self, changes: Sequence[tuple[str, Placement | None]]) -> _PlacementRows:
         """Return the rows of placements, and of explanations that are not stored yet."""
         collected = _PlacementRows()
         shared: dict[tuple[int, int, int], str | None] = {}
-        for number, (placement_id, placement) in enumerate(changes):
-            if number % _ROWS_AT_ONCE == 0:
-                between()
+        for placement_id, placement in changes:
             if placement is None:
                 continue
             if placement_id not in self._explanation_of:
@@ -275,7 +265,7 @@ class RecordStore:
         if gone:
             with self.database.writing() as connection:
                 for table in (FILE, FILE_DETAIL):
-                    writer.remove(connection, table, gone, self.database.owner, lambda: None)
+                    writer.remove(connection, table, gone, self.database.owner)
         return len(gone)
 
     def _rest(

@@ -11,7 +11,7 @@ Values must be of types SQLite's driver takes as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import chain
@@ -31,22 +31,19 @@ def upsert(
     table: sa.Table,
     rows: Sequence[Values],
     keep: tuple[str, ...] = (),
-    between: Callable[[], None] = lambda: None,
 ) -> None:
     """Insert rows, or change those that are there, except for the columns to ``keep``.
 
     Each row has the values of all columns of the table in their order, and another key than the others; the
-    key is one column.  ``between`` is called before each statement.
+    key is one column.
     """
     dialect = connection.dialect
     if dialect.name == "postgresql":
         for start in range(0, len(rows), _ROWS_IN_ARRAYS):
-            between()
             columns = zip(*rows[start : start + _ROWS_IN_ARRAYS], strict=True)
             connection.exec_driver_sql(_text_of_arrays(table, dialect, keep), tuple(map(array, columns)))
         return
     for part in _parts(rows):
-        between()
         bound = tuple(chain.from_iterable(part))
         connection.exec_driver_sql(_text_of_rows(table, dialect, len(part), keep), bound)
 

@@ -5,7 +5,7 @@ Belongs to the thread that has the right to write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import sqlalchemy as sa
 
@@ -37,23 +37,15 @@ def open_tables(database: Database) -> bool:
     return ours and before == after
 
 
-def save(
-    connection: sa.Connection, table: sa.Table, rows: Sequence[Values], between: Callable[[], None]
-) -> None:
-    """Insert rows of a table, or change those that are there.
-
-    ``between`` is called whenever another thread may well go first.
-    """
-    upsert(connection, table, rows, _KEPT.get(table.name, ()), between)
+def save(connection: sa.Connection, table: sa.Table, rows: Sequence[Values]) -> None:
+    """Insert rows of a table, or change those that are there."""
+    upsert(connection, table, rows, _KEPT.get(table.name, ()))
 
 
-def remove(
-    connection: sa.Connection, table: sa.Table, keys: Sequence[str], owner: str, between: Callable[[], None]
-) -> None:
+def remove(connection: sa.Connection, table: sa.Table, keys: Sequence[str], owner: str) -> None:
     """Remove rows of a table, of placements only the ``owner``'s: others may have taken them over."""
     (key,) = table.primary_key.columns
     for start in range(0, len(keys), _KEYS_AT_ONCE):
-        between()
         removed = sa.delete(table).where(key.in_(keys[start : start + _KEYS_AT_ONCE]))
         if table is PLACEMENT:
             removed = removed.where(PLACEMENT.c.service == owner)

@@ -30,7 +30,6 @@ class Foreground:
         """Note that nobody is being answered, nor waits."""
         self._idle.set()
 
-    def wait_for_idle(self, urgency: float = 0.0) -> None:
-        """Wait while somebody is being answered, though not for long, and not at all with an urgency of 1."""
-        if urgency < 1.0:
-            self._idle.wait(_MAX_WAIT * (1.0 - urgency))
+    def wait_for_idle(self) -> None:
+        """Wait while somebody is being answered, though not for long."""
+        self._idle.wait(_MAX_WAIT)
