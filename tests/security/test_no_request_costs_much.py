@@ -53,6 +53,7 @@ RIGHT: dict[str, Any] = {
 }  # fmt: skip
 ELEMENT = "/v1/elements/{system}/{name}"
 PLACED = "fedcba9876543210"  # opened on another node than the one that announces here
+PLACE = "89abcdef01234567"
 CHANGED = 2  # what is undone
 RIGHT |= {f"{ELEMENT}{what}": {"name": "b1"} for what in ("", "/drain", "/undrain", "/remove", "/history")}
 RIGHT |= {
@@ -61,6 +62,9 @@ RIGHT |= {
 RIGHT |= {
     "/v1/elements": {"name": "b900", "system": "union"},
     "/v1/changes/{number}/undo": {"number": CHANGED},
+    "/v1/places": {"storage_system": "scratch", "process": OMIT, "lease_seconds": 3600, "place_id": PLACE},
+    "/v1/places/{place_id}/renewals": {"place_id": PLACE},
+    "/v1/places/{place_id}": {"place_id": PLACE},
 }
 ORDER = (  # others need what they make; a change is undone before others are made, an element removed last
     "/v1/changes/{number}/undo",
@@ -68,6 +72,9 @@ ORDER = (  # others need what they make; a change is undone before others are ma
     "/v1/nodes/{node}/announcements",
     "/v1/tokens",
     "/v1/tokens/{name}/revoke",
+    "/v1/places",
+    "/v1/places/{place_id}/renewals",
+    "/v1/places/{place_id}",
     *(f"{ELEMENT}{what}" for what in ("", "/drain", "/undrain", "/history", "/remove")),
 )
 ANSWERS = {"/readyz": (200, 503)}  # the monitor scrapes nothing here, and says so
@@ -112,9 +119,13 @@ def _service_on(store: HttpStore) -> Any:
     assert spec.loader is not None
     parts = sys.modules["service_parts"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(parts)
-    site = parts.Site.equal(300).see_all()
+    names = [*(f"b{number}" for number in range(300)), "scratch/d0"]
+    site = parts.Site(*map(parts.Site.element, names)).see_all()
+    described = site.environment
+    scratch = replace(described.systems["scratch"], backend="directories", mount_point="")
     calibrations = {"n1": NodeCalibration("n1", datetime.now(UTC).timestamp(), "dd", 8, 1e9, 1e9, 1e9)}
-    environment = replace(site.environment, calibrations=calibrations)
+    systems = {**described.systems, "scratch": scratch}
+    environment = replace(described, systems=systems, calibrations=calibrations)
     clock = parts.Clock()
     exchange = Exchange(store, threading.Lock())
     for text in (DESCRIPTION, f"{DESCRIPTION}\n:b8 rdfs:comment 'slow' .\n"):
