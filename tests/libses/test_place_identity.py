@@ -148,6 +148,7 @@ def test_stream_is_that_of_the_plain_call(union: Union, probes: Path, call: str,
     exists = (union.path / "with/file").exists()
     assert exists == (union.path / "without/file").exists()
     left_alone = any(letter in mode for letter in "cm") or not exists or (call == "freopen" and "x" in mode)
+    left_alone = left_alone or len(mode) > 7  # C libraries differ in how many letters they read
     assert len(union.agent.reports) == (0 if left_alone else 1)
 
 
