@@ -44,9 +44,14 @@ class Cluster:
     processes: Processes
 
     def run(self, *command: str, user: str = "root", **more: str) -> subprocess.CompletedProcess[str]:
-        """Run a command of Slurm as a user; the outcome is the caller's to judge."""
+        """Run a command of Slurm as a user; the outcome is the caller's to judge.
+
+        Programs of its jobs wait for answers of agents, however busy the machine: what is late would be
+        created by the file system's choice.
+        """
         return subprocess.run(
-            command, env={**self.environment, **more}, user=user, group=user, extra_groups=[],
+            command, env={**self.environment, "SES_SYNC_MS": "20000", **more},
+            user=user, group=user, extra_groups=[],
             cwd="/", capture_output=True, text=True, timeout=SECONDS, check=False,
         )  # fmt: skip
 

@@ -42,7 +42,6 @@ def test_first_creates_of_64_ranks_of_a_user_never_seen_are_placed_by_the_table(
         *("sh", "-c", WRITE, str(directory), "0"),
         user=STRANGER,
         SES_LOG=f"{logs}/%p",
-        SES_SYNC_MS="20000",  # who asks waits for its answer, however busy the machine
     )
     said = [
         line.partition(f"{directory}/")[2] for log in logs.iterdir() for line in log.read_text().splitlines()
