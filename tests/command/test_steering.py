@@ -31,7 +31,7 @@ from ses_client.unions import hold_back, parse_branches, read_union
 from smed_monitor.collectors.mergerfs import BranchesSource
 from smed_monitor.config.settings import Target
 
-WATCH = "import ses.cli, ses.commands.apply_union as it; it._BLIND_SECONDS = {}; ses.cli.main()"
+WATCH = "import ses.cli, ses.union.apply as it; it._BLIND_SECONDS = {}; ses.cli.main()"
 FLOOR = ("--least-branches", "1", "--least-free", "0GB")
 
 

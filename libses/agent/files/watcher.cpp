@@ -38,11 +38,11 @@ constexpr uint64_t kMoved = 3ull << 32;
 } // namespace
 
 Watcher::Watcher(Announcer &announcer, const WritingOut &writing_out,
-                 const std::string &jobs_directory, size_t most_watched, int highest_handle)
-    : announcer_(announcer), jobs_(jobs_directory), most_watched_(most_watched),
+                 const std::string &jobs_directory, size_t max_watched, int highest_handle)
+    : announcer_(announcer), jobs_(jobs_directory), max_watched_(max_watched),
       highest_handle_(highest_handle), epoll_(epoll_create1(EPOLL_CLOEXEC)),
       closes_(IN_CLOSE_WRITE | IN_CLOSE_NOWRITE), closed_(writing_out),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), processes_(epoll_.get(), most_watched) {
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), processes_(epoll_.get(), max_watched) {
   if (!add_to(epoll_.get(), closes_.descriptor(), kClosed)) {
     spdlog::warn("inotify cannot be used ({}); open files are looked at twice a second",
                  std::strerror(errno));
@@ -248,8 +248,8 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
   const auto is_over = [&](size_t most) {
     return files_.size() >= most && of_user >= most / files_of_.size();
   };
-  const bool crowded = of_user >= most_watched_ / 2 || is_over(most_watched_);
-  if (is_over(kMaxPolled * most_watched_)) {
+  const bool crowded = of_user >= max_watched_ / 2 || is_over(max_watched_);
+  if (is_over(kMaxPolled * max_watched_)) {
     spdlog::debug("placement {} is not followed: {} are already", format_id(id), files_.size());
     report_end(file.uid, id, EndReason::kLost);
     return;

@@ -81,7 +81,7 @@ public:
   // HIGHEST_HANDLE or above are let go, so that descriptors for new connections remain.
   // JOBS_DIRECTORY: as in processes/jobs.h.
   Watcher(Announcer &announcer, const WritingOut &writing_out, const std::string &jobs_directory,
-          size_t most_watched, int highest_handle);
+          size_t max_watched, int highest_handle);
   ~Watcher();
 
   // Reports FILES as opened, and their ends when those come.  Any thread, never waits.
@@ -129,7 +129,7 @@ private:
 
   Announcer &announcer_;
   Jobs jobs_; // of the thread
-  const size_t most_watched_;
+  const size_t max_watched_;
   const int highest_handle_;
   const UniqueFd epoll_;
   FileEvents closes_;                     // of the thread only, as the next

@@ -32,7 +32,7 @@ bool watch(int epoll, int fd, uint64_t data, uint32_t events) {
 
 SocketServer::SocketServer(const Parts &parts)
     : parts_(parts), epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      connections_(kFirstConnection, parts.most_connections), limit_(parts.asks_per_second) {
+      connections_(kFirstConnection, parts.max_connections), limit_(parts.asks_per_second) {
   (void)watch(epoll_.get(), parts_.listener, kListener, EPOLLIN);
 }
 
@@ -256,7 +256,7 @@ void SocketServer::drop_overdue() {
 
 void SocketServer::drop(Id id) {
   Connection connection = connections_.take(id);
-  logged_full_ = logged_full_ && connections_.size() > parts_.most_connections / 4;
+  logged_full_ = logged_full_ && connections_.size() > parts_.max_connections / 4;
   if (connection.given) {
     parts_.reports.unused(*connection.given);
   }

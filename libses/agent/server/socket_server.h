@@ -28,8 +28,8 @@ class SocketServer {
 public:
   using Time = std::chrono::steady_clock::time_point;
   struct Parts {
-    int listener;            // listening SEQPACKET socket, non-blocking
-    size_t most_connections; // half of them of one uid
+    int listener;           // listening SEQPACKET socket, non-blocking
+    size_t max_connections; // half of them of one uid
     std::chrono::milliseconds answer_limit;
     unsigned asks_per_second; // of one uid; those beyond are turned away
     Chooser &chooser;

@@ -14,7 +14,7 @@
 struct ses_share_name {
   uint32_t owner;
   const char *name; /* without the owner */
-  bool remote;      /* of another node; it is told the whole name */
+  bool remote;      /* of another node; it gets the whole name */
   char whole[SES_SHARE_WHOLE_NAME];
 };
 

@@ -75,7 +75,7 @@ struct ses_claims_need {
  * moves of its state, which are acquire and release: it is the program's from 2 n + 1 to 2 n + 2,
  * and the agent's until it is free.  The agent adds what it counted to `own` of the table and then
  * stores `counted` with release order; a program loads `counted` with acquire order and then `own`,
- * so that each claim is in one of them, or in both for a moment.  `claimed` only tells whether it
+ * so that each claim is in one of them, or in both for a moment.  `claimed` only shows whether it
  * is what was seen: nothing depends on it, and it needs no order but its own.  After a claim a
  * program looks at the sequence again, which the processor may do before others see the claim: then
  * the agent counts a claim on a row of a table that is gone, and the program takes it back, since

@@ -13,7 +13,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,35 +21,24 @@ from typing import Any
 from ses_client.devices import NFS, Served, device_of, file_system_of, parse_mountstats
 from ses_client.unions import parse_mounts
 
-from smed_monitor.collectors.base import Collector, Reply, Source
-from smed_monitor.collectors.local import LocalSample, counters_of, local_reading, local_sample, look
+from smed_monitor.collectors.base import Reply, Source
+from smed_monitor.collectors.local import LocalCollector, LocalSample, counters_of, look
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.model import Reading, now
 
 HANGS = "does not answer: is its mount hanging?"
 
 
-class Directories(Collector[LocalSample]):
+class Directories(LocalCollector):
     """Looks at the directories its target lists as ``paths``."""
-
-    finds_by = "mount_point"
-    local = True
 
     def open(self, target: Target) -> Source:
         """The directories the target lists."""
         return DirectoriesSource(target)
 
-    def parse(self, body: bytes) -> LocalSample:
-        """Directory -> facts, as DirectoriesSource wrote them."""
-        return local_sample(body)
-
-    def found(self, sample: LocalSample) -> Iterable[str]:
-        """The directories that answered."""
-        return [path for path, facts in sample.items() if "error" not in facts]
-
     def reading(self, sample: LocalSample, element: ElementSettings) -> Reading:
         """Space of its file system, and the counters of its disk or server."""
-        reading = local_reading(sample, element)
+        reading = super().reading(sample, element)
         facts = sample[element.mount_point or ""]
         reading.no_create = facts["inodes"] == 0
         if served := facts.get("served"):

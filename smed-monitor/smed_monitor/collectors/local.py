@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ses_client.unions import file_system_at, is_another
 
+from smed_monitor.collectors.base import Collector
 from smed_monitor.collectors.block_devices import paths_of, unless_blind
 from smed_monitor.config.settings import ElementSettings
 from smed_monitor.core.errors import (
@@ -155,6 +156,25 @@ def local_reading(sample: LocalSample, element: ElementSettings) -> Reading:
         note="" if counters else f"no rates: {element.mount_point} lies on no block device of this node",
     )
     return unless_blind(reading)
+
+
+class LocalCollector(Collector[LocalSample]):
+    """Looks at paths of this node, by which elements are found."""
+
+    finds_by = "mount_point"
+    local = True
+
+    def parse(self, body: bytes) -> LocalSample:
+        """Path -> facts, as its source wrote them."""
+        return local_sample(body)
+
+    def found(self, sample: LocalSample) -> Iterable[str]:
+        """The paths that answered."""
+        return [path for path, facts in sample.items() if "error" not in facts]
+
+    def reading(self, sample: LocalSample, element: ElementSettings) -> Reading:
+        """Space, and the device's counters."""
+        return local_reading(sample, element)
 
 
 def in_time(work: Callable[[], bytes], seconds: float, stuck: list[threading.Thread]) -> bytes:

@@ -8,40 +8,28 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable
 from dataclasses import replace
 
 from ses_client.errors import SesError
 from ses_client.unions import read_union
 
-from smed_monitor.collectors.base import Collector, Reply, Source
-from smed_monitor.collectors.local import LocalSample, facts_of, in_time, local_reading, local_sample
+from smed_monitor.collectors.base import Reply, Source
+from smed_monitor.collectors.local import LocalCollector, LocalSample, facts_of, in_time
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import UnreachableError
 from smed_monitor.core.model import Reading, now
 
 
-class Mergerfs(Collector[LocalSample]):
+class Mergerfs(LocalCollector):
     """Looks at the branches of the unions its target lists as ``paths``."""
-
-    finds_by = "mount_point"
-    local = True
 
     def open(self, target: Target) -> Source:
         """The branches of the target's unions."""
         return BranchesSource(target)
 
-    def parse(self, body: bytes) -> LocalSample:
-        """Branch -> facts."""
-        return local_sample(body)
-
-    def found(self, sample: LocalSample) -> Iterable[str]:
-        """The branches that answered."""
-        return [path for path, facts in sample.items() if "error" not in facts]
-
     def reading(self, sample: LocalSample, element: ElementSettings) -> Reading:
         """Space and counters, and what mergerfs may do there."""
-        reading = local_reading(sample, element)
+        reading = super().reading(sample, element)
         facts = sample[element.mount_point or ""]
         mode = facts.get("mode", "RW")
         return replace(reading, read_only=reading.read_only or mode == "RO", no_create=mode == "NC")

@@ -6,35 +6,19 @@ Needs no exporter and no rights.  A file system without a block device (NFS, tmp
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 
-from smed_monitor.collectors.base import Collector, Reply, Source
-from smed_monitor.collectors.local import LocalSample, facts_of, in_time, local_reading, local_sample
-from smed_monitor.config.settings import ElementSettings, Target
-from smed_monitor.core.model import Reading, now
+from smed_monitor.collectors.base import Reply, Source
+from smed_monitor.collectors.local import LocalCollector, facts_of, in_time
+from smed_monitor.config.settings import Target
+from smed_monitor.core.model import now
 
 
-class Statvfs(Collector[LocalSample]):
+class Statvfs(LocalCollector):
     """Looks at the mount points of its elements."""
-
-    finds_by = "mount_point"
-    local = True
 
     def open(self, target: Target) -> Source:
         """The mount points the target lists."""
         return PathsSource(target)
-
-    def parse(self, body: bytes) -> LocalSample:
-        """Mount point -> facts, as PathsSource wrote them."""
-        return local_sample(body)
-
-    def found(self, sample: LocalSample) -> Iterable[str]:
-        """The paths that answered."""
-        return [path for path, facts in sample.items() if "error" not in facts]
-
-    def reading(self, sample: LocalSample, element: ElementSettings) -> Reading:
-        """Space, and the device's counters."""
-        return local_reading(sample, element)
 
 
 class PathsSource(Source):

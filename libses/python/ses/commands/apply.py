@@ -15,13 +15,13 @@ from ses_client.messages.elements import Element
 from ses_client.messages.requirements import Subject
 
 from ses.amounts import Size
-from ses.commands.apply_union import EVERY_SECONDS, is_union, steer, undo_union
 from ses.commands.examples import examples
 from ses.commands.options import Existing, service_command, subject_options
 from ses.file_layout import layout_of
 from ses.lustre import applied, blob
 from ses.lustre.evidence import pools_at
 from ses.output import console, line, print_json
+from ses.union.apply import EVERY_SECONDS, is_union, steer, undo_union
 from ses.union.steering import Floor
 
 _EVERY_SECONDS = 60.0

@@ -1,4 +1,4 @@
-#include "claims/survey.h"
+#include "processes/survey.h"
 
 #include <dirent.h>
 #include <fcntl.h>
