@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 from ses_experiment.background import schedule
-from ses_experiment.schedule import BASELINES, Run, draws, runs
-from ses_experiment.table1_users import FULL, MIB, SHORT
+from ses_experiment.papers.qstorman.schedule import BASELINES, Run, draws, runs
+from ses_experiment.papers.qstorman.table1_users import FULL, MIB, SHORT
 
 
 def test_every_cell_has_all_kinds_of_run_in_each_repetition():

@@ -6,11 +6,11 @@ import pytest
 from click.testing import CliRunner
 from ses.cli import main
 from ses.demo.interrupts import Interrupts
-from ses_experiment.pictures import draw
-from ses_experiment.simulated import simulated, site
-from ses_experiment.statistics import comparisons, lone
-from ses_experiment.table1 import Plan, measure
-from ses_experiment.table1_users import Form
+from ses_experiment.papers.qstorman.pictures import draw
+from ses_experiment.papers.qstorman.simulated import simulated, site
+from ses_experiment.papers.qstorman.statistics import comparisons, lone
+from ses_experiment.papers.qstorman.table1 import Plan, measure
+from ses_experiment.papers.qstorman.table1_users import Form
 
 
 @pytest.mark.long

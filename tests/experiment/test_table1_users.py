@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from ses_experiment.table1_users import Form, command
+from ses_experiment.papers.qstorman.table1_users import Form, command
 
 DD = """#!/bin/sh
 echo "dd $*" >> "$CALLS"

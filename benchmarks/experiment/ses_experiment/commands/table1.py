@@ -19,12 +19,12 @@ from ses_simulate.statistics import Interval
 
 from ses_experiment.background import LOADS
 from ses_experiment.commands.options import Numbers, Words, build_option, run, seed_option, threads_option
-from ses_experiment.pictures import draw
-from ses_experiment.schedule import BASELINES, ROUND_ROBIN
-from ses_experiment.simulated import Simulated, simulated, site
-from ses_experiment.statistics import Comparison, agrees, as_json, comparisons, lone
-from ses_experiment.table1 import Plan, measure
-from ses_experiment.table1_users import FULL, SHORT
+from ses_experiment.papers.qstorman.pictures import draw
+from ses_experiment.papers.qstorman.schedule import BASELINES, ROUND_ROBIN
+from ses_experiment.papers.qstorman.simulated import Simulated, simulated, site
+from ses_experiment.papers.qstorman.statistics import Comparison, agrees, as_json, comparisons, lone
+from ses_experiment.papers.qstorman.table1 import Plan, measure
+from ses_experiment.papers.qstorman.table1_users import FULL, SHORT
 
 _SHORT = {"users": (8,), "backgrounds": ("none", "skewed"), "repeats": 3}
 _FULL = {"users": (6, 8, 10), "backgrounds": tuple(LOADS), "repeats": 5}

@@ -16,10 +16,10 @@ from ses.demo.storage import mount_union
 from ses_experiment import background
 from ses_experiment.arms import Arm
 from ses_experiment.machine import load
-from ses_experiment.results import Result
-from ses_experiment.schedule import ROUND_ROBIN, UNION_BASELINES, Draws, Run, draws
+from ses_experiment.papers.qstorman.results import Result
+from ses_experiment.papers.qstorman.schedule import ROUND_ROBIN, UNION_BASELINES, Draws, Run, draws
+from ses_experiment.papers.qstorman.table1_users import Form, command
 from ses_experiment.site import Shape, Stand
-from ses_experiment.table1_users import Form, command
 from ses_experiment.writers import Programs
 
 LEAD_SECONDS = 3.0  # the background runs this long before the first user, so that the monitor has seen it

@@ -1,6 +1,6 @@
 """The paper's Table 1 live: users who read, compute and write at the same time, on throttled branches.
 
-Eight alike branches.  Arms (:mod:`ses_experiment.schedule`) take turns and share their chance; others
+Eight alike branches.  Arms (:mod:`.schedule`) take turns and share their chance; others
 (:mod:`ses_experiment.background`) may keep branches busy.  Baselines of mergerfs place by the union's own
 policy; round robin and managers name the branch themselves, over a union of that branch alone, so that every
 file takes the same way through FUSE.
@@ -21,11 +21,11 @@ from ses.demo.parts import find_parts
 from ses_experiment import background
 from ses_experiment.arms import PRODUCT, Arm
 from ses_experiment.machine import machine, product
-from ses_experiment.results import Result, Results
-from ses_experiment.schedule import ROUND_ROBIN, Run, runs
+from ses_experiment.papers.qstorman.results import Result, Results
+from ses_experiment.papers.qstorman.schedule import ROUND_ROBIN, Run, runs
+from ses_experiment.papers.qstorman.table1_run import LEAD_SECONDS, Table1Runner
+from ses_experiment.papers.qstorman.table1_users import FULL, Form
 from ses_experiment.site import Shape, stand_up
-from ses_experiment.table1_run import LEAD_SECONDS, Table1Runner
-from ses_experiment.table1_users import FULL, Form
 
 _IDLE_SECONDS = 4.5  # about what it takes until the monitor sees idle branches again; for the estimate
 _LONGER = {"none": 1.3, "uniform": 1.6, "skewed": 2.1}  # than a lone user, roughly; for the estimate

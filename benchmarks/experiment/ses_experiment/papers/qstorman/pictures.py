@@ -9,8 +9,8 @@ from pathlib import Path
 from ses_simulate.plot import FORMATS
 from ses_simulate.statistics import Interval
 
-from ses_experiment.simulated import Simulated
-from ses_experiment.statistics import Comparison
+from ses_experiment.papers.qstorman.simulated import Simulated
+from ses_experiment.papers.qstorman.statistics import Comparison
 
 _HIGH = 0.38  # of a bar; two of them share a row
 _LEGEND = 0.35  # inches above the panels
