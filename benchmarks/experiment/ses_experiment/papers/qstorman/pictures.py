@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ses_simulate.plot import FORMATS
 from ses_simulate.statistics import Interval
@@ -13,13 +15,36 @@ from ses_experiment.papers.qstorman.simulated import Simulated
 from ses_experiment.papers.qstorman.statistics import Comparison
 
 _HIGH = 0.38  # of a bar; two of them share a row
-_LEGEND = 0.35  # inches above the panels
 
 
 def draw(
     compared: Sequence[Comparison], beside: Mapping[tuple[str, int, str, str], Simulated], file: Path
 ) -> None:
     """Draw the part of the baseline's time that was saved: a panel per background, with intervals.
+
+    Raises ValueError for a file that is neither PNG nor SVG, OSError when it cannot be written.
+    """
+    panels = list(dict.fromkeys(comparison.background for comparison in compared))
+    tall = 1.4 + 0.4 * max(sum(comparison.background == name for comparison in compared) for name in panels)
+    with picture(file, len(panels), tall) as axes:
+        for axis, name in zip(axes, panels, strict=True):
+            rows = [comparison for comparison in compared if comparison.background == name][::-1]
+            twins = [(place, beside[row.cell]) for place, row in enumerate(rows) if row.cell in beside]
+            measured = [(place + _HIGH / 2, row.gain) for place, row in enumerate(rows)]
+            _bars(axis, measured, "tab:blue", "measured")
+            _bars(
+                axis, [(place - _HIGH / 2, twin.gain) for place, twin in twins], "lightsteelblue", "simulated"
+            )
+            axis.set_yticks(range(len(rows)), [_name(row) for row in rows])
+            axis.axvline(0.0, color="black", linewidth=0.8)
+            axis.set_title(f"background {name}")
+            axis.set_xlabel("time saved, %")
+            axis.legend()
+
+
+@contextmanager
+def picture(file: Path, panels: int, tall: float) -> Iterator[list[Any]]:
+    """Yield the panels of a picture, side by side, ``tall`` inches high; the block's end writes the file.
 
     Raises ValueError for a file that is neither PNG nor SVG, OSError when it cannot be written.
     """
@@ -30,31 +55,19 @@ def draw(
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    panels = list(dict.fromkeys(comparison.background for comparison in compared))
-    tall = 1.4 + 0.4 * max(sum(comparison.background == name for comparison in compared) for name in panels)
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(5 * len(panels), tall), squeeze=False)
-    for axis, name in zip(axes.flat, panels, strict=True):
-        rows = [comparison for comparison in compared if comparison.background == name][::-1]
-        twins = [(place, beside[row.cell]) for place, row in enumerate(rows) if row.cell in beside]
-        measured = [(place + _HIGH / 2, row.gain) for place, row in enumerate(rows)]
-        _bars(axis, measured, "tab:blue", "measured")
-        _bars(axis, [(place - _HIGH / 2, twin.gain) for place, twin in twins], "lightsteelblue", "simulated")
-        axis.set_yticks(range(len(rows)), [_name(row) for row in rows])
-        axis.axvline(0.0, color="black", linewidth=0.8)
-        axis.set_title(f"background {name}")
-        axis.set_xlabel("time saved, %")
-    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="upper right", ncols=2)
-    figure.tight_layout(rect=(0.0, 0.0, 1.0, 1 - _LEGEND / tall))
+    figure, axes = pyplot.subplots(1, panels, figsize=(5 * panels, tall), squeeze=False)
+    yield list(axes.flat)
+    figure.tight_layout()
     figure.savefig(file)
     pyplot.close(figure)
 
 
-def _bars(axis: object, bars: Sequence[tuple[float, Interval]], colour: str, label: str) -> None:
-    axis.barh(  # type: ignore[attr-defined]  # matplotlib comes without types
+def _bars(axis: Any, bars: Sequence[tuple[float, Interval]], colour: str, label: str) -> None:
+    axis.barh(
         [place for place, _ in bars],
         [100 * gain.mean for _, gain in bars],
         height=_HIGH,
-        xerr=[[100 * _reach(gain, low) for _, gain in bars] for low in (True, False)],
+        xerr=[[100 * reach(gain, low) for _, gain in bars] for low in (True, False)],
         color=colour,
         label=label,
     )
@@ -64,6 +77,7 @@ def _name(comparison: Comparison) -> str:
     return f"{comparison.who} against {comparison.baseline}, {comparison.users} users"
 
 
-def _reach(gain: Interval, low: bool) -> float:
-    reach = gain.mean - gain.low if low else gain.high - gain.mean
-    return reach if math.isfinite(reach) else 0.0
+def reach(gain: Interval, low: bool) -> float:
+    """Return how far an interval goes below its mean, or above it; 0 where it has no end."""
+    part = gain.mean - gain.low if low else gain.high - gain.mean
+    return part if math.isfinite(part) else 0.0

@@ -19,7 +19,7 @@ from ses_simulate.statistics import Interval, interval
 from ses_simulate.table1 import Run, Site, Times, simulate
 
 from ses_experiment.papers.qstorman.statistics import Comparison
-from ses_experiment.papers.qstorman.table1_users import MIB, Form
+from ses_experiment.papers.qstorman.table1_users import Form
 from ses_experiment.site import Shape
 
 OURS = "ours"
@@ -46,7 +46,7 @@ def site(form: Form, shape: Shape) -> Site:
     return Site(
         read_rate=shape.read_rate * 1e6,
         write_rate=shape.write_rate * 1e6,
-        sizes=tuple(float(size * MIB) for size in form.sizes),
+        sizes=tuple(map(float, form.bytes)),
         compute_seconds_per_gb=form.compute * 1e3,
         start_spread=form.start_spread,
         stream=form.stream_bytes,
