@@ -9,6 +9,7 @@ from ses_experiment.commands.collision import collision
 from ses_experiment.commands.dedicated import dedicated
 from ses_experiment.commands.disc import disc
 from ses_experiment.commands.needs import needs
+from ses_experiment.commands.nodes import nodes
 from ses_experiment.commands.orca import orca
 from ses_experiment.commands.papers import papers
 from ses_experiment.commands.places import places
@@ -33,6 +34,7 @@ experiment.add_command(collision)
 experiment.add_command(dedicated)
 experiment.add_command(disc)
 experiment.add_command(needs)
+experiment.add_command(nodes)
 experiment.add_command(orca)
 experiment.add_command(papers)
 experiment.add_command(places)
