@@ -13,6 +13,7 @@ from ses_experiment.commands.nodes import nodes
 from ses_experiment.commands.orca import orca
 from ses_experiment.commands.papers import papers
 from ses_experiment.commands.places import places
+from ses_experiment.commands.programs import programs
 from ses_experiment.commands.read2 import read2
 from ses_experiment.commands.steer import steer
 from ses_experiment.commands.table1 import table1
@@ -38,6 +39,7 @@ experiment.add_command(nodes)
 experiment.add_command(orca)
 experiment.add_command(papers)
 experiment.add_command(places)
+experiment.add_command(programs)
 experiment.add_command(read2)
 experiment.add_command(steer)
 experiment.add_command(table1)
