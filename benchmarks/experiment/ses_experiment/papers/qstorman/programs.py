@@ -26,7 +26,7 @@ from ses_experiment.writers import Programs
 
 BASELINES = ("rand", "mfs", "lus", "pfrd")  # policies of the union
 _HOMES = "programs"
-_MOST_SECONDS = 300.0
+_LIMIT_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def _play(plan: Plan, stand: Stand, number: int, name: str, library: dict[str, s
         for user, row in enumerate(ROWS):
             home = stand.storage.union / stand.home(_HOMES, user)
             programs.start(row.command(stand.work / "inputs"), user, {**environment, "HOME": str(home)}, home)
-        seconds = programs.wait(_MOST_SECONDS)
+        seconds = programs.wait(_LIMIT_SECONDS)
     for branch in stand.storage.branches:
         shutil.rmtree(branch.directory / _HOMES)
     return Round(number, name, tuple(seconds), before)
