@@ -218,18 +218,9 @@ def _others(plan: Plan, stand: Stand, number: int) -> Iterator[None]:
     horizon = LEAD_SECONDS + plan.seconds + _LATER
     chance = Random(f"{plan.seed} {number}")
     streams = background.schedule(loads, (READ_RATE * 1e6, WRITE_RATE * 1e6), 16e6, horizon, chance)
-    file = stand.work / "others.json"
-    background.write_schedule(streams, [branch.directory for branch in stand.storage.branches], file)
-    command = [sys.executable, "-m", "ses_experiment.background", str(file), str(time.monotonic())]
-    running = subprocess.Popen(command)
-    try:
+    branches = [branch.directory for branch in stand.storage.branches]
+    with background.playing(streams, branches, stand.work, time.monotonic()):
         yield
-    finally:
-        running.kill()
-        running.wait()
-        for branch in stand.storage.branches:
-            for left in (branch.directory / background.FOLDER).glob("[0-9]*.bin"):
-                left.unlink()
 
 
 @contextmanager
