@@ -49,17 +49,6 @@ static bool run(char *const arguments[], char line[PATH_MAX], int timeout_s) {
   return ses_command_status(child) == 0 && got == 0;
 }
 
-/* What was made is root's, so that nobody else can have put something in its place. */
-static bool hand_over(const char *path, uid_t uid) {
-  struct stat made;
-  int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  bool is_given = fd >= 0 && fstat(fd, &made) == 0 && made.st_uid == geteuid() &&
-                  (made.st_mode & 07777) == 0700 && fchown(fd, uid, (gid_t)-1) == 0;
-  if (fd >= 0)
-    close(fd);
-  return is_given;
-}
-
 static bool write_record(const char *name, const char *path) {
   int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
   bool is_written =
@@ -69,24 +58,32 @@ static bool write_record(const char *name, const char *path) {
   return is_written;
 }
 
-static void release(const struct ses_place_settings *settings, char *path, int timeout_s) {
-  char said[PATH_MAX];
-  char *arguments[] = {(char *)settings->command, "release", path, NULL, NULL, NULL};
+/* A set of directories, of which the user could have the command name any. */
+static bool is_set(const struct ses_place_settings *settings) {
+  return !strchr(settings->among, '/');
+}
+
+static void release(const struct ses_place_settings *settings, uid_t uid, char *path,
+                    int timeout_s) {
+  char said[PATH_MAX], owner[16];
+  char *arguments[8] = {(char *)settings->command, "release", path, "--user", owner};
+  snprintf(owner, sizeof owner, "%u", uid);
   if (settings->ledger) {
-    arguments[3] = "--ledger";
-    arguments[4] = (char *)settings->ledger;
+    arguments[5] = "--ledger";
+    arguments[6] = (char *)settings->ledger;
   }
   run(arguments, said, timeout_s);
 }
 
 bool ses_place_make(const struct ses_place_settings *settings, uint32_t job, uid_t uid,
                     const char *size, int timeout_s) {
-  char among[PATH_MAX], name[32], number[16], path[PATH_MAX], record[PATH_MAX];
+  char among[PATH_MAX], name[32], owner[16], number[16], path[PATH_MAX], record[PATH_MAX];
   char *arguments[MOST + 16] = {
-      (char *)settings->command, "place", "--for", "job", "--mkdir", name};
-  int count = 6;
+      (char *)settings->command, "place", "--for", "job", "--user", owner, "--mkdir", name};
+  int count = 8;
   snprintf(among, sizeof among, "%s", settings->among);
   snprintf(name, sizeof name, "user-%u-XXXXXX", uid); /* sizes of earlier ones are of this user */
+  snprintf(owner, sizeof owner, "%u", uid);
   snprintf(number, sizeof number, "%u", job);
   if (size && *size) {
     arguments[count++] = "--size";
@@ -96,7 +93,7 @@ bool ses_place_make(const struct ses_place_settings *settings, uint32_t job, uid
     arguments[count++] = "--ledger";
     arguments[count++] = (char *)settings->ledger;
   }
-  arguments[count++] = "--among";
+  arguments[count++] = is_set(settings) ? "--on" : "--among";
   char *rest = among;
   for (char *one; (one = strsep(&rest, ":")) != NULL && count < MOST + 15;)
     arguments[count++] = one;
@@ -104,10 +101,10 @@ bool ses_place_make(const struct ses_place_settings *settings, uint32_t job, uid
   if (!run(arguments, path, timeout_s))
     return false;
   record_of(settings, job, record);
-  if (hand_over(path, uid) && write_record(record, path))
+  if (write_record(record, path))
     return true;
-  slurm_error("%s cannot be given to job %u: %s", path, job, strerror(errno));
-  release(settings, path, timeout_s);
+  slurm_error("%s of job %u cannot be written to %s: %s", path, job, record, strerror(errno));
+  release(settings, uid, path, timeout_s);
   return false;
 }
 
@@ -122,7 +119,8 @@ bool ses_place_of(const struct ses_place_settings *settings, uint32_t job, char 
   return *path == '/';
 }
 
-void ses_place_remove(const struct ses_place_settings *settings, uint32_t job, int timeout_s) {
+void ses_place_remove(const struct ses_place_settings *settings, uint32_t job, uid_t uid,
+                      int timeout_s) {
   char path[PATH_MAX], record[PATH_MAX], owner[32], said[PATH_MAX];
   char *empty[] = {"/usr/bin/setpriv",
                    owner,
@@ -131,20 +129,16 @@ void ses_place_remove(const struct ses_place_settings *settings, uint32_t job, i
                    "/usr/bin/find",
                    path,
                    "-xdev",
-                   "-mindepth",
-                   "1",
                    "-delete",
                    NULL};
   struct stat found;
   if (!ses_place_of(settings, job, path))
     return;
-  release(settings, path, timeout_s);
-  if (lstat(path, &found) == 0) {
-    snprintf(owner, sizeof owner, "--reuid=%u", found.st_uid);
-    run(empty, said, timeout_s);
-    if (rmdir(path) != 0)
-      slurm_error("%s of job %u cannot be removed: %s", path, job, strerror(errno));
-  }
+  release(settings, uid, path, timeout_s);
+  snprintf(owner, sizeof owner, "--reuid=%u", uid);
+  run(empty, said, timeout_s);
+  if (lstat(path, &found) == 0 && (is_set(settings) || rmdir(path) != 0))
+    slurm_error("%s of job %u cannot be removed", path, job);
   record_of(settings, job, record);
   unlink(record);
 }

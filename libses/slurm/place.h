@@ -12,7 +12,7 @@
 
 /* As the plugin's arguments say. */
 struct ses_place_settings {
-  const char *among;   /* directories, separated by colons; NULL: jobs get none */
+  const char *among;   /* a set, or directories with colons between; NULL: jobs get none */
   const char *command; /* `ses` */
   const char *ledger;  /* of all jobs on this node; NULL: root's own */
   const char *records; /* where it is written which directory a job has */
@@ -26,7 +26,8 @@ bool ses_place_make(const struct ses_place_settings *settings, uint32_t job, uid
 /* Into PATH the directory that JOB has on this node.  False: it has none. */
 bool ses_place_of(const struct ses_place_settings *settings, uint32_t job, char path[PATH_MAX]);
 
-/* As root: ends the claim, and removes the directory with what is in it, as its user. */
-void ses_place_remove(const struct ses_place_settings *settings, uint32_t job, int timeout_s);
+/* As root: ends the claim of UID, and as UID removes the directory with what is in it. */
+void ses_place_remove(const struct ses_place_settings *settings, uint32_t job, uid_t uid,
+                      int timeout_s);
 
 #endif /* SES_SLURM_PLACE_H */

@@ -8,8 +8,8 @@ import os
 import pytest
 from click.testing import CliRunner
 from ses.cli import main
-from ses_experiment.dedicated import NONE, WAYS, Run, compare, median_between
-from ses_experiment.dedicated_programs import DEDICATED, DEFAULT, SHARED
+from ses_experiment.papers.dedicated import NONE, WAYS, Run, compare, median_between
+from ses_experiment.papers.dedicated_programs import DEDICATED, DEFAULT, SHARED
 
 needs_two_cores = pytest.mark.skipif(
     len(os.sched_getaffinity(0)) < 2, reason="a core can be given away only where there are two"

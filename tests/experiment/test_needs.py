@@ -4,7 +4,16 @@ import tempfile
 
 import pytest
 from ses.demo.interrupts import Interrupts
-from ses_experiment.needs import BASELINES, NEEDS, Attained, Plan, Round, attained, compared, measure
+from ses_experiment.papers.qstorman.needs import (
+    BASELINES,
+    NEEDS,
+    Attained,
+    Plan,
+    Round,
+    attained,
+    compared,
+    measure,
+)
 
 
 def test_what_is_attained_counts_files_and_names_the_worst_user():

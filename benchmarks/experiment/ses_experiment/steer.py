@@ -30,8 +30,8 @@ from ses.demo.parts import find_parts
 from ses_experiment import background
 from ses_experiment.arms import PRODUCT, Arm
 from ses_experiment.machine import load, machine, product
+from ses_experiment.papers.qstorman.table1_run import LEAD_SECONDS
 from ses_experiment.site import FIRST_USER, READ_RATE, WRITE_RATE, Shape, Stand, stand_up
-from ses_experiment.table1_run import LEAD_SECONDS
 from ses_experiment.writers import Programs
 
 PLAIN, LIBRARY, STEERED = "plain", "library", "steered"

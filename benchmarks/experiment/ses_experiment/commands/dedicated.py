@@ -12,10 +12,10 @@ from ses.commands.options import json_option
 from ses.demo.faults import DemoError
 from ses.output import console, line, number, print_json, table
 
-from ses_experiment import dedicated as runs
 from ses_experiment.commands.options import Numbers, build_option, run
-from ses_experiment.dedicated_programs import Programs
 from ses_experiment.machine import load
+from ses_experiment.papers import dedicated as runs
+from ses_experiment.papers.dedicated_programs import Programs
 
 
 @click.command(epilog=examples("ses experiment dedicated --short"))

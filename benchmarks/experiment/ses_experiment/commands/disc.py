@@ -12,9 +12,9 @@ from ses.near.price import Prices, ratio
 from ses.output import console, number, print_json, table
 from ses_client.errors import EXIT_FAILED
 
-from ses_experiment import disc as discs
 from ses_experiment.commands.options import run
 from ses_experiment.machine import machine
+from ses_experiment.papers import disc as discs
 
 _SELECTIONS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 

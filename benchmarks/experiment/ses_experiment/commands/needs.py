@@ -11,9 +11,9 @@ from ses.commands.options import json_option
 from ses.output import console, line, print_json, table
 from ses_simulate.statistics import Interval, interval
 
-from ses_experiment import needs as experiment
 from ses_experiment.arms import PRODUCT
 from ses_experiment.commands.options import Words, build_option, run, seed_option, threads_option
+from ses_experiment.papers.qstorman import needs as experiment
 
 
 @click.command(epilog=examples("ses experiment needs --rounds 3 --seconds 20"))

@@ -114,7 +114,7 @@ def bootstrap(python: str) -> list[str]:
     return [python, "-IS", "-c", f"import base64,sys,types,zlib;{enough};{limits};{run}"]
 
 
-def unpacked(module: str) -> str:
-    """Return the expression that unpacks the text of a module of this folder."""
-    text = resources.files("ses.near.execution").joinpath(f"{module}.py").read_bytes()
+def unpacked(module: str, package: str = "ses.near.execution") -> str:
+    """Return the expression that unpacks the text of a module."""
+    text = resources.files(package).joinpath(f"{module}.py").read_bytes()
     return f"zlib.decompress(base64.b64decode('{base64.b64encode(zlib.compress(text, 9)).decode()}'))"

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from math import ceil
 from random import Random
 
 from ses.demo.faults import DemoError
@@ -16,10 +17,10 @@ from ses.demo.storage import mount_union
 from ses_experiment import background
 from ses_experiment.arms import Arm
 from ses_experiment.machine import load
-from ses_experiment.results import Result
-from ses_experiment.schedule import ROUND_ROBIN, UNION_BASELINES, Draws, Run, draws
+from ses_experiment.papers.qstorman.results import Result
+from ses_experiment.papers.qstorman.schedule import ROUND_ROBIN, UNION_BASELINES, Draws, Run, draws
+from ses_experiment.papers.qstorman.table1_users import MIB, Form, command
 from ses_experiment.site import Shape, Stand
-from ses_experiment.table1_users import Form, command
 from ses_experiment.writers import Programs
 
 LEAD_SECONDS = 3.0  # the background runs this long before the first user, so that the monitor has seen it
@@ -40,9 +41,9 @@ class Table1Runner:
         self._shape = shape
         self._seed = seed
         self._environment = {**stand.environment(arm), "SES_REQUIRE": requirement}
-        self._limit = _SLOWEST * form.ideal_seconds(shape.read_rate, shape.write_rate)
+        self._limit = _SLOWEST * form.ideal_seconds
         self._branches = [branch.directory for branch in stand.storage.branches]
-        background.prepare(self._branches, max(form.sizes))
+        background.prepare(self._branches, ceil(max(form.bytes) / MIB))
         for number, directory in enumerate(self._branches, 1):
             mount_union(stand.work / f"{_SINGLE}{number}", [directory], undo, shape.union_options)
 

@@ -1,4 +1,4 @@
-"""What :mod:`ses_experiment.dedicated` runs: the web server, the monitors, and the sampler that they read."""
+"""The programs of :mod:`.dedicated`: the web server, the monitors, and the sampler that they read."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from typing import BinaryIO
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 
-from ses_experiment.dedicated_programs import (
+from ses_experiment.papers.dedicated_programs import (
     DEDICATED,
     DEFAULT,
     PAGE_BYTES,

@@ -30,7 +30,7 @@ from ses.near.run_near import Wanted
 from ses.near.tasks import HERE, tasks_of
 
 from ses_experiment.machine import load
-from ses_experiment.orca import own_state, write_text
+from ses_experiment.papers.orca import own_state, write_text
 from ses_experiment.remote_storage import ADDRESS, RemoteStorage, set_up
 
 ENDPOINTS = 4
