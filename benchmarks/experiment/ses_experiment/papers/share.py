@@ -30,6 +30,7 @@ from pathlib import Path
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.share import Region
+
 from ses_experiment.papers.dedicated import cores, median_between
 from ses_experiment.papers.share_nodes import Nodes, end, set_up
 

@@ -22,6 +22,7 @@ from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.tools import tool
 from ses.demo.work import work_directory
+
 from ses_experiment.papers.dedicated import cores
 from ses_experiment.papers.share import PLAIN, POLLS, SLEEPS, options_of
 from ses_experiment.papers.share_nodes import PORT, Nodes, end, set_up
