@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from ses.cli import main
-from ses_experiment.read2 import (
+from ses_experiment.papers.read2 import (
     ALONE,
     ARMS,
     BLOCK_BYTES,
@@ -52,7 +52,7 @@ def test_nothing_stays_when_it_is_stopped(tmp_path: Path, monkeypatch: pytest.Mo
         os.kill(os.getpid(), signal.SIGTERM)
         return Run(NOTHING, 0.0, 1.0, 1.0)
 
-    monkeypatch.setattr("ses_experiment.read2._run", stopped)
+    monkeypatch.setattr("ses_experiment.papers.read2._run", stopped)
     result = CliRunner().invoke(
         main, ["experiment", "read2", "--size", "2", "--directory", str(tmp_path), "--allowed", "100"]
     )

@@ -20,7 +20,7 @@ from ses.demo.interrupts import Interrupts
 
 from ses_experiment import user_mode
 from ses_experiment.machine import load, machine, sources
-from ses_experiment.results import Results
+from ses_experiment.papers.qstorman.results import Results
 
 PRODUCT = "place"
 BASELINES = {

@@ -17,7 +17,7 @@ from ses.output import console, line, number, print_json, table
 from ses_client.errors import SesError
 
 from ses_experiment.commands.options import Numbers, run
-from ses_experiment.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Run, compare, cost, lines
+from ses_experiment.papers.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Run, compare, cost, lines
 
 
 @click.command(epilog=examples("ses experiment read2 --allowed 100,400"))

@@ -30,8 +30,8 @@ from ses.near.execution.conversation import Conversation
 from ses.near.placing import Site
 from ses.near.run_near import Wanted, plan
 
-from ses_experiment import scan
 from ses_experiment.machine import load, machine
+from ses_experiment.papers import scan
 from ses_experiment.remote_storage import ADDRESS, RemoteStorage, set_up
 
 DISK_RATE = 107  # MB/s: Type I of the paper's Table II

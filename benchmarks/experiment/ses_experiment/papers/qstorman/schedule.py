@@ -22,6 +22,7 @@ ROUND_ROBIN = "roundrobin"
 MANAGERS = ("wass", "two-true")  # one manager to which every create and close is reported at once
 BASELINES = ("random", ROUND_ROBIN, "pfrd", "mfs", "lus", *MANAGERS)
 LONE_BASELINE = "random"
+KINDS = ("all", "half", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,12 @@ class Draws:
 
 
 def runs(
-    users: Sequence[int], backgrounds: Sequence[str], baselines: Sequence[str], repeats: int, seed: int
+    users: Sequence[int],
+    backgrounds: Sequence[str],
+    baselines: Sequence[str],
+    repeats: int,
+    seed: int,
+    kinds: Sequence[str] = KINDS,
 ) -> Iterator[Run]:
     """Return all runs in order: kinds and baselines take turns, in another order each time."""
     chance = Random(f"order {seed}")
@@ -69,7 +75,7 @@ def runs(
                 for baseline in baselines:
                     todo.append(Run("half", background, count, count // 2, baseline, repeat))
                     todo.append(Run("none", background, count, 0, baseline, repeat))
-                yield from chance.sample(todo, len(todo))
+                yield from (run for run in chance.sample(todo, len(todo)) if run.kind in kinds)
 
 
 def draws(run: Run, seed: int, branches: int, spread: float) -> Draws:

@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from ses_client.errors import SesError, UsageError
 
-from ses_experiment.schedule import Run
+from ses_experiment.papers.qstorman.schedule import Run
 
 
 @dataclass(frozen=True, slots=True)

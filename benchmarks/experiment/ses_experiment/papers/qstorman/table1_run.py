@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from math import ceil
 from random import Random
 
-from ses.demo.faults import DemoError
 from ses.demo.storage import mount_union
 
 from ses_experiment import background
 from ses_experiment.arms import Arm
 from ses_experiment.machine import load
-from ses_experiment.results import Result
-from ses_experiment.schedule import ROUND_ROBIN, UNION_BASELINES, Draws, Run, draws
+from ses_experiment.papers.qstorman.results import Result
+from ses_experiment.papers.qstorman.schedule import ROUND_ROBIN, UNION_BASELINES, Draws, Run, draws
+from ses_experiment.papers.qstorman.table1_users import MIB, Form, command
 from ses_experiment.site import Shape, Stand
-from ses_experiment.table1_users import Form, command
 from ses_experiment.writers import Programs
 
 LEAD_SECONDS = 3.0  # the background runs this long before the first user, so that the monitor has seen it
@@ -40,9 +38,9 @@ class Table1Runner:
         self._shape = shape
         self._seed = seed
         self._environment = {**stand.environment(arm), "SES_REQUIRE": requirement}
-        self._limit = _SLOWEST * form.ideal_seconds(shape.read_rate, shape.write_rate)
+        self._limit = _SLOWEST * form.ideal_seconds
         self._branches = [branch.directory for branch in stand.storage.branches]
-        background.prepare(self._branches, max(form.sizes))
+        background.prepare(self._branches, ceil(max(form.bytes) / MIB))
         for number, directory in enumerate(self._branches, 1):
             mount_union(stand.work / f"{_SINGLE}{number}", [directory], undo, shape.union_options)
 
@@ -100,22 +98,11 @@ class Table1Runner:
         streams = background.schedule(
             loads, rates, self._form.stream_bytes, self._limit, Random(chance.background_seed)
         )
-        file = self._stand.work / "background.json"
-        background.write_schedule(streams, self._branches, file)
-        argv = [sys.executable, "-m", "ses_experiment.background", str(file), str(begin)]
-        with subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True) as process:
-            try:
-                yield
-                failed = process.poll() is not None
-            finally:
-                process.kill()
-        if failed:
-            raise DemoError("The process of the background ended before the users did.")
+        with background.playing(streams, self._branches, self._stand.work, begin):
+            yield
 
     def _clear(self) -> None:
-        """Remove the users' and the background's files."""
+        """Remove the users' files."""
         for branch in self._branches:
             for file in (branch / _HOMES).glob("*/*"):
-                file.unlink()
-            for file in (branch / background.FOLDER).glob("[0-9]*.bin"):
                 file.unlink()

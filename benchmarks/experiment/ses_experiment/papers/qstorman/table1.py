@@ -1,6 +1,6 @@
 """The paper's Table 1 live: users who read, compute and write at the same time, on throttled branches.
 
-Eight alike branches.  Arms (:mod:`ses_experiment.schedule`) take turns and share their chance; others
+Eight alike branches.  Arms (:mod:`.schedule`) take turns and share their chance; others
 (:mod:`ses_experiment.background`) may keep branches busy.  Baselines of mergerfs place by the union's own
 policy; round robin and managers name the branch themselves, over a union of that branch alone, so that every
 file takes the same way through FUSE.
@@ -21,11 +21,11 @@ from ses.demo.parts import find_parts
 from ses_experiment import background
 from ses_experiment.arms import PRODUCT, Arm
 from ses_experiment.machine import machine, product
-from ses_experiment.results import Result, Results
-from ses_experiment.schedule import ROUND_ROBIN, Run, runs
+from ses_experiment.papers.qstorman.results import Result, Results
+from ses_experiment.papers.qstorman.schedule import KINDS, ROUND_ROBIN, Run, runs
+from ses_experiment.papers.qstorman.table1_run import LEAD_SECONDS, Table1Runner
+from ses_experiment.papers.qstorman.table1_users import FULL, Form
 from ses_experiment.site import Shape, stand_up
-from ses_experiment.table1_run import LEAD_SECONDS, Table1Runner
-from ses_experiment.table1_users import FULL, Form
 
 _IDLE_SECONDS = 4.5  # about what it takes until the monitor sees idle branches again; for the estimate
 _LONGER = {"none": 1.3, "uniform": 1.6, "skewed": 2.1}  # than a lone user, roughly; for the estimate
@@ -38,6 +38,7 @@ class Plan:
     users: tuple[int, ...] = (6, 8, 10)
     backgrounds: tuple[str, ...] = tuple(background.LOADS)
     baselines: tuple[str, ...] = ("random", ROUND_ROBIN)
+    kinds: tuple[str, ...] = KINDS
     repeats: int = 5
     form: Form = FULL
     agent: tuple[str, ...] = ()
@@ -47,13 +48,14 @@ class Plan:
     shape: Shape = field(init=False)
 
     def __post_init__(self) -> None:
-        room = int(max(self.users) * 2 * max(self.form.sizes) * 1.1) + 200
-        object.__setattr__(self, "shape", Shape(capacity=room, threads=self.threads))
-
-    @property
-    def ideal_seconds(self) -> float:
-        """What a user alone needs."""
-        return self.form.ideal_seconds(self.shape.read_rate, self.shape.write_rate)
+        room = int(max(self.users) * 2 * max(self.form.bytes) / 1e6 * 1.1) + 200
+        shape = Shape(
+            read_rate=self.form.read_rate,
+            write_rate=self.form.write_rate,
+            capacity=room,
+            threads=self.threads,
+        )
+        object.__setattr__(self, "shape", shape)
 
     @property
     def requirement(self) -> str:
@@ -62,13 +64,13 @@ class Plan:
 
     def runs(self) -> list[Run]:
         """Return all runs in order."""
-        return list(runs(self.users, self.backgrounds, self.baselines, self.repeats, self.seed))
+        return list(runs(self.users, self.backgrounds, self.baselines, self.repeats, self.seed, self.kinds))
 
     def estimate(self, todo: Sequence[Run]) -> float:
         """Return about how many seconds runs take."""
         return sum(
             LEAD_SECONDS + _IDLE_SECONDS
-            + self.ideal_seconds * (1.0 if run.kind == "lone" else _LONGER[run.background])
+            + self.form.ideal_seconds * (1.0 if run.kind == "lone" else _LONGER[run.background])
             for run in todo
         )  # fmt: skip
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ses_simulate.statistics import Interval, interval
 
-from ses_experiment.results import Result
+from ses_experiment.papers.qstorman.results import Result
 
 
 @dataclass(frozen=True, slots=True)

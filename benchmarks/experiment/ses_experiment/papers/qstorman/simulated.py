@@ -18,9 +18,9 @@ from ses_simulate.processes import Progress, run_all
 from ses_simulate.statistics import Interval, interval
 from ses_simulate.table1 import Run, Site, Times, simulate
 
+from ses_experiment.papers.qstorman.statistics import Comparison
+from ses_experiment.papers.qstorman.table1_users import Form
 from ses_experiment.site import Shape
-from ses_experiment.statistics import Comparison
-from ses_experiment.table1_users import MIB, Form
 
 OURS = "ours"
 # A sample is known when the service asks for it next, on average half an interval later.
@@ -46,7 +46,7 @@ def site(form: Form, shape: Shape) -> Site:
     return Site(
         read_rate=shape.read_rate * 1e6,
         write_rate=shape.write_rate * 1e6,
-        sizes=tuple(float(size * MIB) for size in form.sizes),
+        sizes=tuple(map(float, form.bytes)),
         compute_seconds_per_gb=form.compute * 1e3,
         start_spread=form.start_spread,
         stream=form.stream_bytes,
