@@ -13,8 +13,10 @@ from ses_experiment.commands.nodes import nodes
 from ses_experiment.commands.orca import orca
 from ses_experiment.commands.papers import papers
 from ses_experiment.commands.places import places
+from ses_experiment.commands.programs import programs
 from ses_experiment.commands.read2 import read2
 from ses_experiment.commands.share import share
+from ses_experiment.commands.smed import smed
 from ses_experiment.commands.steer import steer
 from ses_experiment.commands.table1 import table1
 
@@ -39,7 +41,9 @@ experiment.add_command(nodes)
 experiment.add_command(orca)
 experiment.add_command(papers)
 experiment.add_command(places)
+experiment.add_command(programs)
 experiment.add_command(read2)
 experiment.add_command(share)
+experiment.add_command(smed)
 experiment.add_command(steer)
 experiment.add_command(table1)

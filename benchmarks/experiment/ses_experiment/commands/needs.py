@@ -12,7 +12,7 @@ from ses.output import console, line, print_json, table
 from ses_simulate.statistics import Interval, interval
 
 from ses_experiment.arms import PRODUCT
-from ses_experiment.commands.options import Words, build_option, run, seed_option, threads_option
+from ses_experiment.commands.options import Words, build_option, percent, run, seed_option, threads_option
 from ses_experiment.papers.qstorman import needs as experiment
 
 
@@ -76,17 +76,12 @@ def needs(as_json: bool, **settings: Any) -> None:
         return
     columns = "arm,>met %,>library ahead by,>80 % met,>library ahead by,>worst user,>library ahead by"
     table(console(), columns.split(","), [
-        [name, *(text for mean, ahead in arm.values() for text in (f"{100 * mean:.1f}", _interval(ahead)))]
+        [name, *(text for mean, ahead in arm.values() for text in (f"{100 * mean:.1f}", percent(ahead)))]
         for name, arm in arms.items()
     ])  # fmt: skip
     for name, ahead in more.items():
         line(
             console(),
-            f"Further ahead of {name} where needs differ than where all need the same: {_interval(ahead)}",
+            f"Further ahead of {name} where needs differ than where all need the same: {percent(ahead)}",
         )
     line(console(), "Points of percent, with 95 % intervals over rounds; fewer than five say little.")
-
-
-def _interval(ahead: Interval) -> str:
-    reach = ahead.high - ahead.mean
-    return f"{100 * ahead.mean:+.1f}" + (f" +- {100 * reach:.1f}" if reach != float("inf") else "")

@@ -10,9 +10,9 @@ import click
 from ses.commands.examples import examples
 from ses.commands.options import json_option
 from ses.output import console, line, number, print_json, table
-from ses_simulate.statistics import Interval, interval
+from ses_simulate.statistics import interval
 
-from ses_experiment.commands.options import build_option, run, seed_option
+from ses_experiment.commands.options import build_option, percent, run, seed_option
 from ses_experiment.papers.qstorman import nodes as experiment
 from ses_experiment.papers.qstorman.nodes import ARMS, RANKED
 
@@ -58,12 +58,7 @@ def nodes(as_json: bool, **settings: Any) -> None:
         mine = [one for one in rounds if one.arm == arm]
         avoided = sum(one.avoided for one in mine)
         took_here = number(fmean(took[one.number, arm] for one in mine))
-        gain = "-" if arm == RANKED else _percent(saved[arm])
+        gain = "-" if arm == RANKED else percent(saved[arm])
         rows.append([arm, took_here, f"{avoided} of {plan.rounds * plan.jobs}", gain])
     table(console(), ("nodes", ">seconds", ">jobs away from others", ">ranked saves %"), rows)
     line(console(), "With 95 % intervals over rounds; fewer than five say little.")
-
-
-def _percent(gain: Interval) -> str:
-    reach = gain.high - gain.mean
-    return f"{100 * gain.mean:+.1f}" + (f" +- {100 * reach:.1f}" if reach != float("inf") else "")

@@ -1,6 +1,6 @@
 """What monitoring every few milliseconds does to a busy server, with a core for it and without.
 
-Section 4.4 of OSU-CISRC-8/07-TR53: a client asks a web server (nginx) again and again for a file of 16 KB,
+Section 4.4 of OSU-CISRC-8/07-TR53: a client asks a web server (nginx) again and again for a file (of 16 KB),
 while this node's devices are sampled (smed-sampler), or the tables of N other servers are read from memory
 (smed-mirror).  One smed-sampler of this machine stands for all N; its table is read through the kernel
 (provider ``shm`` of libfabric), so that no process is woken by a reading, as with hardware.  It stays on the
@@ -37,7 +37,6 @@ from ses.demo.interrupts import Interrupts
 from ses_experiment.papers.dedicated_programs import (
     DEDICATED,
     DEFAULT,
-    PAGE_BYTES,
     PATIENCE_SECONDS,
     SHARED,
     Cores,
@@ -55,6 +54,7 @@ WAYS = (DEFAULT, SHARED, DEDICATED)
 ALONE = {NONE: NONE, SHARED: "none, one core less"}  # runs without a monitor, by whose cores they have
 ALPHA = 0.1
 MIN_RESPONSES = 100
+TRACED = 100  # points of a trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ class Grid:
     seconds: float = 2.0
     rounds: int = 3
     clients: int = 1
+    sizes: tuple[int, ...] = (16,)  # KiB
 
 
 SHORT = Grid(servers=(0, 16), periods=(1, 16), seconds=1.0, rounds=1)
@@ -77,12 +78,14 @@ class Line:
 
     ``over`` are the responses above 1.1 times the mean of their own run, as in the paper, ``over_base`` those
     above 1.1 times the mean without a monitor.  ``p99_between`` is where the median of ``p99`` lies with a
-    confidence of 95 %.  ``equal_p50`` and ``equal_p99`` compare with all cores.
+    confidence of 95 %.  ``trace_us`` has the responses of the last round in
+    their order, means of equally many.  ``equal_p50`` and ``equal_p99`` compare with all cores.
     """
 
     way: str
     servers: int
     period_ms: int
+    size_kib: int
     processor: float
     mean_us: float
     over: float
@@ -92,6 +95,7 @@ class Line:
     p99_between: tuple[float, float]
     equal_p50: float
     equal_p99: float
+    trace_us: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,9 @@ def cores() -> Cores:
     return Cores(every, every - {max(every)}, max(every))
 
 
-def compare(way: str, servers: int, period: int, rounds: Sequence[tuple[Run, Run, Run]]) -> Line:
+def compare(
+    way: str, servers: int, period: int, rounds: Sequence[tuple[Run, Run, Run]], size: int = 16
+) -> Line:
     """Return the medians; a round is the run, one without a monitor on its cores, and one on all cores."""
 
     def median(value: Callable[[Run, Run, Run], float]) -> float:
@@ -131,14 +137,20 @@ def compare(way: str, servers: int, period: int, rounds: Sequence[tuple[Run, Run
         return statistics.median(shifts(hundredth, base))
 
     return Line(
-        way, servers, period,
+        way, servers, period, size,
         processor=median(lambda run, *_: run.processor),
         mean_us=median(lambda run, *_: statistics.fmean(run.taken)),
         over=median(lambda run, *_: run.over(statistics.fmean(run.taken))),
         over_base=median(lambda run, base, _: run.over(statistics.fmean(base.taken))),
         p50=shift(50, 1), p99=shift(99, 1), p99_between=median_between(shifts(99, 1)),
-        equal_p50=shift(50, 2), equal_p99=shift(99, 2),
+        equal_p50=shift(50, 2), equal_p99=shift(99, 2), trace_us=_trace(rounds[-1][0].taken),
     )  # fmt: skip
+
+
+def _trace(taken: Sequence[float]) -> tuple[float, ...]:
+    """Return means of equally many responses in their order."""
+    each = max(1, len(taken) // TRACED)
+    return tuple(round(statistics.fmean(taken[at : at + each]), 1) for at in range(0, each * TRACED, each))
 
 
 def median_between(values: Sequence[float]) -> tuple[float, float]:
@@ -161,18 +173,18 @@ def measure(
 ) -> list[Line]:
     """Run every way at every number of servers and period, in turns."""
     mine = cores()
-    runs_of: dict[tuple[str, int, int], list[tuple[Run, Run, Run]]] = {}
-    cells = [(count, period) for count in grid.servers for period in grid.periods]
+    runs_of: dict[tuple[str, int, int, int], list[tuple[Run, Run, Run]]] = {}
+    cells = [(n, period, size) for n in grid.servers for period in grid.periods for size in grid.sizes]
     try:
         with tempfile.TemporaryDirectory(prefix="ses-dedicated-") as name:
             folder = Path(name)
             folder.chmod(0o755)  # nginx started by root reads it as another user
             with (
-                nginx(programs.nginx, folder) as (server, address),
+                nginx(programs.nginx, folder, grid.sizes) as (server, address),
                 served(programs.sampler, folder, mine.free) as port,
             ):
 
-                def measured(way: str, count: int, period: int) -> Run:
+                def measured(way: str, count: int, period: int, size: int) -> Run:
                     interrupts.check()
                     used = mine.every if way in (NONE, DEFAULT) else mine.fewer
                     for each in family(server):
@@ -182,35 +194,37 @@ def measure(
                     with running(command, folder, count) as pid:
                         os.sched_setaffinity(0, used)
                         before, begun = processor_used(pid), time.monotonic()
-                        taken = together(address, grid.seconds, grid.clients)
+                        taken = together(address, grid.seconds, grid.clients, size)
                         processor = (processor_used(pid) - before) / (time.monotonic() - begun)
                     return Run(taken, processor)
 
-                base: dict[str, Run] = {}
+                base: dict[tuple[str, int], Run] = {}
                 for turn in range(grid.rounds):
                     forth = turn % 2 == 0
-                    for count, period in cells if forth else reversed(cells):
+                    for count, period, size in cells if forth else reversed(cells):
                         for way in WAYS if forth else reversed(WAYS):
-                            progress(f"{way}, {count or 'no'} servers, every {period} ms")
-                            used = NONE if way == DEFAULT else SHARED
-                            before, base[used] = base.get(used), measured(used, 0, 0)
+                            progress(f"{way}, {count or 'no'} servers, every {period} ms, {size} KiB")
+                            used = (NONE if way == DEFAULT else SHARED), size
+                            before, base[used] = base.get(used), measured(used[0], 0, 0, size)
+                            all_cores = base[NONE, size]
                             if before is not None:
-                                runs = (base[used], before, base[NONE])
-                                runs_of.setdefault((ALONE[used], 0, 0), []).append(runs)
-                            runs = (measured(way, count, period), base[used], base[NONE])
-                            runs_of.setdefault((way, count, period), []).append(runs)
+                                runs = (base[used], before, all_cores)
+                                runs_of.setdefault((ALONE[used[0]], 0, 0, size), []).append(runs)
+                            runs = (measured(way, count, period, size), base[used], all_cores)
+                            runs_of.setdefault((way, count, period, size), []).append(runs)
     finally:
         os.sched_setaffinity(0, mine.every)
-    order = [key for name in ALONE.values() if (key := (name, 0, 0)) in runs_of]
-    order += [(way, count, period) for count, period in cells for way in WAYS]
-    return [compare(*key, runs_of[key]) for key in order]
+    none = [(name, 0, 0, size) for size in grid.sizes for name in ALONE.values()]
+    order = [key for key in none if key in runs_of]
+    order += [(way, *cell) for cell in cells for way in WAYS]
+    return [compare(*key[:3], runs_of[key], key[3]) for key in order]
 
 
-def together(address: tuple[str, int], seconds: float, clients: int) -> list[float]:
+def together(address: tuple[str, int], seconds: float, clients: int, size: int) -> list[float]:
     """Return what ``responses`` gives to several clients at the same time, each a process."""
     if clients == 1:
-        return responses(address, seconds)
-    started = [_client(address, seconds) for _ in range(clients)]
+        return responses(address, seconds, size)
+    started = [_client(address, seconds, size) for _ in range(clients)]
     taken = array("d")
     for process, answers in started:
         with answers:
@@ -220,7 +234,7 @@ def together(address: tuple[str, int], seconds: float, clients: int) -> list[flo
     return taken.tolist()
 
 
-def _client(address: tuple[str, int], seconds: float) -> tuple[int, BinaryIO]:
+def _client(address: tuple[str, int], seconds: float, size: int) -> tuple[int, BinaryIO]:
     """Start a client; its number, and where its answers come from when it has ended."""
     answers, finish = os.pipe()
     process = os.fork()
@@ -231,7 +245,7 @@ def _client(address: tuple[str, int], seconds: float) -> tuple[int, BinaryIO]:
                 signal.signal(number, signal.SIG_DFL)
             os.close(answers)
             with os.fdopen(finish, "wb") as into:
-                into.write(array("d", responses(address, seconds)).tobytes())
+                into.write(array("d", responses(address, seconds, size)).tobytes())
             status = 0
         finally:
             os._exit(status)
@@ -239,22 +253,22 @@ def _client(address: tuple[str, int], seconds: float) -> tuple[int, BinaryIO]:
     return process, os.fdopen(answers, "rb")
 
 
-def responses(address: tuple[str, int], seconds: float) -> list[float]:
-    """Ask for the page again and again over one connection; how long each answer took, us."""
-    request = b"GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n"
+def responses(address: tuple[str, int], seconds: float, size: int) -> list[float]:
+    """Ask for the page of a size again and again over one connection; how long each answer took, us."""
+    request = b"GET /page-%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % size
     taken: list[float] = []
     with socket.create_connection(address, PATIENCE_SECONDS) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.sendall(request)
         whole = b""
-        while len(whole.partition(b"\r\n\r\n")[2]) < PAGE_BYTES:
+        while len(whole.partition(b"\r\n\r\n")[2]) < size * 1024:
             more = connection.recv(65536)
             if not more:
                 raise DemoError("nginx closed the connection.")
             whole += more
             if not whole.startswith(b"HTTP/1.1 200"):
                 raise DemoError(f"nginx answers {whole[:40]!r}.")
-        length, buffer, end = len(whole), bytearray(65536), time.monotonic() + seconds
+        length, buffer, end = len(whole), bytearray(1 << 20), time.monotonic() + seconds
         while time.monotonic() < end or len(taken) < MIN_RESPONSES:
             started, left = time.perf_counter_ns(), length
             connection.sendall(request)

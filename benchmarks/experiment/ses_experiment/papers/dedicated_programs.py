@@ -8,14 +8,13 @@ import socket
 import struct
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ses.demo.faults import DemoError
 
 DEFAULT, SHARED, DEDICATED = "default", "shared", "dedicated"
-PAGE_BYTES = 16 * 1024
 MAX_DEVICES = 24
 PATIENCE_SECONDS = 30.0
 _TABLE_HEAD = struct.Struct("=IHHQIIQI28xQ56x")  # libses/extras/sampler/table.h
@@ -102,10 +101,11 @@ def _last(table: Path) -> int:
 
 
 @contextlib.contextmanager
-def nginx(program: Path, folder: Path) -> Iterator[tuple[int, tuple[str, int]]]:
-    """Run the web server; its number and address."""
+def nginx(program: Path, folder: Path, sizes: Sequence[int]) -> Iterator[tuple[int, tuple[str, int]]]:
+    """Run the web server, with a page of each size, in KiB; its number and address."""
     (folder / "pages").mkdir()
-    (folder / "pages" / "page").write_bytes(os.urandom(PAGE_BYTES))
+    for size in sizes:
+        (folder / "pages" / f"page-{size}").write_bytes(os.urandom(size * 1024))
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = ("127.0.0.1", int(free.getsockname()[1]))
     (folder / "nginx.conf").write_text(

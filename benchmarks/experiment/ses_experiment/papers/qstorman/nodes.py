@@ -42,7 +42,7 @@ NODES = tuple(node for nodes in SIDES.values() for node in nodes)
 _BUSY = 0.7  # part of each branch that others keep busy, where they are
 _LEAD_SECONDS = 4.0  # others are there before the first job, so that the monitor has seen them
 _GAP_SECONDS = 1.5  # between two jobs
-_MOST_SECONDS = 120.0
+_LIMIT_SECONDS = 120.0
 _JOB = """
 case $SLURMD_NODENAME in {west}) side=west ;; *) side=east ;; esac
 dd if=/dev/zero of={work}/$side/$1 bs=1M count={size} oflag=dsync status=none && echo $SLURMD_NODENAME
@@ -171,7 +171,7 @@ def _play(
     branches = [branch.directory for branch in stand.storage.branches]
     loads = [_BUSY * (side == busy) for side, plans in _branches(Shape()).items() for _ in plans]
     mean = 4 * plan.size * 1e6
-    streams = background.schedule(loads, (READ_RATE * 1e6, WRITE_RATE * 1e6), mean, _MOST_SECONDS, chance)
+    streams = background.schedule(loads, (READ_RATE * 1e6, WRITE_RATE * 1e6), mean, _LIMIT_SECONDS, chance)
     script = _JOB.format(west="|".join(SIDES["west"]), work=stand.work, size=plan.size)
     ended: list[tuple[float, str]] = []
     with background.playing(streams, branches, stand.work, time.monotonic()), ExitStack() as undo:
@@ -190,7 +190,7 @@ def _play(
             running.append((begun, process))
         while len(ended) < plan.jobs:
             stand.interrupts.pause(0.05)
-            if time.monotonic() > running[-1][0] + _MOST_SECONDS:
+            if time.monotonic() > running[-1][0] + _LIMIT_SECONDS:
                 raise DemoError("A job did not end.")
             for one in [one for one in running if one[1].poll() is not None]:
                 running.remove(one)
