@@ -254,7 +254,7 @@ struct candidate {
   double load;
 };
 
-static void begin(struct candidate *one, const ses_offload_options *options, char *reason) {
+static void start_at(struct candidate *one, const ses_offload_options *options, char *reason) {
   struct words words = {.count = 0};
   bool knows;
   one->part = (struct offload_part){.line = -1};
@@ -280,7 +280,7 @@ static int least_loaded(struct candidate *all, size_t count, const ses_offload_o
                         const char *own_key, struct offload_part *part, char *reason) {
   struct candidate *best = NULL;
   for (size_t i = 0; i < count; i++)
-    begin(&all[i], options, reason);
+    start_at(&all[i], options, reason);
   double until = now() + (options->start_seconds ? options->start_seconds : START_SECONDS);
   for (size_t i = 0; i < count; i++) {
     struct candidate *one = &all[i];
