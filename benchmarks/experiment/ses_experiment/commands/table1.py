@@ -15,10 +15,17 @@ from ses.output import console, line, number, print_json, table
 from ses_client.errors import SesError
 from ses_simulate.command import RunProgress
 from ses_simulate.processes import processors
-from ses_simulate.statistics import Interval
 
 from ses_experiment.background import LOADS
-from ses_experiment.commands.options import Numbers, Words, build_option, run, seed_option, threads_option
+from ses_experiment.commands.options import (
+    Numbers,
+    Words,
+    build_option,
+    percent,
+    run,
+    seed_option,
+    threads_option,
+)
 from ses_experiment.papers.qstorman.figures import draw_paper
 from ses_experiment.papers.qstorman.pictures import draw
 from ses_experiment.papers.qstorman.schedule import BASELINES, ROUND_ROBIN
@@ -173,8 +180,8 @@ def _show(
                 str(comparison.repeats),
                 number(comparison.seconds),
                 number(comparison.baseline_seconds),
-                _percent(comparison.gain),
-                "-" if twin is None else _percent(twin.gain),
+                percent(comparison.gain),
+                "-" if twin is None else percent(twin.gain),
                 "-" if met is None else "yes" if met else "NO",
             ]
         )
@@ -185,11 +192,6 @@ def _show(
     for who, part in alone.items():
         how = "with the library" if who == "library" else "without it"
         line(out, f"Measured {how}: {part:.3f} of that.")
-
-
-def _percent(gain: Interval) -> str:
-    reach = gain.high - gain.mean
-    return f"{100 * gain.mean:+.1f}" + (f" +- {100 * reach:.1f}" if reach != float("inf") else "")
 
 
 def _draw(drawn: Callable[[], None], picture: Path) -> None:

@@ -39,7 +39,7 @@ class Result:
     """What all tasks gave.  ``status``: the highest exit status; ``moved``: tasks that ran elsewhere than
     planned; ``returned``: bytes of output; ``shuffled``: bytes that nodes sent each other; ``cpu_seconds``
     of all nodes together; ``failures``: of each node that could not run a task to its end, why it could not
-    do so first.
+    do so first; ``waited_seconds``: of all tasks, for their turns in the queues of nodes.
     """
 
     status: int = 0
@@ -49,6 +49,7 @@ class Result:
     shuffled: int = 0
     cpu_seconds: float = 0.0
     seconds: float = 0.0
+    waited_seconds: float = 0.0
     failures: dict[str, str] = field(default_factory=dict)
 
 
@@ -277,6 +278,7 @@ def _finished(task: Task, node: str, kept: Output, ended: Ended, turns: Turns, s
         total.moved += node != task.node
         total.returned += ended.returned
         total.cpu_seconds += ended.cpu_seconds
+        total.waited_seconds += ended.waited_seconds
         state.changed.notify_all()
     turns.done(node)
 
@@ -290,4 +292,6 @@ def run_of(wanted: Wanted, task: Task, node: str) -> Run:
     argv = tuple(shown if word == "{}" else word for word in wanted.argv)
     piece = None if task.whole else Piece(name, task.start, task.end)
     executor, rsh = (LOCAL, ()) if here else (wanted.executor_used, wanted.rsh)
-    return Run(argv, node or "here", executor, (File.of(task.file, name),), wanted.limits, rsh, piece)
+    files = (File.of(task.file, name),)
+    at_once = 0 if here else wanted.at_once
+    return Run(argv, node or "here", executor, files, wanted.limits, rsh, piece, at_once=at_once)

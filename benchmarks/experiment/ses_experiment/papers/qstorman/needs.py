@@ -73,7 +73,10 @@ print(json.dumps(rates), file=sys.stderr)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is run.  A user writes for about ``busy`` seconds at its need, and pauses as long on average."""
+    """What is run.  A user writes for about ``busy`` seconds at its need, and pauses as long on average.
+
+    ``alike``: each arm also with users who all need the same, so much that together they need as much.
+    """
 
     users: int = 12
     rounds: int = 5
@@ -83,24 +86,26 @@ class Plan:
     threads: int = 16
     seed: int = 1
     build: Path | None = None
+    alike: bool = False
 
     def shape(self) -> Shape:
         """Return the branches."""
         return Shape(branches=len(RATES), rates=RATES, capacity=100 * self.users, threads=self.threads)
 
-    def need(self, user: int) -> float:
+    def need(self, user: int, alike: bool = False) -> float:
         """Return what a user needs, MB/s."""
-        return NEEDS[user % len(NEEDS)]
+        return fmean(NEEDS) if alike else NEEDS[user % len(NEEDS)]
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round of an arm: the rates of each user's files, MB/s."""
+    """One round of an arm: the rates of each user's files, MB/s; ``alike``: all needed the same."""
 
     number: int
     arm: str
     rates: tuple[tuple[float, ...], ...]
     load: float
+    alike: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,11 @@ class Attained:
 
 def attained(plan: Plan, played: Round) -> Attained:
     """Return what a round of an arm attained."""
-    parts = [[rate / plan.need(user) for rate in rates] for user, rates in enumerate(played.rates) if rates]
+    parts = [
+        [rate / plan.need(user, played.alike) for rate in rates]
+        for user, rates in enumerate(played.rates)
+        if rates
+    ]
     if not parts:
         raise DemoError("No user wrote a file in the time; take more --seconds.")
     files = [part for of_user in parts for part in of_user]
@@ -145,17 +154,22 @@ def measure(
                 mount_union(stand.work / f"{_SINGLE}{number}", [branch.directory], undo,
                             plan.shape().union_options)  # fmt: skip
             for number in range(1, plan.rounds + 1):
-                names = [PRODUCT, *plan.baselines]
-                for name in chance.sample(names, len(names)):
-                    progress(f"round {number} of {plan.rounds}: {name}")
-                    played.append(_play(plan, stand, number, name, stand.environment(arm)))
+                names = [
+                    (name, alike)
+                    for name in (PRODUCT, *plan.baselines)
+                    for alike in (False, True)[: 1 + plan.alike]
+                ]
+                for name, alike in chance.sample(names, len(names)):
+                    needs = "the same needs" if alike else "other needs"
+                    progress(f"round {number} of {plan.rounds}: {name}, {needs}")
+                    played.append(_play(plan, stand, number, name, stand.environment(arm), alike))
         finally:
             interrupts.hold()
             progress("stopping and removing everything")
     return played, {"settings": settings, "machine": on}
 
 
-def _play(plan: Plan, stand: Stand, number: int, name: str, library: Mapping[str, str]) -> Round:
+def _play(plan: Plan, stand: Stand, number: int, name: str, library: Mapping[str, str], alike: bool) -> Round:
     stand.wait_idle()
     stand.place_by(BASELINES.get(name) or "rand")
     busy = load()
@@ -165,7 +179,7 @@ def _play(plan: Plan, stand: Stand, number: int, name: str, library: Mapping[str
     counts.chmod(0o666)
     with Programs(stand.work, stand.interrupts) as programs:
         for user in range(plan.users):
-            home, need = stand.home("needs", user), plan.need(user)
+            home, need = stand.home("needs", user), plan.need(user, alike)
             unions = [f"{_SINGLE}{branch}" for branch in range(len(RATES))] if named else ["union"]
             argument = {
                 "places": [str(stand.work / union / home) for union in unions],
@@ -179,18 +193,31 @@ def _play(plan: Plan, stand: Stand, number: int, name: str, library: Mapping[str
             )
         programs.wait(plan.seconds + _LATER)
         rates = tuple(_rates(program.errors.read_text("utf-8")) for program in programs.running)
-    return Round(number, name, rates, busy)
+    return Round(number, name, rates, busy, alike)
 
 
 def _rates(output: str) -> tuple[float, ...]:
     return tuple(json.loads(output.splitlines()[-1]))
 
 
-def compared(plan: Plan, rounds: Sequence[Round], name: str) -> list[tuple[Attained, Attained]]:
+def compared(
+    plan: Plan, rounds: Sequence[Round], name: str, alike: bool = False
+) -> list[tuple[Attained, Attained]]:
     """Return what the product and another arm attained, round by round."""
-    of_arm = {(round_.arm, round_.number): attained(plan, round_) for round_ in rounds}
+    of_arm = {
+        (round_.arm, round_.number): attained(plan, round_) for round_ in rounds if round_.alike == alike
+    }
     return [
         (of_arm[PRODUCT, number], of_arm[name, number])
         for number in sorted({round_.number for round_ in rounds})
         if (PRODUCT, number) in of_arm and (name, number) in of_arm
     ]
+
+
+def more_ahead(plan: Plan, rounds: Sequence[Round], name: str) -> list[float]:
+    """Return by how much more files' needs are met, ahead of an arm, where needs differ than where not."""
+    ahead = (
+        [placed.met - baseline.met for placed, baseline in compared(plan, rounds, name, alike)]
+        for alike in (False, True)
+    )
+    return [differ - same for differ, same in zip(*ahead, strict=False)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,7 +9,6 @@ from datetime import datetime
 from math import ceil
 from random import Random
 
-from ses.demo.faults import DemoError
 from ses.demo.storage import mount_union
 
 from ses_experiment import background
@@ -101,22 +98,11 @@ class Table1Runner:
         streams = background.schedule(
             loads, rates, self._form.stream_bytes, self._limit, Random(chance.background_seed)
         )
-        file = self._stand.work / "background.json"
-        background.write_schedule(streams, self._branches, file)
-        argv = [sys.executable, "-m", "ses_experiment.background", str(file), str(begin)]
-        with subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True) as process:
-            try:
-                yield
-                failed = process.poll() is not None
-            finally:
-                process.kill()
-        if failed:
-            raise DemoError("The process of the background ended before the users did.")
+        with background.playing(streams, self._branches, self._stand.work, begin):
+            yield
 
     def _clear(self) -> None:
-        """Remove the users' and the background's files."""
+        """Remove the users' files."""
         for branch in self._branches:
             for file in (branch / _HOMES).glob("*/*"):
-                file.unlink()
-            for file in (branch / background.FOLDER).glob("[0-9]*.bin"):
                 file.unlink()

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,7 @@ def map_near(
         _reduced(None if order else reducer) as (output, reduced), _below(array) as folder,
         Shuffle(wanted, order) if order else nullcontext() as shuffled,
     ):  # fmt: skip
+        wanted = replace(wanted, at_once=0 if wanted.executor_used == "slurm" else at_once)
         result = run_all(wanted, tasks, nodes, retries, output, to_descriptor(2), show, folder, shuffled)
     result.shuffled = shuffled.sent if shuffled else 0
     _finish(result, report, as_json)
@@ -262,4 +263,6 @@ def _finish(result: Result, report: dict[str, Any], as_json: bool) -> None:
     tasks = "1 task" if result.tasks == 1 else f"{result.tasks} tasks"
     line(console(sys.stderr), f"map-near: {tasks} in {result.seconds:.2f} s{moved}, "
          f"{result.cpu_seconds:.2f} CPU seconds, {result.returned / 1e6:.1f} MB returned"
-         + (f", {result.shuffled / 1e6:.1f} MB between nodes" if result.shuffled else ""))  # fmt: skip
+         + (f", {result.shuffled / 1e6:.1f} MB between nodes" if result.shuffled else "")
+         + (f", {result.waited_seconds:.2f} s waited for others" if result.waited_seconds >= 0.1 else "")
+         )  # fmt: skip

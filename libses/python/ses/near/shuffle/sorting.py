@@ -19,7 +19,7 @@ from ses_client.errors import SesError
 from ses.near.execution.connection import Connection, LostError, NotStartedError
 from ses.near.execution.conversation import Conversation, Ended
 from ses.near.execution.executors import HERE as LOCAL
-from ses.near.execution.executors import NO_LIMITS, unpacked
+from ses.near.execution.executors import NO_LIMITS, imported, unpacked
 from ses.near.execution.run import Run
 from ses.near.keeping import Output
 from ses.near.run_near import Wanted
@@ -266,11 +266,7 @@ def _sorting(node: str) -> tuple[str, ...]:
 
 
 def _exchange(node: str) -> tuple[str, ...]:
-    name = f"{_HERE}.sorted_output"
-    module = (
-        f"m=sys.modules['{name}']=types.ModuleType('{name}');exec({unpacked('sorted_output', _HERE)},vars(m))"
-    )
-    return _python(node, f"{module};exec({unpacked('exchange', _HERE)})")
+    return _python(node, f"{imported('sorted_output', _HERE)};exec({unpacked('exchange', _HERE)})")
 
 
 def _pipe_of(config: dict[str, Any]) -> int:
