@@ -33,7 +33,10 @@ class Repeated:
 
 
 EXPERIMENTS = (
-    Repeated("read2", "READ2, Figure 3", ("--allowed", "100,800", "--rounds", "2"), (), (1, 2)),
+    Repeated(
+        "read2", "READ2, Figures 3 and 4", ("--filter", "--allowed", "100,800", "--rounds", "2"),
+        ("--filter",), (1, 2),
+    ),
     Repeated("sort", "READ2, section 6: an external two-pass sort", ("--size", "32"), (), (1, 1)),
     Repeated(
         "dedicated", "RDMA-Sync, section 4.4", ("--short", "--plot", PICTURE),
