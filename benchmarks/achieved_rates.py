@@ -39,7 +39,7 @@ from ses.demo.storage import Storage, mount_union, set_up
 from ses.demo.throttle import find_throttle
 from ses.demo.tools import tool
 from ses_benchmarks.arguments import arguments
-from ses_experiment.dedicated import median_between
+from ses_experiment.papers.dedicated import median_between
 
 # Room for more than a file of unknown size is taken for: else the union chooses.
 PLANS = tuple(BranchPlan(f"b{n}", 40, 20, free=7950, capacity=8000) for n in (1, 2))

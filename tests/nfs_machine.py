@@ -1,17 +1,13 @@
 """A machine of its own that mounts real NFS exports: the kernel of this one may know no NFS.
 
-The NFS client of a kernel in a virtual machine (qemu) talks to a server of this host (nfs-ganesha).  The
-machine sees this host's files, read-only (virtiofs), so that it runs the programs that lie here.
+The NFS client of its kernel talks to a server of this host (nfs-ganesha).
 """
 
 from __future__ import annotations
 
-import gzip
 import os
-import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,11 +15,11 @@ from pathlib import Path
 import pytest
 from patience import listens, wait_until
 from ports import free_port
+from virtual_machine import ADDRESS, HOST, Machine
+from virtual_machine import PROGRAMS as PROGRAMS_OF_MACHINE
 
-VIRTIOFSD = "/usr/lib/qemu/virtiofsd"
-PROGRAMS = ("qemu-system-x86_64", VIRTIOFSD, "ganesha.nfsd", "busybox", "apt-get")
-SERVER = "10.0.2.2"  # this host, as the machine sees it
-_MODULES = ("virtio_pci", "virtio_net", "virtiofs", "nfsv4")
+SERVER = HOST
+PROGRAMS = (*PROGRAMS_OF_MACHINE, "ganesha.nfsd")
 _GANESHA = """
 NFS_CORE_PARAM {{ Protocols = 4; NFS_Port = {port}; Bind_addr = 127.0.0.1; Enable_NLM = false;
   Enable_RQUOTA = false; }}
@@ -31,83 +27,9 @@ NFSV4 {{ Graceless = true; Lease_Lifetime = 60; RecoveryRoot = "{folder}"; }}
 EXPORT_DEFAULTS {{ SecType = sys; Squash = none; Access_Type = RW; }}
 """
 _EXPORT = 'EXPORT {{ Export_Id = {number}; Path = "{path}"; Pseudo = "{name}"; FSAL {{ Name = VFS; }} }}\n'
-_INIT = """#!/bin/busybox sh
-/bin/busybox --install -s /bin
-mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
-for module in $(cat /modules); do insmod /$module; done
-ip link set lo up; ip link set eth0 up; ip addr add 10.0.2.15/24 dev eth0; ip route add default via 10.0.2.2
-options=vers=4.2,addr=10.0.2.2,clientaddr=10.0.2.15,port=@PORT@,proto=tcp,sec=sys
-mount -t virtiofs -o ro host /host
-for name in @NAMES@; do mkdir -p /mnt/$name; mount -t nfs4 -o $options 10.0.2.2:/$name /mnt/$name; done
-mount -t tmpfs none /new; cd /new; mkdir proc sys dev tmp run mnt
-for folder in @FOLDERS@; do mkdir $folder; mount --bind /host/$folder $folder; done
-for folder in bin sbin lib lib64; do ln -s usr/$folder $folder; done
-for folder in proc sys dev; do mount --move /$folder $folder; done
-for name in @NAMES@; do mkdir mnt/$name; mount --move /mnt/$name mnt/$name; done
-cp /script tmp/script
-cat >tmp/main <<'END'
-export HOME=/tmp PATH=/usr/sbin:/usr/bin
-echo @BEGIN@; bash /tmp/script 2>&1; echo "@END@ $?"; echo o >/proc/sysrq-trigger; sleep 60
-END
-exec switch_root /new /bin/bash /tmp/main
-"""
-
-
-class Machine:
-    """Runs scripts, each in a machine that is started for it and mounts ``exports`` below ``/mnt``."""
-
-    def __init__(self, folder: Path, port: int, exports: tuple[str, ...]) -> None:
-        self._folder = folder
-        self._port = port
-        self._exports = exports
-        self._files = folder / "files"
-        self._kernel, self._modules = _kernel(folder)
-
-    def run(self, script: str) -> str:
-        """Return what a script of bash prints, which must end well."""
-        image = self._folder / "initramfs"
-        image.write_bytes(gzip.compress(self._packed(script), 1))
-        command = [
-            "qemu-system-x86_64", "-accel", "tcg", "-m", "1024", "-nographic", "-no-reboot",
-            "-object", "memory-backend-memfd,id=memory,size=1024M,share=on", "-numa", "node,memdev=memory",
-            "-chardev", f"socket,id=files,path={self._files}",
-            "-device", "vhost-user-fs-pci,chardev=files,tag=host",
-            "-nic", "user,model=virtio-net-pci", "-kernel", self._kernel, "-initrd", image,
-            "-append", "console=ttyS0 quiet panic=-1",
-        ]  # fmt: skip
-        files = [VIRTIOFSD, f"--socket-path={self._files}", "-o", "source=/,sandbox=chroot,log_level=err"]
-        with subprocess.Popen(files, stderr=subprocess.DEVNULL) as serving:
-            try:
-                wait_until(self._files.exists, "the files of this host are served")
-                done = subprocess.run(
-                    command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=True
-                )
-            finally:
-                serving.kill()
-                self._files.unlink(missing_ok=True)
-        found = re.search(r"@BEGIN@\n(.*)@END@ (\d+)", done.stdout.replace("\r", ""), re.DOTALL)
-        assert found, done.stdout + done.stderr
-        assert found[2] == "0", done.stdout
-        return found[1]
-
-    def _packed(self, script: str) -> bytes:
-        tree = self._folder / "tree"
-        shutil.rmtree(tree, ignore_errors=True)
-        for name in ("bin", "proc", "sys", "dev", "host", "mnt", "new"):
-            (tree / name).mkdir(parents=True)
-        shutil.copy(shutil.which("busybox") or "", tree / "bin/busybox")
-        for module in self._modules:
-            shutil.copy(module, tree)
-        (tree / "modules").write_text(" ".join(module.name for module in self._modules))
-        (tree / "script").write_text(script)
-        init = _INIT.replace("@PORT@", str(self._port)).replace("@NAMES@", " ".join(self._exports))
-        folders = {"usr", "etc", *(path.parts[1] for path in (Path(sys.prefix), Path(sys.base_prefix)))}
-        init = init.replace("@FOLDERS@", " ".join(sorted(folders)))
-        (tree / "init").write_text(init)
-        (tree / "init").chmod(0o755)
-        names = subprocess.run(["find", "."], cwd=tree, capture_output=True, check=True).stdout
-        packing = ["busybox", "cpio", "-o", "-H", "newc"]
-        return subprocess.run(packing, cwd=tree, input=names, capture_output=True, check=True).stdout
+_BEFORE = """options=vers=4.2,addr={server},clientaddr={address},port={port},proto=tcp,sec=sys
+for name in {names}; do mkdir -p /mnt/$name; mount -t nfs4 -o $options {server}:/$name /mnt/$name; done"""
+_AFTER = "for name in {names}; do mkdir mnt/$name; mount --move /mnt/$name mnt/$name; done"
 
 
 @contextmanager
@@ -128,31 +50,8 @@ def nfs_machine(folder: Path, *exports: str) -> Iterator[Machine]:
         try:
             wait_until(lambda: listens(port) or server.poll() is not None, "the server of NFS listens")
             assert server.poll() is None, log.read_text()
-            yield Machine(folder, port, exports)
+            names = " ".join(exports)
+            before = _BEFORE.format(server=SERVER, address=ADDRESS, port=port, names=names)
+            yield Machine(folder, ["nfsv4"], before=before, after=_AFTER.format(names=names))
         finally:
             server.kill()
-
-
-def _kernel(folder: Path) -> tuple[Path, list[Path]]:
-    """Return a kernel of the distribution that has NFS, and the modules to load, in their order."""
-    depends = subprocess.run(
-        ["apt-cache", "depends", "linux-image-cloud-amd64"], capture_output=True, text=True, check=True
-    ).stdout
-    package = re.findall(r"Depends: (linux-image-\S+)", depends)[0]
-    unpacked = folder / "kernel"
-    subprocess.run(["apt-get", "download", package], cwd=folder, check=True, capture_output=True)
-    subprocess.run(["dpkg", "-x", next(folder.glob(f"{package}_*.deb")), unpacked], check=True)
-    have = {path.stem.replace("-", "_"): path for path in unpacked.rglob("*.ko")}
-    ordered: list[Path] = []
-
-    def add(name: str) -> None:
-        path = have[name]
-        needed = re.search(rb"\0depends=([^\0]*)", path.read_bytes())
-        for other in filter(None, (needed[1] if needed else b"").decode().replace("-", "_").split(",")):
-            add(other)
-        if path not in ordered:
-            ordered.append(path)
-
-    for name in _MODULES:
-        add(name)
-    return next((unpacked / "boot").glob("vmlinuz-*")), ordered

@@ -6,7 +6,8 @@
  * In plugstack.conf:
  *
  *     optional ses-slurm.so [library=FILE] [jobs=all] [check=nodes|FILE] [comment=batch]
- *                           [jobs-dir=DIRECTORY] [place=DIRECTORY:...] [ledger=FILE] [ses=FILE]
+ *                           [jobs-dir=DIRECTORY] [place=DIRECTORY:...|SET] [ledger=FILE]
+ *                           [ses=FILE]
  *
  * library: the preload library, instead of the one installed with the plugin.  jobs=all: jobs that
  * ask for nothing run under it too.  check: hard requirements that no node can meet are
@@ -248,7 +249,7 @@ static void name_place(spank_t spank, int count, char **arguments) {
   if (strcmp(place, "off") == 0)
     return;
   if (settings.among && spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS &&
-      ses_place_of(&settings, job, path)) {
+      ses_place_of(&settings, job, place, path, PLACE_SECONDS)) {
     spank_setenv(spank, "SES_PLACE", path, 1);
     spank_setenv(spank, "TMPDIR", path, 1);
   } else if (*place) {
@@ -313,10 +314,11 @@ int slurm_spank_job_prolog(spank_t spank, int count, char **arguments) {
 int slurm_spank_job_epilog(spank_t spank, int count, char **arguments) {
   const struct ses_place_settings settings = places(count, arguments);
   uint32_t job = 0;
+  uid_t uid = 0;
   if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS)
     return 0;
-  if (settings.among)
-    ses_place_remove(&settings, job, PLACE_SECONDS);
+  if (settings.among && spank_get_item(spank, S_JOB_UID, &uid) == ESPANK_SUCCESS)
+    ses_place_remove(&settings, job, uid, PLACE_SECONDS);
   ses_record_remove(settings.records, job);
   return 0;
 }

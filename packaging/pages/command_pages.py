@@ -83,30 +83,39 @@ def _program(program: Program) -> dict[str, str]:
     whole = MADE + head + _sections(program.commands, shared)
     if len(whole.splitlines()) <= _MAX_LINES:
         return {f"commands/{program.name}.md": whole}
-    pages = {}
+    pages: dict[str, str] = {}
     links = ""
     common = f"Options of most commands are those of [`{program.name}`]({program.name}.md).\n\n"
     for name, says in program.groups:
-        page = name.replace(" ", "-") + ".md"
         within = [one for one in program.commands if one.name.startswith(f"{name} ")]
-        pages[f"commands/{page}"] = f"{MADE}# {name}\n\n{_text(says)}\n\n{common}{_sections(within, shared)}"
-        links += f"| [`{name}`]({page}) | {marked(Command(name, '', says, ()).summary)} |\n"
+        pages |= _split(name, f"# {name}\n\n{_text(says)}\n\n{common}", "", within, program)
+        links += f"| [`{name}`]({_page(name)}) | {marked(Command(name, '', says, ()).summary)} |\n"
     own = [one for one in program.commands if one.name.count(" ") == 1]
+    return pages | _split(program.name, head, links, own, program)
+
+
+def _page(name: str) -> str:
+    return name.replace(" ", "-") + ".md"
+
+
+def _split(name: str, head: str, links: str, own: list[Command], program: Program) -> dict[str, str]:
+    """Return a page of these commands, the longest ones on pages of their own until it is short enough."""
+    shared = program.shared_options
+    pages: dict[str, str] = {}
+    common = f"Options of most commands are those of [`{program.name}`]({program.name}.md).\n\n"
     while len((whole := _own_page(head, links, own, shared)).splitlines()) > _MAX_LINES:
         longest = max(own, key=lambda one: len(_sections([one], shared).splitlines()))
         own.remove(longest)
-        page = longest.name.replace(" ", "-") + ".md"
+        page = _page(longest.name)
         pages[f"commands/{page}"] = f"{MADE}# {longest.name}\n\n{common}{_sections([longest], shared)}"
         links += f"| [`{longest.name}`]({page}) | {marked(longest.summary)} |\n"
-    pages[f"commands/{program.name}.md"] = whole
-    return pages
+    return {**pages, f"commands/{_page(name)}": whole}
 
 
 def _own_page(head: str, links: str, own: list[Command], shared: tuple[Option, ...]) -> str:
-    return (
-        f"{MADE}{head}Commands with pages of their own:\n\n| commands | what they do |\n|---|---|\n{links}\n"
-        f"{_sections(own, shared)}"
-    )
+    if links:
+        head += f"Commands with pages of their own:\n\n| commands | what they do |\n|---|---|\n{links}\n"
+    return f"{MADE}{head}{_sections(own, shared)}"
 
 
 def _sections(commands: Iterable[Command], shared: tuple[Option, ...]) -> str:

@@ -13,10 +13,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "libses"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "identity"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import union_fixtures
-from emulation import BUILT, ROOT, Arm64, EmulatedUnion
+from emulation import BUILT, LIBRARIES, ROOT, Arm64, EmulatedUnion
 from mergerfs_union import Union
 
 
@@ -28,6 +29,9 @@ def arm64(tmp_path_factory: pytest.TempPathFactory) -> Arm64:
             command.split(), cwd=ROOT, capture_output=True, text=True, timeout=3000, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
+    LIBRARIES.mkdir(exist_ok=True)
+    if not (LIBRARIES / "lib").is_symlink():
+        (LIBRARIES / "lib").symlink_to("../root/usr/lib")
     directory = tmp_path_factory.mktemp("arm64")
     directory.chmod(0o755)
     return Arm64(directory)

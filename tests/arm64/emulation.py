@@ -12,6 +12,8 @@ from mergerfs_union import Union
 ROOT = Path(__file__).resolve().parents[2]
 ARM64 = ROOT / "build/arm64"
 BUILT = ARM64 / "libses"
+LIBRARIES = ARM64 / "libraries"
+"""Its ``lib`` is that of the Debian for arm64.  With more of it, an emulated program would see its /proc."""
 ARCHIVES = ("src/libses_place", "core/libses_core", "segment/libses_segment", "system/libses_system")
 
 
@@ -29,13 +31,23 @@ class Arm64:
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
 
-    def program(self, file: Path) -> Path:
-        """The script for a program."""
+    def program(self, file: Path, *preloaded: Path) -> Path:
+        """The script for a program, and what is preloaded into it in any case."""
         script = self.directory / file.name
         emulated = Path(shutil.copy(file, self.directory / f"{file.name}.arm64"))
-        script.write_text(f'#!/bin/sh\nexec qemu-aarch64 -L {ARM64 / "root"} {emulated} "$@"\n')
+        given = f"-E LD_LIBRARY_PATH={BUILT}" + "".join(f" -E LD_PRELOAD={one}" for one in preloaded)
+        script.write_text(f'#!/bin/sh\nexec qemu-aarch64 -L {LIBRARIES} {given} {emulated} "$@"\n')
         script.chmod(0o755)
         return script
+
+    def agent(self) -> Path:
+        """The script for the agent."""
+        source = Path(__file__).parent / "probes/openat2.c"
+        self.inside(
+            "aarch64-linux-gnu-gcc -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC"
+            f" -o build/arm64/openat2.so {source.relative_to(ROOT)}"
+        )
+        return self.program(BUILT / "agent/ses-agent", ARM64 / "openat2.so")
 
     def compile(self, name: str, *sources: Path, options: str = "") -> Path:
         """The script for a program of these sources, which lie in the checkout."""

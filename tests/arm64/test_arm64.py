@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
+import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from emulation import BUILT, ROOT, Arm64, EmulatedUnion
+from claims_program import attached, remove_segments
+from emulation import ARM64, BUILT, ROOT, Arm64, EmulatedUnion
+from fake_service import FakeService
 from mergerfs_union import NOBODY
+from patience import wait_until
+from running_agent import Agent
 from test_random_calls import OPTIONS, compare
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
@@ -62,6 +70,49 @@ def test_program_places_its_files(arm64: Arm64, make_emulated: Callable[..., Emu
     )
     assert len(union.agent.reports) == len(calls) > 20
     assert {report.outcome for report in union.agent.reports} == {1}
+
+
+def test_program_places_its_files_by_the_table_of_an_emulated_agent(
+    arm64: Arm64, make_emulated: Callable[..., EmulatedUnion], tmp_path: Path
+) -> None:
+    union, socket = make_emulated(count=4), tmp_path / "agent.sock"
+    tmp_path.chmod(0o755)
+    service = FakeService(union.path, {f"union/b{n}": path for n, path in enumerate(union.branches)})
+    agent = Agent(arm64.agent(), tmp_path, service.url, "--socket", str(socket))
+    try:
+        agent.wait_for("service found")
+        program = arm64.compile("calls", TESTS / "libses/probes/calls.c")
+        with attached(agent, union.path.stat().st_dev):
+            done = union.run(program, union.path, SES_AGENT_SOCKET=str(socket))
+        created = [path for path in union.path.iterdir() if path.is_file()]
+        places = Counter(union.copies(path)[0] for path in created)
+        assert len(created) > 20
+        assert len(places) == 4, "mergerfs would take one branch"
+        assert max(places.values()) - min(places.values()) <= 2
+        assert "-1" not in [line.split()[1] for line in done.stdout.splitlines()]
+        wait_until(lambda: len(service.opened_as) > 20, lambda: f"{len(service.opened_as)} files")
+    finally:
+        agent.stop()
+        remove_segments(socket)
+        service.close()
+
+
+def test_tables_and_claims_of_an_emulated_agent(arm64: Arm64) -> None:
+    """What tests/agent asks of claims, with the agent under emulation and the programs of this machine."""
+    emulated = ARM64 / "emulated"
+    shutil.rmtree(emulated, ignore_errors=True)
+    (emulated / "agent").mkdir(parents=True)
+    (emulated / "agent/ses-agent").symlink_to(arm64.agent())
+    for part in (ROOT / "build/libses").iterdir():
+        if part.name != "agent":
+            (emulated / part.name).symlink_to(part)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "not long", "tests/agent/test_claims.py"],
+        cwd=ROOT, env={**os.environ, "SES_BUILD_DIR": "build/arm64/emulated"},
+        capture_output=True, text=True, timeout=1800, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert "skipped" not in done.stdout
 
 
 @pytest.mark.parametrize(("user", "way"), [(0, "asked"), (NOBODY, "chosen")])

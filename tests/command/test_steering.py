@@ -6,14 +6,15 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,16 @@ from patience import wait_until
 from ses.demo.mounts import unmount
 from ses.demo.tools import tool
 from ses.union.branches import look
-from ses.union.streams import Streams
+from ses.union.creations import Creations
+from ses.union.streams import Streams, _files_in_calls
 from ses_client.unions import hold_back, parse_branches, read_union
 from smed_monitor.collectors.mergerfs import BranchesSource
 from smed_monitor.config.settings import Target
 
 WATCH = "import ses.cli, ses.union.apply as it; it._BLIND_SECONDS = {}; ses.cli.main()"
+UNIT = (Path(__file__).parents[2] / "packaging/systemd/ses-apply@.service").read_text("utf-8")
+RIGHTS = re.findall(r"^CapabilityBoundingSet=(.+)$", UNIT, re.MULTILINE)[0].lower().split()
+AS_THE_UNIT = ("setpriv", "--bounding-set", ",".join(["-all", *(f"+{name[4:]}" for name in RIGHTS)]))
 FLOOR = ("--least-branches", "1", "--least-free", "0GB")
 
 
@@ -64,6 +69,10 @@ class Steered:
             **self.service.selection, "candidates": ranked, "refused": why if refused else [],
         }  # fmt: skip
 
+    def branch_of(self, name: str) -> str:
+        path = os.getxattr(self.mount / name, "user.mergerfs.basepath")
+        return Path(os.fsdecode(path)).name
+
     def held(self) -> set[str]:
         return {Path(branch.path).name for branch in read_union(self.mount).branches if branch.held}
 
@@ -71,19 +80,12 @@ class Steered:
         wait_until(lambda: self.held() == set(names), lambda: f"{set(names)}, not {self.held()}", 30)
 
     @contextmanager
-    def steered(self, *, blind: float = 15) -> Iterator[subprocess.Popen[str]]:
-        command = [
-            sys.executable,
-            "-c",
-            WATCH.format(blind),
-            "apply",
-            str(self.mount),
-            "--watch",
-            "--every",
-            "1",
-        ]
+    def steered(
+        self, *, blind: float = 15, every: float = 1, under: Sequence[str] = ()
+    ) -> Iterator[subprocess.Popen[str]]:
+        command = [*under, sys.executable, "-c", WATCH.format(blind), "apply", str(self.mount), "--watch"]
         with subprocess.Popen(
-            [*command, "--every", "1", *FLOOR],
+            [*command, "--every", str(every), *FLOOR],
             env={**os.environ, **self.env},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -247,14 +249,71 @@ def test_a_union_that_keeps_to_directories_is_left_alone(steered: Steered, ses: 
     assert f"it creates by {policy}" in done.output.replace("\n", " ")
 
 
+@contextmanager
+def written_to(path: Path) -> Iterator[None]:
+    """Write to a file without pause."""
+    over = threading.Event()
+
+    def write() -> None:
+        with path.open("wb", buffering=0) as file:
+            while not over.wait(0.1):
+                file.write(b"x")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 def test_what_is_being_written_now_counts_before_the_monitor_has_seen_it(steered: Steered, ses: Any) -> None:
     b1, *_ = steered.branches
     (b1 / "file").touch()
-    with (steered.mount / "file").open("wb", buffering=0) as file:
-        file.write(b"x")
+    with written_to(steered.mount / "file"):
         held = ses.json("apply", str(steered.mount), *FLOOR)["would_hold_back"]
     assert list(held) == [str(b1)]
     assert ses.json("apply", str(steered.mount), *FLOOR)["would_hold_back"] == {}
+
+
+def test_a_create_counts_at_once_for_the_unit(steered: Steered) -> None:
+    with closing(Creations()) as creations:
+        if not creations.watch(map(str, steered.branches)):
+            pytest.skip("the branches' file system reports no creates")
+    steered.offer(90, 90, 90, 10)
+    with steered.steered(every=3600, under=AS_THE_UNIT), ExitStack() as files:
+        steered.holds("b4")
+        for number in range(3):
+            file = files.enter_context((steered.mount / f"f{number}").open("wb", buffering=0))
+            file.write(b"x")
+            branch = steered.branch_of(f"f{number}")
+            wait_until(lambda: branch in steered.held() or number == 2)  # noqa: B023
+        assert {steered.branch_of(f"f{number}") for number in range(3)} == {"b1", "b2", "b3"}
+
+
+def test_a_file_that_is_kept_open_is_a_stream_while_it_is_written(steered: Steered) -> None:
+    streams, union = Streams(), read_union(steered.mount)
+    with (steered.mount / "file").open("wb", buffering=0) as file:
+        file.write(b"x")
+        assert sum(streams.look(union).values()) == 1
+        time.sleep(1.5)
+        assert sum(streams.look(union).values()) == 0
+        file.write(b"x")
+        assert sum(streams.look(union).values()) == 1
+
+
+def test_a_file_in_a_call_of_a_thread_is_seen() -> None:
+    """As one that is only flushed, for as long as that takes."""
+    reads, writes = os.pipe()
+    thread = threading.Thread(target=os.read, args=(reads, 1))
+    thread.start()
+    wait_until(lambda: str(reads) in _files_in_calls("/proc/self"))
+    os.write(writes, b"x")
+    thread.join()
+    assert str(reads) not in _files_in_calls("/proc/self")
+    os.close(reads)
+    os.close(writes)
 
 
 def test_what_is_not_the_unions_is_told_from_several_samples() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from ses.cli import main
-from ses_experiment.dedicated import NONE, WAYS, Run, compare, median_between
-from ses_experiment.dedicated_programs import DEDICATED, DEFAULT, SHARED
+from ses_experiment.papers.dedicated import NONE, TRACED, WAYS, Run, compare, median_between
+from ses_experiment.papers.dedicated_programs import DEDICATED, DEFAULT, SHARED
 
 needs_two_cores = pytest.mark.skipif(
     len(os.sched_getaffinity(0)) < 2, reason="a core can be given away only where there are two"
@@ -17,7 +18,7 @@ needs_two_cores = pytest.mark.skipif(
 
 
 @needs_two_cores
-def test_every_way_is_measured_beside_the_web_server() -> None:
+def test_every_way_is_measured_beside_the_web_server(tmp_path: Path) -> None:
     before = os.sched_getaffinity(0)
     options = (
         "--servers",
@@ -26,6 +27,10 @@ def test_every_way_is_measured_beside_the_web_server() -> None:
         "1",
         "--seconds",
         "0.1",
+        "--sizes",
+        "8,1024",
+        "--plot",
+        str(tmp_path / "figure7.svg"),
         "--rounds",
         "1",
         "--clients",
@@ -35,11 +40,17 @@ def test_every_way_is_measured_beside_the_web_server() -> None:
     result = CliRunner().invoke(main, ["experiment", "dedicated", *options])
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
-    assert {(one["way"], one["servers"], one["period_ms"]) for one in told["lines"]} == {
-        (NONE, 0, 0),
-        ("none, one core less", 0, 0),
-        *((way, servers, 1) for way in WAYS for servers in (0, 2)),
+    assert {(one["way"], one["servers"], one["period_ms"], one["size_kib"]) for one in told["lines"]} == {
+        (way, servers, period, size)
+        for size in (8, 1024)
+        for way, servers, period in (
+            (NONE, 0, 0),
+            ("none, one core less", 0, 0),
+            *((way, servers, 1) for way in WAYS for servers in (0, 2)),
+        )
     }
+    assert all(len(one["trace_us"]) == TRACED for one in told["lines"])
+    assert "DC-RDMA-Sync" in (tmp_path / "figure7.svg").read_text()
     assert all(one["mean_us"] > 0 for one in told["lines"])
     assert os.sched_getaffinity(0) == before
 

@@ -4,7 +4,17 @@ import tempfile
 
 import pytest
 from ses.demo.interrupts import Interrupts
-from ses_experiment.needs import BASELINES, NEEDS, Attained, Plan, Round, attained, compared, measure
+from ses_experiment.papers.qstorman.needs import (
+    BASELINES,
+    NEEDS,
+    Attained,
+    Plan,
+    Round,
+    attained,
+    compared,
+    measure,
+    more_ahead,
+)
 
 
 def test_what_is_attained_counts_files_and_names_the_worst_user():
@@ -14,6 +24,15 @@ def test_what_is_attained_counts_files_and_names_the_worst_user():
     expected = Attained(files=5, met=0.6, nearly=0.8, worst=0.5)
     assert attained(plan, one) == expected
     assert compared(plan, [other, one], "rand") == [(expected, expected)]
+
+
+def test_what_differing_needs_add_is_seen_against_users_who_all_need_the_same():
+    plan = Plan(users=2)
+    rates = {False: {"default": 17.5, "rand": 1.0}, True: {"default": 8.125, "rand": 8.125}}
+    rounds = [
+        Round(1, arm, ((rate,), (rate,)), 0.0, alike) for alike in rates for arm, rate in rates[alike].items()
+    ]
+    assert more_ahead(plan, rounds, "rand") == [1.0]
 
 
 @pytest.mark.long

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from patience import wait_until
 from ports import free_port
-from ses_experiment import scan
-from ses_experiment.orca import Cell, right_share, write_text
+from ses_experiment.papers import scan
+from ses_experiment.papers.orca import Cell, right_share, write_text
 from ses_experiment.remote_storage import LISTEN
 
 SES = Path(sys.executable).parent / "ses"

@@ -43,3 +43,8 @@ def test_each_is_a_command_that_takes_its_arguments(repeated):
     command = experiment.commands[repeated.name]
     for arguments in (repeated.short, repeated.long):
         assert command.make_context(repeated.name, [*arguments, "--json"]).params["as_json"]
+
+
+@pytest.mark.parametrize(("which", "most"), [(0, 30), (1, 120)])
+def test_all_together_fit_the_time_that_is_promised(which, most):
+    assert sum(one.minutes[which] for one in papers.EXPERIMENTS) <= most

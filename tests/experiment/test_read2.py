@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from ses.cli import main
-from ses_experiment.read2 import (
+from ses_experiment.papers.read2 import (
     ALONE,
     ARMS,
     BLOCK_BYTES,
@@ -47,12 +47,20 @@ def test_each_path_is_run_at_each_rate_and_nothing_stays(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_a_filter_reads_meanwhile_is_shown(tmp_path: Path) -> None:
+    options = ("--filter", "--size", "2", "--rounds", "1", "--allowed", "400", "--directory", str(tmp_path))
+    result = CliRunner().invoke(main, ["experiment", "read2", *options, "--json"])
+    assert result.exit_code == 0, result.output
+    assert all(one["filtered"] > 0 for one in json.loads(result.stdout)["lines"])
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER
+
+
 def test_nothing_stays_when_it_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: object) -> Run:
         os.kill(os.getpid(), signal.SIGTERM)
         return Run(NOTHING, 0.0, 1.0, 1.0)
 
-    monkeypatch.setattr("ses_experiment.read2._run", stopped)
+    monkeypatch.setattr("ses_experiment.papers.read2._run", stopped)
     result = CliRunner().invoke(
         main, ["experiment", "read2", "--size", "2", "--directory", str(tmp_path), "--allowed", "100"]
     )

@@ -5,9 +5,9 @@ import math
 
 import pytest
 from ses_client.errors import UsageError
-from ses_experiment.results import Result, Results
-from ses_experiment.schedule import Run
-from ses_experiment.statistics import agrees, as_json, comparisons, lone
+from ses_experiment.papers.qstorman.results import Result, Results
+from ses_experiment.papers.qstorman.schedule import Run
+from ses_experiment.papers.qstorman.statistics import agrees, as_json, comparisons, lone
 from ses_simulate.statistics import Interval
 
 SETTINGS = {"seed": 1}

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 from ses_experiment.background import schedule
-from ses_experiment.schedule import BASELINES, Run, draws, runs
-from ses_experiment.table1_users import FULL, MIB, SHORT
+from ses_experiment.papers.qstorman.schedule import BASELINES, Run, draws, runs
+from ses_experiment.papers.qstorman.table1_users import FULL, MIB, PAPER, SHORT
 
 
 def test_every_cell_has_all_kinds_of_run_in_each_repetition():
@@ -68,10 +68,19 @@ def test_streams_come_in_order_and_some_are_there_from_the_beginning():
 
 
 def test_the_ideal_time_is_that_of_the_rates():
-    assert SHORT.ideal_seconds(25, 15) == pytest.approx(72 * MIB / 1e6 * (1 / 25 + 1 / 15 + 0.026))
-    assert FULL.ideal_seconds(25, 15) > 4 * SHORT.ideal_seconds(25, 15)
+    assert SHORT.ideal_seconds == pytest.approx(72 * MIB / 1e6 * (1 / 25 + 1 / 15 + 0.026))
+    assert FULL.ideal_seconds > 4 * SHORT.ideal_seconds
 
 
-@pytest.mark.parametrize("form", [FULL, SHORT])
+def test_the_form_of_the_paper_has_its_fifty_files_and_its_ratios():
+    assert sorted(PAPER.sizes) == list(range(1, 51))
+    assert PAPER.read_rate / PAPER.write_rate == pytest.approx(500 / 300)
+    hours = sum(range(1, 51)) * (1 / 0.5 + 1 / 0.3 + 1.3) / 3600
+    assert PAPER.ideal_seconds == pytest.approx(hours * 18.43, rel=1e-3)
+    todo = list(runs((6, 8, 10), ("none",), ("random",), 20, seed=1, kinds=("half",)))
+    assert [run.kind for run in todo].count("half") == len(todo) - 2 == 60
+
+
+@pytest.mark.parametrize("form", [FULL, SHORT, PAPER])
 def test_each_input_holds_what_is_read_from_it(form):
     assert list(form.sizes) == sorted(form.sizes, reverse=True)

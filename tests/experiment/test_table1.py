@@ -1,16 +1,22 @@
 """Table 1 live, as small as it gets: every kind of run, kept, not run again, simulated beside, drawn."""
 
+import json
+import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from ses.cli import main
 from ses.demo.interrupts import Interrupts
-from ses_experiment.pictures import draw
-from ses_experiment.simulated import simulated, site
-from ses_experiment.statistics import comparisons, lone
-from ses_experiment.table1 import Plan, measure
-from ses_experiment.table1_users import Form
+from ses_experiment.papers.qstorman.figures import draw_paper, pairs
+from ses_experiment.papers.qstorman.pictures import draw
+from ses_experiment.papers.qstorman.results import Result
+from ses_experiment.papers.qstorman.schedule import Run
+from ses_experiment.papers.qstorman.simulated import simulated, site
+from ses_experiment.papers.qstorman.statistics import comparisons, lone
+from ses_experiment.papers.qstorman.table1 import Plan, measure
+from ses_experiment.papers.qstorman.table1_users import Form
 
 
 @pytest.mark.long
@@ -30,7 +36,7 @@ def test_every_kind_of_run_is_measured_kept_and_not_run_again(traces, tmp_path, 
         ("lone", 0, 1), ("lone", 1, 0), ("half", 1, 1), ("all", 2, 0), ("none", 0, 2),
     }  # fmt: skip
     for one in done:  # from memory it would be a quarter of the ideal time; limits let a burst of 100 ms pass
-        assert min(*one.supported, *one.others, 99.0) > 0.5 * plan.ideal_seconds
+        assert min(*one.supported, *one.others, 99.0) > 0.5 * plan.form.ideal_seconds
     assert again.among(plan.runs()) == done
     assert file.read_text() == kept
     assert any("7 runs to do" in one for one in steps)
@@ -41,11 +47,11 @@ def test_every_kind_of_run_is_measured_kept_and_not_run_again(traces, tmp_path, 
     assert {(one.baseline, one.who) for one in found} == {
         (baseline, who) for baseline in ("wass", "mfs") for who in ("half", "all", "A/A")
     }
-    assert set(lone(done, plan.ideal_seconds)) == {"plain", "library"}
+    assert set(lone(done, plan.form.ideal_seconds)) == {"plain", "library"}
     beside = simulated(found, site(plan.form, plan.shape), 2, 1, lambda _done, _total: None)
     assert {cell[3] for cell in beside} == {"half", "all"}
     for one in beside.values():
-        assert one.seconds >= plan.ideal_seconds
+        assert one.seconds >= plan.form.ideal_seconds
     draw(found, beside, tmp_path / "table1.svg")
     assert "measured" in (tmp_path / "table1.svg").read_text()
 
@@ -57,9 +63,35 @@ def test_halves_need_two_users():
 
 
 def test_a_user_alone_takes_the_ideal_time_in_the_simulation():
-    from ses_simulate.table1 import Run, simulate
+    from ses_simulate.table1 import Run as Simulated
+    from ses_simulate.table1 import simulate
 
     plan = Plan(users=(2,))
     of = site(plan.form, plan.shape)
-    alone = simulate(Run("none", 1, "roundrobin", "random", 1, 0, site=of))
-    assert alone.supported == pytest.approx(plan.ideal_seconds)
+    alone = simulate(Simulated("none", 1, "roundrobin", "random", 1, 0, site=of))
+    assert alone.supported == pytest.approx(plan.form.ideal_seconds)
+
+
+def test_the_figures_of_the_paper_stand_beside_ours(tmp_path):
+    results = [
+        Result(Run("half", "none", users, users // 2, "random", repeat),
+               (50.0 + repeat,) * (users // 2), (60.0,) * (users // 2), (0.1, 0.2), "")
+        for users in (6, 8, 10) for repeat in (1, 2, 3)
+    ]  # fmt: skip
+    draw_paper(comparisons(results), results, tmp_path / "table1.svg")
+    drawn = (tmp_path / "table1.svg").read_text()
+    for text in ("Table 1", "the paper, one run", "Figure 4, measured: 6 users", "pair 3"):
+        assert text in drawn
+    assert pairs(results[:3]) == [(52.0, 60.0)] * 3, "of the middle gain"
+
+
+@pytest.mark.long
+@pytest.mark.root
+def test_rows_run_side_by_side_and_are_kept_in_one_file(traces, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [str(Path(sys.executable).parent / "ses")])
+    asked = ["experiment", "table1", "--paper", "--repeat", "1", "--users", "2,4", "--json",
+             "--resume", str(tmp_path / "runs.jsonl"), "--plot", str(tmp_path / "table1.svg")]  # fmt: skip
+    done = CliRunner().invoke(main, asked)
+    assert done.exit_code == 0, done.output
+    assert {one["users"] for one in json.loads(done.stdout)["comparisons"]} == {2, 4}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["runs.jsonl", "table1.svg"]

@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from ses_experiment.table1_users import Form, command
+from ses_experiment.papers.qstorman.table1_users import Form, command
 
 DD = """#!/bin/sh
 echo "dd $*" >> "$CALLS"
@@ -30,15 +30,15 @@ def test_each_size_is_read_computed_and_written_and_what_was_read_goes(tmp_path,
     home.mkdir()
     subprocess.run(command("/input", str(home), FORM), check=True, timeout=60)
     assert calls.read_text().splitlines() == [
-        "dd if=/input of=/dev/null bs=1M count=5 status=none iflag=direct",
+        "dd if=/input of=/dev/null bs=1048576 count=5 status=none iflag=direct",
         "sleep 0.524",
-        f"dd if=/dev/zero of={home}/1 bs=1M count=5 status=none oflag=dsync",
-        f"dd if={home}/1 of=/dev/null bs=1M count=3 status=none",
+        f"dd if=/dev/zero of={home}/1 bs=1048576 count=5 status=none oflag=dsync",
+        f"dd if={home}/1 of=/dev/null bs=1048576 count=3 status=none",
         "sleep 0.315",
-        f"dd if=/dev/zero of={home}/2 bs=1M count=3 status=none oflag=dsync",
-        f"dd if={home}/2 of=/dev/null bs=1M count=2 status=none",
+        f"dd if=/dev/zero of={home}/2 bs=1048576 count=3 status=none oflag=dsync",
+        f"dd if={home}/2 of=/dev/null bs=1048576 count=2 status=none",
         "sleep 0.210",
-        f"dd if=/dev/zero of={home}/3 bs=1M count=2 status=none oflag=dsync",
+        f"dd if=/dev/zero of={home}/3 bs=1048576 count=2 status=none oflag=dsync",
     ]
     assert [one.name for one in home.iterdir()] == ["3"]
 

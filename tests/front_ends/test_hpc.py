@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from apptainer import apptainer
 from real import example
 from ses.front_ends import romio
 
@@ -59,25 +60,45 @@ def test_one_process_writes_for_all_ranks(tmp_path: Path, mpi: str) -> None:
     assert written.read_bytes() == struct.pack("ii", 0, 1)
 
 
-@pytest.mark.root
-def test_what_a_container_writes_is_in_the_place(tmp_path: Path) -> None:
-    image = tmp_path / "image"
-    (image / "bin").mkdir(parents=True)
-    shutil.copy("/bin/busybox", image / "bin/busybox")
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    """The root of a container: one static program."""
+    root = tmp_path / "image"
+    (root / "bin").mkdir(parents=True)
+    shutil.copy("/bin/busybox", root / "bin/busybox")
     for name in ("sh", "date"):
-        (image / "bin" / name).symlink_to("busybox")
+        (root / "bin" / name).symlink_to("busybox")
     for name in ("scratch", "proc", "sys", "dev", "tmp", "etc"):
-        (image / name).mkdir()
+        (root / name).mkdir()
+    return root
+
+
+def check_result(ran: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
+    """One of the directories has what the container wrote, and was claimed meanwhile."""
+    assert ran.returncode == 0, ran.stderr
+    (written,) = tmp_path.glob("scratch?/run-*/result")
+    assert written.stat().st_size > 0
+    assert "ends" in ran.stdout
+
+
+@pytest.mark.long
+@pytest.mark.root
+def test_what_apptainers_container_writes_is_in_the_place(tmp_path: Path, image: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    apptainer(tmp_path / "bin/real", [tmp_path])
+    (tmp_path / "bin/apptainer").write_text('#!/bin/sh\nshift\nexec real exec --no-privs "$@"\n')
+    (tmp_path / "bin/apptainer").chmod(0o755)
+    check_result(run("Apptainer", tmp_path, IMAGE=str(image)), tmp_path)
+
+
+@pytest.mark.root
+def test_what_a_container_writes_is_in_the_place(tmp_path: Path, image: Path) -> None:
     bounds = "--network none --ulimit nofile=1024:1024 --ulimit nproc=1024:1024"  # where root has few rights
     command = "podman --runtime runc --cgroup-manager cgroupfs run --rootfs"
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/podman").write_text(f'#!/bin/sh\nshift\nexec /usr/bin/{command} {bounds} "$@"\n')
     (tmp_path / "bin/podman").chmod(0o755)
-    ran = run("Containers", tmp_path, IMAGE=str(image))
-    assert ran.returncode == 0, ran.stderr
-    (written,) = tmp_path.glob("scratch?/run-*/result")
-    assert written.stat().st_size > 0
-    assert "ends" in ran.stdout
+    check_result(run("Containers", tmp_path, IMAGE=str(image)), tmp_path)
 
 
 @pytest.mark.parametrize("components", [None, [{"stripe_count": 4, "stripe_size_bytes": 3 << 20}]])

@@ -118,6 +118,23 @@ def test_a_job_of_slurm_ends_its_place(site: Site) -> None:
     wait_until(lambda: given["place_id"] not in site.places())
 
 
+def test_the_next_part_of_a_place_goes_to_another_file_system(site: Site) -> None:
+    process = sleeping()
+    words = ("--need", "write>=1MB/s", "--size", "2GB", "--streams", 2, "--for", f"pid:{process.pid}")
+    first = json.loads(site.ses("place", "--on", "scratch", *words, "--mkdir", "run-XXXX", "--json"))
+    directory = Path(site.ses("place", "--again", first["directory"]))
+    assert (directory.name, directory.is_dir()) == (Path(first["directory"]).name, True)
+    (second,) = (one for one in site.places().values() if one["directory"] == str(directory))
+    assert second["element"] != first["element"]
+    kept = ("streams", "claimed_bytes", "pid")
+    assert [second[one] for one in kept] == [first[one] for one in kept] == [2, 2e9, process.pid]
+    whole = site.get(f"/v1/places/{second['place_id']}")
+    assert [one["minimum"] for one in whole["requirements"]] == [1]
+    assert site.places("ended")[first["place_id"]]["end_reason"] == "closed"
+    kill(process)
+    wait_until(lambda: second["place_id"] not in site.places())
+
+
 def test_without_an_agent_the_caller_renews_it_in_the_background(alone: Site) -> None:
     process = sleeping()
     given = json.loads(alone.ses("place", "--on", "scratch", "--for", f"pid:{process.pid}", "--json"))

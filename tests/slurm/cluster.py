@@ -55,6 +55,13 @@ class Cluster:
             cwd="/", capture_output=True, text=True, timeout=SECONDS, check=False,
         )  # fmt: skip
 
+    def start(self, *command: str, user: str = "root") -> subprocess.Popen[str]:
+        """Start a command of Slurm as a user."""
+        return subprocess.Popen(
+            command, env=self.environment, user=user, group=user, extra_groups=[], cwd="/",
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
     def output(self, *command: str, user: str = "root", **more: str) -> str:
         """Return what a command prints that must do well."""
         done = self.run(*command, user=user, **more)

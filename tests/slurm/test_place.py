@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import stat
+import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -16,8 +18,15 @@ import pytest
 from cluster import SECONDS, Cluster
 from mounts import small_disk
 from patience import wait_until
+from site_of_directories import Site
 
 SES = Path(sys.executable).with_name("ses")
+# With the machine's Python, which users can reach wherever that of the tests lies.
+_COMMAND = """#!/bin/sh
+export SES_SERVICE_URL={url}
+exec /usr/bin/python3 -c 'import site; site.addsitedir("{packages}")
+from ses.cli import main; main(prog_name="ses")' "$@"
+"""
 SHOW = 'echo "$SLURMD_NODENAME $TMPDIR $SES_PLACE"; stat -c "%a %U" "$TMPDIR"'
 
 
@@ -87,6 +96,67 @@ def test_a_stated_size_counts_for_others_while_the_job_runs(places: Places) -> N
     assert claim["bytes"] == 40 << 20
     assert claim["job"].isdecimal()
     places.wait_gone()
+
+
+def test_the_place_is_the_users_who_gets_another_one_when_it_is_full(places: Places) -> None:
+    program = f'{SES} place --ledger {places.ledger} --again "$TMPDIR" --json'
+    told = places.cluster.output("srun", "-n1", "-w", "n1", "--storage-place=1MB", "sh", "-c", program)
+    second = json.loads(told)
+    assert Path(second["directory"]).parent in places.disks
+    (why,) = (one for one in second["why"] if (one["reason"] or "").startswith("it is where claim"))
+    assert why["directory"] != str(Path(second["directory"]).parent)
+    shutil.rmtree(second["directory"])
+    places.wait_gone()
+
+
+def test_the_claim_is_the_users(places: Places) -> None:
+    command = ("srun", "-n1", "-w", "n1", "sh", "-c", "touch $TMPDIR/it; echo $TMPDIR; sleep 1000")
+    process = places.cluster.start(*command, user="daemon")
+    assert process.stdout
+    directory = Path(process.stdout.readline().strip())
+    (claim,) = places.claims()
+    assert (claim["user"], claim["directory"], directory.owner()) == ("daemon", str(directory), "daemon")
+    places.cluster.output("scancel", claim["job"])
+    process.wait()
+    places.wait_gone()
+
+
+def test_the_service_gives_the_place_of_a_job_to_its_user(cluster: Cluster) -> None:
+    with ExitStack() as undo:
+        folder = Path(tempfile.mkdtemp(dir=cluster.work))
+        folder.chmod(0o755)
+        undo.callback(shutil.rmtree, folder)
+        site = Site(folder, 2)
+        undo.callback(site.end)
+        for one in site.directories:
+            one.chmod(0o1777)
+        command = folder / "ses"
+        user = "daemon"
+        command.write_text(_COMMAND.format(url=site.url, packages=sysconfig.get_path("purelib")))
+        command.chmod(0o755)
+        reach = ("setpriv", "--reuid=daemon", "--regid=daemon", "--clear-groups", command, "--version")
+        if subprocess.run(reach, check=False).returncode != 0:  # the checkout is root's only
+            user = "root"
+            command.write_text(f'#!/bin/sh\nSES_SERVICE_URL={site.url} exec {SES} "$@"\n')
+        plugins = cluster.work / "plugstack.conf"
+        before = plugins.read_text()
+        undo.callback(plugins.write_text, before)
+        plugins.write_text(f"{before.strip()} place=scratch ses={command}\n")
+        program = f'{SHOW}; {command} place --again "$TMPDIR"; sleep 1000'
+        job_of = ("srun", "-n1", "-w", "n1", "--storage-place=2GB", "sh", "-c", program)
+        process = cluster.start(*job_of, user=user)
+        assert process.stdout
+        _, first, _ = process.stdout.readline().strip().split(" ")
+        assert process.stdout.readline() == f"700 {user}\n"
+        second = process.stdout.readline().strip()
+        assert {Path(one).parent for one in (first, second)} == set(site.directories)
+        (place,) = site.places().values()
+        job = place["subject"]["job"]
+        assert Path(f"/proc/{place['pid']}/comm").read_text() == "slurmstepd\n", "it ends with the job"
+        assert (place["directory"], place["subject"]["user"], place["claimed_bytes"]) == (second, user, 2e9)
+        cluster.output("scancel", job)
+        process.wait()
+        wait_until(lambda: not Path(first).exists(), cluster.logs, SECONDS, every=0.2)
 
 
 def test_a_job_whose_size_fits_nowhere_runs_and_is_told(places: Places) -> None:

@@ -14,13 +14,17 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
+
+from ses.demo.faults import DemoError
 
 LOADS = {
     "none": (),
@@ -104,6 +108,29 @@ def prepare(branches: Sequence[Path], blocks: int) -> None:
         thread.join()
     if failed:
         raise failed[0]
+
+
+@contextmanager
+def playing(streams: Sequence[Stream], branches: Sequence[Path], work: Path, begin: float) -> Iterator[None]:
+    """Let streams run from a moment of the monotonic clock on; they end with the block, and their files go.
+
+    Raises DemoError when they ended before.
+    """
+    file = work / "background.json"
+    write_schedule(streams, branches, file)
+    argv = [sys.executable, "-m", "ses_experiment.background", str(file), str(begin)]
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True) as process:
+        try:
+            yield
+            failed = process.poll() is not None
+        finally:
+            process.kill()
+            process.wait()
+            for branch in branches:
+                for left in (branch / FOLDER).glob("[0-9]*.bin"):
+                    left.unlink()
+    if failed:
+        raise DemoError("The process of the background ended before the programs did.")
 
 
 def play(file: Path, begin: float) -> None:

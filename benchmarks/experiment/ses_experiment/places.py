@@ -20,7 +20,7 @@ from ses.demo.interrupts import Interrupts
 
 from ses_experiment import user_mode
 from ses_experiment.machine import load, machine, sources
-from ses_experiment.results import Results
+from ses_experiment.papers.qstorman.results import Results
 
 PRODUCT = "place"
 BASELINES = {
@@ -28,6 +28,7 @@ BASELINES = {
     "random": "by chance",
     "free": "the most free space",
     "stated": "ses place that is given these rates (--rate), and need not learn them",
+    "service": "ses place --on, of a service with a monitor whose site states them",
 }
 RATES = (4.0, 3.0, 2.0, 1.5, 1.0, 1.0, 2.5, 1.5)  # MB/s of the directories, the last REMOTE ones on NFS
 CAPACITY = 9000  # MB of each: as free as where the rule of most free space was at work for long

@@ -17,7 +17,7 @@ from ses.demo.branches import MEGABYTE, device_number
 from ses.demo.throttle import Throttle, find_throttle
 from ses.demo.tools import tool
 
-from ses_experiment import nfs, user_mode
+from ses_experiment import nfs, places_service, user_mode
 
 WORK = Path("/run/places")
 # Its arguments: a directory to make, then seconds of computing and MiB to write, in turns.
@@ -70,7 +70,10 @@ class Batches:
 
     def __init__(self, asked: dict[str, Any], among: list[str]) -> None:
         self._asked, self._among = asked, among
-        stated = dict(zip(among, asked["rates"], strict=True)) if asked["arm"] == "stated" else None
+        rates = dict(zip(among, asked["rates"], strict=True))
+        stated = rates if asked["arm"] == "stated" else None
+        if asked["arm"] == "service":
+            places_service.begin(WORK, rates)
         self._places = ses.api.Places(among, rates=stated, ledger=WORK / "ledger")
 
     @contextmanager
@@ -83,6 +86,9 @@ class Batches:
             yield chance.choice(self._among)
         elif arm == "free":
             yield max(self._among, key=lambda one: os.statvfs(one).f_bavail)
+        elif arm == "service":
+            with ses.api.place(on=places_service.NAME) as given:
+                yield given.directory
         else:
             with self._places.place() as placement:
                 yield placement.directory

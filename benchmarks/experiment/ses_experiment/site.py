@@ -28,7 +28,7 @@ READ_RATE, WRITE_RATE = 25, 15  # MB/s: slow enough that two processors keep eig
 FIRST_USER = 61000  # numbers without accounts: users of their own
 _IDLE_SHARE = 0.1
 _IDLE_SECONDS = 60.0
-_PREFIXES = """\
+PREFIXES = """\
 @prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -173,19 +173,23 @@ def _start_agents(
 def site_description(shape: Shape, work: Path) -> str:
     """Return the Turtle description of the union and its branches below ``work``."""
     lines = [
-        _PREFIXES,
+        PREFIXES,
         f':union a qsm:MergerfsUnion ; qsm:name "union" ; qsm:mountPoint "{work}/union" .',
         ':server a qsm:Server ; qsm:name "server" .',
     ]
-    for plan in shape.plans():
-        lines.append(
-            f':{plan.name} a qsm:Branch ; qsm:name "{plan.name}" ; qsm:elementOf :union ; '
-            f'qsm:servedBy :server ; qsm:target "{work}/{plan.name}" ;\n'
-            f"  qsm:capacity {_quantity(plan.capacity, 'MegaBYTE')} ;\n"
-            f"  qsm:nominalReadRate {_quantity(plan.read_rate, 'MegaBYTE-PER-SEC')} ;\n"
-            f"  qsm:nominalWriteRate {_quantity(plan.write_rate, 'MegaBYTE-PER-SEC')} ."
-        )
+    lines += [branch_description(plan, work, "union") for plan in shape.plans()]
     return "\n".join(lines) + "\n"
+
+
+def branch_description(plan: BranchPlan, work: Path, system: str) -> str:
+    """Return the Turtle description of a branch of a union, which the description has, too."""
+    return (
+        f':{plan.name} a qsm:Branch ; qsm:name "{plan.name}" ; qsm:elementOf :{system} ; '
+        f'qsm:servedBy :server ; qsm:target "{work}/{plan.name}" ;\n'
+        f"  qsm:capacity {_quantity(plan.capacity, 'MegaBYTE')} ;\n"
+        f"  qsm:nominalReadRate {_quantity(plan.read_rate, 'MegaBYTE-PER-SEC')} ;\n"
+        f"  qsm:nominalWriteRate {_quantity(plan.write_rate, 'MegaBYTE-PER-SEC')} ."
+    )
 
 
 def _quantity(value: float, unit: str) -> str:

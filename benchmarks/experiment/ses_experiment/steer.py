@@ -30,8 +30,8 @@ from ses.demo.parts import find_parts
 from ses_experiment import background
 from ses_experiment.arms import PRODUCT, Arm
 from ses_experiment.machine import load, machine, product
+from ses_experiment.papers.qstorman.table1_run import LEAD_SECONDS
 from ses_experiment.site import FIRST_USER, READ_RATE, WRITE_RATE, Shape, Stand, stand_up
-from ses_experiment.table1_run import LEAD_SECONDS
 from ses_experiment.writers import Programs
 
 PLAIN, LIBRARY, STEERED = "plain", "library", "steered"
@@ -151,7 +151,8 @@ def _play(
         until = int(time.clock_gettime(time.CLOCK_BOOTTIME)) + plan.seconds
         for user in range(_USERS):
             home = stand.home("steer", user)
-            argv = _writer(plan, stand, client, home, until, server, 1000 * (8 * number + user))
+            names = f"{home}/{number}-{client}-{how}"  # a name that was there, an NFS server may remember
+            argv = _writer(plan, stand, client, names, until, server, 1000 * (8 * number + user))
             of = user if client == "daemon" else -FIRST_USER  # Podman and the NFS client begin as root
             programs.start(argv, of, library if how == LIBRARY else {}, stand.work)
         programs.wait(plan.seconds + _LATER)
@@ -161,16 +162,20 @@ def _play(
 
 
 def _writer(
-    plan: Plan, stand: Stand, client: str, home: str, until: int, server: str, seed: int
+    plan: Plan, stand: Stand, client: str, names: str, until: int, server: str, seed: int
 ) -> list[str]:
     """Return a shell that writes files until then, and says so of each on standard error."""
-    place = f"{'/union' if client == 'container' else stand.storage.union}/{home}/$n"
+    place = f"{'/union' if client == 'container' else stand.storage.union}/{names}-$n"
     write = f"dd if=/dev/zero of={place} bs=1M count={plan.megabytes} conv=fsync 2>/dev/null"
-    if client == "nfs":
+    remove = f"rm {place}"
+    if (
+        client == "nfs"
+    ):  # the server keeps what it has open, and so its room, as it is removed past the server
         write = f"{server} {stand.work}/source nfs://127.0.0.1{place} >/dev/null"
+        remove = f": >{place}; touch -d @1 {place}; rm {place}"
     loop = (
         "at() { cut -d' ' -f1 /proc/uptime; }; n=0; while [ $(cut -d. -f1 /proc/uptime) -lt "
-        f"{until} ]; do n=$((n+1)); a=$(at); {write} || exit 1; echo written $a $(at) >&2; rm {place}; "
+        f"{until} ]; do n=$((n+1)); a=$(at); {write} || exit 1; echo written $a $(at) >&2; {remove}; "
         f"sleep $(awk 'BEGIN {{ srand('$(({seed} + n))'); print {_PAUSE} * rand() }}'); done"
     )
     if client != "container":
@@ -218,18 +223,9 @@ def _others(plan: Plan, stand: Stand, number: int) -> Iterator[None]:
     horizon = LEAD_SECONDS + plan.seconds + _LATER
     chance = Random(f"{plan.seed} {number}")
     streams = background.schedule(loads, (READ_RATE * 1e6, WRITE_RATE * 1e6), 16e6, horizon, chance)
-    file = stand.work / "others.json"
-    background.write_schedule(streams, [branch.directory for branch in stand.storage.branches], file)
-    command = [sys.executable, "-m", "ses_experiment.background", str(file), str(time.monotonic())]
-    running = subprocess.Popen(command)
-    try:
+    branches = [branch.directory for branch in stand.storage.branches]
+    with background.playing(streams, branches, stand.work, time.monotonic()):
         yield
-    finally:
-        running.kill()
-        running.wait()
-        for branch in stand.storage.branches:
-            for left in (branch.directory / background.FOLDER).glob("[0-9]*.bin"):
-                left.unlink()
 
 
 @contextmanager

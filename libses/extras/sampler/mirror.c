@@ -16,6 +16,7 @@
 #include "periodic.h"
 #include "system/clock.h"
 #include "system/command_line.h"
+#include "system/core.h"
 #include "system/pause.h"
 
 #include <errno.h>
@@ -321,7 +322,7 @@ static int read_options(int argc, char **argv) {
       {.name = "directory", .text = &options.directory},
       {.name = "key-file", .text = &options.key_file},
       {.name = "period-ms", .number = &options.period_ms, .least = 1, .most = 1000},
-      {.name = "core", .number = &options.core, .most = SMED_MAX_CORES},
+      {.name = "core", .number = &options.core, .most = SES_CORE_MAX},
       {.name = "one-sided", .flag = &options.one_sided},
       {.name = "sleep", .flag = &options.sleep},
       {.name = "always", .flag = &options.always},
@@ -357,7 +358,7 @@ int main(int argc, char **argv) {
     if (!know(&samplers[i], argv[optind + i]))
       return 2;
   smed_end_by_signal();
-  if (!smed_channel_key(PROGRAM, options.key_file) || !smed_pin(PROGRAM, options.core))
+  if (!smed_channel_key(PROGRAM, options.key_file) || !ses_stay_on_core(PROGRAM, options.core))
     return 1;
   if (options.one_sided)
     smed_fabric_prepare();

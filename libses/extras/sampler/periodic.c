@@ -3,25 +3,7 @@
 #include "system/clock.h"
 #include "system/pause.h"
 
-#include <errno.h>
-#include <sched.h>
-#include <stdio.h>
-#include <string.h>
-
 #define PAUSES 16 /* a few microseconds at most */
-
-bool smed_pin(const char *program, int core) {
-  cpu_set_t cores;
-
-  if (core < 0)
-    return true;
-  CPU_ZERO(&cores);
-  CPU_SET((size_t)core, &cores);
-  if (sched_setaffinity(0, sizeof(cores), &cores) == 0)
-    return true;
-  fprintf(stderr, "%s: --core: %s\n", program, strerror(errno));
-  return false;
-}
 
 uint64_t smed_next_due(uint64_t due_ns, uint64_t period_ns) {
   uint64_t now = ses_now_ns();

@@ -9,12 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SMED_MAX_CORES 1023 /* what a cpu_set_t holds */
-
-/* Keep this process, and the threads it starts from now on, on CORE; -1: anywhere.  False, with why
- * on standard error. */
-bool smed_pin(const char *program, int core);
-
 /* When the period after the one that was due at DUE_NS ends; periods that were missed are left out.
  */
 uint64_t smed_next_due(uint64_t due_ns, uint64_t period_ns);

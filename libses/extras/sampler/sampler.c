@@ -16,10 +16,10 @@
 #include "space.h"
 #include "system/clock.h"
 #include "system/command_line.h"
+#include "system/core.h"
 #include "table_file.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -71,7 +71,7 @@ static int read_options(int argc, char **argv) {
       {.name = "table", .text = &options.table},
       {.name = "period-ms", .number = &options.period_ms, .least = 1, .most = 1000},
       {.name = "fifo", .number = &options.fifo, .least = 1, .most = 99},
-      {.name = "core", .number = &options.core, .most = SMED_MAX_CORES},
+      {.name = "core", .number = &options.core, .most = SES_CORE_MAX},
       {.name = "sleep", .flag = &options.sleep},
       {.name = "always", .flag = &options.always},
       {.name = "listen", .text = &options.listen},
@@ -108,9 +108,7 @@ static bool go_first(int priority) {
     return true;
   if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
     return fail("--fifo, locking memory"), false;
-  if (sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = priority}) != 0)
-    return fail("--fifo"), false;
-  return true;
+  return ses_go_first(PROGRAM, priority);
 }
 
 /* Split each DEVICE=MOUNT, and say to the table what is watched. */
@@ -157,7 +155,7 @@ int main(int argc, char **argv) {
   if (!open_devices(argv + optind, table))
     return 1;
   smed_end_by_signal();
-  if (!smed_pin(PROGRAM, options.core) ||
+  if (!ses_stay_on_core(PROGRAM, options.core) ||
       (options.listen != NULL &&
        (!smed_channel_key(PROGRAM, options.key_file) ||
         !smed_serve(table, count, options.listen, options.fabric, polling, &fabric))) ||

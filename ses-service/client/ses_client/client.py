@@ -23,7 +23,14 @@ from ses_client.messages.message import JSON
 from ses_client.messages.nodes import HeardNodes, NodeCalibration, NodeClasses, NodeSelection
 from ses_client.messages.places import Place, PlaceGiven, PlaceList
 from ses_client.messages.quotas import QuotaPage
-from ses_client.messages.requirements import Effective, Requirement, RequirementSet, RequirementSets, Subject
+from ses_client.messages.requirements import (
+    Effective,
+    Requirement,
+    RequirementSet,
+    RequirementSets,
+    Subject,
+    Suggestion,
+)
 from ses_client.messages.selections import Placement, PlacementList, PlacementRecord, Selection
 from ses_client.messages.vocabulary import Expansion, Vocabulary
 
@@ -228,6 +235,10 @@ class ServiceClient:
     def requirement_set(self, level: str, name: str) -> RequirementSet:
         """Return one requirement set; one that was never set is empty with revision 0."""
         return self._ask("GET", _set_path(level, name), RequirementSet.of)
+
+    def suggested_for_vo(self, vo: str) -> Suggestion:
+        """Return what a VO could require, by what its members state and get; changes nothing."""
+        return self._ask("GET", f"{_set_path('vo', vo)}/suggestion", Suggestion.of)
 
     def replace_requirements(
         self,

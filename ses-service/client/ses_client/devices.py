@@ -128,10 +128,12 @@ def _numbers(device: int) -> str:
 def _below(sys: Path, number: str) -> str | None:
     """Return the one device that another is a part of, or lies on."""
     try:
-        here = Path(os.path.realpath(sys / "dev/block" / number))
-        if (here / "partition").exists():
-            return (here.parent / "dev").read_text("ascii").strip()
-        (only,) = (here / "slaves").iterdir()
-        return (only / "dev").read_text("ascii").strip()
+        here = os.path.realpath(sys / "dev/block" / number)
+        if os.access(f"{here}/partition", os.F_OK):
+            whole = os.path.dirname(here)  # noqa: PTH120  # as strings: each choice of a place waits for it
+        else:
+            (only,) = os.listdir(f"{here}/slaves")  # noqa: PTH208
+            whole = f"{here}/slaves/{only}"
+        return (Path(whole) / "dev").read_bytes().decode("ascii").strip()
     except (OSError, ValueError):
         return None

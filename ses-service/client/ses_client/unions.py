@@ -204,4 +204,8 @@ def _option(control: Path, name: str) -> str:
 
 
 def _unescaped(word: bytes) -> bytes:
-    return re.sub(rb"\\([0-3][0-7]{2})", lambda found: bytes([int(found[1], 8)]), word)
+    return (
+        word
+        if b"\\" not in word
+        else re.sub(rb"\\([0-3][0-7]{2})", lambda found: bytes([int(found[1], 8)]), word)
+    )

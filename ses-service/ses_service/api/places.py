@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
 from ses_service.api import render, render_places
 from ses_service.api.callers import must_act_for, must_ask_for
@@ -24,11 +25,27 @@ _PATIENCE = 5.0  # seconds, with a database that answers
 
 
 def give_in_parts(now: Runtime, who: Principal, body: PlaceRequest) -> Iterator[Reply | float]:
-    """Choose and claim in one step; then wait until that is stored, seconds at a time, before the answer."""
-    environment = now.state.environment
+    """Choose and claim in one step; then wait until that is stored, seconds at a time, before the answer.
+
+    A stated size fits beside all claims, so services that share a database give such places in turns.
+    """
     must_act_for(who, body.subject.user)
-    must_ask_for(who, body.subject.user, body.subject.vo, environment.home_vo)
+    must_ask_for(who, body.subject.user, body.subject.vo, now.state.environment.home_vo)
     _must_have_directories(now, body.storage_system)
+    sized = body.expected_bytes is not None
+    with now.turns.taken() if now.turns and sized else nullcontext(lambda: True) as has_begun:
+        yield from _until(has_begun)
+        place = _given(now, who, body)
+        yield from _until_stored(now)
+    notes = [*now.notes_on(body.subject.vo), *now.notes()]
+    backends = {body.storage_system: OF_DIRECTORIES}
+    yield render.reply(
+        render_places.given(place, notes, backends, node_reports=node_reports(now, place)), 200
+    )
+
+
+def _given(now: Runtime, who: Principal, body: PlaceRequest) -> Placement:
+    environment = now.state.environment
     place = _of_a_peer(now, who, body.place_id)
     if place is None:
         asked = Asked(
@@ -48,12 +65,7 @@ def give_in_parts(now: Runtime, who: Principal, body: PlaceRequest) -> Iterator[
             place = now.state.choose(asked, enter)
         except NothingFitsError as error:
             raise NothingFitsProblem(body.storage_system, render.refusals(error.decision.refused)) from None
-    yield from _until_stored(now)
-    notes = [*now.notes_on(body.subject.vo), *now.notes()]
-    backends = {body.storage_system: OF_DIRECTORIES}
-    yield render.reply(
-        render_places.given(place, notes, backends, node_reports=node_reports(now, place)), 200
-    )
+    return place
 
 
 def give(now: Runtime, who: Principal, body: PlaceRequest) -> Reply:
@@ -119,8 +131,13 @@ def _until_stored(now: Runtime) -> Iterator[float]:
     journal = now.journal
     if journal is None:
         return
-    mark, until = journal.mark(), time.monotonic() + _PATIENCE
-    while journal.stored < mark and journal.status.ok:
+    mark = journal.mark()
+    yield from _until(lambda: journal.stored >= mark or not journal.status.ok)
+
+
+def _until(is_so: Callable[[], bool]) -> Iterator[float]:
+    until = time.monotonic() + _PATIENCE
+    while not is_so():
         if time.monotonic() >= until:
             raise OverloadedProblem
         yield _LOOK_AGAIN

@@ -38,6 +38,7 @@ from ses_service.store.acknowledged import StoredAnnouncements
 from ses_service.store.journal import Journal
 from ses_service.store.peers import Peers
 from ses_service.store.records import RecordStore
+from ses_service.store.turns import Turns
 from ses_service.threads.foreground import Foreground
 from ses_service.threads.loop import Loop
 
@@ -139,6 +140,11 @@ class Runtime:
             if self.journal is None or config.store is None or not config.store.database.shared
             else Peers(ledger, config.store, self.journal, config.clock)
         )
+        self.turns = (
+            None
+            if (others := self.others) is None or (database := config.store) is None
+            else Turns(database.database, others, lambda: self.journal is not None and self.journal.status.ok)
+        )
         own = config.trust.own
         self.readiness = Readiness(
             self.state,
@@ -171,12 +177,14 @@ class Runtime:
         self._token_uses.start()
         if self.members is not None:
             self.members.start()
-        if self.others is not None:
+        if self.others is not None and self.turns is not None:
             self.others.start()
+            self.turns.start()
 
     def stop(self) -> None:
         """Stop all of it."""
-        if self.others is not None:
+        if self.others is not None and self.turns is not None:
+            self.turns.stop()
             self.others.stop()
         self._housekeeping.stop()
         if self.members is not None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ses_listen import deadline
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
@@ -31,7 +31,10 @@ _STATEMENT_MS = 10_000
 _STEPS = 100_000  # of SQLite, some milliseconds, until it is asked whether the request has ended
 _LOG_BYTES = 64 * 2**20
 _READING = "qstorman_reading"
-_CONNECTIONS = 6  # one to write, one to listen, one for each of the few threads that read explanations
+_TURNS = 0x5345535455524E53  # an advisory lock of PostgreSQL
+_CONNECTIONS = (
+    8  # one to write, one to listen, two for turns, one for each of the few threads that read explanations
+)
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _NO_ACCESS = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY}
 _NOTICED = {  # seconds after which the server ends the session, and the lock, of a machine that is gone
@@ -121,6 +124,16 @@ class Database:
         """Give the connection of the writer; as ``transaction``, for one thread at a time."""
         with self._begun(self._ownership.connection, False) as connection:
             yield connection
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Have the block run in one service at a time, of those that share a PostgreSQL database.
+
+        Raises DatabaseError, also where the others take too long.
+        """
+        with self.transaction() as connection:
+            connection.execute(text("select pg_advisory_xact_lock(:turns)"), {"turns": _TURNS})
+            yield
 
     def close(self) -> None:
         """Close all connections, and give back the right to write."""

@@ -8,6 +8,7 @@ database, so it has some time to come back before another service takes its plac
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,7 @@ import structlog
 
 from ses_service.ledger.peer_placements import NodeNotification
 from ses_service.state.ledger_access import LedgerAccess
-from ses_service.store import notifications
+from ses_service.store import notifications, writer
 from ses_service.store.database import Listener
 from ses_service.store.errors import DatabaseError
 from ses_service.store.journal import Journal
@@ -29,6 +30,7 @@ _LOOK_EVERY = 2.0
 _CUT_OFF = 10.0  # seconds without a connection after which what others reported does not count
 _AT_ONCE = 0.5
 _RETRY = 0.5
+_PATIENCE = 2.0
 
 _log = structlog.get_logger("ses_service")
 
@@ -59,6 +61,8 @@ class Peers:
         self._lost_at: float | None = None
         self._look_at = 0.0
         self._missed: dict[str, float] = {}
+        self._mark = notifications.mark(store.database.owner)
+        self._is_back = threading.Event()
 
     def start(self) -> None:
         """Begin to listen."""
@@ -68,6 +72,14 @@ class Peers:
         """End."""
         if self._loop.stop(2 * _AT_ONCE) and self._listener is not None:
             self._listener.close()
+
+    def catch_up(self) -> None:
+        """Wait until all counts that other services stored before.  Raises DatabaseError where it may not."""
+        self._is_back.clear()
+        with self._store.database.transaction() as connection:
+            writer.notify(connection, [self._mark])
+        if not self._is_back.wait(_PATIENCE):
+            raise DatabaseError("what other services store does not arrive")
 
     def _step(self) -> float:
         try:
@@ -97,6 +109,8 @@ class Peers:
         own = self._store.database.owner
         for text in self._listener.notifications(_AT_ONCE):
             if notifications.is_sent_by(text, own):
+                if text == self._mark:
+                    self._is_back.set()
                 continue
             try:
                 notification = notifications.read(text, self._now())

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from patience import wait_until
+from remote_node import Agent, agent
 from ses.cli import main
 from ses.share import Model, Region, regions
 
@@ -87,3 +93,42 @@ def test_regions_of_a_job_are_removed_together(ses: Callable[..., Result], name:
     assert left & {f"{job}/one", f"{job}/two", f"{job}1/one", name} == {f"{job}1/one", name}
     assert ses("remove", f"{job}1/one", name).exit_code == 0
     assert ses("remove").exit_code == ses("remove", "--job", job, name).exit_code == 2
+
+
+@contextlib.contextmanager
+def slowed(node: Agent) -> Iterator[None]:
+    """Stop whatever serves there again and again, most of the time."""
+    children, ended = Path(f"/proc/{node.process.pid}/task/{node.process.pid}/children"), threading.Event()
+
+    def send(number: int) -> None:
+        for child in children.read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(child), number)
+
+    def slow() -> None:
+        while not ended.wait(0.002):
+            send(signal.SIGSTOP)
+            ended.wait(0.02)
+            send(signal.SIGCONT)
+
+    thread = threading.Thread(target=slow)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def test_region_is_made_on_the_node_that_answers_soonest(
+    ses: Callable[..., Result], munged: Path, node: Agent, name: str
+) -> None:
+    """A node whose processes are stopped for a while after each request is slower than any other."""
+    with agent(munged) as slow, slowed(slow):
+        made = ses("create", name, "--among", f"{slow.address},{node.address},127.0.0.1:1")
+        assert made.exit_code == 0, made.output
+        assert made.stdout == f"{name}@{node.address}\n"
+        assert made.stderr.startswith("127.0.0.1:1: "), "one that cannot be reached is named, and left out"
+        assert ses("remove", f"{name}@{node.address}").exit_code == 0
+    assert ses("create", name, "--among", "127.0.0.1:1").exit_code == 1
+    assert ses("create", f"{name}@n1", "--among", "n1").exit_code == 2

@@ -12,10 +12,11 @@ from ses.commands.options import json_option
 from ses.demo.faults import DemoError
 from ses.output import console, line, number, print_json, table
 
-from ses_experiment import dedicated as runs
 from ses_experiment.commands.options import Numbers, build_option, run
-from ses_experiment.dedicated_programs import Programs
 from ses_experiment.machine import load
+from ses_experiment.papers import dedicated as runs
+from ses_experiment.papers.dedicated_picture import draw
+from ses_experiment.papers.dedicated_programs import Programs
 
 
 @click.command(epilog=examples("ses experiment dedicated --short"))
@@ -26,12 +27,16 @@ from ses_experiment.machine import load
 @click.option("--seconds", type=click.FloatRange(0.1), metavar="S", help="Length of a run. [2]")
 @click.option("--clients", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N",
               help="Clients that ask; as many as cores keep them all busy.")  # fmt: skip
+@click.option("--sizes", type=Numbers(), metavar="KIB,...", help="Sizes of the file. [16]")
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Draw responses over iterations, in the form of Figures 7 to 9: PNG or SVG.")  # fmt: skip
 @click.option("--rounds", type=click.IntRange(1), metavar="N", help="Runs of each, in turns. [3]")
 @build_option
 @json_option
 def dedicated(
     short: bool, servers: tuple[int, ...] | None, periods: tuple[int, ...] | None,
-    seconds: float | None, clients: int, rounds: int | None, build: Path | None, as_json: bool,
+    seconds: float | None, clients: int, sizes: tuple[int, ...] | None, plot: Path | None,
+    rounds: int | None, build: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Watch 1 to 32 servers every 1, 4 and 16 ms beside a web server under load, with a core for it or not.
 
@@ -46,18 +51,21 @@ def dedicated(
         periods=periods or grid.periods,
         seconds=seconds or grid.seconds,
         rounds=rounds or grid.rounds,
+        sizes=sizes or grid.sizes,
         clients=clients,
     )
     programs = _programs(build)
     before = load()
     lines = run(lambda interrupts, progress: runs.measure(grid, programs, interrupts, progress))
+    if plot is not None:
+        draw(lines, plot)
     if as_json:
         print_json(
             {"load": before, "cores": len(runs.cores().every), "lines": [asdict(row) for row in lines]}
         )
         return
     out = console()
-    headers = ("monitor", ">servers", ">every ms", ">core %", ">mean us", ">over 1.1 own mean %",
+    headers = ("monitor", ">servers", ">every ms", ">KiB", ">core %", ">mean us", ">over 1.1 own mean %",
                ">over 1.1 base %", ">p50 %", ">p99 %", ">between %", ">p50, all cores %",
                ">p99, all cores %")  # fmt: skip
     table(out, headers, [_row(row) for row in lines])
@@ -69,7 +77,8 @@ def _row(row: runs.Line) -> list[str]:
     low, high = (number(100 * each, 1) for each in row.p99_between)
     servers = "" if row.period_ms == 0 else str(row.servers or "this node")
     every = str(row.period_ms or "")
-    return [row.way, servers, every, number(100 * row.processor, 1), number(row.mean_us, 1),
+    size, processor = str(row.size_kib), number(100 * row.processor, 1)
+    return [row.way, servers, every, size, processor, number(row.mean_us, 1),
             *(number(100 * each, 1) for each in shares), f"{low} to {high}",
             *(number(100 * each, 1) for each in (row.equal_p50, row.equal_p99))]  # fmt: skip
 

@@ -9,10 +9,15 @@ from ses_experiment.commands.collision import collision
 from ses_experiment.commands.dedicated import dedicated
 from ses_experiment.commands.disc import disc
 from ses_experiment.commands.needs import needs
+from ses_experiment.commands.nodes import nodes
 from ses_experiment.commands.orca import orca
 from ses_experiment.commands.papers import papers
 from ses_experiment.commands.places import places
+from ses_experiment.commands.programs import programs
 from ses_experiment.commands.read2 import read2
+from ses_experiment.commands.share import share
+from ses_experiment.commands.smed import smed
+from ses_experiment.commands.sort import sort
 from ses_experiment.commands.steer import steer
 from ses_experiment.commands.table1 import table1
 
@@ -33,9 +38,14 @@ experiment.add_command(collision)
 experiment.add_command(dedicated)
 experiment.add_command(disc)
 experiment.add_command(needs)
+experiment.add_command(nodes)
 experiment.add_command(orca)
 experiment.add_command(papers)
 experiment.add_command(places)
+experiment.add_command(programs)
 experiment.add_command(read2)
+experiment.add_command(share)
+experiment.add_command(smed)
+experiment.add_command(sort)
 experiment.add_command(steer)
 experiment.add_command(table1)

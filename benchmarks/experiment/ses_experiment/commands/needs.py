@@ -11,9 +11,9 @@ from ses.commands.options import json_option
 from ses.output import console, line, print_json, table
 from ses_simulate.statistics import Interval, interval
 
-from ses_experiment import needs as experiment
 from ses_experiment.arms import PRODUCT
-from ses_experiment.commands.options import Words, build_option, run, seed_option, threads_option
+from ses_experiment.commands.options import Words, build_option, percent, run, seed_option, threads_option
+from ses_experiment.papers.qstorman import needs as experiment
 
 
 @click.command(epilog=examples("ses experiment needs --rounds 3 --seconds 20"))
@@ -34,6 +34,9 @@ from ses_experiment.commands.options import Words, build_option, run, seed_optio
     default=",".join(experiment.BASELINES), show_default=True, metavar="NAME,...",
     help="What the product is compared with.",
 )  # fmt: skip
+@click.option(
+    "--alike", is_flag=True, help="Each arm also with users who all need the same, to compare: twice as long."
+)
 @threads_option
 @seed_option
 @build_option
@@ -48,16 +51,23 @@ def needs(as_json: bool, **settings: Any) -> None:
     plan = experiment.Plan(**settings)
     rounds, known = run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
     arms: dict[str, dict[str, tuple[float, Interval]]] = {}
-    for name in (PRODUCT, *plan.baselines):
-        pairs = experiment.compared(plan, rounds, name)
-        arms[name] = {
+    names = [
+        (name, alike) for alike in (False, True)[: 1 + plan.alike] for name in (PRODUCT, *plan.baselines)
+    ]
+    for name, alike in names:
+        pairs = experiment.compared(plan, rounds, name, alike)
+        arms[f"{name}, alike" if alike else name] = {
             what: (
                 interval([getattr(baseline, what) for _, baseline in pairs]).mean,
                 interval([getattr(placed, what) - getattr(baseline, what) for placed, baseline in pairs]),
             )
             for what in ("met", "nearly", "worst")
         }
+    more = {
+        name: interval(experiment.more_ahead(plan, rounds, name)) for name in plan.baselines if plan.alike
+    }
     if as_json:
+        known["more_ahead"] = {name: asdict(ahead) for name, ahead in more.items()}
         known["arms"] = {
             name: {what: {"mean": mean, "ahead": asdict(ahead)} for what, (mean, ahead) in arm.items()}
             for name, arm in arms.items()
@@ -66,12 +76,12 @@ def needs(as_json: bool, **settings: Any) -> None:
         return
     columns = "arm,>met %,>library ahead by,>80 % met,>library ahead by,>worst user,>library ahead by"
     table(console(), columns.split(","), [
-        [name, *(text for mean, ahead in arm.values() for text in (f"{100 * mean:.1f}", _interval(ahead)))]
+        [name, *(text for mean, ahead in arm.values() for text in (f"{100 * mean:.1f}", percent(ahead)))]
         for name, arm in arms.items()
     ])  # fmt: skip
+    for name, ahead in more.items():
+        line(
+            console(),
+            f"Further ahead of {name} where needs differ than where all need the same: {percent(ahead)}",
+        )
     line(console(), "Points of percent, with 95 % intervals over rounds; fewer than five say little.")
-
-
-def _interval(ahead: Interval) -> str:
-    reach = ahead.high - ahead.mean
-    return f"{100 * ahead.mean:+.1f}" + (f" +- {100 * reach:.1f}" if reach != float("inf") else "")

@@ -13,6 +13,7 @@ from ses.demo.interrupts import Interrupts
 from ses.output import console, line
 from ses.progress import Progress
 from ses_client.errors import SesError
+from ses_simulate.statistics import Interval
 
 Result = TypeVar("Result")
 MIN_THREADS = 16  # of the union: its few default threads would serialise writers
@@ -69,6 +70,12 @@ class Words(click.ParamType):  # type: ignore[type-arg]  # as above
         if unknown:
             self.fail(f"{', '.join(unknown)}: not one of {', '.join(self._known)}.", param, ctx)
         return words
+
+
+def percent(part: Interval) -> str:
+    """Return a part in %, with how far its interval goes where it has ends."""
+    reach = part.high - part.mean
+    return f"{100 * part.mean:+.1f}" + (f" +- {100 * reach:.1f}" if reach != float("inf") else "")
 
 
 def run(work: Callable[[Interrupts, Callable[[str], None]], Result]) -> Result:

@@ -11,8 +11,8 @@ from ses.commands.options import json_option
 from ses.output import console, line, number, print_json, table
 from ses_client.errors import EXIT_FAILED
 
-from ses_experiment import orca as orcas
 from ses_experiment.commands.options import Numbers, Words, run
+from ses_experiment.papers import orca as orcas
 
 _ENOUGH = 0.95
 

@@ -17,7 +17,8 @@ from ses.output import console, line, print_json, table
 from ses.whole_file import write_whole
 from ses_client.errors import SesError
 
-PICTURE = "{picture}"  # in arguments: a file for what the experiment draws
+PICTURE = "{picture}"  # in arguments: a file for what the experiment draws,
+KEPT = "{kept}"  # and one by which an experiment that was stopped goes on
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +33,31 @@ class Repeated:
 
 
 EXPERIMENTS = (
-    Repeated("read2", "READ2, Figure 3", ("--allowed", "100,800", "--rounds", "2"), (), (1, 2)),
-    Repeated("dedicated", "RDMA-Sync, section 4.4", ("--short",), (), (1, 10)),
+    Repeated(
+        "read2", "READ2, Figures 3 and 4", ("--filter", "--allowed", "100,800", "--rounds", "2"),
+        ("--filter",), (1, 2),
+    ),
+    Repeated("sort", "READ2, section 6: an external two-pass sort", ("--size", "32"), (), (1, 1)),
+    Repeated(
+        "dedicated", "RDMA-Sync, section 4.4", ("--short", "--plot", PICTURE),
+        ("--sizes", "8,16,1024", "--periods", "4,16", "--servers", "1,16,32", "--seconds", "1",
+         "--plot", PICTURE), (1, 10),
+    ),
+    Repeated("share", "dedicated core, Figures 5 and 6", ("--short",), ("--rounds", "2"), (2, 8)),
     Repeated("disc", "DiSC, section 4", ("--short",), ("--cost", "desktop=600,endpoint=80"), (2, 8)),
     Repeated("orca", "ORCA, Figure 3", ("--short",), ("--size", "256,512", "--repeat", "1"), (4, 30)),
-    Repeated("needs", "QStorMan, section 5: users who need different things", ("--rounds", "2"), (), (5, 14)),
     Repeated(
-        "table1", "QStorMan, Table 1",
-        ("--short", "--background", "none", "--plot", PICTURE),
-        ("--short", "--users", "6,8,10", "--background", "none", "--repeat", "5", "--plot", PICTURE),
-        (8, 55),
+        "needs", "QStorMan, section 5: users who need different things",
+        ("--alike", "--baseline", "rand", "--rounds", "1"),
+        ("--alike", "--baseline", "rand", "--rounds", "4"), (3, 11),
+    ),
+    Repeated("nodes", "QStorMan, section 4: nodes for tasks", ("--rounds", "2"), ("--rounds", "8"), (2, 7)),
+    Repeated("programs", "QStorMan, section 6: programs", ("--rounds", "2"), ("--rounds", "8"), (2, 6)),
+    Repeated("smed", "QStorMan, section 5: what SMED costs", ("--slices", "10"), (), (1, 3)),
+    Repeated(
+        "table1", "QStorMan, Table 1 and Figure 4",
+        ("--paper", "--repeat", "3", "--resume", KEPT, "--plot", PICTURE),
+        ("--paper", "--resume", KEPT, "--plot", PICTURE), (4, 21),
     ),
 )  # fmt: skip
 
@@ -87,12 +103,8 @@ def papers(short: bool, directory: Path, as_json: bool) -> None:
 
 def _run(experiment: Repeated, short: bool, folder: Path, file: Path) -> bool:
     """Run one; false: it ended without a result, and said why.  Who stops this waits for its end."""
-    arguments = [
-        word.replace(PICTURE, str(folder / f"{experiment.name}.svg"))
-        for word in (experiment.short if short else experiment.long)
-    ]
-    if experiment.name == "table1":
-        arguments += ["--resume", str(folder / "table1.jsonl")]
+    files = {PICTURE: folder / f"{experiment.name}.svg", KEPT: folder / f"{experiment.name}.jsonl"}
+    arguments = [str(files.get(word, word)) for word in (experiment.short if short else experiment.long)]
     command = [sys.argv[0], "experiment", experiment.name, *arguments, "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     for stop in (signal.SIGINT, signal.SIGTERM):

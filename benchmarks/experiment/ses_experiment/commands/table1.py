@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +15,29 @@ from ses.output import console, line, number, print_json, table
 from ses_client.errors import SesError
 from ses_simulate.command import RunProgress
 from ses_simulate.processes import processors
-from ses_simulate.statistics import Interval
 
 from ses_experiment.background import LOADS
-from ses_experiment.commands.options import Numbers, Words, build_option, run, seed_option, threads_option
-from ses_experiment.pictures import draw
-from ses_experiment.schedule import BASELINES, ROUND_ROBIN
-from ses_experiment.simulated import Simulated, simulated, site
-from ses_experiment.statistics import Comparison, agrees, as_json, comparisons, lone
-from ses_experiment.table1 import Plan, measure
-from ses_experiment.table1_users import FULL, SHORT
+from ses_experiment.commands.options import (
+    Numbers,
+    Words,
+    build_option,
+    percent,
+    run,
+    seed_option,
+    threads_option,
+)
+from ses_experiment.papers.qstorman.figures import draw_paper
+from ses_experiment.papers.qstorman.pictures import draw
+from ses_experiment.papers.qstorman.schedule import BASELINES, ROUND_ROBIN
+from ses_experiment.papers.qstorman.simulated import Simulated, simulated, site
+from ses_experiment.papers.qstorman.statistics import Comparison, agrees, as_json, comparisons, lone
+from ses_experiment.papers.qstorman.table1 import Plan, measure
+from ses_experiment.papers.qstorman.table1_rows import side_by_side
+from ses_experiment.papers.qstorman.table1_users import FULL, PAPER, SHORT
 
 _SHORT = {"users": (8,), "backgrounds": ("none", "skewed"), "repeats": 3}
 _FULL = {"users": (6, 8, 10), "backgrounds": tuple(LOADS), "repeats": 5}
+_PAPER = {"users": (6, 8, 10), "backgrounds": ("none",), "repeats": 20, "kinds": ("half",)}
 _SIMULATED_SEEDS = 20
 
 
@@ -40,13 +50,19 @@ _SIMULATED_SEEDS = 20
     help="What others do: none, uniform, skewed. [all; with --short none,skewed]",
 )  # fmt: skip
 @click.option(
-    "--baseline", "baselines", type=Words(BASELINES), default=f"random,{ROUND_ROBIN}", show_default=True,
-    metavar="NAME,...", help=f"Against what: {', '.join(BASELINES)}.",
+    "--baseline", "baselines", type=Words(BASELINES), metavar="NAME,...",
+    help=f"Against what: {', '.join(BASELINES)}. [random,{ROUND_ROBIN}; with --paper random]",
 )  # fmt: skip
 @click.option(
-    "--repeat", "repeats", type=click.IntRange(1), metavar="N", help="Repetitions. [5; with --short 3]"
-)
+    "--repeat", "repeats", type=click.IntRange(1), metavar="N",
+    help="Repetitions. [5; with --short 3, with --paper 20]",
+)  # fmt: skip
 @click.option("--short", is_flag=True, help="Smaller files, and less of them: about a quarter of an hour.")
+@click.option(
+    "--paper", is_flag=True,
+    help="As in the paper: 50 files of each user, of 1 to 50 parts, half of the users supported. Rows run "
+    "side by side, each on branches of its own: 20 minutes.",
+)  # fmt: skip
 @click.option(
     "--resume", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="Keep finished runs in this file, and do not run again what is in it. "
@@ -62,7 +78,13 @@ _SIMULATED_SEEDS = 20
 @build_option
 @json_option
 def table1(
-    short: bool, resume: Path | None, agent: str, picture: Path | None, as_json: bool, **settings: Any
+    short: bool,
+    paper: bool,
+    resume: Path | None,
+    agent: str,
+    picture: Path | None,
+    as_json: bool,
+    **settings: Any,
 ) -> None:
     """Repeat Table 1 of the QStorMan paper with real programs, and simulate the same beside it.
 
@@ -73,26 +95,46 @@ def table1(
     file of JSON lines, with its load averages and a hash of settings and build; with --resume runs in the
     file are not run again.
     """
+    if short and paper:
+        raise click.UsageError("Take --short or --paper, not both.")
+    stated = {key: value for key, value in settings.items() if value is not None}
     chosen = {
-        **(_SHORT if short else _FULL),
-        **{key: value for key, value in settings.items() if value is not None},
+        "baselines": ("random",) if paper else ("random", ROUND_ROBIN),
+        **(_PAPER if paper else _SHORT if short else _FULL),
+        **stated,
     }
     if min(chosen["users"]) < 2:
         raise click.BadParameter("there must be two users to compare halves", param_hint="--users")
-    plan = Plan(form=SHORT if short else FULL, agent=tuple(shlex.split(agent)), **chosen)
+    form = PAPER if paper else SHORT if short else FULL
+    plan = Plan(form=form, agent=tuple(shlex.split(agent)), **chosen)
     file = resume or Path(f"ses-table1-{time.strftime('%Y%m%d-%H%M%S')}.jsonl").absolute()
+    if paper and len(plan.users) > 1:
+        rows = ["--paper", "--agent-options", agent, *_arguments(stated)]
+        run(lambda interrupts, progress: side_by_side(plan.users, rows, file, interrupts, progress))
     results, machine = run(lambda interrupts, progress: measure(plan, file, interrupts, progress))
     done = results.among(plan.runs())
     compared = comparisons(done)
     beside = _simulate(plan, compared)
-    alone = lone(done, plan.ideal_seconds)
+    alone = lone(done, plan.form.ideal_seconds)
     if as_json:
-        facts = _as_json(compared, beside, alone, plan.ideal_seconds)
+        facts = _as_json(compared, beside, alone, plan.form.ideal_seconds)
         print_json({"settings": results.settings, "machine": machine, "runs": str(file), **facts})
     else:
-        _show(compared, beside, alone, plan.ideal_seconds)
+        _show(compared, beside, alone, plan.form.ideal_seconds)
     if picture is not None:
-        _draw(compared, beside, picture)
+        _draw(
+            lambda: draw_paper(compared, done, picture) if paper else draw(compared, beside, picture), picture
+        )
+
+
+def _arguments(stated: Mapping[str, Any]) -> list[str]:
+    """Return the options of the rows, which have one number of users each."""
+    names = {"backgrounds": "background", "baselines": "baseline", "repeats": "repeat"}
+    return [
+        f"--{names.get(name, name)}={','.join(value) if isinstance(value, tuple) else value}"
+        for name, value in stated.items()
+        if name != "users"
+    ]
 
 
 def _simulate(plan: Plan, compared: list[Comparison]) -> Mapping[tuple[str, int, str, str], Simulated]:
@@ -138,8 +180,8 @@ def _show(
                 str(comparison.repeats),
                 number(comparison.seconds),
                 number(comparison.baseline_seconds),
-                _percent(comparison.gain),
-                "-" if twin is None else _percent(twin.gain),
+                percent(comparison.gain),
+                "-" if twin is None else percent(twin.gain),
                 "-" if met is None else "yes" if met else "NO",
             ]
         )
@@ -152,16 +194,9 @@ def _show(
         line(out, f"Measured {how}: {part:.3f} of that.")
 
 
-def _percent(gain: Interval) -> str:
-    reach = gain.high - gain.mean
-    return f"{100 * gain.mean:+.1f}" + (f" +- {100 * reach:.1f}" if reach != float("inf") else "")
-
-
-def _draw(
-    compared: list[Comparison], beside: Mapping[tuple[str, int, str, str], Simulated], picture: Path
-) -> None:
+def _draw(drawn: Callable[[], None], picture: Path) -> None:
     try:
-        draw(compared, beside, picture)
+        drawn()
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--plot") from error
     except OSError as error:

@@ -1,7 +1,7 @@
 /*
- * checkpoint PROCESSES STEPS: processes that checkpoint to shared memory, fail by chance, and go
- * back together to the last step that all have a checkpoint of (the application of section 4.3 of
- * Vaidyanathan, Lai, Narravula and Panda, OSU-CISRC-8/07-TR53).
+ * checkpoint PROCESSES STEPS [NODE COMMAND]: processes that checkpoint to shared memory, fail by
+ * chance, and go back together to the last step that all have a checkpoint of (the application of
+ * section 4.3 of Vaidyanathan, Lai, Narravula and Panda, OSU-CISRC-8/07-TR53).
  *
  *     cc checkpoint.c $(pkg-config --cflags --libs ses-share) -o checkpoint && ./checkpoint 4 2000
  *
@@ -9,11 +9,18 @@
  * for the recovery line: which step to go back to, if any process failed since.  The line is shared
  * once with the model STRICT (nobody asks while it is being changed) and once with TEMPORAL (a line
  * at most 50 ms old will do; one that is older is asked for under the lock, and renewed).  Prints,
- * for each probability of a failure in a step: milliseconds in all, microseconds that a step takes
- * to checkpoint and ask (median), and how often all went back.  Ends with 1 if a state was not the
- * one that the step should have.
+ * for each probability of a failure in a step: milliseconds in all, milliseconds of these in which
+ * a process synchronised (all but its own work), microseconds that a step takes to checkpoint and
+ * ask (median), and how often all went back.  Ends with 1 if a state was not the one that the step
+ * should have.
+ *
+ * With NODE (HOST:PORT of its ses-share-agent) the region lies there, and COMMAND, a line of sh in
+ * which "$0" is the number of a process and "$@" this program, starts each on its own node:
+ *
+ *     checkpoint 4 2000 n1:8635 'exec ssh "n$0" "$@"'
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,11 +44,13 @@ struct line {
 
 struct account {
   double median_us;
+  double synchronised_ms;
   uint64_t reverts;
 };
 
 static unsigned processes;
 static uint64_t steps;
+static const char *program, *node, *command; /* the last two: NULL where all is on one node */
 
 static void must(int status, const char *what) {
   if (status != 0) {
@@ -153,11 +162,14 @@ static void run(ses_share *share, unsigned process, double failing, const ses_sh
   uint64_t *took = calloc(steps, sizeof *took), state[WORDS], known = 0;
   uint64_t versions[KEPT] = {0}; /* of the last checkpoint of each step that can be gone back to */
   struct account account = {0};
+  uint64_t worked_ns = 0, started = now_ns();
   unsigned seed = 4711 + process;
   for (unsigned i = 0; i < processes; i++)
     states[i] = state_of(share, i);
   for (uint64_t step = 1; step <= steps; step++) {
+    uint64_t works = now_ns();
     work();
+    worked_ns += now_ns() - works;
     wait_for_slowest(states, step);
     fill(state, process, step);
     uint64_t begun = now_ns();
@@ -175,6 +187,7 @@ static void run(ses_share *share, unsigned process, double failing, const ses_sh
       fail(shared, states);
     }
   }
+  account.synchronised_ms = (double)(now_ns() - started - worked_ns) / 1e6;
   qsort(took, steps, sizeof *took, by_size);
   account.median_us = (double)took[steps / 2] / 1000;
   ses_share_item *said =
@@ -194,21 +207,37 @@ static int last_states_are_right(ses_share *share) {
   return 1;
 }
 
+/* A process of the run: this one, or a program that COMMAND starts on another node. */
+static void begin(const char *name, unsigned process, double failing, const ses_share_kind *kind) {
+  ses_share *share;
+  char text[5][32];
+  if (command) {
+    snprintf(text[0], sizeof text[0], "%u", process);
+    snprintf(text[1], sizeof text[1], "%u", processes);
+    snprintf(text[2], sizeof text[2], "%lu", steps);
+    snprintf(text[3], sizeof text[3], "%g", failing);
+    snprintf(text[4], sizeof text[4], "%d", kind->model == SES_SHARE_STRICT);
+    execl("/bin/sh", "sh", "-c", command, text[0], program, text[1], text[2], name, text[0],
+          text[3], text[4], (char *)NULL);
+    must(errno, "sh");
+  }
+  must(ses_share_open(name, &share), "open");
+  run(share, process, failing, kind);
+}
+
 static int measure(const char *model, const ses_share_kind *kind, double failing) {
   char name[SES_SHARE_NAME_MAX];
   ses_share *share;
   struct line none = {0};
-  snprintf(name, sizeof name, "checkpoint-%d", getpid());
+  snprintf(name, sizeof name, node ? "checkpoint-%d@%s" : "checkpoint-%d", getpid(), node);
   must(ses_share_create(name, &(ses_share_options){.bytes = 8u << 20}, &share), "create");
   must(ses_share_put(item_of(share, "line", 0, kind), &none, sizeof none, NULL), "line");
   for (unsigned i = 0; i < processes; i++)
     state_of(share, i);
   uint64_t begun = now_ns();
   for (unsigned i = 0; i < processes; i++)
-    if (fork() == 0) {
-      must(ses_share_open(name, &share), "open");
-      run(share, i, failing, kind);
-    }
+    if (fork() == 0)
+      begin(name, i, failing, kind);
   int status, ended = 1;
   for (unsigned i = 0; i < processes; i++)
     ended &= wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -226,26 +255,35 @@ static int measure(const char *model, const ses_share_kind *kind, double failing
     must(ses_share_find(share, of, &said), of);
     must(ses_share_get(said, &account, sizeof account, NULL, NULL), of);
     all.median_us += account.median_us / processes;
+    all.synchronised_ms += account.synchronised_ms / processes;
     all.reverts += account.reverts;
   }
-  printf("%-8s  %11.3f  %8.1f  %13.2f  %9.1f\n", model, failing, ms, all.median_us,
-         (double)all.reverts / processes);
+  printf("%-8s  %11.3f  %8.1f  %16.1f  %13.2f  %9.1f\n", model, failing, ms, all.synchronised_ms,
+         all.median_us, (double)all.reverts / processes);
   ses_share_close(share);
   return 0;
 }
 
 int main(int argc, char **argv) {
   static const double probabilities[] = {0, 0.005, 0.01, 0.02, 0.05};
-  processes = argc == 3 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
-  steps = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
+  bool known = argc == 3 || argc == 5 || argc == 7;
+  processes = known ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
+  steps = known ? strtoul(argv[2], NULL, 10) : 0;
   if (processes == 0 || processes > MAX_PROCESSES || steps == 0) {
-    fprintf(stderr, "usage: checkpoint PROCESSES STEPS (at most %d processes)\n", MAX_PROCESSES);
+    fprintf(stderr, "usage: checkpoint PROCESSES STEPS [NODE COMMAND] (at most %d processes)\n",
+            MAX_PROCESSES);
     return 2;
   }
+  program = argv[0];
+  node = argc == 5 ? argv[3] : NULL;
+  command = argc == 5 ? argv[4] : NULL;
   ses_share_kind strict = {.bytes = sizeof(struct line), .model = SES_SHARE_STRICT};
   ses_share_kind temporal = {
       .bytes = sizeof(struct line), .model = SES_SHARE_TEMPORAL, .age_seconds = AGE_SECONDS};
-  printf("line      probability  total ms  checkpoint us  went back\n");
+  if (argc == 7) /* begin() of another node: region, process, probability, strict */
+    begin(argv[3], (unsigned)strtoul(argv[4], NULL, 10), strtod(argv[5], NULL),
+          *argv[6] == '1' ? &strict : &temporal);
+  printf("line      probability  total ms  synchronising ms  checkpoint us  went back\n");
   for (size_t i = 0; i < sizeof probabilities / sizeof probabilities[0]; i++)
     if (measure("strict", &strict, probabilities[i]) ||
         measure("temporal", &temporal, probabilities[i]))

@@ -1,6 +1,6 @@
 /*
- * select RECORDS QUERIES: queries over records that another process holds, in the manner of STORM
- * (section 4.3 of Vaidyanathan, Lai, Narravula and Panda, OSU-CISRC-8/07-TR53).
+ * select RECORDS QUERIES [NODE...]: queries over records that another process holds, in the manner
+ * of STORM (section 4.3 of Vaidyanathan, Lai, Narravula and Panda, OSU-CISRC-8/07-TR53).
  *
  *     cc select.c $(pkg-config --cflags --libs ses-share) -o select && ./select 10000 200
  *
@@ -8,6 +8,8 @@
  * Another asks: records whose value lies in a range, out of all blocks.  It gets the blocks once
  * out of shared memory, and once through a Unix socket from the process that has them.  Prints the
  * milliseconds of a query (median) for each way.  Ends with 1 if the two find different records.
+ *
+ * With NODEs (HOST:PORT of their ses-share-agents) the blocks lie on these in turn.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -22,6 +24,7 @@
 
 #define BLOCK 250 /* records */
 #define MAX_BLOCKS 4000u
+#define MAX_NODES 64u
 
 struct record {
   uint64_t key;
@@ -77,7 +80,11 @@ static void filter(const struct block *block, const struct query *query, struct 
     }
 }
 
-static ses_share_item *item_of(ses_share *share, unsigned number) {
+static unsigned nodes = 1;
+static ses_share *shares[MAX_NODES];
+
+static ses_share_item *item_of(unsigned number) {
+  ses_share *share = shares[number % nodes];
   ses_share_item *item;
   char name[SES_SHARE_NAME_MAX];
   snprintf(name, sizeof name, "block-%u", number);
@@ -97,17 +104,17 @@ static void all_of(int fd, void *buffer, size_t bytes, ssize_t (*step)(int, void
 static ssize_t write_some(int fd, void *buffer, size_t bytes) { return write(fd, buffer, bytes); }
 
 /* The process that has the records: puts them, then answers on the socket until it is closed. */
-static void serve(ses_share *share, int socket, unsigned blocks, unsigned records) {
+static void serve(int socket, unsigned blocks, unsigned records) {
   struct block *all = calloc(blocks, sizeof *all);
   for (unsigned i = 0; i < blocks; i++) {
     fill(&all[i], i, records);
-    must(ses_share_put(item_of(share, i), &all[i], sizeof all[i], NULL), "put");
+    must(ses_share_put(item_of(i), &all[i], sizeof all[i], NULL), "put");
   }
   for (char asked;;) {
     all_of(socket, &asked, 1, read);
     all_of(socket, all, blocks * sizeof *all, write_some);
     unsigned one = (unsigned)rand() % blocks; /* a block that changed */
-    must(ses_share_put(item_of(share, one), &all[one], sizeof all[one], NULL), "put");
+    must(ses_share_put(item_of(one), &all[one], sizeof all[one], NULL), "put");
   }
 }
 
@@ -138,12 +145,11 @@ static int by_size(const void *one, const void *other) {
   return (a > b) - (a < b);
 }
 
-static int compare(ses_share *share, int socket, unsigned blocks, unsigned records,
-                   unsigned queries) {
+static int compare(int socket, unsigned blocks, unsigned records, unsigned queries) {
   ses_share_item **items = calloc(blocks, sizeof(ses_share_item *));
   double *shared = calloc(queries, sizeof *shared), *sent = calloc(queries, sizeof *sent);
   for (unsigned i = 0; i < blocks; i++) {
-    items[i] = item_of(share, i);
+    items[i] = item_of(i);
     must(ses_share_await(items[i], 0), "the records");
   }
   for (unsigned i = 0; i < queries; i++) {
@@ -168,32 +174,47 @@ static int compare(ses_share *share, int socket, unsigned blocks, unsigned recor
   return 0;
 }
 
+/* The region on each node, or on this one. */
+static void name_of(char *name, size_t room, pid_t maker, const char *node) {
+  snprintf(name, room, node ? "select-%d@%s" : "select-%d", maker, node);
+}
+
 int main(int argc, char **argv) {
-  unsigned records = argc == 3 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
-  unsigned queries = argc == 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+  unsigned records = argc >= 3 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
+  unsigned queries = argc >= 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
   unsigned blocks = (records + BLOCK - 1) / BLOCK;
+  pid_t maker = getpid();
   int ends[2];
-  ses_share *share;
   char name[SES_SHARE_NAME_MAX];
-  if (blocks == 0 || blocks > MAX_BLOCKS || queries == 0) {
-    fprintf(stderr, "usage: select RECORDS QUERIES (at most %u records)\n", MAX_BLOCKS * BLOCK);
+  nodes = argc > 3 ? (unsigned)argc - 3 : 1;
+  if (blocks == 0 || blocks > MAX_BLOCKS || queries == 0 || nodes > MAX_NODES) {
+    fprintf(stderr, "usage: select RECORDS QUERIES [NODE...] (at most %u records)\n",
+            MAX_BLOCKS * BLOCK);
     return 2;
   }
-  snprintf(name, sizeof name, "select-%d", getpid());
   uint64_t bytes = (uint64_t)blocks * 2 * (sizeof(struct block) + 128);
-  must(ses_share_create(name, &(ses_share_options){.bytes = bytes, .items = blocks}, &share),
-       "create");
+  ses_share_options options = {.bytes = bytes, .items = blocks};
+  for (unsigned i = 0; i < nodes; i++) {
+    name_of(name, sizeof name, maker, argv[3 + i]);
+    must(ses_share_create(name, &options, &shares[i]), name);
+  }
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
     return 1;
   if (fork() == 0) {
     close(ends[0]);
-    must(ses_share_open(name, &share), "open");
-    serve(share, ends[1], blocks, records);
+    for (unsigned i = 0; i < nodes; i++) {
+      name_of(name, sizeof name, maker, argv[3 + i]);
+      must(ses_share_open(name, &shares[i]), name);
+    }
+    serve(ends[1], blocks, records);
   }
   close(ends[1]);
-  int failed = compare(share, ends[0], blocks, records, queries);
+  int failed = compare(ends[0], blocks, records, queries);
   close(ends[0]);
   wait(NULL);
-  must(ses_share_remove(name), "remove");
+  for (unsigned i = 0; i < nodes; i++) {
+    name_of(name, sizeof name, maker, argv[3 + i]);
+    must(ses_share_remove(name), name);
+  }
   return failed;
 }

@@ -3,7 +3,8 @@
  * their users have here (message.h).
  *
  * A process of its own serves each of them, which becomes their user before it touches a region.
- * This one listens and counts (served.h).
+ * This one listens and counts (served.h).  On a core of their own all of them stay there, and those
+ * that were asked within the last tenth of a second look for the next request in turn.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,14 +27,19 @@
 #include "remote/served.h"
 #include "remote/session.h"
 #include "system/command_line.h"
+#include "system/core.h"
 
 #define PROGRAM "ses-share-agent"
+#define POLL_NS 100000000ull
 
 struct options {
   const char *listen;
   const char *provider;
   int sessions;
   int memory;
+  int core;   /* to stay on and poll; -1: any, and sleep */
+  bool sleep; /* on that core, too */
+  int fifo;   /* SCHED_FIFO priority, 1 to 99; 0: as started */
 };
 
 struct word {
@@ -55,6 +61,10 @@ static const char help[] =
     "  --listen HOST:PORT  Where to listen. [default: 127.0.0.1:" SES_REMOTE_PORT "]\n"
     "  --provider NAME     Provider of libfabric: tcp, verbs, or shm for trials on\n"
     "                      one node. [default: tcp]\n"
+    "  --core N            Answer on this core, and poll there for 0.1 s after each\n"
+    "                      request; the site keeps it free\n"
+    "  --sleep             With --core: sleep until a request comes\n"
+    "  --fifo PRIORITY     Run as SCHED_FIFO, 1 to 99; needs CAP_SYS_NICE\n"
     "  --munge-socket PATH\n"
     "                      Where munged listens. [default: MUNGE's own]\n"
     "  --sessions N        Processes that are served at once, 4 to 4096; of one user,\n"
@@ -77,15 +87,20 @@ static int read_options(int argc, char **argv, struct options *options) {
       {.name = "munge-socket", .text = &munge},
       {.name = "sessions", .number = &options->sessions, .least = 4, .most = SES_SERVED_MAX},
       {.name = "memory", .number = &options->memory, .least = 1, .most = 1 << 30},
+      {.name = "core", .number = &options->core, .most = SES_CORE_MAX},
+      {.name = "fifo", .number = &options->fifo, .least = 1, .most = 99},
+      {.name = "sleep", .flag = &options->sleep},
       {0},
   };
-  *options =
-      (struct options){.listen = "127.0.0.1", .provider = "tcp", .sessions = 256, .memory = 512};
+  *options = (struct options){
+      .listen = "127.0.0.1", .provider = "tcp", .sessions = 256, .memory = 512, .core = -1};
   int status = ses_command_line(PROGRAM, SES_SHARE_AGENT_VERSION, help, known, argc, argv);
   if (status >= 0)
     return status;
   if (strlen(options->provider) >= SES_FABRIC_PROVIDER)
     return ses_refuse(PROGRAM, "--provider", "is too long");
+  if (options->sleep && options->core < 0)
+    return ses_refuse(PROGRAM, "--sleep", "needs --core N");
   if (munge)
     setenv("SES_MUNGE_SOCKET", munge, 1);
   return optind < argc ? ses_refuse(PROGRAM, argv[optind], "is unexpected") : -1;
@@ -100,14 +115,15 @@ static void tell_user(uid_t user) {
   close(words[1]);
 }
 
-static void serve(int connection, const char *provider, pid_t parent) {
+static void serve(int connection, const struct options *options, pid_t parent) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)
     _exit(1);
-  int status = ses_remote_serve(connection, provider, tell_user);
+  uint64_t poll_ns = options->core >= 0 && !options->sleep ? POLL_NS : 0;
+  int status = ses_remote_serve(connection, options->provider, poll_ns, tell_user);
   if (status != 0)
     fprintf(stderr, "ses-share-agent: no session: %s\n", strerror(status));
   fflush(NULL);
@@ -127,7 +143,7 @@ static void accept_one(int listener, const struct options *options, int stop) {
     close(listener);
     close(stop);
     close(words[0]);
-    serve(connection, options->provider, parent);
+    serve(connection, options, parent);
   }
   close(connection);
   if (child > 0)
@@ -183,6 +199,8 @@ int main(int argc, char **argv) {
   if (listener < 0)
     return ses_refuse(PROGRAM, "--listen:", why);
   if (pipe2(words, O_CLOEXEC | O_NONBLOCK) != 0)
+    return 1;
+  if (!ses_stay_on_core(PROGRAM, options.core) || !ses_go_first(PROGRAM, options.fifo))
     return 1;
   ses_served_limit(options.sessions);
   ses_memory_limit((uint64_t)options.memory << 20);

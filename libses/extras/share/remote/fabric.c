@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <rdma/fi_errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "system/clock.h"
 
 #define SPIN_NS 20000u      /* a message that comes soon needs no system call */
+#define LOOK_NS 1000000u    /* while polling: whether the other side is there */
 #define MIN_PAUSE_NS 20000u /* the first, of a provider that cannot wake who waits */
 #define MAX_PAUSE_NS 1000000u
 #define SLEEP_MS 50 /* at most, of one that can */
@@ -26,7 +28,8 @@ struct ses_fabric {
   size_t came; /* bytes of the last message */
   fi_addr_t peer;
   int connection;
-  int wakes; /* what becomes readable when something happened; -1: nothing does */
+  uint64_t poll_ns; /* before a sleep, other endpoints on this core in turn; 0: SPIN_NS, alone */
+  int wakes;        /* what becomes readable when something happened; -1: nothing does */
 };
 
 static const struct ses_endpoint_kind kind = {
@@ -66,6 +69,8 @@ int ses_fabric_open(const char *provider, const char *host, size_t room, int con
   *fabric = made;
   return 0;
 }
+
+void ses_fabric_poll(struct ses_fabric *fabric, uint64_t ns) { fabric->poll_ns = ns; }
 
 int ses_fabric_meet(struct ses_fabric *fabric, const struct ses_fabric_address *peer) {
   return peer->bytes <= sizeof peer->at &&
@@ -153,7 +158,7 @@ static void sleep_a_little(struct ses_fabric *fabric, uint64_t left_ns, uint64_t
 
 /* Until DONE, which progress() brings about. */
 static int wait_while(struct ses_fabric *fabric, const bool *pending, uint64_t deadline_ns) {
-  uint64_t start = ses_now_ns(), pause_ns = MIN_PAUSE_NS;
+  uint64_t start = ses_now_ns(), look_ns = start + SPIN_NS, pause_ns = MIN_PAUSE_NS;
   for (;;) {
     progress(fabric);
     if (!*pending)
@@ -161,13 +166,19 @@ static int wait_while(struct ses_fabric *fabric, const bool *pending, uint64_t d
     if (fabric->failed)
       return EHOSTDOWN;
     uint64_t now = ses_now_ns();
-    if (now - start < SPIN_NS)
+    if (now < look_ns) {
+      if (fabric->poll_ns > 0)
+        sched_yield();
       continue;
+    }
     if (is_over(fabric))
       return EHOSTDOWN;
     if (now >= deadline_ns)
       return ETIMEDOUT;
-    sleep_a_little(fabric, deadline_ns - now, &pause_ns);
+    if (now - start < fabric->poll_ns)
+      look_ns = now + LOOK_NS;
+    else
+      sleep_a_little(fabric, deadline_ns - now, &pause_ns);
   }
 }
 

@@ -35,6 +35,9 @@ int ses_fabric_open(const char *provider, const char *host, size_t room, int con
  * of this process need not.  Providers with a device of their own do that in each process anew. */
 void ses_fabric_prepare(const char *provider);
 
+/* Poll for so long before each sleep, on a core that other endpoints poll on as well. */
+void ses_fabric_poll(struct ses_fabric *fabric, uint64_t ns);
+
 /* Who sends and is sent to. */
 int ses_fabric_meet(struct ses_fabric *fabric, const struct ses_fabric_address *peer);
 

@@ -274,11 +274,13 @@ static int answer_one(void) {
   return ses_fabric_send(session.fabric, sizeof reply + bytes, FOR_EVER);
 }
 
-int ses_remote_serve(int connection, const char *provider, ses_remote_proven *proven) {
+int ses_remote_serve(int connection, const char *provider, uint64_t poll_ns,
+                     ses_remote_proven *proven) {
   ses_tcp_watch(connection, SES_REMOTE_LOST_MS);
   int status = shake_hands(connection, provider, proven);
   if (status != 0)
     return status;
+  ses_fabric_poll(session.fabric, poll_ns);
   while (status == 0)
     status = answer_one();
   return 0;

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 from ses.api.amount import mb_per_s, whole_bytes
 
 if TYPE_CHECKING:
+    from ses_client.client import ServiceClient
     from ses_client.messages.places import PlaceGiven
     from ses_client.messages.requirements import Requirement
 
+    from ses.place.claims import Holder
     from ses.place.placing import Placement
 
 
@@ -67,15 +69,16 @@ def place(
 
 @contextmanager
 def place_again(
-    chosen: Placement | str | int,
+    chosen: Placement | PlaceGiven | str | int,
     *,
     size: int | str | None = None,
     ledger: str | os.PathLike[str] | None = None,
-) -> Iterator[Placement]:
+) -> Iterator[Placement | PlaceGiven]:
     """Choose a directory on another file system for what is written next, as ``ses place --again`` does.
 
     ``chosen`` is what :func:`place` gave, or the directory or number of a claim of the caller's.  The claim
-    of the directory that is given ends with the block, or the process.  Raises as :func:`place`.
+    of the directory that is given ends with the block, or the process, and that of a service's place at once.
+    Raises as :func:`place`.
 
         with ses.api.place(among=["/scratch1", "/scratch2"], mkdir="step-XXXX") as chosen:
             try:
@@ -86,13 +89,22 @@ def place_again(
                 with ses.api.place_again(chosen) as other:
                     write_into(other.directory)
     """
-    from ses.place import placing
-    from ses.place.claims import holder
+    from ses_client.client import ServiceClient
+    from ses_client.messages.places import Place
 
-    file = None if ledger is None else Path(ledger)
-    named = str(chosen if isinstance(chosen, (str, int)) else chosen.claim.id)
+    from ses.place import placing, service
+    from ses.place.claims import holder
+    from ses.settings import service_address
+
     whole = None if size is None else whole_bytes("size", size)
     until = holder(f"pid:{os.getpid()}", time.time())
+    if isinstance(chosen, Place):
+        client = ServiceClient(service_address(None, None))
+        with _held(client, service.again(client, chosen, whole, until), until) as given:
+            yield given
+        return
+    file = None if ledger is None else Path(ledger)
+    named = str(chosen if isinstance(chosen, (str, int)) else chosen.claim.id)
     with _until_its_end(placing.place_again(named, file, size=whole, holder=until), file) as placement:
         yield placement
 
@@ -115,7 +127,6 @@ def _of_service(
     system: str, needs: list[Requirement], size: int | None, streams: int, mkdir: str | None
 ) -> Iterator[PlaceGiven]:
     from ses_client.client import ServiceClient
-    from ses_client.errors import SesError
 
     from ses.place import service
     from ses.place.claims import holder
@@ -124,9 +135,18 @@ def _of_service(
     client = ServiceClient(service_address(None, None))
     held = holder(f"pid:{os.getpid()}", time.time())
     application = os.environ.get("SES_APPLICATION") or None
-    given = service.ask(
-        client, service.Request(system, current_user(), held, needs, size, streams, application, mkdir)
-    )
+    request = service.Request(system, current_user(), held, needs, size, streams, application, mkdir)
+    with _held(client, service.ask(client, request), held) as given:
+        yield given
+
+
+@contextmanager
+def _held(client: ServiceClient, given: PlaceGiven, held: Holder) -> Iterator[PlaceGiven]:
+    """Renew a place while the block runs, where nobody else does, and end it."""
+    from ses_client.errors import SesError
+
+    from ses.place import service
+
     over = threading.Event()
     if service.needs_renewal(given):
         renewing = (client, given, held, lambda seconds: not over.wait(seconds))

@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,10 +112,12 @@ def start_services(
     branches: Sequence[Branch],
     undo: ExitStack,
     interrupts: Interrupts,
+    systems: Mapping[str, str] | None = None,
 ) -> Services:
     """Start exporter, monitor and the service of a ``site``; raises DemoError.
 
-    They may not be ready yet: wait for ``processes`` before anybody needs them.
+    They may not be ready yet: wait for ``processes`` before anybody needs them.  ``systems``: which union a
+    branch is of, where there are several.
     """
     processes = Processes(work / "logs", interrupts)
     undo.callback(processes.stop_all)
@@ -123,7 +125,7 @@ def start_services(
     at = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
     url = {name: f"http://{address}" for name, address in at.items()}
     tokens = write_tokens(work)
-    monitor_settings = write_monitor_configuration(work, f"{url['exporter']}/metrics", branches)
+    monitor_settings = write_monitor_configuration(work, f"{url['exporter']}/metrics", branches, systems)
     preload = work / "libses-wrapper.so"
     shutil.copy(parts.preload, preload)
     preload.chmod(0o755)

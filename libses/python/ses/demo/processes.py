@@ -111,6 +111,10 @@ class Processes:
             os.killpg(part.process.pid, signal.SIGKILL)
         part.process.wait()
 
+    def pid(self, name: str) -> int:
+        """Return the number of a process."""
+        return next(part for part in self._running if part.name == name).process.pid
+
     def stop_all(self) -> None:
         """Stop all, those started last first; a process that does not end by SIGTERM is killed."""
         _stop(list(reversed(self._running)))

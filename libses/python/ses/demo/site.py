@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,8 +40,13 @@ def write_site(example: Path, work: Path) -> Path:
     return written
 
 
-def write_monitor_configuration(work: Path, exporter_url: str, branches: Sequence[Branch]) -> Path:
-    """Write smed.toml: one target, one element per branch; returns the file."""
+def write_monitor_configuration(
+    work: Path, exporter_url: str, branches: Sequence[Branch], systems: Mapping[str, str] | None = None
+) -> Path:
+    """Write smed.toml: one target, one element per branch; returns the file.
+
+    A branch is of ``union``, or of the union that ``systems`` names.
+    """
     lines = [
         f"interval_seconds = {INTERVAL_SECONDS}",
         f"current_window_seconds = {WINDOW_SECONDS}",
@@ -58,7 +63,7 @@ def write_monitor_configuration(work: Path, exporter_url: str, branches: Sequenc
         lines += [
             "",
             "[[element]]",
-            f'id = "union/{branch.name}"',
+            f'id = "{(systems or {}).get(branch.name, "union")}/{branch.name}"',
             'target = "demo"',
             f'mount_point = "{_mounted_on(branch.directory)}"',
         ]

@@ -39,6 +39,12 @@ class Kept:
                     to(data)
             self.drop()
 
+    def taken(self) -> bytes:
+        """Return all of it, and forget it."""
+        data = bytearray()
+        self.pass_on(data.extend)
+        return bytes(data)
+
     def drop(self) -> None:
         """Forget it."""
         if self._open is not None:

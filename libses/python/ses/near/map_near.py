@@ -23,6 +23,7 @@ from ses.near.execution.run import File, Piece, Run
 from ses.near.keeping import Output
 from ses.near.learning import learn
 from ses.near.run_near import Wanted
+from ses.near.shuffle.sorting import MergeError, Shuffle
 from ses.near.tasks import HERE, Progress, Task, Turns, progress
 
 _LOOK_SECONDS = 0.2
@@ -36,16 +37,19 @@ class GivenUpError(SesError):
 @dataclass(slots=True)
 class Result:
     """What all tasks gave.  ``status``: the highest exit status; ``moved``: tasks that ran elsewhere than
-    planned; ``returned``: bytes of output; ``cpu_seconds`` of all nodes together; ``failures``: of each node
-    that could not run a task to its end, why it could not do so first.
+    planned; ``returned``: bytes of output; ``shuffled``: bytes that nodes sent each other; ``cpu_seconds``
+    of all nodes together; ``failures``: of each node that could not run a task to its end, why it could not
+    do so first; ``waited_seconds``: of all tasks, for their turns in the queues of nodes.
     """
 
     status: int = 0
     tasks: int = 0
     moved: int = 0
     returned: int = 0
+    shuffled: int = 0
     cpu_seconds: float = 0.0
     seconds: float = 0.0
+    waited_seconds: float = 0.0
     failures: dict[str, str] = field(default_factory=dict)
 
 
@@ -71,22 +75,26 @@ def run_all(
     errors: Callable[[bytes], object],
     report: Callable[[Progress], None],
     folder: Path | None = None,
+    shuffle: Shuffle | None = None,
 ) -> Result:
     """Run all tasks, ``at_once`` of them on each node, and pass their output on in the order of the tasks.
 
-    With a ``folder`` that all nodes share, the tasks of each are job arrays of Slurm.  What whole runs showed
-    of the program is remembered.  Raises GivenUpError when a task was lost more than ``retries`` times, and
-    what ``output`` raises; the programs that run then are ended.  When a signal does that (SystemExit), nodes
-    that do not answer are left to themselves, and notes of the exception name them.
+    With a ``folder`` that all nodes share, the tasks of each are job arrays of Slurm.  With a ``shuffle``
+    their output is sorted over all nodes first.  What whole runs showed of the program is remembered.
+    Raises GivenUpError when a task was lost more than ``retries`` times, and what ``output`` raises; the
+    programs that run then are ended.  When a signal does that (SystemExit), nodes that do not answer are
+    left to themselves, and notes of the exception name them.
     """
     with tempfile.TemporaryDirectory(prefix="ses-map-near-", ignore_cleanup_errors=True) as kept:
         turns, state = Turns(tasks, retries), _State(Path(kept))
         began = time.monotonic()
-        threads = _threads(wanted, at_once, turns, state, folder)
+        threads = _threads(wanted, at_once, turns, state, folder, shuffle)
         try:
             for thread in threads:
                 thread.start()
             _pass_on(tasks, turns, state, output, errors, report, began)
+            if shuffle is not None:
+                _merge(shuffle, state, output, errors)
         except SystemExit as stopped:
             for node in _end(turns, state, threads, _LEAVE_SECONDS):
                 stopped.add_note(f"{node} has not answered. {wanted.argv[0]} may still run there.")
@@ -95,10 +103,30 @@ def run_all(
             _end(turns, state, threads)
             raise
         _end(turns, state, threads)
-    for node, ran in state.ran.items():
+    for node, ran in state.ran.items() if shuffle is None else ():  # what they returned was not output
         learn(wanted.argv, node, ran)
     state.result.seconds = time.monotonic() - began
     return state.result
+
+
+def _merge(
+    shuffle: Shuffle, state: _State, output: Callable[[bytes], object], errors: Callable[[bytes], object]
+) -> None:
+    """Pass on what the nodes merge.  Raises GivenUpError."""
+    total = state.result
+    total.returned = 0
+
+    def merged(kept: Output, returned: int) -> None:
+        total.returned += returned
+        kept.errors.pass_on(errors)
+        kept.out.pass_on(output)
+
+    try:
+        for ended in shuffle.merge(state.folder, merged):
+            total.status = max(total.status, ended.exit_status)
+            total.cpu_seconds += ended.cpu_seconds
+    except MergeError as error:
+        raise GivenUpError(str(error)) from None
 
 
 def _end(
@@ -126,15 +154,16 @@ def _end(
 
 
 def _threads(
-    wanted: Wanted, at_once: Mapping[str, int], turns: Turns, state: _State, folder: Path | None
-) -> list[threading.Thread]:
+    wanted: Wanted, at_once: Mapping[str, int], turns: Turns, state: _State, folder: Path | None,
+    shuffle: Shuffle | None,
+) -> list[threading.Thread]:  # fmt: skip
     """Return a thread for each task that may run at once, or for each array."""
     threads: list[threading.Thread] = []
     for node, count in at_once.items():
         if folder is not None and node != HERE:
             threads.append(_thread(_work_as_array, wanted, node, turns, state, folder, count))
         else:
-            threads.extend(_thread(_work, wanted, node, turns, state) for _ in range(count))
+            threads.extend(_thread(_work, wanted, node, turns, state, shuffle) for _ in range(count))
     return threads
 
 
@@ -171,7 +200,7 @@ def _pass_on(
         ready.out.pass_on(output)
 
 
-def _work(wanted: Wanted, node: str, turns: Turns, state: _State) -> None:
+def _work(wanted: Wanted, node: str, turns: Turns, state: _State, shuffle: Shuffle | None) -> None:
     """Run tasks of a node one after the other, over one connection."""
     with Connection() as connection:
         with state.changed:
@@ -179,10 +208,12 @@ def _work(wanted: Wanted, node: str, turns: Turns, state: _State) -> None:
         while (task := turns.take(node)) is not None:
             kept = Output(state.folder)
             try:
-                ended = Conversation(run_of(wanted, task, node), connection).hold(
-                    kept.out.write, kept.errors.write, None
-                )
+                run = run_of(wanted, task, node)
+                run = run if shuffle is None else shuffle.mapped(run, task, node)
+                ended = Conversation(run, connection).hold(kept.out.write, kept.errors.write, None)
                 kept.close()
+                if shuffle is not None:
+                    shuffle.take(task, node, kept)
             except (NotStartedError, LostError, OSError) as error:
                 _failed(task, node, kept, error, turns, state)
                 continue
@@ -247,6 +278,7 @@ def _finished(task: Task, node: str, kept: Output, ended: Ended, turns: Turns, s
         total.moved += node != task.node
         total.returned += ended.returned
         total.cpu_seconds += ended.cpu_seconds
+        total.waited_seconds += ended.waited_seconds
         state.changed.notify_all()
     turns.done(node)
 
@@ -260,4 +292,6 @@ def run_of(wanted: Wanted, task: Task, node: str) -> Run:
     argv = tuple(shown if word == "{}" else word for word in wanted.argv)
     piece = None if task.whole else Piece(name, task.start, task.end)
     executor, rsh = (LOCAL, ()) if here else (wanted.executor_used, wanted.rsh)
-    return Run(argv, node or "here", executor, (File.of(task.file, name),), wanted.limits, rsh, piece)
+    files = (File.of(task.file, name),)
+    at_once = 0 if here else wanted.at_once
+    return Run(argv, node or "here", executor, files, wanted.limits, rsh, piece, at_once=at_once)

@@ -22,7 +22,8 @@ from ses.near.sampling import read_rate, sample
 class Wanted:
     """What the user asks for.  Rates are bytes per second; ``None``: those of the site.
 
-    ``names``: how files were written, such as ``./-f``, which programs see and may print.
+    ``names``: how files were written, such as ``./-f``, which programs see and may print.  ``at_once``: how
+    many tasks fill a node, for which they take turns with those of others; 0: they do not.
     """
 
     files: tuple[Path, ...]
@@ -38,6 +39,7 @@ class Wanted:
     where: str = "auto"
     path_map: tuple[str, str] | None = None
     names: Mapping[Path, str] = field(default_factory=dict)
+    at_once: int = 0
 
     def name_here(self, file: Path) -> str:
         """Return the name of a file as the program here would be given it."""

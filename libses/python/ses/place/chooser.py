@@ -120,7 +120,7 @@ class Chooser:
                 usable = [one for one in self._counted if one.seen.given not in refused]
                 candidates = [one.candidate(request.rates or {}) for one in usable]
                 label = request.mkdir if request.size is None else None
-                room = None if label is None else self._ledger.room(os.geteuid(), label)
+                room = None if label is None else self._ledger.room(request.user, label)
                 row, judged = choose(candidates, request.requirements, request.size, room)
                 chosen = None if row is None else usable[row].seen
                 why = self._why(request, chosen, judged, refused)
@@ -229,7 +229,7 @@ class Chooser:
         if request.mkdir is not None:
             path = f"{path.rstrip('/')}/{random_name(request.mkdir)}"
         claim = Claim(
-            *(0, os.geteuid(), path, chosen.path, chosen.file_system, chosen.device, boot()),
+            *(0, request.user, path, chosen.path, chosen.file_system, chosen.device, boot()),
             *((request.size or room or 0), time.time(), request.holder, 1, request.size, request.text, why),
         )
         claim = replace(claim, id=self._ledger.add(claim))
@@ -265,6 +265,9 @@ def _make(claim: Claim, chosen: Directory) -> None:
         found = os.fstat(here)
         if (found.st_dev, found.st_ino) != chosen.identity:
             raise OSError(0, "it was exchanged meanwhile")
-        os.mkdir(Path(claim.path).name, 0o700, dir_fd=here)
+        name = Path(claim.path).name
+        os.mkdir(name, 0o700, dir_fd=here)
+        if claim.user != os.geteuid():
+            os.chown(name, claim.user, -1, dir_fd=here, follow_symlinks=False)
     finally:
         os.close(here)

@@ -94,7 +94,7 @@ class Claim:
 @cache
 def boot() -> str:
     """Return what tells this start of the machine from others."""
-    return (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
+    return (_PROC / "sys/kernel/random/boot_id").read_bytes().decode("ascii").strip()
 
 
 @cache

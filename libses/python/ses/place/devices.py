@@ -33,7 +33,7 @@ def counters_of(
     found = {}
     for name in asked:
         with suppress(OSError, ValueError, IndexError):
-            counted = parse_block((sys / "dev/block" / name / "stat").read_text("ascii"))
+            counted = parse_block((sys / "dev/block" / name / "stat").read_bytes().decode("ascii"))
             if counted.busy_ms or counted.moved:  # one that never counted is in use all the same
                 found[name] = counted
     if any(name.startswith(NFS) for name in asked):

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ class Request:
 
     ``mkdir`` names a directory to make, whose X at the end become letters; ``rates`` are bytes per second.
     ``after`` is a claim that goes on in the directory to be chosen, on another file system.
+    ``user`` is whose claim it is: root claims for others.
     """
 
     among: Sequence[str]
@@ -42,6 +43,7 @@ class Request:
     mkdir: str | None = None
     rates: Mapping[str, float] | None = None
     after: Claim | None = None
+    user: int = field(default_factory=os.geteuid)
 
     @property
     def text(self) -> str:

@@ -11,9 +11,9 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,10 +26,11 @@ from ses_client.errors import (
     UnavailableError,
     UsageError,
 )
+from ses_client.messages.element_groups import Chosen
 from ses_client.messages.places import Place, PlaceGiven
 from ses_client.messages.requirements import Requirement
 
-from ses.place.claims import Holder, lives, namespace, process_of
+from ses.place.claims import Holder, holder, lives, namespace, process_of
 from ses.place.directories import held_in
 from ses.place.request import check_name, random_name
 
@@ -55,6 +56,7 @@ class Request:
     streams: int = 1
     application: str | None = None
     mkdir: str | None = None
+    exclude: Mapping[str, str] = field(default_factory=dict)  # elements, and why
 
 
 def ask(client: ServiceClient, request: Request) -> PlaceGiven:
@@ -64,7 +66,7 @@ def ask(client: ServiceClient, request: Request) -> PlaceGiven:
     """
     check_name(request.mkdir)
     asked = _request(request)
-    excluded: dict[str, str] = {}
+    excluded = dict(request.exclude)
     for _ in range(_NAMES):
         name = None if request.mkdir is None else random_name(request.mkdir)
         body = {**asked, "place_id": secrets.token_hex(8), "name": name, "exclude": [*excluded]}
@@ -81,6 +83,45 @@ def ask(client: ServiceClient, request: Request) -> PlaceGiven:
         if not is_taken or name == request.mkdir:
             excluded[given.element] = f"{given.directory}: {why}"
     raise SesError(f"All names like {request.mkdir} that were tried are taken.", "Give --mkdir more X.")
+
+
+def again(client: ServiceClient, place: Place, size: int | None, held: Holder) -> PlaceGiven:
+    """Return a place on another file system for what is written next, and end the one that it goes on from.
+
+    Needs, streams, name of the directory to make and, unless stated, size are those of the first.
+    """
+    before = client.place(place.place_id)
+    elements = client.elements(Chosen(system=before.storage_system)).elements
+    same = {one.file_system for one in elements if one.id == before.element} - {None}
+    request = Request(
+        before.storage_system,
+        before.user,
+        held,
+        [one for one in before.requirements if one.level == "explicit"],
+        _stated_size(before) if size is None else size,
+        before.streams,
+        before.subject.application,
+        Path(before.directory).name if before.own_directory else None,
+        {
+            one.id: f"{one.target}: it is where place {before.place_id} is"
+            for one in elements
+            if one.id == before.element or one.file_system in same
+        },
+    )
+    given = ask(client, request)
+    release(client, before)
+    return given
+
+
+def holder_of(place: Place) -> Holder:
+    """Return what a place lasts as long as.  Raises UsageError where its process is not of this node."""
+    if place.until is None:
+        return replace(holder(f"pid:{place.pid}", time.time()), job=place.subject.job)
+    return Holder(place.until, job=place.subject.job)
+
+
+def _stated_size(place: Place) -> int | None:
+    return int(place.claimed_bytes) if place.claimed_bytes and place.expected_from == "request" else None
 
 
 def needs_renewal(place: Place) -> bool:
@@ -119,10 +160,11 @@ def renew_while_it_lives(
         release(client, place)
 
 
-def renew_in_background(client: ServiceClient, place: Place, held: Holder) -> None:
-    """Leave a process behind that does so; it holds nothing of this one open."""
-    if os.fork():
-        return
+def kept(client: ServiceClient, place: PlaceGiven, held: Holder) -> PlaceGiven:
+    """Leave a process behind that does so, where it has to; it holds nothing of this one open."""
+    held = of_process(held)
+    if not needs_renewal(place) or os.fork():
+        return place
     try:
         os.setsid()
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -156,12 +198,14 @@ def named(client: ServiceClient, name: str) -> Place:
     if len(name) == 16 and not name.strip("0123456789abcdef"):
         return client.place(name)
     path = Path(name).absolute()
-    found = client.places(path=str(path)) or client.places(path=str(path.resolve()))
+    found = (
+        client.places(path=str(path)) or client.places(path=str(path.resolve())) if name else client.places()
+    )
     if not found:
         raise NotFoundError(f"The service knows no open place {name}. List them by ses places.")
     if len(found) > 1:
-        ids = ", ".join(one.place_id for one in found)
-        raise UsageError(f"{name} was given several times: {ids}. Name one by its id.")
+        ids = ", ".join(one.place_id for one in found[:10])
+        raise UsageError(f"{name or 'What you have'} was given several times: {ids}. Name one by its id.")
     return found[0]
 
 

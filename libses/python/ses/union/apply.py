@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError, SesError
 from ses_client.messages.requirements import Subject
-from ses_client.unions import Union, read_union
+from ses_client.unions import read_union
 
 from ses.output import console, line, print_json
-from ses.union.held import alone, give_back, hold, reasons, spaces
-from ses.union.steering import Decision, Floor, Loads, decide, why_not
+from ses.union.creations import Creations
+from ses.union.held import alone, give_back, held, hold, read_branches, reasons, spaces
+from ses.union.questions import Questions, ask
+from ses.union.steering import Decision, Floor, decide, why_not
 from ses.union.streams import Streams
 
 EVERY_SECONDS = 0.2
-_ASK_SECONDS = 1.0  # between two questions to the service; the union's own streams are looked at each time
+_REST = 4.0  # times the processor time of a look until the next: they take a fifth of a processor at most
 _BLIND_SECONDS = 15.0  # without a look, before everything is given back: what is old is not known
 
 
@@ -61,13 +64,20 @@ def steer(
     if why := why_not(union):
         raise SesError(f"{directory} is left as it is: {why}.")
     if every is None:
-        loads = _ask(client, union, subject)
+        loads = ask(client, directory, subject)
         _show(directory, decide(union, spaces(union), loads, Streams(), floor), as_json)
         return
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    over = threading.Event()
+
+    def interrupt(*_: object) -> None:
+        over.set()  # the exception may be lost, where it is raised in what Python calls by itself
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
     with alone(union):
         try:
-            _watch(client, directory, subject, floor, every, as_json)
+            _watch(client, directory, subject, floor, every, as_json, over)
         except KeyboardInterrupt:
             pass
         finally:
@@ -77,46 +87,40 @@ def steer(
 
 
 def _watch(
-    client: ServiceClient, directory: Path, subject: Subject, floor: Floor, every: float, as_json: bool
+    client: ServiceClient,
+    directory: Path,
+    subject: Subject,
+    floor: Floor,
+    every: float,
+    as_json: bool,
+    over: threading.Event,
 ) -> None:
-    loads: Loads | None = None
-    seen_at, noted, streams = time.monotonic(), "", Streams()
-    while True:
-        trouble = ""
-        try:
-            union = read_union(directory)
-            before = reasons(union)
-            if why := why_not(union):
-                trouble, seen_at = why, float("-inf")
-            else:
-                if loads is None or time.monotonic() - loads.at > _ASK_SECONDS:
-                    loads = _ask(client, union, subject)
-                seen_at = loads.at
-                decision = decide(union, spaces(union), loads, streams, floor)
-                hold(union, decision.held)
-                _report(directory, before, decision.held, as_json)
-                trouble = "; ".join(decision.notes)
-        except SesError as error:
-            trouble = str(error)
-        if time.monotonic() - seen_at > _BLIND_SECONDS and (back := give_back(directory)):
-            _report(directory, dict.fromkeys(back, ""), {}, as_json)
-        if trouble and trouble != noted:
-            line(console(sys.stderr), f"{directory}: {trouble}", "yellow")
-        noted = trouble
-        time.sleep(every)
-
-
-def _ask(client: ServiceClient, union: Union, subject: Subject) -> Loads:
-    mount = os.path.realpath(union.mount_point)
-    elements = [
-        element
-        for element in client.elements().elements
-        if element.backend == "mergerfs" and os.path.realpath(element.mount_point) == mount
-    ]
-    if not elements:
-        raise NotFoundError(f"The site describes no mergerfs union at {union.mount_point}.")
-    selection = client.select(subject, storage_system=elements[0].storage_system, limit=0)
-    return Loads(elements, selection, time.monotonic())
+    answer, union, streams, noted = None, read_union(directory), Streams(), ""
+    shown: dict[str, str] = {}
+    with Questions(client, directory, subject) as questions, closing(Creations()) as creations:
+        while not over.is_set():
+            next_look, processor = time.monotonic() + every, time.thread_time()
+            why = note = ""
+            try:
+                latest = questions.latest()
+                if latest is not answer:
+                    answer, union = latest, read_branches(latest.union)
+                    before, shown = shown, reasons(union)
+                    _report(directory, before, shown, as_json)
+                    creations.watch(branch.path for branch in union.branches)
+                why = why_not(union)
+                if not why and questions.silent_for() < _BLIND_SECONDS:
+                    decision = decide(union, spaces(union), answer.loads, streams, floor)
+                    union, note = hold(union, decision.held), "; ".join(decision.notes)
+            except SesError as error:
+                note = str(error)
+            if held(union) and (why or questions.silent_for() > _BLIND_SECONDS):
+                union = hold(union, {})
+            if (trouble := why or note) and trouble != noted:
+                line(console(sys.stderr), f"{directory}: {trouble}", "yellow")
+            noted = trouble
+            time.sleep(_REST * (time.thread_time() - processor))
+            creations.wait(next_look - time.monotonic())
 
 
 def _show(directory: Path, decision: Decision, as_json: bool) -> None:

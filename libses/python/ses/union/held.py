@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from ses_client.errors import SesError
@@ -41,22 +42,49 @@ def held(union: Union) -> frozenset[str]:
     return frozenset(branch.path for branch in union.branches if branch.held)
 
 
-def hold(union: Union, why: Mapping[str, str]) -> None:
-    """Hold back these branches, with why, and no others.
+def hold(union: Union, why: Mapping[str, str]) -> Union:
+    """Hold back these branches, with why, and no others; returns the union as it is then.
 
-    The union is read right before: what an administrator changed since the last look stays.  Raises SesError.
+    It is read right before it is written: what an administrator changed since ``union`` was read stays, and
+    no branch is held back then, as others may have to be.  Raises SesError.
     """
-    control = Path(union.mount_point) / ".mergerfs"
-    try:
-        before = os.fsdecode(os.getxattr(control, _ATTRIBUTE))
-        after = hold_back(before, why.keys())
-        if parse_branches(after) != parse_branches(before):
-            os.setxattr(control, _ATTRIBUTE, os.fsencode(after))
-    except OSError as error:
-        raise SesError(
-            f"The branches of {union.mount_point} cannot be set: {error.strerror}. It takes root."
-        ) from None
+    if held(union) != why.keys():
+        try:
+            before = os.fsdecode(os.getxattr(_control(union), _ATTRIBUTE))
+            now = _with_branches(union, before)
+            if not why or _as_set(now) == _as_set(union):
+                after = hold_back(before, why.keys())
+                if after != before:
+                    os.setxattr(_control(union), _ATTRIBUTE, os.fsencode(after))
+                now = _with_branches(union, after)
+        except OSError as error:
+            raise SesError(
+                f"The branches of {union.mount_point} cannot be set: {error.strerror}. It takes root."
+            ) from None
+        union = now
     _publish(union, why)
+    return union
+
+
+def read_branches(union: Union) -> Union:
+    """Return the union with the branches that it has now; its options are as they were.  Raises SesError."""
+    try:
+        return _with_branches(union, os.fsdecode(os.getxattr(_control(union), _ATTRIBUTE)))
+    except OSError as error:
+        raise SesError(f"{union.mount_point} does not say its branches: {error.strerror}.") from None
+
+
+def _control(union: Union) -> Path:
+    return Path(union.mount_point) / ".mergerfs"
+
+
+def _with_branches(union: Union, text: str) -> Union:
+    return replace(union, branches=parse_branches(text, union.options["minfreespace"]))
+
+
+def _as_set(union: Union) -> list[tuple[str, str, int]]:
+    """Return the branches as the administrator set them."""
+    return [(branch.path, branch.mode, branch.min_free) for branch in union.branches]
 
 
 def give_back(path: Path) -> list[str]:

@@ -1,12 +1,14 @@
 """How many files are being written on each branch at this moment, as the processes of unions show it.
 
 What the monitor sees is a second or two old: between two looks all files would go to the branch that was idle
-then.  Every file that is open through the union is open in mergerfs, whoever opened it.  One in which nothing
-has been written for ten seconds is no stream.
+then.  Every file that is open through the union is open in mergerfs, whoever opened it.  It is a stream while
+it is written: in the last second, or by a thread that is in a call to write or to flush it.  An NFS server
+keeps files open long after that.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -16,12 +18,13 @@ from statistics import fmean
 
 from ses_client.unions import Union
 
-_IDLE_SECONDS = 10.0  # also while a file is only flushed
+_IDLE_SECONDS = 1.0
 _WINDOW_SECONDS = 2.0  # over which the monitor averages, about
 _KEPT_SECONDS = 30.0
 _FIND_EVERY_SECONDS = 10.0
 _LATEST = 0.3  # the part of the latest sample
-_SAME_SECONDS = 0.1  # two moments so near are those of one sample
+_SAME_SECONDS = 0.1  # two moments so near are those of one sample, or of one look
+_WRITABLE = 0o200  # of a descriptor in /proc
 
 
 class Streams:
@@ -30,7 +33,7 @@ class Streams:
     def __init__(self) -> None:
         self._seen: deque[tuple[float, Counter[str]]] = deque()
         self._foreign: dict[str, tuple[float, float | None]] = {}
-        self._processes: list[Path] = []
+        self._processes: list[str] = []
         self._found_at = float("-inf")
 
     def look(self, union: Union) -> Counter[str]:
@@ -40,13 +43,11 @@ class Streams:
             self._found_at, self._processes = now, _union_processes()
         counts: Counter[str] = Counter()
         paths = sorted((branch.path for branch in union.branches), key=len, reverse=True)
-        for file in _open_files(self._processes):
+        for process in self._processes:
             with suppress(OSError):
-                target = str(file.readlink())
-                branch = next((path for path in paths if target.startswith(f"{path}/")), "")
-                if branch and time.time() - file.stat().st_mtime < _IDLE_SECONDS:
-                    counts[branch] += 1
-        self._seen.append((now, counts))
+                counts.update(_branches_written(process, paths))
+        if not self._seen or now - self._seen[-1][0] > _SAME_SECONDS:  # looks after creates are not typical
+            self._seen.append((now, counts))
         while now - self._seen[0][0] > _KEPT_SECONDS:
             self._seen.popleft()
         return counts
@@ -67,16 +68,36 @@ class Streams:
         return value
 
 
-def _union_processes() -> list[Path]:
+def _union_processes() -> list[str]:
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if (process / "comm").read_bytes() == b"mergerfs\n":
-                found.append(process)
+                found.append(str(process))
     return found
 
 
-def _open_files(processes: Sequence[Path]) -> Iterator[Path]:
-    for process in processes:
-        with suppress(OSError):
-            yield from (process / "fd").iterdir()
+def _branches_written(process: str, paths: Sequence[str]) -> Iterator[str]:
+    """Return the branch of each file that the process writes; the longest of ``paths`` come first."""
+    called: set[str] | None = None
+    with os.scandir(f"{process}/fd") as files:
+        for file in files:
+            with suppress(OSError):
+                target = os.readlink(file.path)  # noqa: PTH115 (it is done hundreds of times in a second)
+                branch = next((path for path in paths if target.startswith(f"{path}/")), "")
+                if not branch or not file.stat(follow_symlinks=False).st_mode & _WRITABLE:
+                    continue
+                if time.time() - file.stat().st_mtime >= _IDLE_SECONDS:
+                    called = _files_in_calls(process) if called is None else called
+                    if file.name not in called:
+                        continue
+                yield branch
+
+
+def _files_in_calls(process: str) -> set[str]:
+    """Return the numbers that threads gave as first argument of the system call they are in."""
+    numbers = set()
+    for thread in Path(f"{process}/task").iterdir():
+        with suppress(OSError, ValueError, IndexError):
+            numbers.add(str(int((thread / "syscall").read_bytes().split()[1], 16)))
+    return numbers

@@ -143,6 +143,37 @@ class RequirementSets(Message):
     sets: Sequence[RequirementSet]
 
 
+class Suggested(Message):
+    """One kind that members of a VO state, in `unit`: the least, the middle and the most of them.
+
+    `got` is the middle of what those of `files` received that can be judged; null: of none.  `proposed` null:
+    fewer than two members state it, or fewer than half of those who state anything.
+    """
+
+    kind: KindName
+    unit: ShownUnit
+    members: int
+    least: float
+    middle: float
+    most: float
+    got: float | None = None
+    files: int = 0
+    proposed: Requirement | None = None
+
+
+class Suggestion(Message):
+    """What a VO could require of all members' files, and what it requires now.  Nothing is changed.
+
+    `members` are those who state anything; `files` how many of the latest files of the VO were looked at.
+    """
+
+    vo: str
+    members: int
+    files: int
+    suggested: Sequence[Suggested]
+    stored: RequirementSet
+
+
 class Effective(Message):
     """What applies to a subject, kind by kind."""
 

@@ -28,8 +28,10 @@ from ses_service.api.problems import (
 from ses_service.api.profiles import check_stored, find_profile
 from ses_service.api.schemas.requests import LEVELS, EffectiveQuery, RequirementSetIn, RequirementsQuery
 from ses_service.decision.resolve import ordered, passed_over, resolve, sets_for_user
+from ses_service.decision.vo_suggestion import Suggested, stated, suggest
 from ses_service.knowledge import InvalidDescriptionError
 from ses_service.knowledge.profiles import owner_of
+from ses_service.ledger.files import Wanted
 from ses_service.members.homes import home_of
 from ses_service.model.entities import Level, MeasuredRun, RequirementSet, Subject, with_home_vo
 from ses_service.process.runtime import runtime
@@ -37,6 +39,7 @@ from ses_service.security.tokens import Principal, Role
 
 blueprint = APIBlueprint("requirements", __name__, tag="requirements")
 
+_LATEST_FILES = 1000
 _ETAG = re.compile(r'(?:W/)?"(\d{1,18})"')
 
 
@@ -121,6 +124,32 @@ def requirement_set(level: str, name: str) -> Response:
     return _set_answer(state.sets.get((known, name)) or RequirementSet(known, name))
 
 
+@blueprint.get("/v1/requirements/vo/<name>/suggestion")
+@allow(Role.PORTAL, Role.ADMIN)
+@blueprint.doc(responses=answers(messages.Suggestion, 404, 503))
+def suggestion(name: str) -> Response:
+    """Say what a VO could require, by what its members state and get
+
+    Of the sets of its members and their applications, and of the latest 1,000 files of the VO that ended.
+    Nothing is stored: who may change the set replaces it, or does not.
+    """
+    if not is_set_name(Level.VO, name):
+        raise NotFoundProblem(f"{name!r} is no name of a VO.")
+    running = runtime()
+    state = running.state
+    members = stated(name, state.environment.home_vo, state.sets, state.now())
+    files, _ = running.files.page(Wanted(vo=name), "ended", None, _LATEST_FILES)
+    return render.answer(
+        messages.Suggestion(
+            vo=name,
+            members=len(members),
+            files=len(files),
+            suggested=[_suggested(one) for one in suggest(members, files)],
+            stored=render.requirement_set(state.sets.get((Level.VO, name)) or RequirementSet(Level.VO, name)),
+        )
+    )
+
+
 @blueprint.put("/v1/requirements/<level>/<name>")
 @allow(Role.USER, Role.PORTAL, Role.ADMIN)
 @blueprint.input(RequirementSetIn)
@@ -158,6 +187,22 @@ def replace_requirement_set(level: str, name: str, json_data: RequirementSetIn) 
 def _set_answer(requirement_set: RequirementSet) -> Response:
     return render.answer(
         render.requirement_set(requirement_set), headers={"ETag": f'"{requirement_set.revision}"'}
+    )
+
+
+def _suggested(one: Suggested) -> messages.Suggested:
+    """Return what members of a VO state of a kind, in the unit it is shown in."""
+    size = one.kind.size
+    return messages.Suggested(
+        kind=one.kind,
+        unit=one.kind.unit,
+        members=one.members,
+        least=one.least / size,
+        middle=one.middle / size,
+        most=one.most / size,
+        got=render.in_units(one.got, size),
+        files=one.files,
+        proposed=None if one.proposed is None else render.requirement(one.proposed),
     )
 
 

@@ -10,8 +10,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from ses.near.map_near import Result, run_all
 from ses.near.price import Prices, near_over_here
 from ses.near.run_near import Wanted
 from ses.near.running import to_descriptor
+from ses.near.shuffle.sorting import Order, Shuffle
 from ses.near.tasks import HERE, Progress, tasks_of
 from ses.output import console, line, print_json
 
@@ -63,6 +64,10 @@ class _Held(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 1
               metavar="FOLDER", help="Submit the tasks of each node as a job array of Slurm; requests and "
               "answers lie below FOLDER, which all nodes share, while it runs.")  # fmt: skip
 @click.option("--reduce", "reducer", metavar="COMMAND", help="Program that reads the merged output.")
+@click.option("--shuffle", type=click.IntRange(0), metavar="KEY",
+              help="Sort the output over all nodes, by word KEY of each line (0: by the line). Each node "
+              "merges a part, and --reduce runs there.")  # fmt: skip
+@click.option("--into", metavar="FOLDER", help="With --shuffle: output stays on the nodes, in FOLDER/part-*.")
 @click.option("--force", is_flag=True, help="Run there even if running here is predicted to be faster.")
 @click.option("--dry-run", is_flag=True, help="Say what it would cost; only the sample is run.")
 @click.option("--held", type=_Held(), multiple=True, metavar="PATTERN=NODE",
@@ -84,6 +89,8 @@ def map_near(
     held: tuple[tuple[str, str], ...],
     prices: Prices | None,
     array: Path | None,
+    shuffle: int | None,
+    into: str | None,
     cpus: float | None,
     memory: int | None,
     io_weight: int | None,
@@ -102,6 +109,7 @@ def map_near(
     wanted = Wanted(tuple(named), program(), limits=limits, names=named, **asked)
     if array is not None and wanted.executor_used != "slurm":
         raise UsageError("--array is for Slurm: give --executor slurm, too.")
+    order = _order(shuffle, reducer, into, array, wanted.executor_used)
     where, reasons = spread(wanted, held, site_of(client), piece)
     with interruptible("map-near"):
         decision, at_once = decided(wanted, where, per_endpoint, reasons) if where.holders else (None, 1)
@@ -116,12 +124,33 @@ def map_near(
     tasks = tasks_of(where.extents, piece)
     nodes = {**dict.fromkeys(where.nodes, at_once), HERE: max(1, int(where.here.cores))}
     with (
-        interruptible("map-near"), _live_progress() as show, _reduced(reducer) as (output, reduced),
-        _below(array) as folder,
+        interruptible("map-near"), _live_progress() as show,
+        _reduced(None if order else reducer) as (output, reduced), _below(array) as folder,
+        Shuffle(wanted, order) if order else nullcontext() as shuffled,
     ):  # fmt: skip
-        result = run_all(wanted, tasks, nodes, retries, output, to_descriptor(2), show, folder)
+        wanted = replace(wanted, at_once=0 if wanted.executor_used == "slurm" else at_once)
+        result = run_all(wanted, tasks, nodes, retries, output, to_descriptor(2), show, folder, shuffled)
+    result.shuffled = shuffled.sent if shuffled else 0
     _finish(result, report, as_json)
     raise SystemExit(reduced() or result.status)
+
+
+def _order(
+    key: int | None, reducer: str | None, into: str | None, array: Path | None, executor: str
+) -> Order | None:
+    """Return what ``--shuffle`` asks for; raises UsageError."""
+    if key is None:
+        if into is not None:
+            raise UsageError("--into is for --shuffle: give both.")
+        return None
+    if array is not None or (executor == "slurm" and "SLURM_JOB_ID" not in os.environ):
+        raise UsageError("With Slurm, --shuffle works within an allocation (salloc), and not with --array.")
+    if into is not None and not into.startswith("/"):
+        raise UsageError("--into takes an absolute name: the folder is on the nodes.")
+    try:
+        return Order(key, tuple(shlex.split(reducer)) if reducer else None, into)
+    except ValueError as error:
+        raise UsageError(f"{reducer}: {error}.") from None
 
 
 @contextmanager
@@ -233,4 +262,7 @@ def _finish(result: Result, report: dict[str, Any], as_json: bool) -> None:
     moved = f", {result.moved} not where planned" if result.moved else ""
     tasks = "1 task" if result.tasks == 1 else f"{result.tasks} tasks"
     line(console(sys.stderr), f"map-near: {tasks} in {result.seconds:.2f} s{moved}, "
-         f"{result.cpu_seconds:.2f} CPU seconds, {result.returned / 1e6:.1f} MB returned")  # fmt: skip
+         f"{result.cpu_seconds:.2f} CPU seconds, {result.returned / 1e6:.1f} MB returned"
+         + (f", {result.shuffled / 1e6:.1f} MB between nodes" if result.shuffled else "")
+         + (f", {result.waited_seconds:.2f} s waited for others" if result.waited_seconds >= 0.1 else "")
+         )  # fmt: skip

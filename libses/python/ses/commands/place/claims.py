@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,10 +13,12 @@ from ses_client.errors import NotFoundError, UnavailableError
 from ses.columns import Column
 from ses.commands.examples import examples
 from ses.commands.options import json_option, service_options, wide_option
-from ses.commands.place.options import ledger_option, shown_path
+from ses.commands.place.options import become, ledger_option, service_is_named, shown_path, user_option
 from ses.output import console, line, print_json, say, second, table
 
 if TYPE_CHECKING:
+    from pwd import struct_passwd as Owner
+
     from ses_client.messages.places import Place
 
     from ses.commands.options import Connect
@@ -96,7 +97,7 @@ def until(place: Place) -> str:
 
 
 def _given(connect: Connect, system: str | None) -> Sequence[Place]:
-    if system is None and not _service_is_named():
+    if system is None and not service_is_named():
         return []
     try:
         return connect().places(storage_system=system, limit=1000)
@@ -107,19 +108,12 @@ def _given(connect: Connect, system: str | None) -> Sequence[Place]:
         return []
 
 
-def _service_is_named() -> bool:
-    """Whether a machine has a service to ask: else there are claims of the machine alone."""
-    from ses.settings import SERVICE_SOCKET, own_directory
-
-    named = os.environ.get("SES_SERVICE_URL") or click.get_current_context().params.get("url")
-    return bool(named) or (own_directory() / "service").exists() or SERVICE_SOCKET.exists()
-
-
 @click.command(epilog=examples("ses release 17", 'ses release "$DIR"'))
 @click.argument("claim", metavar="ID|DIR")
+@user_option
 @ledger_option
 @service_options
-def release(claim: str, ledger: Path | None, connect: Connect) -> None:
+def release(claim: str, owner: Owner | None, ledger: Path | None, connect: Connect) -> None:
     """End a claim of yours, named by its id or its directory; the directory itself stays.
 
     Exits with 5 when there is no such claim.
@@ -128,15 +122,16 @@ def release(claim: str, ledger: Path | None, connect: Connect) -> None:
 
     if not (len(claim) == _ID and not claim.strip("0123456789abcdef")):
         try:
-            ended = end(claim, ledger)
+            ended = end(claim, ledger, None if owner is None else owner.pw_uid)
         except NotFoundError:
-            if ledger is not None or claim.isdecimal() or not _service_is_named():
+            if ledger is not None or claim.isdecimal() or not service_is_named():
                 raise
         else:
             say(f"Claim {ended.id} on {shown_path(ended.path)} is released.")
             return
     from ses.place import service
 
+    become(owner)
     client = connect()
     place = service.release(client, service.named(client, claim))
     say(f"Place {place.place_id} in {shown_path(place.directory)} is released.")

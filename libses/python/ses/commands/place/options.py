@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from pathlib import Path
 
 import click
+from ses_client.errors import UsageError
 
 ledger_option = click.option(
     "--ledger",
@@ -14,8 +17,39 @@ ledger_option = click.option(
 )
 
 
+def _account(_: click.Context, __: click.Parameter, name: str | None) -> pwd.struct_passwd | None:
+    if name is None:
+        return None
+    if os.geteuid() != 0:
+        raise UsageError("--user is for root: others have places of their own only.")
+    try:
+        return pwd.getpwuid(int(name)) if name.isdecimal() else pwd.getpwnam(name)
+    except KeyError:
+        raise UsageError(f"This machine knows no user {name!r}.") from None
+
+
+user_option = click.option("--user", "owner", callback=_account, help="As root: whose place it is. [you]")
+
+
+def become(owner: pwd.struct_passwd | None) -> None:
+    """Go on as this user: the service gives to who asks."""
+    if owner is not None:
+        os.initgroups(owner.pw_name, owner.pw_gid)
+        os.setgid(owner.pw_gid)
+        os.setuid(owner.pw_uid)
+        os.environ |= {"HOME": owner.pw_dir, "LOGNAME": owner.pw_name}
+
+
 def shown_path(path: str) -> str:
     """Return a path for a terminal: what would steer it is escaped."""
     from ses_client.visible import on_one_line
 
     return on_one_line(path)
+
+
+def service_is_named() -> bool:
+    """Whether a machine has a service to ask: else there are claims of the machine alone."""
+    from ses.settings import SERVICE_SOCKET, own_directory
+
+    named = os.environ.get("SES_SERVICE_URL") or click.get_current_context().params.get("url")
+    return bool(named) or (own_directory() / "service").exists() or SERVICE_SOCKET.exists()

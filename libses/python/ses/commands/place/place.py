@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from ses_client.errors import UsageError
+from ses_client.errors import NotFoundError, UsageError
 
 from ses.amounts import Rate, Size
 from ses.commands.examples import examples
 from ses.commands.options import json_option, service_options
-from ses.commands.place.options import ledger_option, shown_path
+from ses.commands.place.options import become, ledger_option, service_is_named, shown_path, user_option
 from ses.quantities import requirements_in
 from ses.settings import current_user
 
 if TYPE_CHECKING:
+    from pwd import struct_passwd as Owner
+
     from ses.commands.options import Connect
 
 
@@ -93,6 +95,7 @@ class _RateOf(Rate):
     multiple=True,
     help="What a directory gives one stream at best. [learned]",
 )
+@user_option
 @click.option("--streams", type=click.IntRange(1, 64), help="With --on: how many write there at a time. [1]")
 @click.option(
     "--application",
@@ -112,6 +115,7 @@ def place(
     lasting: str | None,
     mkdir: str | None,
     rates: tuple[tuple[str, float], ...],
+    owner: Owner | None,
     streams: int | None,
     application: str | None,
     lines: bool,
@@ -138,34 +142,44 @@ def place(
             rates = (*((path, Rate()(rate)) for path, rate in described.rates.items()), *rates)
             ledger = ledger or (Path(described.ledger) if described.ledger else None)
     of_service = {"--streams": streams, "--application": application, "--lines": lines}
-    of_machine = {"--among": first, "--rate": rates, "--ledger": ledger, "--again": again is not None}
+    of_machine = {"--among": first, "--rate": rates, "--ledger": ledger}
     _check(system, of_machine if system else of_service, bool(first or others) or again is not None)
+    holding = holder(lasting, time.time())
     if system:
         from ses.place import service
 
-        client, holding = connect(), holder(lasting, time.time())
-        terms = service.Request(
-            *(system, current_user(), holding, requirements_in(needs), size, streams or 1),
-            *(application or os.environ.get("SES_APPLICATION") or None, mkdir),
+        become(owner)
+        name = application or os.environ.get("SES_APPLICATION") or None
+        wanted = service.Request(
+            system, current_user(), holding, requirements_in(needs), size, streams or 1, name, mkdir
         )
-        given = service.ask(client, terms)
-        if service.needs_renewal(given):
-            service.renew_in_background(client, given, service.of_process(holding))
+        given = service.kept(client := connect(), service.ask(client, wanted), holding)
         _show(" ".join([given.place_id, given.element] * lines + [given.directory]), given, as_json)
         return
     from ses.place import placing
 
-    if again is not None:
-        if first or others or needs or mkdir or rates:
-            raise UsageError("--again takes --size, --for and --ledger: the rest is that of the claim.")
-        until = holder(lasting, time.time()) if lasting else None
-        placement = placing.place_again(again, ledger, size=size, holder=until)
-    else:
-        holding = holder(lasting, time.time())
+    if again is None:
         request = placing.Request(
-            (*first, *others), holding, requirements_in(needs), size, mkdir, dict(rates)
+            *((*first, *others), holding, requirements_in(needs), size, mkdir, dict(rates), None),
+            os.geteuid() if owner is None else owner.pw_uid,
         )
         placement = placing.place(request, ledger)
+    else:
+        if first or others or needs or mkdir or rates or owner:
+            raise UsageError("--again takes --size, --for and --ledger: the rest is that of the claim.")
+        until = holding if lasting else None
+        try:
+            placement = placing.place_again(again, ledger, size=size, holder=until)
+        except NotFoundError:
+            if ledger is not None or again.isdecimal() or not service_is_named():
+                raise
+            from ses.place import service
+
+            before = service.named(client := connect(), again)
+            until = until or service.holder_of(before)
+            given = service.kept(client, service.again(client, before, size, until), until)
+            _show(given.directory, given, as_json)
+            return
     _show(placement.directory, placing.as_json(placement) if as_json else {}, as_json)
 
 

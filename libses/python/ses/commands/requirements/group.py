@@ -18,6 +18,7 @@ from ses.commands.groups import WholeSentences
 from ses.commands.options import service_command, subject_options
 from ses.commands.requirements.derive import derive
 from ses.commands.requirements.storing import LEVELS
+from ses.commands.requirements.suggest import suggest
 from ses.output import console, line, print_json, say, table
 from ses.quantities import make_requirement, requirements_in, written
 
@@ -183,6 +184,7 @@ def profile(client: ServiceClient, as_json: bool, name: str) -> None:
 
 
 requirements.add_command(derive)
+requirements.add_command(suggest)
 
 
 def _show_sets(out: Console, sets: Sequence[RequirementSet]) -> None:

@@ -7,6 +7,7 @@ import pwd
 from dataclasses import asdict
 
 import click
+from ses_client.errors import SesError
 
 from ses.commands.examples import examples
 from ses.commands.options import json_option
@@ -52,13 +53,24 @@ def list_command(as_json: bool) -> None:
     table(out, headers, rows)
 
 
-@click.command(epilog=examples("ses share create results --size 65536 --mode 0640"))
+@click.command(
+    epilog=examples(
+        "ses share create results --size 65536 --mode 0640", "ses share create results --among n1,n2,n3"
+    )
+)
 @click.argument("region")
 @click.option("--size", type=click.IntRange(1), default=1 << 20, show_default=True, help="Bytes for values.")
 @click.option("--items", type=click.IntRange(1), default=256, show_default=True, help="Most items.")
 @click.option("--mode", default="0600", show_default=True, help="Who may read and write, as of a file.")
-def create(region: str, size: int, items: int, mode: str) -> None:
-    """Make a region; it stays until it is removed or the node starts again."""
+@click.option(
+    "--among", metavar="HOST,...",
+    help="Make it on the node among these that answers this one soonest, and print its name.",
+)  # fmt: skip
+def create(region: str, size: int, items: int, mode: str, among: str | None) -> None:
+    """Make a region; it stays until it is removed or the node starts again.
+
+    With --among each node is tried first with 100 gets; say HOST:PORT where its agent has another port.
+    """
     from ses.share import Region
 
     try:
@@ -69,8 +81,26 @@ def create(region: str, size: int, items: int, mode: str) -> None:
         raise click.BadParameter(
             f"{mode!r} does not let its owner read and write, as 0600 does.", param_hint="--mode"
         )
+    if among is not None:
+        region = _on_nearest(region, among.split(","), size, items)
     with explained():
         Region.create(region, size, items, permissions).close()
+    if among is not None:
+        click.echo(region)
+
+
+def _on_nearest(region: str, nodes: list[str], size: int, items: int) -> str:
+    from ses.share.nearest import ranked
+
+    if "@" in region:
+        raise click.UsageError("Say either a node in the name, or --among.")
+    candidates = ranked(nodes, size, items)
+    for refused in candidates:
+        if refused.microseconds is None:
+            click.echo(f"{refused.node}: {refused.reason}", err=True)
+    if candidates[0].microseconds is None:
+        raise SesError("None of the nodes can have the region.")
+    return f"{region}@{candidates[0].node}"
 
 
 @click.command(epilog=examples("ses share remove results"))

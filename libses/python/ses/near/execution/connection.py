@@ -7,6 +7,7 @@ ones.  It gets no more programs after some minutes: where it is a job of Slurm, 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import select
 import signal
@@ -117,7 +118,8 @@ class Connection:
             raise NotStartedError(f"what answers on {run.node} is not the runner: {error}") from None
         if not self._measured:
             self._measured = True
-            self._keep(time.monotonic() - began, _job(run, job))
+            waited = json.loads(first[1]).get("waited_seconds", 0.0) if first[0] == b"G" else 0.0
+            self._keep(time.monotonic() - began - waited, _job(run, job))
         return now.come, first
 
     def _keep(self, seconds: float, job: str) -> None:

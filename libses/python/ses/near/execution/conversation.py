@@ -27,7 +27,7 @@ class Ended:
     """How it ended.  ``status``: exit status, or the signal's number, negative.  ``seconds``: while it
     ran there.  ``limits``: in words, how they were kept.  ``returned``: bytes of its output.
     ``start_seconds``: until the first program ran over this connection, without ``queued_seconds`` in the
-    queue of Slurm; ``None``: not known.
+    queue of Slurm; ``None``: not known.  ``waited_seconds``: for its turn in the node's own queue.
     """
 
     status: int
@@ -40,6 +40,7 @@ class Ended:
     returned: int
     start_seconds: float | None
     queued_seconds: float | None
+    waited_seconds: float
 
     @property
     def exit_status(self) -> int:

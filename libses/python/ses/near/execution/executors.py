@@ -106,15 +106,18 @@ def bootstrap(python: str) -> list[str]:
     Python looks for modules in its own library only (``-IS``): a folder may hold a ``queue.py`` of others.
     """
     enough = "sys.version_info>=(3,8) or sys.exit('Python 3.8 is needed there, not '+sys.version.split()[0])"
-    name = "ses.near.execution.limits"  # the runner imports it by that name
-    limits = (
-        f"limits=sys.modules['{name}']=types.ModuleType('{name}');exec({unpacked('limits')},vars(limits))"
-    )
+    modules = ";".join(imported(module) for module in ("limits", "node_queue"))
     run = f"exec({unpacked('runner')})"
-    return [python, "-IS", "-c", f"import base64,sys,types,zlib;{enough};{limits};{run}"]
+    return [python, "-IS", "-c", f"import base64,sys,types,zlib;{enough};{modules};{run}"]
 
 
-def unpacked(module: str) -> str:
-    """Return the expression that unpacks the text of a module of this folder."""
-    text = resources.files("ses.near.execution").joinpath(f"{module}.py").read_bytes()
+def imported(module: str, package: str = "ses.near.execution") -> str:
+    """Return the statement after which what is sent along imports a module by its name."""
+    name = f"{package}.{module}"
+    return f"m=sys.modules['{name}']=types.ModuleType('{name}');exec({unpacked(module, package)},vars(m))"
+
+
+def unpacked(module: str, package: str = "ses.near.execution") -> str:
+    """Return the expression that unpacks the text of a module."""
+    text = resources.files(package).joinpath(f"{module}.py").read_bytes()
     return f"zlib.decompress(base64.b64decode('{base64.b64encode(zlib.compress(text, 9)).decode()}'))"

@@ -38,7 +38,8 @@ class Piece:
 class Run:
     """What is run on which node, by which executor (``rsh``: its own command).
 
-    ``attended``: somebody listens all the time, and the program ends when nobody does any more.
+    ``attended``: somebody listens all the time, and the program ends when nobody does any more.  ``at_once``:
+    how many such runs fill the node, which this one takes its turn for; 0: it does not wait for others.
     """
 
     argv: tuple[str, ...]
@@ -49,12 +50,13 @@ class Run:
     rsh: tuple[str, ...] = ()
     piece: Piece | None = None
     attended: bool = True
+    at_once: int = 0
 
     def request(self) -> bytes:
         """Return the request to the runner: also this process's user, directory and environment."""
         return json.dumps({
             "argv": self.argv, "files": [asdict(file) for file in self.files], "uid": os.getuid(),
             "directory": str(Path.cwd()), "environment": dict(os.environ), "limits": asdict(self.limits),
-            "executor": self.executor, "attended": self.attended,
+            "executor": self.executor, "attended": self.attended, "at_once": self.at_once,
             "piece": None if self.piece is None else asdict(self.piece),
         }).encode()  # fmt: skip

@@ -26,6 +26,7 @@ import time
 from pathlib import Path
 
 from ses.near.execution.limits import cores, limited, memory, runnable
+from ses.near.execution.node_queue import NodeQueue, shares
 
 TYPE_CHECKING = False  # so that typing is not imported
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Caller:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._input: Parts = queue.SimpleQueue()
-        self._gone = False
+        self._gone = self._queueing = False
 
     def listen(self) -> None:
         """Pass on what comes until the other side ends, and then end the program that runs."""
@@ -111,6 +112,8 @@ class Caller:
     def leave(self) -> None:
         """End the program that runs, and let no other one begin: the other side is not there any more."""
         with self._lock:
+            if self._queueing:
+                os._exit(0)
             self._gone = True
             running = self._process
         if running is not None:
@@ -121,6 +124,13 @@ class Caller:
         """Return the next program to run; ``None``: there are no more."""
         data = self._requests.get()
         return None if data is None else json.loads(data)
+
+    def queues(self, whether: bool) -> None:
+        """Tell whether the next program waits for its turn: until then nothing is to be ended."""
+        with self._lock:
+            if self._gone:
+                os._exit(0)
+            self._queueing = whether
 
     def started(self, process: subprocess.Popen[bytes], attended: bool) -> Parts:
         """Tell which program runs; returns where its input arrives."""
@@ -231,6 +241,21 @@ def run(request: dict[str, Any], caller: Caller) -> None:
     env = environment(request["environment"])
     if not runnable(request["argv"][0], env.get("PATH", os.defpath)):
         raise Refused(f"{request['argv'][0]}: no such program there")
+    queue = NodeQueue(env)
+    try:
+        waited = 0.0
+        if request["at_once"]:
+            caller.queues(True)
+            asked = request["limits"]
+            waited = queue.enter(*shares(request["at_once"], asked["cpus"], asked["memory"]))
+            caller.queues(False)
+        run_now(request, caller, env, waited)
+    finally:
+        queue.leave()
+
+
+def run_now(request: dict[str, Any], caller: Caller, env: dict[str, str], waited: float) -> None:
+    """Run the program of a request, which ``waited`` seconds for its turn; raises Refused."""
     argv, child, limits = limited(request["argv"], request["limits"], request["executor"])
     started = time.monotonic()
     try:
@@ -241,7 +266,10 @@ def run(request: dict[str, Any], caller: Caller) -> None:
     except (OSError, subprocess.SubprocessError) as error:
         raise Refused(f"{argv[0]}: {error}") from None
     waiting = caller.started(process, request["attended"])
-    begun = {"limits": limits, "cores": cores(), "memory": memory(), "process": process.pid}
+    begun = {
+        "limits": limits, "cores": cores(), "memory": memory(), "process": process.pid,
+        "waited_seconds": waited,
+    }  # fmt: skip
     send_frame(b"G", json.dumps(begun).encode())
     assert process.stdin is not None
     piece = request["piece"]

@@ -1,6 +1,9 @@
 # Made by `make pages` from the options of ses-share-agent: change them there.
 complete -c ses-share-agent -l listen -x -d 'Where to listen'
 complete -c ses-share-agent -l provider -x -d 'Provider of libfabric'
+complete -c ses-share-agent -l core -x -d 'Answer on this core'
+complete -c ses-share-agent -l sleep -d 'With --core'
+complete -c ses-share-agent -l fifo -x -d 'Run as SCHED_FIFO, 1 to 99'
 complete -c ses-share-agent -l munge-socket -r -F -d 'Where munged listens'
 complete -c ses-share-agent -l sessions -x -d 'Processes that are served at once, 4 to 4096'
 complete -c ses-share-agent -l memory -x -d 'Segments of one user on this node, above which creates and puts fail with EDQUOT'

@@ -1,0 +1,64 @@
+"""``ses experiment nodes``: what a node for a task is worth."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from statistics import fmean
+from typing import Any
+
+import click
+from ses.commands.examples import examples
+from ses.commands.options import json_option
+from ses.output import console, line, number, print_json, table
+from ses_simulate.statistics import interval
+
+from ses_experiment.commands.options import build_option, percent, run, seed_option
+from ses_experiment.papers.qstorman import nodes as experiment
+from ses_experiment.papers.qstorman.nodes import ARMS, RANKED
+
+
+@click.command(epilog=examples("ses experiment nodes --rounds 3"))
+@click.option(
+    "--rounds", type=click.IntRange(1), default=10, show_default=True, metavar="N",
+    help="Rounds of each arm; arms take turns.",
+)  # fmt: skip
+@click.option(
+    "--jobs", type=click.IntRange(1), default=4, show_default=True, metavar="N",
+    help="Jobs in each round of an arm, one a second and a half after the other.",
+)  # fmt: skip
+@click.option(
+    "--size", type=click.IntRange(1, 500), default=30, show_default=True, metavar="MIB",
+    help="What each job writes.",
+)  # fmt: skip
+@seed_option
+@build_option
+@json_option
+def nodes(as_json: bool, **settings: Any) -> None:
+    """Run jobs of a small Slurm on the nodes that the service ranks first, on random ones, and as Slurm does.
+
+    Two nodes mount the one union, two the other, and others keep the branches of one of them busy, in some
+    rounds of this one, in some of that.  Prints how long jobs took from their submission to their end, and
+    how much of it ranking saves, with 95 % intervals over rounds.
+    """
+    plan = experiment.Plan(**settings)
+    rounds, known = run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
+    took = {(one.number, one.arm): fmean(one.seconds) for one in rounds}
+    numbers = range(1, plan.rounds + 1)
+    saved = {
+        arm: interval([1 - took[at, RANKED] / took[at, arm] for at in numbers])
+        for arm in ARMS
+        if arm != RANKED
+    }
+    if as_json:
+        known["saved"] = {arm: asdict(gain) for arm, gain in saved.items()}
+        print_json({**known, "rounds": [asdict(one) for one in rounds]})
+        return
+    rows = []
+    for arm in ARMS:
+        mine = [one for one in rounds if one.arm == arm]
+        avoided = sum(one.avoided for one in mine)
+        took_here = number(fmean(took[one.number, arm] for one in mine))
+        gain = "-" if arm == RANKED else percent(saved[arm])
+        rows.append([arm, took_here, f"{avoided} of {plan.rounds * plan.jobs}", gain])
+    table(console(), ("nodes", ">seconds", ">jobs away from others", ">ranked saves %"), rows)
+    line(console(), "With 95 % intervals over rounds; fewer than five say little.")

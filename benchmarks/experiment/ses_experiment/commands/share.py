@@ -1,0 +1,90 @@
+"""``ses experiment share``: what a core of its own is worth to the agent that answers for shared values."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from ses.commands.examples import examples
+from ses.commands.options import json_option
+from ses.demo.interrupts import Interrupts
+from ses.output import console, line, number, print_json, table
+
+from ses_experiment.commands.options import Numbers, Words, build_option, run
+from ses_experiment.machine import load
+from ses_experiment.papers import share as figure5
+from ses_experiment.papers import share_programs as figure6
+
+
+@click.command(epilog=examples("ses experiment share --short"))
+@click.option("--short", is_flag=True, help="Two sizes, one provider, one round.")
+@click.option(
+    "--providers", type=Words(figure5.PROVIDERS), default="tcp,shm", show_default=True, metavar="NAME,...",
+    help="Providers of libfabric: tcp, or shm, whose queues of requests lie in memory.",
+)  # fmt: skip
+@click.option("--sizes", type=Numbers(), default="8,1024,16384,65536", show_default=True, metavar="BYTES,...",
+              help="Sizes of values.")  # fmt: skip
+@click.option("--calls", type=click.IntRange(100), default=300, show_default=True, metavar="N",
+              help="Puts and gets of each size in a round.")  # fmt: skip
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, metavar="N",
+              help="Runs of each, in turns.")  # fmt: skip
+@build_option
+@json_option
+def share(
+    short: bool, providers: tuple[str, ...], sizes: tuple[int, ...], calls: int, rounds: int,
+    build: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Put and get another node's values, whose agent has a core of its own or not, beside a load.
+
+    Figures 5 and 6 of OSU-CISRC-8/07-TR53: single calls, a select over records of four nodes, checkpoints of
+    four processes. Needs root, two cores and munged; nodes are network namespaces.
+    """
+    if short:
+        providers, sizes, calls, rounds = ("tcp",), (8, 16384), 200, 1
+    top = build or Path(__file__).resolve().parents[4] / "build/libses"
+    agent = top.resolve() / "extras/share/ses-share-agent"
+    before = load()
+
+    def measured(
+        interrupts: Interrupts, step: Callable[[str], None]
+    ) -> tuple[list[figure5.Line], tuple[list[figure6.Select], list[figure6.Checkpoint]]]:
+        calls_of = figure5.measure(agent, providers, sizes, calls, rounds, interrupts, step)
+        records, steps = ((5000, 10000), 100 if short else 500)
+        return calls_of, figure6.measure(agent, records, steps, 1 if short else rounds, interrupts, step)
+
+    lines, (selects, checkpoints) = run(measured)
+    less = {arm: figure5.less(lines, arm, figure5.PLAIN) for arm in figure5.ARMS[2:]}
+    if as_json:
+        print_json({
+            "load": before, "lines": [asdict(row) for row in lines], "get_p99_less_than_plain": less,
+            "selects": [asdict(row) for row in selects], "checkpoints": [asdict(row) for row in checkpoints],
+        })  # fmt: skip
+        return
+    out = console()
+    headers = ("provider", "agent", "call", ">bytes", ">p50 us", ">p99 us", ">between us", ">load, cores")
+    table(out, headers, [
+        [row.provider, row.arm, row.operation, str(row.size), number(row.p50, 1), number(row.p99, 1),
+         " to ".join(number(end, 1) for end in row.p99_between), number(row.busy, 2)]
+        for row in lines
+    ])  # fmt: skip
+    for arm, of in less.items():
+        shares = ", ".join(f"{provider} {share:.0%}" for provider, share in of.items())
+        line(out, f"p99 of a get with {arm!r}, less than with {figure5.PLAIN!r}: {shares}.")
+    table(out, ("agents", ">records", ">ms of a query"), [
+        [row.arm, str(row.records), number(row.query_ms, 2)] for row in selects
+    ])  # fmt: skip
+    columns = ("agents", "line", ">checkpoint us", ">synchronising ms", ">total ms")
+    table(out, columns, [_over_probabilities(checkpoints, *key) for key in _kinds(checkpoints)])
+
+
+def _kinds(rows: Sequence[figure6.Checkpoint]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((row.arm, row.model) for row in rows))
+
+
+def _over_probabilities(rows: Sequence[figure6.Checkpoint], arm: str, model: str) -> list[str]:
+    same = [row for row in rows if (row.arm, row.model) == (arm, model)]
+    columns = zip(*((row.checkpoint_us, row.synchronising_ms, row.total_ms) for row in same), strict=True)
+    return [arm, model, *(number(statistics.median(column), 1) for column in columns)]

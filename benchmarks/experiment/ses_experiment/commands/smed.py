@@ -1,0 +1,47 @@
+"""``ses experiment smed``: what monitoring costs the file system it watches."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from statistics import fmean
+from typing import Any
+
+import click
+from ses.commands.examples import examples
+from ses.commands.options import json_option
+from ses.output import console, line, print_json
+from ses_simulate.statistics import interval
+
+from ses_experiment.commands.options import build_option, percent, run, seed_option
+from ses_experiment.papers.qstorman import smed as experiment
+
+
+@click.command(epilog=examples("ses experiment smed --slices 20"))
+@click.option(
+    "--slices", type=click.IntRange(2), default=60, show_default=True, metavar="N",
+    help="Pairs of slices of a second: with the monitor, and with it stopped.",
+)  # fmt: skip
+@click.option(
+    "--programs", type=click.IntRange(1), default=4, show_default=True, metavar="N",
+    help="Programs that create, write, sync, read and remove files.",
+)  # fmt: skip
+@seed_option
+@build_option
+@json_option
+def smed(as_json: bool, **settings: Any) -> None:
+    """See how much less a file system does while exporter and monitor watch it, twice a second.
+
+    Programs share two processors with both, on branches whose speed nothing limits.  Prints files a second
+    with and without, and what is lost, with a 95 % interval over pairs.
+    """
+    plan = experiment.Plan(**settings)
+    slices, known = run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
+    lost = interval([one.lost for one in slices])
+    if as_json:
+        print_json({**known, "lost": asdict(lost), "slices": [asdict(one) for one in slices]})
+        return
+    watched, alone = fmean(one.watched for one in slices), fmean(one.alone for one in slices)
+    line(console(), f"Files a second: {watched:.0f} with the monitor, {alone:.0f} without it.")
+    line(console(), f"Lost to the monitor, %: {percent(lost)}")
+    used = fmean(one.processor for one in slices)
+    line(console(), f"Exporter and monitor took {100 * used:.1f} % of a processor.")

@@ -1,0 +1,197 @@
+"""The programs of :mod:`.dedicated`: the web server, the monitors, and the sampler that they read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ses.demo.faults import DemoError
+
+DEFAULT, SHARED, DEDICATED = "default", "shared", "dedicated"
+MAX_DEVICES = 24
+PATIENCE_SECONDS = 30.0
+_TABLE_HEAD = struct.Struct("=IHHQIIQI28xQ56x")  # libses/extras/sampler/table.h
+_ONE_SIDED = 1
+_NGINX = """
+daemon off; worker_processes {workers}; pid {folder}/pid; error_log {folder}/errors;
+events {{ worker_connections 64; }}
+http {{
+  access_log off; sendfile on; tcp_nodelay on; keepalive_requests 1000000000; keepalive_timeout 1h;
+  client_body_temp_path {folder}/t; proxy_temp_path {folder}/t; fastcgi_temp_path {folder}/t;
+  uwsgi_temp_path {folder}/t; scgi_temp_path {folder}/t;
+  server {{ listen 127.0.0.1:{port}; root {folder}/pages; }}
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """Where the programs are."""
+
+    nginx: Path
+    sampler: Path
+    mirror: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Cores:
+    """All cores, those without the free one, and that one."""
+
+    every: frozenset[int]
+    fewer: frozenset[int]
+    free: int
+
+
+def monitor(
+    programs: Programs, folder: Path, mine: Cores, way: str, count: int, period: int, port: int
+) -> list[str]:
+    """Return the command, or nothing for a run without a monitor."""
+    if period == 0:
+        return []
+    where = {
+        DEFAULT: [],
+        SHARED: ["--core", str(min(mine.fewer)), "--sleep"],
+        DEDICATED: ["--core", str(mine.free)],
+    }[way]
+    common = ["--period-ms", str(period), "--always", *where]
+    if count == 0:
+        return [str(programs.sampler), "--table", f"{folder}/own", *common, *_devices()]
+    names = [f"s{number}=127.0.0.1:{port}" for number in range(count)]
+    keys = ["--directory", f"{folder}/tables", "--key-file", f"{folder}/key", "--one-sided"]
+    return [str(programs.mirror), *keys, *common, *names]
+
+
+def _devices() -> list[str]:
+    devices = sorted(path.name for path in Path("/sys/class/block").iterdir() if (path / "stat").exists())
+    if not devices:
+        raise DemoError("This node has no block device to sample.")
+    return (devices * MAX_DEVICES)[:MAX_DEVICES]
+
+
+@contextlib.contextmanager
+def running(command: list[str], folder: Path, count: int) -> Iterator[int]:
+    """Run a monitor that has begun to read; its number, 0 where there is none."""
+    if not command:
+        yield 0
+        return
+    tables = [folder / "tables" / f"s{number}" for number in range(count)] or [folder / "own"]
+    before = [_last(table) for table in tables]
+    with _started(command, folder / "monitor.log") as program:
+        for table, last in zip(tables, before, strict=True):
+            _wait(program, lambda table=table, last=last: _last(table) > last, "reads nothing", folder)  # type: ignore[misc]
+        yield program.pid
+
+
+def _last(table: Path) -> int:
+    """Return the sequence of a table's first record, 0 where it is not read one-sidedly or sampled here."""
+    try:
+        content = table.read_bytes()
+        via = _TABLE_HEAD.unpack_from(content)[7]
+        sequence: int = struct.unpack_from("=I", content, _TABLE_HEAD.size)[0]
+    except (OSError, struct.error):
+        return 0
+    return sequence if via in (0, _ONE_SIDED) else 0
+
+
+@contextlib.contextmanager
+def nginx(program: Path, folder: Path, sizes: Sequence[int]) -> Iterator[tuple[int, tuple[str, int]]]:
+    """Run the web server, with a page of each size, in KiB; its number and address."""
+    (folder / "pages").mkdir()
+    for size in sizes:
+        (folder / "pages" / f"page-{size}").write_bytes(os.urandom(size * 1024))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = ("127.0.0.1", int(free.getsockname()[1]))
+    (folder / "nginx.conf").write_text(
+        _NGINX.format(folder=folder, port=address[1], workers=len(os.sched_getaffinity(0)))
+    )
+    with _started(
+        [str(program), "-p", str(folder), "-c", f"{folder}/nginx.conf"], folder / "nginx.log"
+    ) as server:
+        _wait(server, lambda: _answers(address), "does not answer", folder)
+        yield server.pid, address
+
+
+def _answers(address: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(address, 1).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def served(program: Path, folder: Path, core: int) -> Iterator[int]:
+    """Run a sampler that other nodes may read, on a core: it stands for all of them; its port."""
+    (folder / "tables").mkdir()
+    key = folder / "key"
+    key.touch(0o600)
+    key.write_text(os.urandom(16).hex())
+    log = folder / "sampler.log"
+    command = [
+        str(program),
+        "--table",
+        f"{folder}/remote",
+        "--period-ms",
+        "20",
+        "--always",
+        "--core",
+        str(core),
+        "--sleep",
+        "--listen",
+        "127.0.0.1:0",
+    ]
+    with _started([*command, "--key-file", str(key), "--fabric", "shm", *_devices()], log) as sampler:
+        _wait(sampler, lambda: "listens at" in log.read_text(), "does not listen", folder)
+        if "no one-sided reads" in log.read_text():
+            raise DemoError("smed-sampler cannot be read one-sidedly here: is libfabric1 installed?")
+        yield int(log.read_text().split("listens at 127.0.0.1:")[1].split()[0])
+
+
+@contextlib.contextmanager
+def _started(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as output:
+        program = subprocess.Popen(command, stderr=output, stdout=output, start_new_session=True)
+    try:
+        yield program
+    finally:
+        program.terminate()
+        try:
+            program.wait(10)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            program.wait()
+
+
+def _wait(program: subprocess.Popen[bytes], done: Callable[[], bool], what: str, folder: Path) -> None:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not done():
+        if program.poll() is not None or time.monotonic() > end:
+            logs = [path.read_text(errors="replace").strip() for path in folder.glob("*.log")]
+            name = Path(str(program.args[0])).name  # type: ignore[index]
+            raise DemoError(f"{name} {what}. {' '.join(filter(None, logs))[-300:]}")
+        time.sleep(0.005)
+
+
+def family(process: int) -> list[int]:
+    """Return a process and its children."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [process, *(int(child) for child in children)]
+
+
+def processor_used(process: int) -> float:
+    """Return the processor seconds of a process, 0 of none."""
+    if process == 0:
+        return 0.0
+    tasks = Path(f"/proc/{process}/task").glob("*/schedstat")
+    total = 0
+    for task in tasks:
+        with contextlib.suppress(OSError):  # a thread that has just ended
+            total += int(task.read_text().split()[0])
+    return total / 1e9
