@@ -2,6 +2,7 @@
 #include "arrays.h"
 #include "decode.h"
 #include "ledger_module.h"
+#include "pattern.h"
 #include "placement.h"
 
 namespace {
@@ -30,4 +31,9 @@ PYBIND11_MODULE(_state, module) {
   bind_arrays(module);
   bind_ledger(module);
   module.def("decode", &decoded);
+  module.def("pattern_of", [](py::handle path) {
+    std::string text;
+    in(path, text);
+    return out(pattern_of(text));
+  });
 }
