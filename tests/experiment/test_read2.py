@@ -47,6 +47,14 @@ def test_each_path_is_run_at_each_rate_and_nothing_stays(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_a_filter_reads_meanwhile_is_shown(tmp_path: Path) -> None:
+    options = ("--filter", "--size", "2", "--rounds", "1", "--allowed", "400", "--directory", str(tmp_path))
+    result = CliRunner().invoke(main, ["experiment", "read2", *options, "--json"])
+    assert result.exit_code == 0, result.output
+    assert all(one["filtered"] > 0 for one in json.loads(result.stdout)["lines"])
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER
+
+
 def test_nothing_stays_when_it_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: object) -> Run:
         os.kill(os.getpid(), signal.SIGTERM)

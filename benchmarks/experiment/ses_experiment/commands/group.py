@@ -17,6 +17,7 @@ from ses_experiment.commands.programs import programs
 from ses_experiment.commands.read2 import read2
 from ses_experiment.commands.share import share
 from ses_experiment.commands.smed import smed
+from ses_experiment.commands.sort import sort
 from ses_experiment.commands.steer import steer
 from ses_experiment.commands.table1 import table1
 
@@ -45,5 +46,6 @@ experiment.add_command(programs)
 experiment.add_command(read2)
 experiment.add_command(share)
 experiment.add_command(smed)
+experiment.add_command(sort)
 experiment.add_command(steer)
 experiment.add_command(table1)

@@ -33,12 +33,17 @@ class Repeated:
 
 
 EXPERIMENTS = (
-    Repeated("read2", "READ2, Figure 3", ("--allowed", "100,800", "--rounds", "2"), (), (1, 2)),
+    Repeated(
+        "read2", "READ2, Figures 3 and 4", ("--filter", "--allowed", "100,800", "--rounds", "2"),
+        ("--filter",), (1, 2),
+    ),
+    Repeated("sort", "READ2, section 6: an external two-pass sort", ("--size", "32"), (), (1, 1)),
     Repeated(
         "dedicated", "RDMA-Sync, section 4.4", ("--short", "--plot", PICTURE),
-        ("--sizes", "8,16,1024", "--periods", "4,16", "--servers", "1,16,32", "--plot", PICTURE), (1, 14),
+        ("--sizes", "8,16,1024", "--periods", "4,16", "--servers", "1,16,32", "--seconds", "1",
+         "--plot", PICTURE), (1, 10),
     ),
-    Repeated("share", "dedicated core, Figures 5 and 6", ("--short",), ("--rounds", "3"), (2, 12)),
+    Repeated("share", "dedicated core, Figures 5 and 6", ("--short",), ("--rounds", "2"), (2, 8)),
     Repeated("disc", "DiSC, section 3", ("--short",), ("--cost", "desktop=600,endpoint=80"), (3, 12)),
     Repeated(
         "orca", "ORCA, Figures 3 to 10",
@@ -48,11 +53,12 @@ EXPERIMENTS = (
     ),
     Repeated(
         "needs", "QStorMan, section 5: users who need different things",
-        ("--alike", "--baseline", "rand", "--rounds", "1"), ("--alike", "--baseline", "rand"), (3, 14),
+        ("--alike", "--baseline", "rand", "--rounds", "1"),
+        ("--alike", "--baseline", "rand", "--rounds", "4"), (3, 11),
     ),
-    Repeated("nodes", "QStorMan, section 4: the node for a task", ("--rounds", "2"), (), (2, 10)),
-    Repeated("programs", "QStorMan, section 6: real applications", ("--rounds", "2"), (), (2, 9)),
-    Repeated("smed", "QStorMan, section 5: the overhead of SMED", ("--slices", "10"), (), (1, 3)),
+    Repeated("nodes", "QStorMan, section 4: nodes for tasks", ("--rounds", "2"), ("--rounds", "8"), (2, 7)),
+    Repeated("programs", "QStorMan, section 6: programs", ("--rounds", "2"), ("--rounds", "8"), (2, 6)),
+    Repeated("smed", "QStorMan, section 5: what SMED costs", ("--slices", "10"), (), (1, 3)),
     Repeated(
         "table1", "QStorMan, Table 1 and Figure 4",
         ("--paper", "--repeat", "3", "--resume", KEPT, "--plot", PICTURE),

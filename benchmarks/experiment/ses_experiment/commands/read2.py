@@ -33,12 +33,21 @@ from ses_experiment.papers.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Ru
     "--rounds", type=click.IntRange(1), default=3, show_default=True, help="Runs of each, in turns."
 )
 @click.option(
+    "--filter", "filters", is_flag=True,
+    help="Run a filter on each core meanwhile, and show what it reads (Figure 4).",
+)  # fmt: skip
+@click.option(
     "--directory", type=Existing(file_okay=False),
     help="Where the file is made. [the directory of temporary files]",
 )  # fmt: skip
 @json_option
 def read2(
-    allowed: tuple[int, ...], megabytes: int, rounds: int, directory: Path | None, as_json: bool
+    allowed: tuple[int, ...],
+    megabytes: int,
+    rounds: int,
+    filters: bool,
+    directory: Path | None,
+    as_json: bool,
 ) -> None:
     """Transpose a matrix that lies on another node's disk: by the owner, or past it (RR-4401, Figure 3).
 
@@ -50,7 +59,7 @@ def read2(
     runs: list[Run] = []
 
     def measure(interrupts: Interrupts, step: Callable[[str], None]) -> None:
-        with closing(compare(file, megabytes * 2**20, rates, rounds)) as measured:
+        with closing(compare(file, megabytes * 2**20, rates, rounds, filters)) as measured:
             for transfer in measured:
                 runs.append(transfer)
                 step(f"{transfer.arm}, {_allowed(transfer.allowed)}: {transfer.rate / 1e6:.0f} MB/s")
@@ -69,10 +78,12 @@ def read2(
     out = console()
     rows = [
         [_allowed(row.allowed), row.arm, number(row.rate / 1e6),
-         number(row.cpu_per_byte * 1e9, 2)]
+         number(row.cpu_per_byte * 1e9, 2), number(row.filtered / 1e6)]
         for row in medians
     ]  # fmt: skip
-    table(out, (">allowed", "path", ">consumed MB/s", ">processor s/GB"), rows)
+    headers = (">allowed", "path", ">consumed MB/s", ">processor s/GB", ">filter MB/s")
+    kept = len(headers) if filters else -1
+    table(out, headers[:kept], [row[:kept] for row in rows])
     path = {arm: costs[arm] - costs[ALONE] for arm in (NOTHING, SENDFILE, DISK)}
     line(out, f"Shared disk: {less:.0%} less processor time for each GB than shared nothing.")
     seconds_per_gb = ", ".join(f"{arm} {value:.2f}" for arm, value in path.items())

@@ -1,0 +1,49 @@
+"""``ses experiment sort``: a two-pass external sort, predicted and then run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+from ses.commands.examples import examples
+from ses.commands.options import json_option
+from ses.output import console, line, number, print_json, table
+
+from ses_experiment.commands.options import run
+from ses_experiment.machine import load
+from ses_experiment.papers.two_pass import measure
+
+
+@click.command(epilog=examples("ses experiment sort --size 256"))
+@click.option(
+    "--size", "megabytes", type=click.IntRange(16, 1024), default=64, show_default=True, metavar="MIB",
+    help="What is sorted; of memory it has a quarter.",
+)  # fmt: skip
+@json_option
+def sort(megabytes: int, as_json: bool) -> None:
+    """Predict an external two-pass sort by the model of READ2, run it, and sort near the data.
+
+    Needs root, a C compiler and openssl. The disk is a loop device of limited speed; four nodes of this
+    machine sort near their data (ses map-near --shuffle), and what goes between them is counted.
+    """
+    before = load()
+    passes, near = run(lambda interrupts, progress: measure(megabytes, interrupts, progress))
+    predicted, measured = sum(one.predicted for one in passes), sum(one.measured for one in passes)
+    sent = near.between_bytes / near.output_bytes
+    if as_json:
+        print_json({
+            "load": before, "predicted": predicted, "measured": measured, "sent_for_each_byte": sent,
+            "passes": [asdict(one) for one in passes], "near": asdict(near),
+        })  # fmt: skip
+        return
+    out = console()
+    table(out, ("pass", "binds", ">predicted s", ">measured s", ">error"), [
+        [one.name, one.binding, number(one.predicted, 1), number(one.measured, 1), f"{one.error:+.0%}"]
+        for one in passes
+    ])  # fmt: skip
+    line(
+        out,
+        f"In all {predicted:.1f} s predicted, {measured:.1f} s measured: {measured / predicted - 1:+.0%}.",
+    )
+    same = "the same as" if near.same_output else "NOT the same as"
+    line(out, f"Near: {sent:.2f} bytes between nodes for each byte of output, {same} one sort's.")
