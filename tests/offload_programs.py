@@ -36,6 +36,7 @@ def prefix() -> Iterator[Path]:
     programs = {
         "libses/extras/examples/offload/text.c": own,
         "libses/extras/examples/offload/scan.c": [*own, *flags_of("libpq")],
+        "tests/extras/offload/chained.c": own,
         "tests/extras/offload/probe.c": own,
         "tests/extras/offload/stranger.c": ["-lzmq"],
         "tests/extras/offload/values.cpp": own,

@@ -75,6 +75,16 @@ def test_nodes_of_names_the_node_that_run_near_would_choose(ses, held, monkeypat
     assert ses("nodes", "of", "--address", str(held)).output == "ssh:store1\n"
 
 
+def test_nodes_of_names_others_where_a_stream_gets_the_same(ses, held, service):
+    others = [
+        RANKED | {"node": "store2"},
+        RANKED | {"node": "store3", "available": {"read_mb_s": 100.0, "write_mb_s": 312.5}},
+    ]
+    service.node_selection |= {"candidates": [RANKED, *others]}
+    assert ses("nodes", "of", "--address", str(held)).output == "ssh:store1,ssh:store2\n"
+    assert ses.json("nodes", "of", str(held))["node"] == "store1"
+
+
 def test_nodes_of_says_here_where_the_file_is(ses, held, service):
     own = os.uname().nodename
     service.node_selection |= {"candidates": [{**RANKED, "node": own}]}

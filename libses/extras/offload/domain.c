@@ -11,7 +11,7 @@
 #include "init.h"
 #include "place.h"
 
-#define ADDRESS_MAX 300 /* bytes of a node's name and how it is reached */
+#define ADDRESS_MAX 1200 /* bytes of some names of nodes, and how these are reached */
 
 static _Thread_local char reason[OFFLOAD_REASON_MAX];
 
@@ -50,8 +50,10 @@ static int open_domain(const char *address, const char *path, const ses_offload_
   if ((!address && !path) || !domain || !offload_is_initialised())
     return SES_OFFLOAD_INVALID;
   *domain = NULL;
-  if (offload_is_storage_part()) {
-    snprintf(reason, sizeof reason, "a storage part starts no other; call ses_offload_serve first");
+  if (offload_is_storage_part() && !offload_is_serving()) {
+    snprintf(
+        reason, sizeof reason,
+        "a storage part that does not serve yet starts no other; call ses_offload_serve first");
     return SES_OFFLOAD_INVALID;
   }
   ses_offload_domain *made = calloc(1, sizeof *made);

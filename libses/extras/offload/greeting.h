@@ -3,7 +3,7 @@
  * output of the command that starts the storage part, so only its user can read or write them.
  *
  *   to   ses-offload 1 CLIENT-KEY FINGERPRINT UID ADDRESS|- DIRECTORY
- *   from ses-offload 1 ENDPOINT SERVER-KEY           or   ses-offload refused TEXT
+ *   from ses-offload 1 ENDPOINT SERVER-KEY LOAD      or   ses-offload refused TEXT
  */
 #ifndef SES_OFFLOAD_GREETING_H
 #define SES_OFFLOAD_GREETING_H

@@ -8,13 +8,15 @@
 #include "greeting.h"
 #include "ses/offload.h"
 
-static bool initialised, storage_part;
+static bool initialised, storage_part, serving;
 static char executable[PATH_MAX];
 static char *own_command[] = {executable, NULL};
 static char **command = own_command;
 
 bool offload_is_initialised(void) { return initialised; }
 bool offload_is_storage_part(void) { return storage_part; }
+bool offload_is_serving(void) { return serving; }
+void offload_set_serving(void) { serving = true; }
 char *const *offload_command(void) { return command; }
 
 int ses_offload_init(int *argc, char ***argv) {

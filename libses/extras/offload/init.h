@@ -8,6 +8,9 @@
 
 bool offload_is_initialised(void);
 bool offload_is_storage_part(void);
+/* Is this a storage part that serves?  Then its functions may open domains as other programs do. */
+bool offload_is_serving(void);
+void offload_set_serving(void);
 /* The command without the argument of the role, ends with NULL. */
 char *const *offload_command(void);
 

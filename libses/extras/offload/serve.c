@@ -84,6 +84,22 @@ static bool read_line(char *line, size_t room) {
   return false;
 }
 
+/* Programs that run on this node or wait for it, for each processor: of the last minute, or now if
+ * these are more. */
+static double load(void) {
+  double minute = 0;
+  unsigned running = 1; /* this one */
+  FILE *loads = fopen("/proc/loadavg", "re");
+  if (loads) {
+    if (fscanf(loads, "%lf %*f %*f %u", &minute, &running) != 2)
+      running = 1;
+    fclose(loads);
+  }
+  double now = running > 1 ? running - 1 : 0;
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  return (now > minute ? now : minute) / (double)(processors > 0 ? processors : 1);
+}
+
 static void *meet(void) {
   char endpoint[OFFLOAD_ENDPOINT_MAX], line[OFFLOAD_LINE_MAX], key[OFFLOAD_KEY_TEXT],
       address[OFFLOAD_ENDPOINT_MAX], why[512];
@@ -118,7 +134,7 @@ static void *meet(void) {
     snprintf(why, sizeof why, "cannot listen on %s: %s", at, zmq_strerror(errno));
     refuse(why);
   }
-  printf("%s%s %s\n", OFFLOAD_GREETING, endpoint, own.open);
+  printf("%s%s %s %.2f\n", OFFLOAD_GREETING, endpoint, own.open, load());
   fflush(stdout);
   dup2(STDERR_FILENO, STDOUT_FILENO); /* what functions print is seen where errors are */
   return socket;
@@ -207,11 +223,12 @@ static void answer(void *inward) {
 }
 
 void ses_offload_serve(void) {
-  if (!offload_is_storage_part())
+  if (!offload_is_storage_part() || offload_is_serving())
     return;
   static struct receiver receiver;
   pthread_t thread;
   receiver.socket = meet();
+  offload_set_serving();
   receiver.inward = zmq_socket(context, ZMQ_PAIR);
   void *inward = zmq_socket(context, ZMQ_PAIR);
   const int none = 0;

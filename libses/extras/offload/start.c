@@ -209,7 +209,7 @@ static bool read_greeting(int fd, double until, char *line, size_t room) {
 }
 
 static int meet(struct offload_part *part, const char *node, const char *address, const char *key,
-                unsigned seconds, char *reason) {
+                double until, double *load, char *reason) {
   char line[OFFLOAD_LINE_MAX], directory[OFFLOAD_LINE_MAX / 2];
   if (!getcwd(directory, sizeof directory) || strchr(directory, '\n')) {
     snprintf(reason, OFFLOAD_REASON_MAX, "the name of the working directory is not usable");
@@ -217,7 +217,6 @@ static int meet(struct offload_part *part, const char *node, const char *address
   }
   int size = snprintf(line, sizeof line, "%s%s %" PRIx64 " %u %s %s\n", OFFLOAD_GREETING, key,
                       offload_fingerprint(), geteuid(), address, directory);
-  double until = now() + (seconds ? seconds : START_SECONDS);
   ssize_t sent = send(part->line, line, (size_t)size, MSG_NOSIGNAL);
   if (sent != size || !read_greeting(part->line, until, line, sizeof line)) {
     snprintf(reason, OFFLOAD_REASON_MAX, "%s: %s", node,
@@ -225,7 +224,7 @@ static int meet(struct offload_part *part, const char *node, const char *address
                            : "the storage part did not answer in time");
     return SES_OFFLOAD_NOT_STARTED;
   }
-  if (sscanf(line, OFFLOAD_GREETING "%127s %40s", part->endpoint, part->key) == 2)
+  if (sscanf(line, OFFLOAD_GREETING "%127s %40s %lf", part->endpoint, part->key, load) >= 2)
     return SES_OFFLOAD_OK;
   const char *said = strncmp(line, OFFLOAD_REFUSED, strlen(OFFLOAD_REFUSED)) == 0
                          ? line + strlen(OFFLOAD_REFUSED)
@@ -234,32 +233,79 @@ static int meet(struct offload_part *part, const char *node, const char *address
   return strcmp(said, OFFLOAD_OTHER) == 0 ? SES_OFFLOAD_OTHER_VERSION : SES_OFFLOAD_NOT_STARTED;
 }
 
-int offload_start_part(const char *address, const ses_offload_options *options, const char *own_key,
-                       struct offload_part *part, char reason[OFFLOAD_REASON_MAX]) {
-  struct words words = {.count = 0};
+/* One of the nodes that may serve: what starts it there, and how loaded it says it is. */
+struct candidate {
+  char *address;
   const char *node;
   char listen[256];
+  struct offload_part part;
+  int status;
+  double load;
+};
+
+static void start_at(struct candidate *one, const ses_offload_options *options, char *reason) {
+  struct words words = {.count = 0};
   bool knows;
-  *part = (struct offload_part){.line = -1};
-  int status = SES_OFFLOAD_INVALID;
-  if (!command_of(address, options, &words, &node, &knows)) {
+  one->part = (struct offload_part){.line = -1};
+  one->status = SES_OFFLOAD_INVALID;
+  if (!command_of(one->address, options, &words, &one->node, &knows)) {
     snprintf(reason, OFFLOAD_REASON_MAX,
              "%s: not an address; say NODE, ssh:NODE, slurm:NODE, here, "
              "or command:NODE with a command (rsh)",
-             address);
+             one->address);
   } else {
-    address_of(node, options, knows, listen, sizeof listen);
-    int error = spawn(&words, part);
-    status = SES_OFFLOAD_NOT_STARTED;
+    address_of(one->node, options, knows, one->listen, sizeof one->listen);
+    int error = spawn(&words, &one->part);
+    one->status = error == 0 ? SES_OFFLOAD_OK : SES_OFFLOAD_NOT_STARTED;
     if (error != 0)
       snprintf(reason, OFFLOAD_REASON_MAX, "%s: %s", words.word[0], strerror(error));
-    else
-      status = meet(part, node, listen, own_key, options->start_seconds, reason);
   }
   while (words.count > 0)
     free(words.word[--words.count]);
-  if (status != SES_OFFLOAD_OK)
-    offload_end_part(part);
+}
+
+/* Starts all at once, and keeps the one whose node has least to do. */
+static int least_loaded(struct candidate *all, size_t count, const ses_offload_options *options,
+                        const char *own_key, struct offload_part *part, char *reason) {
+  struct candidate *best = NULL;
+  for (size_t i = 0; i < count; i++)
+    start_at(&all[i], options, reason);
+  double until = now() + (options->start_seconds ? options->start_seconds : START_SECONDS);
+  for (size_t i = 0; i < count; i++) {
+    struct candidate *one = &all[i];
+    if (one->status == SES_OFFLOAD_OK)
+      one->status = meet(&one->part, one->node, one->listen, own_key, until, &one->load, reason);
+    if (one->status == SES_OFFLOAD_OK && (!best || one->load < best->load))
+      best = one;
+  }
+  for (size_t i = 0; i < count; i++)
+    if (&all[i] != best)
+      offload_end_part(&all[i].part);
+  if (!best)
+    return all[count - 1].status;
+  *part = best->part;
+  return SES_OFFLOAD_OK;
+}
+
+int offload_start_part(const char *addresses, const ses_offload_options *options,
+                       const char *own_key, struct offload_part *part,
+                       char reason[OFFLOAD_REASON_MAX]) {
+  struct candidate all[SES_OFFLOAD_NODES_MAX] = {0};
+  size_t count = 0;
+  char *copy = strdup(addresses), *left = copy;
+  *part = (struct offload_part){.line = -1};
+  if (!copy)
+    return SES_OFFLOAD_MEMORY;
+  for (char *one; count < SES_OFFLOAD_NODES_MAX && (one = strsep(&left, ","));)
+    all[count++].address = one;
+  int status = SES_OFFLOAD_INVALID;
+  if (left)
+    snprintf(reason, OFFLOAD_REASON_MAX, "at most %u nodes can be named", SES_OFFLOAD_NODES_MAX);
+  else
+    status = least_loaded(all, count, options, own_key, part, reason);
+  if (status == SES_OFFLOAD_OK)
+    reason[0] = 0;
+  free(copy);
   return status;
 }
 

@@ -17,9 +17,11 @@ struct offload_part {
 
 #define OFFLOAD_REASON_MAX 512
 
-/* OK, INVALID, NOT_STARTED or OTHER_VERSION, with the reason as text. */
-int offload_start_part(const char *address, const ses_offload_options *options, const char *own_key,
-                       struct offload_part *part, char reason[OFFLOAD_REASON_MAX]);
+/* Of several addresses, parted by commas, the one whose node has least to do.  OK, INVALID, MEMORY,
+ * NOT_STARTED or OTHER_VERSION, with the reason as text. */
+int offload_start_part(const char *addresses, const ses_offload_options *options,
+                       const char *own_key, struct offload_part *part,
+                       char reason[OFFLOAD_REASON_MAX]);
 /* Ends it and waits until it has gone. */
 void offload_end_part(struct offload_part *part);
 

@@ -15,6 +15,7 @@ enum { CALLS = 4, STEP = 4 };
 static void meet_one(const uint8_t *data, size_t size) {
   struct offload_part part = {.line = -1};
   char reason[OFFLOAD_REASON_MAX] = "";
+  double load;
   int ends[2];
   MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
   size_t sent = 0;
@@ -22,7 +23,7 @@ static void meet_one(const uint8_t *data, size_t size) {
     one = sent < size ? send(ends[1], data + sent, size - sent, MSG_DONTWAIT) : 0;
   shutdown(ends[1], SHUT_WR);
   part.line = ends[0];
-  if (meet(&part, "node", "-", "key", 0, reason) == SES_OFFLOAD_OK) {
+  if (meet(&part, "node", "-", "key", 0, &load, reason) == SES_OFFLOAD_OK) {
     MUST(memchr(part.endpoint, 0, sizeof part.endpoint) && part.endpoint[0]);
     MUST(memchr(part.key, 0, sizeof part.key) && part.key[0]);
   } else

@@ -12,7 +12,7 @@ from ses.near.price import Prices, ratio
 from ses.output import console, number, print_json, table
 from ses_client.errors import EXIT_FAILED
 
-from ses_experiment.commands.options import run
+from ses_experiment.commands.options import Numbers, run
 from ses_experiment.machine import machine
 from ses_experiment.papers import disc as discs
 
@@ -21,28 +21,35 @@ _SELECTIONS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 
 @click.command(epilog=examples("ses experiment disc --short"))
 @click.option("--short", is_flag=True, help="64 MB on each endpoint and one selectivity; a minute or two.")
-@click.option("--size", "megabytes", type=click.IntRange(1), metavar="MB",
-              help="Text on each endpoint. [256]")  # fmt: skip
+@click.option("--size", "sizes", type=Numbers(), metavar="MB,...",
+              help="Text on each endpoint: a quarter of the paper's. [32,150,256]")  # fmt: skip
+@click.option("--memory", type=click.IntRange(50), default=175, show_default=True, metavar="MB",
+              help="Memory of an endpoint, kept by a control group.")  # fmt: skip
 @click.option("--cost", "prices", type=Cost(), metavar="desktop=PRICE,endpoint=PRICE",
               help="Compare price and performance too.")  # fmt: skip
 @json_option
-def disc(short: bool, megabytes: int | None, prices: Prices | None, as_json: bool) -> None:
-    """Run egrep and a word count on four slow endpoints, and in two ways on one fast node.
+def disc(
+    short: bool, sizes: tuple[int, ...] | None, memory: int, prices: Prices | None, as_json: bool
+) -> None:
+    """Run egrep and word counts on four slow endpoints, and in two ways on one fast node.
+
+    One word count is of each endpoint's text, the other one of all of it, sorted between the endpoints.
 
     Needs root, openssh-server, sshfs and cgroup v1.  An endpoint has a disk of 40 MB/s and a fifth of a
     processor.  Exits with 1 when outputs differ.
     """
-    size = megabytes or (64 if short else 256)
+    sizes = sizes or ((64,) if short else (32, 150, 256))
     selections = _SELECTIONS[:1] if short else _SELECTIONS
-    rows = run(lambda interrupts, progress: discs.measure(size, selections, interrupts, progress))
+    rows = run(lambda interrupts, progress: discs.measure(sizes, memory, selections, interrupts, progress))
     if as_json:
-        settings = {"endpoints": discs.ENDPOINTS, "megabytes": size, "disk_mb_s": discs.DISK_RATE,
-                    "quota": discs.QUOTA, "link_bit_s": discs.LINK_BITS}  # fmt: skip
+        settings = {"endpoints": discs.ENDPOINTS, "megabytes": sizes, "memory_mb": memory,
+                    "disk_mb_s": discs.DISK_RATE, "quota": discs.QUOTA,
+                    "link_bit_s": discs.LINK_BITS}  # fmt: skip
         shown = [{**asdict(row), "price_performance": _ratios(row, prices)} for row in rows]
         print_json({"settings": settings, "machine": machine(), "rows": shown})
     else:
-        headers = ("program", ">lines %", ">near s", ">predicted", ">desktop s", ">distributed s", "pays",
-                   ">price, desktop", ">distributed")  # fmt: skip
+        headers = ("program", ">MB", ">lines %", ">near s", ">predicted", ">desktop s", ">distributed s",
+                   "pays", ">peak MB", ">price, desktop", ">distributed")  # fmt: skip
         table(console(), headers, [_row(row, prices) for row in rows])
     if not all(row.same_output for row in rows):
         raise SystemExit(EXIT_FAILED)
@@ -63,7 +70,8 @@ def _ratios(row: discs.Row, prices: Prices | None) -> dict[str, float] | None:
 def _row(row: discs.Row, prices: Prices | None) -> list[str]:
     ratios = _ratios(row, prices) or {}
     return [
-        row.program, number(100 * row.selected), number(row.near, 2), number(row.near_predicted, 2),
-        number(row.desktop, 2), number(row.distributed, 2), "yes" if row.pays else "no",
+        row.program, str(row.megabytes), number(100 * row.selected), number(row.near, 2),
+        number(row.near_predicted, 2), number(row.desktop, 2), number(row.distributed, 2),
+        "yes" if row.pays else "no", number(row.peak, 0),
         number(ratios.get("desktop"), 2), number(ratios.get("distributed"), 2),
     ]  # fmt: skip

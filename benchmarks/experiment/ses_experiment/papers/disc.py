@@ -2,8 +2,10 @@
 
 Three arms, as in the paper: ``near`` (``ses map-near`` on the endpoints), ``desktop`` (the same data on the
 one disk of the fast node) and ``distributed`` (the fast node reads the endpoints' disks over the network).
-Endpoints are processes with a quota of a processor each, which read their disk themselves.  What they print
-crosses the fast node's link (ssh, which is outside of the quota).
+Endpoints are processes with a quota of a processor and a limit of memory each (control groups), which read
+their disk themselves.  What they print crosses the fast node's link (ssh, which is outside of the quota);
+what they send each other crosses no link.  The paper's sizes are 128 MB, 600 MB and 1 GB, with 700 MB of
+memory.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,9 +26,11 @@ from ses.demo.interrupts import Interrupts
 from ses.demo.work import need_root, work_directory
 from ses.near.cost import Here
 from ses.near.endpoints import Spread, decided, spread
+from ses.near.execution.executors import Limits
 from ses.near.map_near import run_all
 from ses.near.placing import Site
 from ses.near.run_near import Wanted
+from ses.near.shuffle.sorting import Order, Shuffle
 from ses.near.tasks import HERE, tasks_of
 
 from ses_experiment.machine import load
@@ -38,19 +42,28 @@ DISK_RATE = 40  # MB/s
 QUOTA = 0.2  # of a processor: a Cortex-A7 beside a desktop's core
 LINK_BITS = 1e9
 EGREP = ("egrep", "needle", "{}")
-WORDCOUNT = ("sh", "-c", "tr -s ' ' '\\n' <$0 | LC_ALL=C sort | uniq -c", "{}")
-# Parent of the control groups, endpoint, ssh with its address: runs what follows in the endpoint's group.
-_ON_ENDPOINT = """groups=$0 node=$1 ssh=$2; shift 2
-exec $ssh "echo \\$\\$ >$groups/$node/cgroup.procs && exec ${*@Q}\""""
-_CPU_GROUPS = Path("/sys/fs/cgroup/cpu")
+_COUNT = "LC_ALL=C sort | uniq -c"
+WORDS = ("sh", "-c", "tr -s ' ' '\\n' <$0", "{}")
+WORDCOUNT = ("sh", "-c", f"{WORDS[2]} | {_COUNT}", "{}")
+WORDCOUNT_OF_ALL = "wordcount of all"
+"""One list of all endpoints' words, as ``ses map-near --shuffle 0 --reduce 'uniq -c'`` makes it."""
+# Name of the control groups, endpoint, ssh with its address: runs what follows in the endpoint's groups.
+_ON_ENDPOINT = """name=$0 node=$1 ssh=$2; shift 2
+join="for kind in cpu memory; do echo \\$\\$ >/sys/fs/cgroup/\\$kind/$name/$node/cgroup.procs || exit; done"
+exec $ssh "$join; exec ${*@Q}\""""
+_GROUPS = Path("/sys/fs/cgroup")
 _PERIOD_MICROSECONDS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One program: seconds of each arm, what ``ses map-near`` decides, and bytes returned per byte read."""
+    """One program: seconds of each arm, what ``ses map-near`` decides, and bytes returned per byte read.
+
+    ``megabytes``: of each endpoint; ``peak``: MB of memory that the fullest had, page cache included.
+    """
 
     program: str
+    megabytes: int
     selected: float
     near: float
     desktop: float
@@ -58,35 +71,41 @@ class Row:
     pays: bool
     near_predicted: float
     same_output: bool
+    peak: float
     load: float
 
 
 def measure(
-    megabytes: int, selections: Sequence[float], interrupts: Interrupts, progress: Callable[[str], None]
-) -> list[Row]:
-    """Run all arms, ``megabytes`` on each endpoint; undoes all it made.  Raises DemoError, StoppedError."""
+    sizes: Sequence[int], memory: int, selections: Sequence[float], interrupts: Interrupts,
+    progress: Callable[[str], None],
+) -> list[Row]:  # fmt: skip
+    """Run all arms with so many MB on each endpoint, which has ``memory`` MB; undoes all it made.
+
+    egrep runs on the last of ``sizes``, the word counts on each.  Raises DemoError, StoppedError.
+    """
     need_root("The experiment", "ses experiment disc")
     with ExitStack() as undo:
         try:
             work = work_directory(undo, "ses-disc-")
-            room = megabytes + 32
+            room = max(sizes) + 32
             plans = [BranchPlan(name, DISK_RATE, DISK_RATE, room, room) for name in _names()]
-            whole = ENDPOINTS * megabytes + 32
+            whole = ENDPOINTS * max(sizes) + 32
             plans.append(BranchPlan("desktop", DISK_RATE, DISK_RATE, whole, whole))
-            groups = _groups(work.name, undo)
+            _groups(work.name, memory, undo)
             stand = set_up(work, plans, undo, interrupts, progress)
             stand.shape(LINK_BITS)
             undo.enter_context(own_state(work))
             rows = []
-            for selected in selections:
-                _write(stand, megabytes, selected)
-                programs: dict[str, tuple[str, ...]] = {"egrep": EGREP}
-                if selected == selections[0]:
-                    programs["wordcount"] = WORDCOUNT
+            counts: dict[str, tuple[str, ...]] = {"wordcount": WORDCOUNT, WORDCOUNT_OF_ALL: WORDS}
+            cells = [(size, selections[0], counts) for size in sizes]
+            cells += [(sizes[-1], selected, {"egrep": EGREP}) for selected in selections]
+            for size, selected, programs in cells:
+                _write(stand, size, selected)
                 for name, argv in programs.items():
                     interrupts.check()
-                    progress(f"{name}, {selected:.1%} of the lines")
-                    rows.append(_row(stand, groups, name, argv, selected))
+                    progress(f"{name}, {size} MB on each endpoint, {selected:.1%} of the lines")
+                    case = _Case(name, argv, size, selected, work.name, memory)
+                    rows.append(_row(stand, case))
             return rows
         finally:
             interrupts.hold()
@@ -97,18 +116,45 @@ def _names() -> list[str]:
     return [f"e{number}" for number in range(1, ENDPOINTS + 1)]
 
 
-def _groups(name: str, undo: ExitStack) -> Path:
-    """Make a control group with a quota for each endpoint; raises DemoError without cgroup v1's cpu."""
-    if not _CPU_GROUPS.is_dir() or not os.access(_CPU_GROUPS, os.W_OK):
-        raise DemoError("No control group of cgroup v1 can limit processors here (/sys/fs/cgroup/cpu).")
-    top = _CPU_GROUPS / name
-    for folder in (top, *(top / name for name in _names())):
-        folder.mkdir()
-        undo.callback(folder.rmdir)
-        if folder != top:
-            (folder / "cpu.cfs_period_us").write_text(str(_PERIOD_MICROSECONDS))
-            (folder / "cpu.cfs_quota_us").write_text(str(int(QUOTA * _PERIOD_MICROSECONDS)))
-    return top
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A program and what it runs on; ``groups``: the name of the control groups, ``memory``: MB."""
+
+    program: str
+    argv: tuple[str, ...]
+    megabytes: int
+    selected: float
+    groups: str
+    memory: int
+
+    @property
+    def shuffled(self) -> bool:
+        return self.program == WORDCOUNT_OF_ALL
+
+
+def _groups(name: str, memory: int, undo: ExitStack) -> None:
+    """Make control groups for each endpoint; raises DemoError without cgroup v1's cpu and memory."""
+    for kind in ("cpu", "memory"):
+        if not os.access(_GROUPS / kind / "cgroup.procs", os.W_OK):
+            raise DemoError(f"No control group of cgroup v1 can limit it here ({_GROUPS / kind}).")
+        top = _GROUPS / kind / name
+        for folder in (top, *(top / name for name in _names())):
+            folder.mkdir()
+            undo.callback(folder.rmdir)
+            if folder != top and kind == "cpu":
+                (folder / "cpu.cfs_period_us").write_text(str(_PERIOD_MICROSECONDS))
+                (folder / "cpu.cfs_quota_us").write_text(str(int(QUOTA * _PERIOD_MICROSECONDS)))
+            elif folder != top:
+                (folder / "memory.limit_in_bytes").write_text(str(memory * 1_000_000))
+
+
+def _peak(groups: str) -> float:
+    """Return the MB that the fullest endpoint had since this was asked last."""
+    controls = [_GROUPS / "memory" / groups / name / "memory.max_usage_in_bytes" for name in _names()]
+    most = max(int(control.read_text()) for control in controls)
+    for control in controls:
+        control.write_text("0")
+    return most / 1e6
 
 
 def _write(stand: RemoteStorage, megabytes: int, selected: float) -> None:
@@ -117,11 +163,12 @@ def _write(stand: RemoteStorage, megabytes: int, selected: float) -> None:
         write_text(stand.disks / "desktop" / f"{name}.txt", megabytes, selected)
 
 
-def _row(stand: RemoteStorage, groups: Path, name: str, argv: tuple[str, ...], selected: float) -> Row:
+def _row(stand: RemoteStorage, case: _Case) -> Row:
     parts = [Path(name) / "part.txt" for name in _names()]
     wanted = Wanted(
-        files=tuple(stand.disks / name for name in parts), argv=argv, executor="command",
-        rsh=("bash", "-c", _ON_ENDPOINT, str(groups), "%n", " ".join((*stand.rsh, ADDRESS))),
+        files=tuple(stand.disks / name for name in parts), argv=case.argv, executor="command",
+        rsh=("bash", "-c", _ON_ENDPOINT, case.groups, "%n", " ".join((*stand.rsh, ADDRESS))),
+        limits=Limits(memory=case.memory * 1_000_000),
         disk_rate=DISK_RATE * 1e6, link_rate=stand.shape(LINK_BITS), clients=1,
     )  # fmt: skip
     where, _ = spread(wanted, [(f"*/{name}/part.txt", name) for name in _names()], _no_site)
@@ -132,11 +179,13 @@ def _row(stand: RemoteStorage, groups: Path, name: str, argv: tuple[str, ...], s
     if decision is None:
         raise DemoError(f"The program could not be tried on an endpoint: {', '.join(reasons)}.")
     desktop = [Path("desktop") / f"{name}.txt" for name in _names()]
+    here = _all_here if case.shuffled else _here
     arms: dict[str, tuple[list[Path], Callable[[], str]]] = {
-        "near": (parts, lambda: _near(wanted, where)),
-        "desktop": (desktop, lambda: _here(argv, [stand.disks / path for path in desktop])),
-        "distributed": (parts, lambda: _here(argv, [stand.mount / path for path in parts])),
+        "near": (parts, lambda: _near(wanted, where, case.shuffled)),
+        "desktop": (desktop, lambda: here(case.argv, [stand.disks / path for path in desktop])),
+        "distributed": (parts, lambda: here(case.argv, [stand.mount / path for path in parts])),
     }
+    _peak(case.groups)
     seconds, outputs = dict[str, float](), set[str]()
     for arm, (files, run) in arms.items():
         for file in files:
@@ -145,18 +194,34 @@ def _row(stand: RemoteStorage, groups: Path, name: str, argv: tuple[str, ...], s
         outputs.add(run())
         seconds[arm] = time.monotonic() - began
     return Row(
-        name, selected, seconds["near"], seconds["desktop"], seconds["distributed"], decision.pays,
-        decision.near.seconds, len(outputs) == 1, load(),
+        case.program, case.megabytes, case.selected, seconds["near"], seconds["desktop"],
+        seconds["distributed"], decision.pays, decision.near.seconds, len(outputs) == 1, _peak(case.groups),
+        load(),
     )  # fmt: skip
 
 
-def _near(wanted: Wanted, where: Spread) -> str:
+def _near(wanted: Wanted, where: Spread, shuffled: bool) -> str:
     digest = hashlib.sha256()
     at_once = {**dict.fromkeys(where.nodes, 1), HERE: 1}
-    result = run_all(wanted, tasks_of(where.extents, None), at_once, 0, digest.update, _drop, _drop)
+    order = Order(0, ("uniq", "-c"))
+    with Shuffle(wanted, order) if shuffled else nullcontext() as shuffle:
+        tasks = tasks_of(where.extents, None)
+        result = run_all(wanted, tasks, at_once, 0, digest.update, _drop, _drop, None, shuffle)
     if result.status != 0:
         raise DemoError(f"{wanted.argv[0]} ended with status {result.status} on an endpoint.")
     return digest.hexdigest()
+
+
+def _all_here(argv: tuple[str, ...], files: Sequence[Path]) -> str:
+    """Count the words of all files at once, and return a hash of the list.
+
+    The last line of a file may have no end (sed gives it one).
+    """
+    text = f"for file; do {argv[2].replace('$0', '$file')} | sed '$a\\'; done | {_COUNT}"
+    done = subprocess.run(["sh", "-c", text, "sh", *map(str, files)], capture_output=True, check=False)
+    if done.returncode != 0:
+        raise DemoError("The words could not be counted here.")
+    return hashlib.sha256(done.stdout).hexdigest()
 
 
 def _here(argv: tuple[str, ...], files: Sequence[Path]) -> str:

@@ -71,6 +71,7 @@ typedef enum ses_offload_status {
 #define SES_OFFLOAD_MESSAGE_MAX (64u << 20) /* bytes of one call's arguments, or of its results */
 #define SES_OFFLOAD_FUNCTIONS_MAX 256u
 #define SES_OFFLOAD_GLOBALS_MAX 64u
+#define SES_OFFLOAD_NODES_MAX 8u /* of which a domain is on the least loaded */
 
 /* What a status means: one English clause without a full stop, valid for ever. */
 SES_OFFLOAD_API const char *ses_offload_strerror(int status);
@@ -144,9 +145,11 @@ typedef struct ses_offload_domain ses_offload_domain;
 
 /* Starts a storage part.  ADDRESS is "NODE" or "ssh:NODE" (by ssh), "slurm:NODE" (by srun, in the
  * caller's allocation if there is one), "command:NODE" (by options.rsh), or "here" (another process
- * on this machine).  OPTIONS may be NULL.  A storage part
- * starts no other.  OK, INVALID, MEMORY, NOT_STARTED, OTHER_VERSION; with a fallback OK in place of
- * NOT_STARTED.  ses_offload_reason says more. */
+ * on this machine), or several of these, parted by commas: a storage part is started on each, and
+ * that stays whose node has fewest programs for each processor.  OPTIONS may be NULL.  The
+ * functions of a storage part can open domains, too: they end with it.  OK, INVALID, MEMORY,
+ * NOT_STARTED, OTHER_VERSION; with a fallback OK in place of NOT_STARTED.  ses_offload_reason says
+ * more. */
 SES_OFFLOAD_API int ses_offload_open(const char *address, const ses_offload_options *options,
                                      ses_offload_domain **domain);
 

@@ -24,6 +24,7 @@ from ses.near.striping import stripes_of
 from ses.own_link import own_link
 
 MB = 1e6
+_NODES = 4  # that are as good as each other
 
 
 class NowhereError(NotFoundError):
@@ -47,7 +48,7 @@ class Site:
         self._user = user
         self._elements = client.elements().elements
         self._classes = client.node_classes().node_classes
-        self._nodes: dict[str, str] = {}
+        self._nodes: dict[str, tuple[str, ...]] = {}
 
     def place_of(self, file: Path) -> Place:
         """Return the best node for a file, with rates; raises NowhereError and SesError with the reason."""
@@ -78,11 +79,14 @@ class Site:
             for stripe in stripes
         ]
 
-    def node_of(self, file: Path) -> tuple[str, tuple[str, ...]]:
-        """Return the best node for a file and the elements it lies on; raises as :meth:`place_of`."""
+    def nodes_of(self, file: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the best nodes for a file, on which a stream gets the same, and the elements it lies on.
+
+        Raises as :meth:`place_of`.
+        """
         elements = elements_of(file, self._elements)
         best = self._holding(elements, file)
-        return self._node_of(best), tuple(element.id for element in elements)
+        return self._nodes_of(best), tuple(element.id for element in elements)
 
     def here(self, cores: float) -> Here:
         """Return this node, with the link that was measured, else that the site states."""
@@ -98,7 +102,7 @@ class Site:
             link_rate=math.inf if best.link_mb_s is None else best.link_mb_s * MB,
             clients=1 + others,
         )
-        return Place(self._node_of(best), holder, tuple(element.id for element in elements))
+        return Place(self._nodes_of(best)[0], holder, tuple(element.id for element in elements))
 
     def _holding(self, elements: Sequence[Element], file: Path) -> NodeClass:
         """Return the nodes for a file on some elements.
@@ -115,17 +119,19 @@ class Site:
             )
         return max(able, key=lambda node_class: (node_class.link_mb_s is None, node_class.link_mb_s or 0.0))
 
-    def _node_of(self, node_class: NodeClass) -> str:
-        if node_class.nodes not in self._nodes:
-            chosen = self._best(node_class.nodes)
-            if chosen is None:
-                raise NowhereError(f"None of {node_class.nodes} can be used now.")
-            self._nodes[node_class.nodes] = chosen[0]
-        return self._nodes[node_class.nodes]
-
-    def _best(self, nodes: str) -> tuple[str, str | None] | None:
-        ranked = self._client.select_nodes(Subject(user=self._user), count=1, nodes=nodes, limit=1).candidates
-        return (ranked[0].node, ranked[0].node_class) if ranked else None
+    def _nodes_of(self, node_class: NodeClass) -> tuple[str, ...]:
+        """Return the node where a stream gets most, and others where it gets it, too; raises NowhereError."""
+        named = node_class.nodes
+        if named not in self._nodes:
+            user = Subject(user=self._user)
+            ranked = self._client.select_nodes(user, count=1, nodes=named, limit=_NODES).candidates
+            self._nodes[named] = tuple(
+                one.node for one in ranked
+                if (one.distance, one.available) == (ranked[0].distance, ranked[0].available)
+            )  # fmt: skip
+        if not self._nodes[named]:
+            raise NowhereError(f"None of {named} can be used now.")
+        return self._nodes[named]
 
 
 def own_names() -> Sequence[str]:

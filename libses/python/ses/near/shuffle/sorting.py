@@ -16,7 +16,7 @@ from typing import Any
 
 from ses_client.errors import SesError
 
-from ses.near.execution.connection import Connection, LostError, NotStartedError
+from ses.near.execution.connection import LostError, NotStartedError
 from ses.near.execution.conversation import Conversation, Ended
 from ses.near.execution.executors import HERE as LOCAL
 from ses.near.execution.executors import NO_LIMITS, imported, unpacked
@@ -64,7 +64,7 @@ class Server:
     node: str
     token: str
     done: threading.Event = field(default_factory=threading.Event)
-    connection: Connection = field(default_factory=Connection)
+    conversation: Conversation | None = None
     thread: threading.Thread | None = None
     stdin: int = -1
     facts: dict[str, Any] | None = None
@@ -97,8 +97,8 @@ class Shuffle:
         for server in self._servers.values():
             if server.thread is not None:
                 server.thread.join(_LEAVE_SECONDS if stopped else _START_SECONDS)
-                if server.thread.is_alive():
-                    server.connection.abandon()
+                if server.thread.is_alive() and server.conversation is not None:
+                    server.conversation.leave()
             for line in bytes(server.printed).splitlines()[1:]:
                 self.sent += json.loads(line)["sent"]
 
@@ -141,7 +141,7 @@ class Shuffle:
             upper = bounds[number + 1] if number + 1 < len(parts) else None
             config = self._merge_config(server, number, bounds[number], upper, servers)
             run = self._run(server.node, "merge")
-            conversations.append((Conversation(run, Connection()), _pipe_of(config)))
+            conversations.append((Conversation(run), _pipe_of(config)))
 
         def hold(number: int) -> None:
             conversation, stdin = conversations[number]
@@ -218,7 +218,8 @@ class Shuffle:
 
         try:
             run = self._run(server.node, "serve", server.node or "localhost")
-            Conversation(replace(run, limits=NO_LIMITS), server.connection).hold(output, errors.extend, stdin)
+            server.conversation = Conversation(replace(run, limits=NO_LIMITS))
+            server.conversation.hold(output, errors.extend, stdin)
             server.error = errors.decode("utf-8", "replace").strip().rpartition("\n")[2] or server.error
         except SesError as error:
             server.error = str(error)

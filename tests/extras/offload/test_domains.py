@@ -1,0 +1,70 @@
+"""Functions of a storage part open domains themselves, and one of several nodes serves: the idlest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from offload_programs import PLAIN, answers, run
+from patience import wait_until
+
+
+@pytest.mark.parametrize("hops", [1, 3])
+def test_domains_call_each_other(prefix: Path, hops: int) -> None:
+    said = answers(run(prefix / "chained", "here", str(hops)))
+    processes = said.pop("said").split()
+    assert said == {"open": "0", "reason": "", "call": "0", "orca": str(hops)}
+    assert len(set(processes)) == hops
+    wait_until(lambda: not any(Path(f"/proc/{process}").exists() for process in processes))
+
+
+def test_a_program_that_does_not_serve_first_starts_nothing(prefix: Path) -> None:
+    """Else each storage part would start another one, without an end."""
+    done = run(prefix / "chained", "here", "1", CHAINED_EARLY="1")
+    assert "early=1\n" in done.stderr, "the storage part is refused"
+
+
+# Runs what follows as on a node of that name with a load of its own, as the same user.
+NODE = """#!/bin/sh
+NODE=$1; export NODE; shift
+case $NODE in away) exit 1;; esac
+exec unshare --map-root-user --mount sh -c '
+  mount --bind "$0" /proc/loadavg && exec unshare --map-user={user} "$@"' {folder}/$NODE.load "$@"
+"""
+
+
+@pytest.fixture
+def nodes(prefix: Path) -> str:
+    """What runs a command on the nodes busy, idle and idler; every other name is away."""
+    for name, minute in (("busy", "40.00"), ("idle", "20.00"), ("idler", "10.00")):
+        (prefix / f"{name}.load").write_text(f"{minute} 1.00 1.00 1/900 77\n")
+    script = prefix / "node.sh"
+    script.write_text(NODE.format(user=PLAIN, folder=prefix))
+    script.chmod(0o755)
+    return f"{script} %n"
+
+
+@pytest.mark.parametrize(
+    ("addresses", "serves"),
+    [
+        (["busy", "idler", "idle"], "idler"),
+        (["idle", "busy"], "idle"),
+        (["away", "busy"], "busy"),
+        (["busy", "away"], "busy"),
+    ],
+)
+def test_the_idlest_node_that_is_there_serves(
+    prefix: Path, nodes: str, addresses: list[str], serves: str
+) -> None:
+    named = ",".join(f"command:{name}" for name in addresses)
+    said = answers(run(prefix / "chained", named, "0", nodes))
+    assert said == {"open": "0", "reason": "", "call": "0", "said": serves}
+
+
+def test_where_none_is_there_the_reason_is_said(prefix: Path, nodes: str) -> None:
+    said = answers(run(prefix / "chained", "command:away,command:gone", "0", nodes))
+    assert said["open"] == "7"
+    assert "the command that starts the storage part ended" in said["reason"]
+    said = answers(run(prefix / "chained", ",".join(["here"] * 9), "0"))
+    assert said["open"] == "1"
+    assert said["reason"] == "at most 8 nodes can be named"
