@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from site import getsitepackages
 
 import pytest
 from extras_built import skip_without_extras
@@ -56,6 +57,14 @@ def run(*argv: str | Path, user: int = PLAIN, **more: str) -> subprocess.Complet
         argv, cwd="/", user=user, group=user, extra_groups=[], env={**os.environ, **more},
         capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
+
+
+def ses_as_plain_user(*words: str | Path, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Call `ses` as a plain user in a folder; Debian's Python, as that of the tests may be in a home."""
+    paths = [ROOT / "libses/python", ROOT / "ses-service/client", *(Path(name) for name in getsitepackages())]
+    listed = ":".join(map(str, paths))
+    program = ("/usr/bin/python3", "-c", "from ses.cli import main; main()")
+    return run("sh", "-c", 'cd "$0" && exec "$@"', folder, *program, *words, PYTHONPATH=listed, **more)
 
 
 def answers(done: subprocess.CompletedProcess[str]) -> dict[str, str]:

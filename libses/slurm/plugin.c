@@ -249,7 +249,7 @@ static void name_place(spank_t spank, int count, char **arguments) {
   if (strcmp(place, "off") == 0)
     return;
   if (settings.among && spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS &&
-      ses_place_of(&settings, job, path)) {
+      ses_place_of(&settings, job, place, path, PLACE_SECONDS)) {
     spank_setenv(spank, "SES_PLACE", path, 1);
     spank_setenv(spank, "TMPDIR", path, 1);
   } else if (*place) {

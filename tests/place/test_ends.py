@@ -121,3 +121,14 @@ def rows(file: Path) -> int:
         return int(ledger.execute("SELECT count(*) FROM claim").fetchone()[0])
     finally:
         ledger.close()
+
+
+@pytest.mark.root
+def test_root_claims_for_a_user_and_then_ends_nobody_elses(ses: Ses, tmp_path: Path) -> None:
+    own = ses.json("place", "--among", tmp_path)
+    given = ses.json("place", "--among", tmp_path, "--user", "daemon", "--mkdir", "run-XXXX")
+    assert (given["claim"]["user"], Path(given["directory"]).owner()) == ("daemon", "daemon")
+    assert "another user's" in ses("release", own["id"], "--user", "daemon", code=1)
+    ses("release", given["id"], "--user", "daemon")
+    assert [one["id"] for one in ses.claims()] == [own["id"]]
+    assert "knows no user" in ses("place", "--among", tmp_path, "--user", "nobody-here", code=2)

@@ -30,6 +30,8 @@ from ses_client.messages.requirements import (
     RequirementSets,
     ResolvedRequirement,
     Subject,
+    Suggested,
+    Suggestion,
 )
 from ses_client.messages.selections import Candidate, PlacementRecord, Prediction, Rates, Refusal, Selection
 from ses_client.messages.vocabulary import Kind, Vocabulary
@@ -113,6 +115,7 @@ class InMemorySelectionService(
         self.down: str | None = None
         self.acted_for: list[str] = []
         self.told: list[dict[str, str]] = []
+        self.suggested: tuple[Suggested, ...] = ()
         self._clock = clock
         self._sets: dict[tuple[str, str], RequirementSet] = {}
         self._lock = Lock()
@@ -122,6 +125,11 @@ class InMemorySelectionService(
         """See ServiceClient."""
         self._called()
         return self._sets.get((level, name), RequirementSet(level=level, name=name))
+
+    def suggested_for_vo(self, vo: str) -> Suggestion:
+        """See ServiceClient."""
+        stored = self.requirement_set("vo", vo)
+        return Suggestion(vo=vo, members=2, files=0, suggested=self.suggested, stored=stored)
 
     def requirement_sets(self, user: str | None = None) -> RequirementSets:
         """See ServiceClient."""

@@ -152,6 +152,7 @@ def test_the_service_gives_the_place_of_a_job_to_its_user(cluster: Cluster) -> N
         assert {Path(one).parent for one in (first, second)} == set(site.directories)
         (place,) = site.places().values()
         job = place["subject"]["job"]
+        assert Path(f"/proc/{place['pid']}/comm").read_text() == "slurmstepd\n", "it ends with the job"
         assert (place["directory"], place["subject"]["user"], place["claimed_bytes"]) == (second, user, 2e9)
         cluster.output("scancel", job)
         process.wait()

@@ -29,10 +29,9 @@ constexpr std::chrono::seconds kNamesWithin{20}; // then nobody has this name he
 constexpr size_t kMaxEntries = 5000;             // of a directory that is added up
 constexpr uint64_t kMuch = 16 << 20;             // bytes
 constexpr double kLateSeconds = 10; // what was moved before the agent looked is not known
-constexpr size_t kMaxSamples = 32;
-constexpr double kOwnPart = 0.8; // of what the processes wrote lies in their directory
+constexpr double kOwnPart = 0.8;    // of what the processes wrote lies in their directory
 // The kernel writes out what was written 30 s before (dirty_expire_centisecs), each 5 s.
-constexpr std::chrono::seconds kWrittenOut{35};
+constexpr double kWrittenOut = 35;
 
 double seconds_of(std::chrono::steady_clock::duration time) {
   return std::chrono::duration<double>(time).count();
@@ -105,50 +104,24 @@ std::optional<uint64_t> space_in(const std::string &path) {
   return add_space(directory, status.st_dev, entries, space) ? std::optional(space) : std::nullopt;
 }
 
-} // namespace
-
-void PlaceMovement::see(const ProcessBytes &total, Time now) {
-  const double took = seconds_of(now - std::exchange(last_, now));
-  const ProcessBytes before = before_.value_or(total);
-  const auto more = [](uint64_t later, uint64_t earlier) { // less: some went to another family
-    return later > earlier ? later - earlier : 0;
-  };
-  const uint64_t written = more(total.written(), before.written());
-  const uint64_t read = more(total.read(), before.read());
-  before_ = total;
-  moved_.written += written;
-  moved_.read += read;
-  moved_.writing_seconds += written > 0 ? took : 0;
-  moved_.reading_seconds += read > 0 ? took : 0;
-  written_.emplace_back(now, moved_.written);
-  while (written_.size() > 1 && now - written_[1].first >= kWrittenOut) {
-    written_.pop_front();
-  }
-  const double at = seconds_ + seconds_of(now - begun_);
-  if (!moved_.samples.empty() && at - moved_.samples.back().at < sample_every_) {
-    return;
-  }
-  if (moved_.samples.size() >= kMaxSamples) { // every second one goes
-    for (size_t i = 0; 2 * i < kMaxSamples; ++i) {
-      moved_.samples[i] = moved_.samples[2 * i];
-    }
-    moved_.samples.resize(kMaxSamples / 2);
-    sample_every_ *= 2;
-  }
-  moved_.samples.push_back({at, moved_.written, moved_.read});
-}
-
-Achieved PlaceMovement::achieved(std::optional<uint64_t> space, Time now) const {
-  Achieved achieved = moved_;
-  achieved.open_seconds = seconds_ + seconds_of(now - begun_);
-  achieved.gaps = seconds_ > kLateSeconds;
+// SPACE: the most bytes there were in a directory of its own; none: not known.
+Achieved achieved_by(Movement &movement, double at, std::optional<uint64_t> space, bool is_late) {
+  movement.add(at, {}, false, false);
+  const uint64_t written = movement.written();
+  Achieved achieved = movement.end(at, 0, written);
+  achieved.gaps = is_late;
   // Processes may write elsewhere, too.
-  achieved.shared =
-      !space || static_cast<double>(*space) < kOwnPart * static_cast<double>(achieved.written);
-  const bool is_old = !written_.empty() && now - written_.front().first >= kWrittenOut;
-  achieved.on_device = is_old ? written_.front().second : 0;
+  achieved.shared = !space || static_cast<double>(*space) < kOwnPart * static_cast<double>(written);
+  achieved.on_device = 0;
+  for (const Sample &sample : achieved.samples) {
+    if (sample.at <= at - kWrittenOut) {
+      achieved.on_device = sample.written;
+    }
+  }
   return achieved;
 }
+
+} // namespace
 
 GivenPlaces::GivenPlaces(Announcer &announcer)
     : announcer_(announcer), namespace_(pid_namespace()) {}
@@ -178,7 +151,10 @@ std::chrono::nanoseconds GivenPlaces::work() {
       bytes->second = moved_by(place.pid);
     }
     if (lives(place.pid, place.started)) {
-      place.movement.see(moved[place.pid], now);
+      const ProcessBytes more = moved[place.pid].since(place.before);
+      place.before = moved[place.pid];
+      place.movement.add(seconds_of(now - place.given), {more.written(), more.read()}, false,
+                         false);
       look(id, place, now);
       ++it;
       continue;
@@ -195,8 +171,9 @@ std::chrono::nanoseconds GivenPlaces::work() {
 }
 
 GivenPlaces::Places::iterator GivenPlaces::end(Places::iterator it, Clock::time_point now) {
-  const Place &place = it->second;
-  const Achieved achieved = place.movement.achieved(place.most, now);
+  Place &place = it->second;
+  const Achieved achieved =
+      achieved_by(place.movement, seconds_of(now - place.given), place.most, place.is_late);
   EndedFile ended{it->first, EndReason::kExited,
                   place.own_directory ? place.most : std::optional(achieved.written), place.path,
                   std::make_shared<const Achieved>(achieved)};
@@ -235,15 +212,17 @@ void GivenPlaces::take_over(Clock::time_point now) {
     file.pid = given.pid;
     opened.push_back({*uid, std::move(file)});
     spdlog::debug("place {} lasts as long as process {}", format_id(given.placement_id), given.pid);
-    Place place{*uid,
-                given.pid,
-                given.place->started,
-                std::move(given.path),
-                given.place->own_directory,
-                PlaceMovement(now, given.place->seconds),
-                {},
-                {}};
-    place.begun = now;
+    Place place{.uid = *uid,
+                .pid = given.pid,
+                .started = given.place->started,
+                .path = std::move(given.path),
+                .own_directory = given.place->own_directory,
+                .is_late = given.place->seconds > kLateSeconds,
+                .before = moved_by(given.pid),
+                .given = now - std::chrono::duration_cast<Clock::duration>(
+                                   std::chrono::duration<double>(given.place->seconds)),
+                .begun = now};
+    place.movement.resume(given.place->seconds);
     places_.emplace(given.placement_id, std::move(place));
   }
   announcer_.report(std::move(opened), {}, {});

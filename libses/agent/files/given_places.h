@@ -13,41 +13,17 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "announcements/announcer.h"
 #include "node/repeating_thread.h"
-#include "rates/achieved.h"
-#include "rates/attribution.h"
+#include "rates/movement.h"
 
 namespace ses::agent {
-
-// What was moved under a place, by what was counted of its processes in each look.  Pure.
-class PlaceMovement {
-public:
-  using Time = std::chrono::steady_clock::time_point;
-
-  // What the processes moved since NOW counts; the place was given SECONDS before.
-  PlaceMovement(Time now, double seconds) : begun_(now), last_(now), seconds_(seconds) {}
-  // They have moved so much by NOW, in all.
-  void see(const ProcessBytes &total, Time now);
-  // SPACE: bytes in a directory of its own, the most there were; none: not known.
-  [[nodiscard]] Achieved achieved(std::optional<uint64_t> space, Time now) const;
-
-private:
-  Time begun_, last_;
-  double seconds_;
-  std::optional<ProcessBytes> before_;
-  Achieved moved_;
-  double sample_every_ = 1;
-  std::deque<std::pair<Time, uint64_t>> written_; // in the last 35 s, and once before
-};
 
 class GivenPlaces {
 public:
@@ -66,11 +42,12 @@ private:
     pid_t pid = 0;
     uint64_t started = 0;
     std::string path;
-    bool own_directory = false;
-    PlaceMovement movement;
-    std::optional<uint64_t> space, most; // bytes in the directory, and the most there were
+    bool own_directory = false, is_late = false;
+    ProcessBytes before{}; // what its processes had moved at the last look
+    Movement movement{};
+    std::optional<uint64_t> space{}, most{}; // bytes in the directory, and the most there were
     uint64_t reported = 0;
-    Clock::time_point begun{}, looked_at{}, reported_at{};
+    Clock::time_point given{}, begun{}, looked_at{}, reported_at{};
   };
 
   using Places = std::map<uint64_t, Place>; // by placement id

@@ -5,10 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "deployed.h"
 #include "greeting.h"
 #include "ses/offload.h"
 
 static bool initialised, storage_part, serving;
+static const char *checked, *checked_rsh; /* of argv */
 static char executable[PATH_MAX];
 static char *own_command[] = {executable, NULL};
 static char **command = own_command;
@@ -19,14 +21,31 @@ bool offload_is_serving(void) { return serving; }
 void offload_set_serving(void) { serving = true; }
 char *const *offload_command(void) { return command; }
 
+const char *offload_checked(const char **rsh) {
+  *rsh = checked_rsh;
+  return checked;
+}
+
+/* Takes an argument of ours; false: it is the program's. */
+static bool take(const char *word) {
+  const size_t check = sizeof OFFLOAD_CHECK - 1, rsh = sizeof OFFLOAD_CHECK_RSH - 1;
+  if (strcmp(word, OFFLOAD_SERVE) == 0)
+    storage_part = true;
+  else if (strncmp(word, OFFLOAD_CHECK, check) == 0)
+    checked = word + check;
+  else if (strncmp(word, OFFLOAD_CHECK_RSH, rsh) == 0)
+    checked_rsh = word + rsh;
+  else
+    return false;
+  return true;
+}
+
 int ses_offload_init(int *argc, char ***argv) {
   if (!argc || !argv || !*argv)
     return SES_OFFLOAD_INVALID;
   int kept = 0;
   for (int i = 0; i < *argc; i++)
-    if (i > 0 && strcmp((*argv)[i], OFFLOAD_SERVE) == 0)
-      storage_part = true;
-    else
+    if (i == 0 || !take((*argv)[i]))
       (*argv)[kept++] = (*argv)[i];
   (*argv)[kept] = NULL;
   *argc = kept;

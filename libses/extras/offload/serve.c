@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
+#include "deployed.h"
 #include "greeting.h"
 #include "init.h"
 #include "message.h"
@@ -223,6 +224,8 @@ static void answer(void *inward) {
 }
 
 void ses_offload_serve(void) {
+  if (!offload_is_storage_part())
+    offload_check_if_asked();
   if (!offload_is_storage_part() || offload_is_serving())
     return;
   static struct receiver receiver;

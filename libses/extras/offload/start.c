@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "deployed.h"
 #include "greeting.h"
 #include "init.h"
 #include "registry.h"
@@ -82,6 +83,17 @@ static char *quoted(char *const *words) {
   return found;
 }
 
+/* The storage part's own command on a node. */
+static void add_part(struct words *to, const char *node, const ses_offload_options *options) {
+  char *const *own = offload_command();
+  char *deployed = options->program || own[1] ? NULL : offload_deployed_on(own[0], node);
+  add(to, options->program ? options->program : deployed ? deployed : own[0]);
+  for (size_t i = 1; own[i]; i++)
+    add(to, own[i]);
+  add(to, OFFLOAD_SERVE);
+  free(deployed);
+}
+
 static bool has_prefix(const char **address, const char *prefix) {
   size_t size = strlen(prefix);
   if (strncmp(*address, prefix, size) != 0)
@@ -95,11 +107,6 @@ static bool has_prefix(const char **address, const char *prefix) {
 static bool command_of(const char *address, const ses_offload_options *options, struct words *to,
                        const char **node, bool *knows) {
   struct words part = {.count = 0};
-  char *const *own = offload_command();
-  add(&part, options->program ? options->program : own[0]);
-  for (size_t i = 1; own[i]; i++)
-    add(&part, own[i]);
-  add(&part, OFFLOAD_SERVE);
   const char *rsh = options->rsh;
   *node = address;
   bool understood = true;
@@ -107,10 +114,12 @@ static bool command_of(const char *address, const ses_offload_options *options, 
   if (strcmp(address, "here") == 0) {
     *node = "127.0.0.1";
     *knows = false;
+    add_part(&part, *node, options);
   } else if (has_prefix(node, "command:")) {
     understood = rsh != NULL;
     if (rsh)
       add_rsh(to, rsh, *node);
+    add_part(&part, *node, options);
   } else if (has_prefix(node, "slurm:")) {
     *knows = true;
     add_rsh(to, rsh ? rsh : "srun", *node);
@@ -118,6 +127,7 @@ static bool command_of(const char *address, const ses_offload_options *options, 
                                       "--unbuffered", "--job-name=ses-offload", NULL});
     if (getenv("SLURM_JOB_ID"))
       add(to, "--overlap"); /* beside the job's other steps */
+    add_part(&part, *node, options);
   } else {
     has_prefix(node, "ssh:");
     *knows = true;
@@ -125,6 +135,7 @@ static bool command_of(const char *address, const ses_offload_options *options, 
     add_all(to, (const char *const[]){"-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-T", "-o",
                                       "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3", "--",
                                       *node, NULL});
+    add_part(&part, *node, options);
     char *line = quoted(part.word);
     add(to, line ? line : "");
     to->short_of = to->short_of || !line;

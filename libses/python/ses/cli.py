@@ -86,6 +86,11 @@ _COMMANDS = {
         "share.group",
         "Look at values that processes of this node share in memory, get and put them (docs/share.md).",
     ),
+    "offload": (
+        "offload.group",
+        "Build a program of libses-offload for the nodes where its functions run, and put it there "
+        "(docs/offload.md).",
+    ),
     "run-near": (
         "near.run_near",
         "Run an unmodified program on the node that holds its files, if that is faster.",

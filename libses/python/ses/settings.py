@@ -8,7 +8,6 @@ from pathlib import Path
 
 from ses_client.address import DEFAULT_URL, ServiceAddress
 from ses_client.errors import SesError, UsageError
-from ses_client.munge import munge_of
 from ses_client.text_files import read_text
 
 DEFAULT_SOCKET = Path("/run/ses/agent.sock")
@@ -41,6 +40,8 @@ def service_address(url: str | None, token_file: Path | None, ca: Path | None = 
         raise UsageError(f"The service address {chosen!r} must start with https://, http:// or unix:/.")
     if token_file is None:
         token_file = _configured_token_file()
+    from ses_client.munge import munge_of  # loads sockets, which few commands need
+
     munge = munge_of(os.environ.get("SES_MUNGE"), os.environ.get("SES_MUNGE_SOCKET"))
     return ServiceAddress(
         chosen,

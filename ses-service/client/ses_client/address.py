@@ -6,9 +6,12 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ses_client.errors import NotAllowedError
-from ses_client.munge import Munge
+
+if TYPE_CHECKING:
+    from ses_client.munge import Munge
 
 DEFAULT_URL = "http://127.0.0.1:8630"
 

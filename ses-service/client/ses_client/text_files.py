@@ -6,7 +6,6 @@ UTF-8, with or without a byte-order mark, with the line ends of Linux or of Wind
 from __future__ import annotations
 
 import codecs
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +47,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def toml_of(text: str, path: Path) -> dict[str, Any]:
     """Return what a text holds that is read already, of a file at ``path``.  Raises SesError."""
+    import tomllib  # many read no settings
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

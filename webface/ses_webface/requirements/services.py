@@ -84,6 +84,14 @@ def may_read(service: ServiceClient, person: Person, level: str, name: str) -> b
     return level == "vo" and name == home_vo(service, person)
 
 
+def suggested(service: ServiceClient, vo: str) -> tuple[Requirement, ...]:
+    """Return what is proposed for a VO, beside what it requires of other kinds; () for nothing."""
+    answer = service.suggested_for_vo(vo)
+    proposed = {one.kind: one.proposed for one in answer.suggested if one.proposed is not None}
+    kept = tuple(one for one in answer.stored.requirements if one.kind not in proposed)
+    return (*kept, *proposed.values()) if proposed else ()
+
+
 def overview(service: ServiceClient, person: Person, application: str | None) -> Overview:
     """Collect the sets that apply to a person and what they add up to for one application."""
     sets = service.requirement_sets(person.name).sets

@@ -87,6 +87,15 @@ def edit(level: str, name: str) -> Page:
         form = _form()(formdata=MultiDict(kept))
         form.read()
         flash("You signed in again meanwhile: nothing was saved yet. What you typed is below.", "error")
+    elif level == "vo" and "suggested" in request.args and services.may_edit(who, level, name):
+        proposal = services.suggested(service(), name)
+        form = _form_of(stored.but(requirements=proposal) if proposal else stored)
+        what = (
+            "Filled in from what members state and their files got."
+            if proposal
+            else ("No kind is stated by two members, and by half of those who state any.")
+        )
+        flash(f"{what} Nothing is saved yet.")
     elif copied := _to_copy(level, name):
         form = _form_of(copied.but(revision=stored.revision))
         flash(f"Filled in from {set_title(copied.level, copied.name)}. Nothing is saved yet.")

@@ -48,11 +48,12 @@ EXPERIMENTS = (
     Repeated("orca", "ORCA, Figure 3", ("--short",), ("--size", "256,512", "--repeat", "1"), (4, 30)),
     Repeated(
         "needs", "QStorMan, section 5: users who need different things",
-        ("--alike", "--baseline", "rand", "--rounds", "1"), ("--alike", "--baseline", "rand"), (3, 14),
+        ("--alike", "--baseline", "rand", "--rounds", "1"),
+        ("--alike", "--baseline", "rand", "--rounds", "4"), (3, 11),
     ),
-    Repeated("nodes", "QStorMan, section 4: the node for a task", ("--rounds", "2"), (), (2, 10)),
-    Repeated("programs", "QStorMan, section 6: real applications", ("--rounds", "2"), (), (2, 9)),
-    Repeated("smed", "QStorMan, section 5: the overhead of SMED", ("--slices", "10"), (), (1, 3)),
+    Repeated("nodes", "QStorMan, section 4: nodes for tasks", ("--rounds", "2"), ("--rounds", "8"), (2, 7)),
+    Repeated("programs", "QStorMan, section 6: programs", ("--rounds", "2"), ("--rounds", "8"), (2, 6)),
+    Repeated("smed", "QStorMan, section 5: what SMED costs", ("--slices", "10"), (), (1, 3)),
     Repeated(
         "table1", "QStorMan, Table 1 and Figure 4",
         ("--paper", "--repeat", "3", "--resume", KEPT, "--plot", PICTURE),

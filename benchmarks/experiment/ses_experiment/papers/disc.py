@@ -81,7 +81,8 @@ def measure(
 ) -> list[Row]:  # fmt: skip
     """Run all arms with so many MB on each endpoint, which has ``memory`` MB; undoes all it made.
 
-    egrep runs on the last of ``sizes``, the word counts on each.  Raises DemoError, StoppedError.
+    The word count of each runs on all ``sizes``, that of all on the first, and egrep on the last.  Raises
+    DemoError, StoppedError.
     """
     need_root("The experiment", "ses experiment disc")
     with ExitStack() as undo:
@@ -97,7 +98,8 @@ def measure(
             undo.enter_context(own_state(work))
             rows = []
             counts: dict[str, tuple[str, ...]] = {"wordcount": WORDCOUNT, WORDCOUNT_OF_ALL: WORDS}
-            cells = [(size, selections[0], counts) for size in sizes]
+            cells = [(sizes[0], selections[0], counts)]
+            cells += [(size, selections[0], {"wordcount": WORDCOUNT}) for size in sizes[1:]]
             cells += [(sizes[-1], selected, {"egrep": EGREP}) for selected in selections]
             for size, selected, programs in cells:
                 _write(stand, size, selected)

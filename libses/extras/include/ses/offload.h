@@ -132,7 +132,8 @@ typedef enum ses_offload_fallback {
 typedef struct ses_offload_options {
   const char *rsh;     /* command that runs what follows it on the node, such as "ssh -F my.conf";
                           words are parted by spaces, %n is the node */
-  const char *program; /* the program's path there; default: as here */
+  const char *program; /* the program's path there; default: the one that EXECUTABLE.nodes names for
+                          the node (`ses offload deploy` makes that file), else as here */
   const char *address; /* the address to listen on there, %n is the node; default: the one that
                           ssh reached, or the one of the node's name */
   unsigned start_seconds; /* longest wait for the start; default 30 */

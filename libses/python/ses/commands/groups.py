@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from ses import ctrl_c_at_start
+
 _MAX_SENTENCE = 1000  # no sentence is: none is cut
 
 
@@ -60,7 +62,12 @@ class LoadedWhenCalled(WholeSentences):
         """Return a command, loaded."""
         if cmd_name not in self._modules:
             return None
-        command: click.Command = getattr(import_module(self._modules[cmd_name]), cmd_name.replace("-", "_"))
+        ctrl_c_at_start.ends_the_process()  # as an exception it may be lost in what an import calls
+        try:
+            module = import_module(self._modules[cmd_name])
+        finally:
+            ctrl_c_at_start.is_an_exception()
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
     def sentences(self, ctx: click.Context) -> Iterator[tuple[str, str]]:

@@ -67,11 +67,14 @@ def claims_on(among: Sequence[str], file: Path | None = None) -> list[Claim]:
     return [claim for claim in found if any(claim.is_on(one.path, one.file_system) for one in seen)]
 
 
-def release(named: str, file: Path | None = None) -> Claim:
-    """End a claim of the caller's, by its number or its directory.  Raises NotFoundError and UsageError."""
+def release(named: str, file: Path | None = None, user: int | None = None) -> Claim:
+    """End a claim of the caller's, by its number or its directory; root ends those of all, or of ``user``.
+
+    Raises NotFoundError and UsageError.
+    """
     with opened(file, create=False) as ledger:
         if ledger is not None:
-            claim = _named(named, _living(ledger.claims()))
+            claim = _named(named, _living(ledger.claims()), user)
             seen = look_at([claim.base], [claim.path]) if claim.own_directory else []
             with ledger.transaction():
                 learn(ledger, [claim], {path: held for one in seen for path, held in one.held.items()})
@@ -81,7 +84,7 @@ def release(named: str, file: Path | None = None) -> Claim:
     raise NotFoundError(f"There is no claim {named}: nothing is claimed.")
 
 
-def _named(named: str, claims: Sequence[Claim]) -> Claim:
+def _named(named: str, claims: Sequence[Claim], user: int | None = None) -> Claim:
     if not named:
         found = [one for one in claims if one.user == os.geteuid()]
     elif named.isdecimal():
@@ -89,7 +92,8 @@ def _named(named: str, claims: Sequence[Claim]) -> Claim:
     else:
         path = str(Path(named).absolute())
         found = [one for one in claims if one.path == path]
-    mine = [one for one in found if os.geteuid() in (0, one.user)]
+    who = os.geteuid() if user is None else user
+    mine = [one for one in found if who == one.user or (who == 0 and user is None)]
     if len(mine) == 1:
         return mine[0]
     if mine:

@@ -116,7 +116,7 @@ def again(client: ServiceClient, place: Place, size: int | None, held: Holder) -
 def holder_of(place: Place) -> Holder:
     """Return what a place lasts as long as.  Raises UsageError where its process is not of this node."""
     if place.until is None:
-        return holder(f"pid:{place.pid}", time.time())
+        return replace(holder(f"pid:{place.pid}", time.time()), job=place.subject.job)
     return Holder(place.until, job=place.subject.job)
 
 

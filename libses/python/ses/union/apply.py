@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import closing
@@ -66,10 +67,17 @@ def steer(
         loads = ask(client, directory, subject)
         _show(directory, decide(union, spaces(union), loads, Streams(), floor), as_json)
         return
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    over = threading.Event()
+
+    def interrupt(*_: object) -> None:
+        over.set()  # the exception may be lost, where it is raised in what Python calls by itself
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
     with alone(union):
         try:
-            _watch(client, directory, subject, floor, every, as_json)
+            _watch(client, directory, subject, floor, every, as_json, over)
         except KeyboardInterrupt:
             pass
         finally:
@@ -79,12 +87,18 @@ def steer(
 
 
 def _watch(
-    client: ServiceClient, directory: Path, subject: Subject, floor: Floor, every: float, as_json: bool
+    client: ServiceClient,
+    directory: Path,
+    subject: Subject,
+    floor: Floor,
+    every: float,
+    as_json: bool,
+    over: threading.Event,
 ) -> None:
     answer, union, streams, noted = None, read_union(directory), Streams(), ""
     shown: dict[str, str] = {}
     with Questions(client, directory, subject) as questions, closing(Creations()) as creations:
-        while True:
+        while not over.is_set():
             next_look, processor = time.monotonic() + every, time.thread_time()
             why = note = ""
             try:

@@ -106,6 +106,7 @@ ROWS = (
         ("h5import", "h5repack"), "hdf5-tools",
     ),
     Row("genomics", _GENOMICS, ("bwa", "samtools"), "bwa samtools"),
+    Row("out of core", "sort -S 2M --parallel=1 -T . -o sorted $I/reads.fq", ("sort",), "coreutils"),
     Row("images", _IMAGES, ("convert-im6.q16",), "imagemagick-6.q16"),
     Row("sqlite", _SQLITE, ("sqlite3",), "sqlite3"),
     Row("git", _GIT, ("git",), "git"),

@@ -122,7 +122,7 @@ def release(claim: str, owner: Owner | None, ledger: Path | None, connect: Conne
 
     if not (len(claim) == _ID and not claim.strip("0123456789abcdef")):
         try:
-            ended = end(claim, ledger)
+            ended = end(claim, ledger, None if owner is None else owner.pw_uid)
         except NotFoundError:
             if ledger is not None or claim.isdecimal() or not service_is_named():
                 raise

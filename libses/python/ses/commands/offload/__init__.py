@@ -1,0 +1,1 @@
+"""``ses offload``: programs of libses-offload on the nodes where their functions run."""
