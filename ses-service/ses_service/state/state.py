@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
+from ses_core import _state
 
 from ses_service.decision.element_groups import Moment
 from ses_service.decision.explain import offers, predicted_now
 from ses_service.decision.health import learned
-from ses_service.decision.load_history import LoadHistory
 from ses_service.decision.needs import Needs
 from ses_service.decision.node_groups import NodeGroups
 from ses_service.decision.node_selection import rank_nodes
@@ -107,7 +107,7 @@ class ServiceState:
         self._lock = threading.Lock()
         self._ended_at = -np.inf
         self._ledger = Ledger(policies)
-        self._load_history = LoadHistory()
+        self._load_history = _state.LoadHistory()
         self.verdicts = Verdicts(self._lock, self._ledger, self._load_history)
         self.ledger = LedgerAccess(self._lock, self._ledger, clock, self.verdicts)
         self._table: ElementTable | None = None
@@ -160,7 +160,7 @@ class ServiceState:
             self._needs = None
             now = self._clock()
             self._ledger.bind(table, observations.sampled_at, now)
-            self._load_history.bind(table.index)
+            self._load_history.bind(dict(table.index))
             self._rows.bind(table, self._required_kinds(), observations, self._ledger.counts, now)
             self._keep()
 
