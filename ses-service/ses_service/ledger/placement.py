@@ -191,6 +191,16 @@ if TYPE_CHECKING:
             """The ids of all elements the file is spread over."""
             ...
 
+        @property
+        def node(self) -> str | None:
+            """The node it is on, as ``subject`` says."""
+            ...
+
+        @property
+        def is_judged(self) -> bool:
+            """Whether ``file_verdict`` is there."""
+            ...
+
         def replaced(self, **changes: Any) -> Placement:
             """Return another record of the same, with other values of some members."""
             ...
