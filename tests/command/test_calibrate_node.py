@@ -5,11 +5,12 @@ from __future__ import annotations
 import socket
 import threading
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from ses.commands.calibrate.node import turtle_of
-from ses.node_calibration import NodeRates, address_of, measure_link, measure_node, receive
+from ses.node_calibration import NodeRates, address_of, io_links, measure_link, measure_node, receive
 from ses_client.errors import SesError, UsageError
 from ses_service.knowledge.checks.validation import validate
 
@@ -54,6 +55,34 @@ def test_what_was_measured_is_turtle_the_knowledge_base_takes() -> None:
     assert "calibratedAt" in finding.message
 
 
+def test_the_narrowest_link_on_the_way_to_a_device_is_its_io_bus(tmp_path: Path) -> None:
+    bridge = tmp_path / "devices/pci0000:00/0000:00:01.0"
+    for folder, speed, width in (
+        (bridge, "8.0 GT/s PCIe", 2),
+        (bridge / "0000:01:00.0", "16.0 GT/s PCIe", 4),
+    ):
+        folder.mkdir(parents=True)
+        (folder / "current_link_speed").write_text(f"{speed}\n")
+        (folder / "current_link_width").write_text(f"{width}\n")
+    old = tmp_path / "devices/pci0000:00/0000:00:02.0"
+    old.mkdir()
+    (old / "current_link_speed").write_text("5.0 GT/s PCIe\n")
+    (old / "current_link_width").write_text("1\n")
+    (tmp_path / "devices/virtio0").mkdir()
+    links = {
+        "block/nvme0n1": bridge / "0000:01:00.0",
+        "net/eth0": old,
+        "net/eth1": tmp_path / "devices/virtio0",
+    }
+    for name, device in links.items():
+        (tmp_path / "class" / name).mkdir(parents=True)
+        (tmp_path / "class" / name / "device").symlink_to(device)
+    assert io_links(tmp_path) == {
+        "nvme0n1": pytest.approx(2 * 8e9 / 8 * 128 / 130),
+        "eth0": pytest.approx(5e9 / 8 * 0.8),
+    }
+
+
 def test_an_address_is_a_host_and_a_port() -> None:
     assert address_of("n2:5201") == ("n2", 5201)
     assert address_of("[::1]:5201") == ("::1", 5201)
@@ -73,5 +102,6 @@ def test_the_command_prints_rates_and_turtle(ses: Any) -> None:
     result = ses("calibrate", "--node")
     assert result.exit_code == 0, result.output
     assert "copying, one core" in result.stdout
+    assert "instructions, all cores" in result.stdout
     assert "a qsm:NodeCalibration" in result.stdout
     assert ses.json("calibrate", "--node")["link"] is None

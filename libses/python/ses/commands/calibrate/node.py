@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from ses_client.errors import SesError
 
 from ses.literal import literal
-from ses.node_calibration import NodeRates, address_of, measure_link, measure_node, receive
+from ses.node_calibration import NodeRates, address_of, io_links, measure_link, measure_node, receive
 from ses.output import console, line, print_json, say, table
 
 _METHOD = "ses calibrate --node: copies of 64 MiB timed by processor time, best of 8"
@@ -26,7 +26,8 @@ def calibrate_node(as_json: bool, peer: str | None, listen: str | None, seconds:
         rates = replace(rates, link=measure_link(address_of(peer), seconds))
     text = turtle_of(platform.node(), rates, datetime.now(UTC))
     if as_json:
-        print_json({**asdict(rates), "memory_bus": rates.memory_bus, "turtle": text})
+        more = {"memory_bus": rates.memory_bus, "io_links": io_links(), "turtle": text}
+        print_json({**asdict(rates), **more})
         return
     out = console()
     rows = [
@@ -38,6 +39,11 @@ def calibrate_node(as_json: bool, peer: str | None, listen: str | None, seconds:
             "link to the peer",
             "not measured (--peer)" if rates.link is None else f"{rates.link / 1e6:.0f} MB/s",
         ],
+        [
+            "instructions, all cores",
+            "no counters" if rates.instructions is None else f"{rates.instructions / 1e6:.0f} million/s",
+        ],
+        *([f"I/O link of {name}", f"{rate / 1e6:.0f} MB/s"] for name, rate in io_links().items()),
     ]
     table(out, ("of this node", ">measured"), rows)
     line(out, "\nTo keep it: ses kb import, with\n")
