@@ -6,7 +6,7 @@ ARG BASE=debian:bookworm-slim
 
 FROM ${BASE} AS build
 RUN apt-get update -q && apt-get install -y -q --no-install-recommends python3 python3-venv \
-    gcc python3-dev libldap-dev libsasl2-dev
+    gcc g++ python3-dev libldap-dev libsasl2-dev libsimdjson-dev zlib1g-dev
 WORKDIR /src
 COPY packaging/docker/build.lock ses-service/requirements.lock ./
 RUN --mount=type=secret,id=ca --mount=type=secret,id=pip \
@@ -16,13 +16,14 @@ RUN --mount=type=secret,id=ca --mount=type=secret,id=pip \
     && /opt/build/bin/pip install -q --no-cache-dir --require-hashes -r build.lock
 COPY ses-service ses-service
 COPY libses/core libses/core
+COPY libses/state libses/state
 COPY libses/include libses/include
 RUN /opt/build/bin/pip wheel -q --no-deps --no-index --no-build-isolation --wheel-dir /wheels \
     ./ses-service ./ses-service/listen ./ses-service/client ./libses/core/python \
     && /opt/qstorman/venv/bin/pip install -q --no-deps --no-index /wheels/*.whl
 
 FROM ${BASE}
-RUN apt-get update -q && apt-get install -y -q --no-install-recommends python3 libldap-2.5-0 \
+RUN apt-get update -q && apt-get install -y -q --no-install-recommends python3 libldap-2.5-0 libsimdjson14 \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --no-create-home --home-dir /nonexistent qstorman \
     && install -d -o qstorman /var/lib/qstorman /run/qstorman-secrets /run/qstorman-certificates \

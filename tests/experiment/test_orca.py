@@ -21,7 +21,8 @@ SES = Path(sys.executable).parent / "ses"
 
 def cell(**facts):
     usual = {
-        "program": "grep", "megabytes": 64, "clients": 4, "choice": "near", "reason": "", "near_seconds": 1.0,
+        "program": "grep", "megabytes": 64, "kind": "alike", "link": 1000, "clients": 4,
+        "choice": "near", "reason": "", "near_seconds": 1.0,
         "here_seconds": 2.0, "near_predicted": 1.0, "here_predicted": 2.0, "near_wire": 1, "here_wire": 2,
         "near_cpu": 0.5, "same_output": True,
         "load": 0.0,
@@ -104,6 +105,13 @@ def test_outputs_agree_the_wire_carries_what_is_selected_and_nothing_is_left(tra
     assert all(one["same_output"] for one in cells.values())
     assert all(one["here_wire"] > 4e6 for one in cells.values())
     assert all(one["near_cpu"] > 0 for one in cells.values())
+    for one in cells.values():
+        for way in ("near", "here"):
+            series = one["series"][way]
+            assert series["megabytes"] == sorted(series["megabytes"])
+            assert series["processor"] == sorted(series["processor"])
+        assert one["series"]["here"]["megabytes"][-1] >= 4
+        assert one["series"]["near"]["processor"][-1] > 0
     for name in ("grep", "scan"):
         assert cells[name]["here_wire"] > 30 * cells[name]["near_wire"]
     assert cells["sort"]["choice"] == "here"
@@ -114,3 +122,35 @@ def test_outputs_agree_the_wire_carries_what_is_selected_and_nothing_is_left(tra
     left = subprocess.run(["ip", "netns"], capture_output=True, text=True).stdout.split()
     assert not set(made.groups()) & set(left)
     assert traces.rules_of_detached_devices() == []
+
+
+@pytest.mark.root
+@pytest.mark.long
+def test_slower_nodes_are_slower_and_a_service_beside_is_measured(traces):
+    plot = traces.base / "figures.svg"
+    options = (
+        "--size",
+        "8",
+        "--clients",
+        "1",
+        "--kind",
+        "alike,unlike",
+        "--program",
+        "sum,tail",
+        "--service",
+    )
+    argv = [SES, "experiment", "orca", "--short", *options, "--plot", plot, "--json"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SES_")}
+    done = subprocess.run(
+        argv, capture_output=True, env={**environment, "TMPDIR": str(traces.base)}, timeout=600
+    )
+    report = json.loads(done.stdout)
+    assert [(one["kind"], one["program"]) for one in report["cells"]] == [
+        ("alike", "sum"), ("alike", "tail"), ("unlike", "sum"), ("unlike", "tail"),
+    ]  # fmt: skip
+    assert all(one["same_output"] for one in report["cells"])
+    assert all(set(one["service"]) == {"alone", "near", "here"} for one in report["cells"])
+    assert all(rate > 0 for one in report["cells"] for rate in one["service"].values())
+    assert "<svg" in plot.read_text()
+    plot.unlink()
+    assert traces.files() == []

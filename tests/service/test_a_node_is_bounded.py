@@ -142,7 +142,7 @@ def test_nodes_that_begin_few_files_are_forgotten() -> None:
     bounds = FileBounds(1.0)
     for number in range(5000):
         assert bounds.refuses(f"n{number}", "alice", 1e9 + 10.0 * number) == ""
-    assert len(bounds._begun) <= 1001
+    assert bounds.begun <= 1001
 
 
 def test_one_user_of_a_node_with_too_many_open_costs_another_nothing(

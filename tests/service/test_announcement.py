@@ -6,15 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from ses_core._state import Files
 from ses_service.ledger.announcement import (
     Announcement,
-    Ended,
     Taken,
-    end_others,
-    merged,
-    parts_of,
     silence_for,
     take,
 )
@@ -30,7 +25,7 @@ from ses_service.ledger.node_decisions import (
 )
 from ses_service.ledger.pace import Use, pace_for, report_within
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
-from ses_service.ledger.reports import Origin, PlacementReport
+from ses_service.ledger.reports import Ended, Origin, PlacementReport
 from ses_service.model.columns import ElementTable, element_table
 from ses_service.model.entities import (
     Element,
@@ -91,7 +86,7 @@ def opened(placement_id: str, origin: Origin | None = None, user: str = "alice")
 def saying(
     *files: PlacementReport, ended: tuple[Ended, ...] = (), agent: str = FIRST, complete: bool = False
 ) -> Announcement:
-    return Announcement("n1", agent, files, ended, complete)
+    return Announcement("n1", agent, Files(files, ended), complete)
 
 
 def test_an_opening_is_noted_with_what_the_agent_knows(site: Site) -> None:
@@ -154,43 +149,11 @@ def test_a_file_that_is_idle_when_a_ledger_first_hears_of_it_is_no_stream(site: 
 
 
 def test_the_size_of_an_open_file_counts_before_its_end(site: Site) -> None:
-    seen: list[tuple[str, float]] = []
-    site.ledger.on_size = lambda placement, size, _known: seen.append((placement.placement_id, size))
     told = opened("0" * 15 + "9", Origin(("u/a",), 100.0, 0.0, "program"))
     site.say(saying(replace(told, bytes=5e9)))
     site.say(saying(ended=(Ended(told.placement_id, EndReason.CLOSED, 6e9),)))
-    assert seen == [(told.placement_id, 5e9), (told.placement_id, 6e9)]
-
-
-@given(
-    files=st.integers(1, 7),
-    said=st.lists(st.tuples(st.integers(1, 9), st.booleans()), max_size=12),
-    complete=st.booleans(),
-    stranger=st.booleans(),
-)
-def test_in_parts_or_at_once_an_announcement_comes_to_the_same(
-    files: int, said: list[tuple[int, bool]], complete: bool, stranger: bool
-) -> None:
-    results = []
-    for in_parts in (False, True):
-        site = Site()
-        ids = [
-            site.book(number, user="bob" if stranger and number == 2 else "alice") for number in range(1, 7)
-        ]
-        site.say(saying(opened(ids[4]), opened(ids[5]), agent=SECOND))
-        whole = saying(
-            *(opened(f"{number:016x}") for number, over in said if not over),
-            ended=tuple(Ended(f"{number:016x}", EndReason.CLOSED, 5.0) for number, over in said if over),
-            complete=complete,
-        )
-        if in_parts and whole.files:
-            taken = merged([site.say(part) for part in parts_of(whole, files)])
-            if complete:
-                end_others(whole, site.ledger, site.now)
-        else:
-            taken = site.say(whole)
-        results.append((taken, [site.ledger.get(one) for one in ids], site.open_now()))
-    assert results[0] == results[1]
+    seen = [(one.placement_id, size, known) for one, size, known in site.ledger.take_sizes(9)]
+    assert seen == [(told.placement_id, 5e9, False), (told.placement_id, 6e9, True)]
 
 
 def test_one_sign_of_life_keeps_all_files_of_a_node_open(site: Site) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from ses_service.ledger.arrivals import FADES, Recent, SystemArrivals
+from ses_core._state import Recent, SystemArrivals
+
+FADES = 5.0
 
 
 def test_a_steady_rate_is_found_and_fades() -> None:
@@ -37,16 +39,4 @@ def test_own_placements_are_not_those_of_others_and_idle_nodes_are_forgotten() -
     assert arrivals.of_other_nodes("u", "n1", 100.0) == pytest.approx(1 / FADES)
     assert arrivals.of_other_nodes("v", "n1", 100.0) == 0
     arrivals.forget(200.0)
-    assert arrivals._of_node == {}
-
-
-def test_many_at_once_count_as_one_after_the_other() -> None:
-    placed = [("a", f"n{number % 3}", 100.0 + number * 7 % 5) for number in range(20)] + [("b", "n1", 50.0)]
-    single, together = SystemArrivals(), SystemArrivals()
-    for one in placed:
-        single.count(*one)
-    together.count_all(placed)
-    for system, node in (("a", "n1"), ("a", "other"), ("b", "n1"), ("b", "n2")):
-        assert together.of_other_nodes(system, node, 106.0) == pytest.approx(
-            single.of_other_nodes(system, node, 106.0)
-        )
+    assert arrivals.nodes == 0

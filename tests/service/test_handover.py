@@ -151,8 +151,7 @@ def test_files_of_many_nodes_in_one_word_count_as_told_one_by_one(pair: tuple[Se
         for number in range(1, 40)
     ]
     for number, claim in enumerate(claims):
-        claim.subject = Subject("alice", node=f"n{number % 5}")
-        one.ledger.restore(claim)
+        one.ledger.restore(claim.replaced(subject=Subject("alice", node=f"n{number % 5}")))
     for text in one.store():
         other.take(text)
     for found, expected in zip(other.counts(), one.counts(), strict=True):

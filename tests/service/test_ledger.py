@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -82,7 +81,7 @@ def test_ending_twice_changes_nothing_but_an_unknown_size(ledger: Ledger) -> Non
     assert (second.ended_at, second.end_reason, second.bytes_written) == (105, EndReason.EXITED, 77)
     assert ledger.end("0000000000000001", EndReason.CLOSED, 120, 99) == second
     assert first.bytes_written is None
-    assert ledger.ended_total.total() == 1
+    assert sum(ledger.ended_total.values()) == 1
 
 
 def test_opening_again_keeps_the_moment_and_renews_the_lease(ledger: Ledger) -> None:
@@ -221,7 +220,7 @@ def test_a_changed_site_keeps_the_placements_of_elements_it_still_has(ledger: Le
 
 def test_what_ends_by_itself_can_be_dealt_with_a_few_at_a_time(ledger: Ledger) -> None:
     for number in range(1, 11):
-        ledger.restore(replace(placement(number, "u/a", 100), subject=Subject("alice", node="n1")))
+        ledger.restore(placement(number, "u/a", 100).replaced(subject=Subject("alice", node="n1")))
     ledger.renew_node("n1", "1" * 16, 100, 130)
     for number in range(1, 6):
         ledger.open(PlacementReport(f"{number:016x}"), 101, node="n1")
@@ -249,15 +248,15 @@ def test_a_follower_learns_of_every_change_and_of_what_is_dropped() -> None:
     ledger = bound(max_records=1)
     changed = ledger.follow()
     ledger.restore(placement(1, "u/a", 100))
-    assert changed == {"0000000000000001"}
+    assert set(changed) == {"0000000000000001"}
     changed.clear()
     ledger.open(PlacementReport("0000000000000001"), 101)
-    assert changed == {"0000000000000001"}
+    assert set(changed) == {"0000000000000001"}
     ledger.end("0000000000000001", EndReason.CLOSED, 102)
     ledger.restore(placement(2, "u/a", 103))
     changed.clear()
     ledger.end("0000000000000002", EndReason.CLOSED, 104)
-    assert changed == {"0000000000000001", "0000000000000002"}
+    assert set(changed) == {"0000000000000001", "0000000000000002"}
     assert ledger.find("0000000000000001") is None
 
 
@@ -319,8 +318,8 @@ class LedgerMachine(RuleBasedStateMachine):
     @invariant()
     def users_have_their_records(self) -> None:
         for user in USERS:
-            all_of_it = {id(one) for one in self.ledger.records() if one.subject.user == user}
-            assert {id(one) for one in self.ledger.records(user)} == all_of_it
+            all_of_it = {one.placement_id for one in self.ledger.records() if one.subject.user == user}
+            assert {one.placement_id for one in self.ledger.records(user)} == all_of_it
 
 
 TestLedgerMachine = LedgerMachine.TestCase

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ses_core._state import SystemArrivals
 from ses_service.decision.needs import need_of
 from ses_service.decision.node_tables import CHOSEN_FOR, MAX_ELEMENTS, NodeTables, TableAsked
 from ses_service.decision.rows import Rows
-from ses_service.ledger.arrivals import SystemArrivals
 from ses_service.model.columns import element_table, observation_table
 
 NOW = 1_000_000.0
@@ -48,7 +48,7 @@ class Told:
         self.needs = [need_of((), ())]
 
     def ask(self, node: str = "n1", now: float = NOW, **have: Any) -> dict[str, Any]:
-        self.rows.follow(self.site.ledger.counts, self.site.ledger.changed)
+        self.rows.follow(self.site.ledger.counts, self.site.ledger.counter.take_changed())
         text = self.tables.update_for(node, TableAsked("union", **have), self.needs, now)
         assert text is not None
         told: dict[str, Any] = json.loads(text)

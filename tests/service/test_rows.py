@@ -39,7 +39,7 @@ class Watched:
     def follow(self) -> int:
         """Take what changed; return the version before."""
         before = self.rows.version
-        self.rows.follow(self.ledger.counts, self.ledger.changed)
+        self.rows.follow(self.ledger.counts, self.ledger.counter.take_changed())
         return before
 
     def changed(self, since: int) -> list[int]:
@@ -260,8 +260,7 @@ def test_rows_say_what_files_that_are_open_were_promised(site: Any) -> None:
     asked = (there.write(70, hard=True), there.write(20))
     files = []
     for place, requirements in ((0, asked[:1]), (0, asked[1:]), (1, ())):
-        placement = replace(
-            there.placement(watched.table.elements[place]),
+        placement = there.placement(watched.table.elements[place]).replaced(
             requirements=tuple(ResolvedRequirement(one, Level.USER, "alice") for one in requirements),
         )
         there.ledger.restore(placement)

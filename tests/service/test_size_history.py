@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import string
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ses_core._state import pattern_of
 from ses_service.ledger import size_history as sizes
 from ses_service.ledger.size_history import (
     KEPT,
@@ -14,7 +16,6 @@ from ses_service.ledger.size_history import (
     SizeHistory,
     SizeKey,
     keys_of,
-    pattern_of,
 )
 
 
@@ -42,6 +43,43 @@ def test_a_pattern_holds_no_digit_and_is_its_own_pattern(path: str) -> None:
     assert not any(one in "0123456789" for one in pattern[:-4])
     assert pattern_of(pattern) == pattern
     assert len(pattern) <= 200
+
+
+PART, DIGITS = re.compile(r"[0-9A-Za-z]+"), re.compile(r"[0-9]+")
+UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+HEX = re.compile(r"(?=[^0-9]*[0-9])[0-9a-fA-F]{8,}")
+CHANGE = re.compile(r"(?=[0-9][A-Za-z]|[A-Za-z][0-9]|[a-z][A-Z])")
+ENDING = re.compile(r"\.[A-Za-z][0-9A-Za-z]{0,3}\Z")
+PIECES = (
+    "/",
+    "-",
+    ".",
+    "run",
+    "7",
+    "deadbeef01",
+    "x7Qa91",
+    "ä",
+    "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+    ".h5",
+)
+
+
+def said_by_expressions(path: str) -> str:
+    def part(found: re.Match[str]) -> str:
+        text = found.group()
+        is_random = len(text) >= 6 and len(CHANGE.findall(text)) >= 3
+        return "#" if HEX.fullmatch(text) or is_random else DIGITS.sub("#", text)
+
+    *folders, name = (one[-100:] for one in path.split("/")[-16:])
+    ending = ENDING.search(name)
+    at = len(name) if ending is None else ending.start()
+    blurred = [PART.sub(part, UUID.sub("#", text)) for text in (*folders, name[:at])]
+    return ("/".join(blurred) + name[at:])[-200:]
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=90).map("".join))
+def test_a_pattern_is_what_expressions_say(path: str) -> None:
+    assert pattern_of(path) == said_by_expressions(path)
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9))

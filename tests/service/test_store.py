@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,7 +47,7 @@ def element(name: str) -> Element:
 def placement(number: int, **changes: Any) -> Placement:
     subject = Subject("alice", "dd", "materials", "n1", "job-1")
     made = Placement(f"{number:016x}", subject, element("a"), "lustre", 0.25, 10.0, 40.0)
-    return replace(made, **changes)
+    return made.replaced(**changes)
 
 
 def explained(number: int) -> Placement:
@@ -145,7 +144,7 @@ def test_any_number_at_once_is_written_and_written_over(store: RecordStore, many
     first = [placement(number) for number in range(1, many + 1)]
     store.write(written(*first))
     assert sorted(reopened(store).load().placements, key=str) == sorted(first, key=str)
-    changed = [replace(one, state=PlacementState.OPEN, path=f"/u/{one.placement_id}") for one in first]
+    changed = [one.replaced(state=PlacementState.OPEN, path=f"/u/{one.placement_id}") for one in first]
     store.write(written(*changed))
     assert sorted(reopened(store).load().placements, key=str) == sorted(changed, key=str)
 
@@ -153,7 +152,7 @@ def test_any_number_at_once_is_written_and_written_over(store: RecordStore, many
 def test_what_changes_is_written_over_and_what_is_gone_is_removed(store: RecordStore) -> None:
     first, second = placement(1), explained(2)
     store.write(written(first, second))
-    changed = replace(first, state=PlacementState.OPEN, path="/u/f", opened_at=11.0)
+    changed = first.replaced(state=PlacementState.OPEN, path="/u/f", opened_at=11.0)
     store.write([*written(changed), (second.placement_id, None)])
     assert reopened(store).load().placements == (changed,)
     assert count(store, "ses_explanation") == 0
@@ -168,12 +167,12 @@ def test_what_ended_first_is_read_first_and_what_goes_on_last(store: RecordStore
 
 def test_placements_of_a_batch_share_an_explanation_until_the_last_is_gone(store: RecordStore) -> None:
     first = explained(1)
-    batch = [replace(first, placement_id=f"{number:016x}") for number in range(1, 4)]
+    batch = [first.replaced(placement_id=f"{number:016x}") for number in range(1, 4)]
     store.write(written(*batch))
     assert count(store, "ses_explanation") == 1
     again = reopened(store)
     assert again.load().placements == tuple(
-        replace(one, requirements=(), candidates=(), refused=()) for one in batch
+        one.replaced(requirements=(), candidates=(), refused=()) for one in batch
     )
     for one in batch:
         found = again.explanation(one.placement_id)
@@ -193,7 +192,7 @@ def test_changing_a_placement_keeps_its_explanation(store: RecordStore) -> None:
     store.write(written(one))
     again = reopened(store)
     (read,) = again.load().placements
-    again.write(written(replace(read, state=PlacementState.OPEN, opened_at=11.0)))
+    again.write(written(read.replaced(state=PlacementState.OPEN, opened_at=11.0)))
     assert again.explanation(one.placement_id).candidates == one.candidates
 
 
@@ -290,7 +289,7 @@ def test_any_placement_can_be_stored(
     )  # fmt: skip
     store.write(written(one), whole=True)
     (read,) = store_of(store.database).load().placements
-    assert replace(read, subject=one.subject, path=None) == replace(one, path=None)
+    assert read.replaced(subject=one.subject, path=None) == one.replaced(path=None)
     assert read.subject.user == user.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
     row = dict(zip(PLACEMENT.c.keys(), row_of(read, None, ""), strict=True))
     assert placement_of(row, Explanation()) == read

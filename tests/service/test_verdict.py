@@ -40,8 +40,7 @@ def judged(
     wanted = tuple(Prediction(kind, value, bound * MB, 0.0) for kind, bound in kinds)
     element = Element("u/a", "", "a", "u", "/u/a", "n1")
     placement = Placement("1" * 16, Subject("alice"), element, "mergerfs", 0.0, 0.0, 1.0, wanted)
-    placement.achieved = achieved
-    return file_verdict_of(placement, during)
+    return file_verdict_of(placement.replaced(achieved=achieved), during)
 
 
 WRITE, AVERAGE, READ = Kind.CURRENT_WRITE_RATE, Kind.AVERAGE_WRITE_RATE, Kind.CURRENT_READ_RATE

@@ -21,7 +21,6 @@ from ses_service.api.schemas.node_selections import NodeSelectionRequest
 from ses_service.api.schemas.nodes import AnnouncementIn
 from ses_service.api.schemas.places import PlaceRequest, Renewal
 from ses_service.api.schemas.requests import DraftIn, SelectionRequest
-from ses_service.ledger.announcement import merged, parts_of
 from ses_service.model.entities import Level, RequirementSet
 from ses_service.process.runtime import Runtime
 from ses_service.security.tokens import EVERYONE, PEOPLE, Principal, Role
@@ -32,9 +31,6 @@ from ses_service.state.asked import Asked
 DECISIONS_WAITING = 1000
 # Nobody waits for an announcement; an agent that is refused says the same again later.
 ANNOUNCEMENTS_WAITING = 256
-
-# How many files the ledger takes before other requests are answered.
-FILES_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,28 +92,9 @@ def storage_systems(now: Runtime, _who: Principal) -> Reply:
 
 def announce(now: Runtime, who: Principal, body: AnnouncementIn, node: str) -> Reply:
     """Bring the ledger to what a node reports; answer with what its agent should know."""
-    return _last(announce_in_parts(now, who, body, node))
-
-
-def announce_in_parts(
-    now: Runtime, who: Principal, body: AnnouncementIn, node: str
-) -> Iterator[Reply | None]:
-    """Do the same, with ``None`` after each part of a long announcement, and the answer at the end.
-
-    Two thousand files at once would keep everybody else waiting for 40 ms.
-    """
     who.must_speak_for(node)
     announcement = replace(body.to_model(node), version=who.version or "")
-    if announcement.files <= FILES_AT_ONCE:
-        taken = now.state.take_announcement(announcement)
-    else:
-        parts = []
-        for part in parts_of(announcement, FILES_AT_ONCE):
-            parts.append(now.state.take_announcement(part))
-            yield None
-        if announcement.complete:
-            now.state.end_others(announcement)
-        taken = merged(parts)
+    taken = now.state.take_announcement(announcement)
     have = {user: body.generations.get(user, "") for user in body.users}
     needs, tables = now.state.updates_for(node, have, [table.to_model() for table in body.tables])
     answer = {
@@ -141,7 +118,7 @@ def announce_in_parts(
         "needs": render.fragments(needs),
         "tables": render.fragments(tables),
     }
-    yield render.reply(answer)
+    return render.reply(answer)
 
 
 SELECT = Operation("/v1/selections", EVERYONE, SelectionRequest, select, max_body=2**16)
@@ -151,7 +128,6 @@ ANNOUNCE = Operation(
     AnnouncementIn,
     announce,
     waiting=ANNOUNCEMENTS_WAITING,
-    run_in_parts=announce_in_parts,
 )
 STORAGE_SYSTEMS = Operation("/v1/storage-systems", EVERYONE, None, storage_systems, method="GET")
 PLACE = Operation(
@@ -165,13 +141,6 @@ PLACE = Operation(
 )
 RENEW = Operation("/v1/places/<place_id>/renewals", EVERYONE, Renewal, places.renew, changes=True)
 OPERATIONS = (SELECT, ANNOUNCE, STORAGE_SYSTEMS, PLACE, RENEW)
-
-
-def _last(parts: Iterator[Reply | None]) -> Reply:
-    for reply in parts:
-        if reply is not None:
-            return reply
-    raise AssertionError("the last part is the answer")
 
 
 def _asked(now: Runtime, body: SelectionRequest) -> Asked:

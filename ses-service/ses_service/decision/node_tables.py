@@ -16,11 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 import orjson
 import ses_core
-from ses_core import Query, Records, State
+from ses_core import Query, Records, State, _state
 
 from ses_service.decision.node_order import first_of_own, order_of_own, start_of
 from ses_service.decision.rows import LOADS, PROMISES, Rows
-from ses_service.ledger.arrivals import SystemArrivals
 from ses_service.model.columns import Bools, Codes, ElementTable, Floats
 
 MAX_ELEMENTS = 64
@@ -76,7 +75,7 @@ class _Acceptable:
 class NodeTables:
     """The tables of all nodes.  ``name`` is another one with each start of the service."""
 
-    def __init__(self, rows: Rows, arrivals: SystemArrivals, name: str, window: float) -> None:
+    def __init__(self, rows: Rows, arrivals: _state.SystemArrivals, name: str, window: float) -> None:
         self.window = window
         self._rows = rows
         self._arrivals = arrivals

@@ -175,11 +175,9 @@ class Rows:
         if changed.any():
             self._mark(changed)
 
-    def follow(self, counts: LedgerCounts, changed: set[int]) -> None:
-        """Take what changed in the ledger since the last call, or sample."""
-        if changed:
-            at = np.fromiter(changed, np.int64, len(changed))
-            changed.clear()
+    def follow(self, counts: LedgerCounts, at: Codes) -> None:
+        """Take the rows that changed in the ledger since the last call, or sample."""
+        if len(at):
             self._take_counts(counts, at)
             self._mark(np.concatenate([at, *self._count_on_servers(self._servers_of(at))]))
 

@@ -2,7 +2,8 @@
 
 A state machine, ``open`` -> ``ended``, with time passed in.  It answers three questions: what became of a
 placement, how many placements each element carries (:mod:`ses_service.ledger.counts`), and what is open on a
-node.
+node.  Records and counts are in native code (``libses/state/ledger.h``); here is what is rare: nodes and
+their silence, places, and what other services carry.
 
 A placement lives as long as its node reports: one sign of life (``renew_node``) renews all of them at
 once.  One that was stored before a restart, and that its node says nothing of, has a lease.
@@ -16,97 +17,66 @@ gives a set that collects the ids that change, for those who store them or pass 
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Callable, Collection
+
+import numpy as np
+from ses_core import _state
 
 from ses_service.ledger import places
-from ses_service.ledger.achieved import Achieved, FileVerdict
-from ses_service.ledger.arrivals import SystemArrivals
-from ses_service.ledger.counts import ElementCounter, LedgerCounts, Stream
+from ses_service.ledger.counts import LedgerCounts
 from ses_service.ledger.file_bounds import FileBounds
 from ses_service.ledger.nodes import Nodes
 from ses_service.ledger.peer_placements import PeerPlacements
-from ses_service.ledger.placement import EndReason, Placement, PlacementState, completed_by, decided_as
+from ses_service.ledger.placement import EndReason, Placement, PlacementState
 from ses_service.ledger.readers import Readers
-from ses_service.ledger.reports import (
-    MAY_RETURN,
-    PlacementReport,
-    UnknownPlacementError,
-    opened_again,
-    refuse_ended,
-    refuse_strangers,
-)
+from ses_service.ledger.reports import PlacementReport
 from ses_service.model.columns import ElementTable, Floats
 from ses_service.model.policies import Policies
 
 MAX_UNTAKEN = 200_000
-_DROPPED_AT_ONCE = 16  # so that no end waits for the many that were kept meanwhile
+_ALL = 2**62
+_WINDOWS = 5  # before a sample: what ended that early is less than a hundredth of a stream in it
 
 
-class Ledger:
+class Ledger(_state.Ledger):
     """All placements not ended, and the last ``Policies.max_records`` that ended.
 
     Of these, more are kept while a follower has not taken them, up to ``MAX_UNTAKEN``.  ``ended_total``
     counts the ends by reason; ``nodes`` are those that announce files, ``recent`` says what is placed of
-    late, ``readers`` what is read.  ``on_size`` takes a placement, its size while it grows and when that is
-    known, and whether it is; ``on_end`` one that ended, or when what it achieved is known.  ``inherited``
-    collects, if set, ids of files open already when their nodes first report them, and ``left`` ids of files
-    that we do not know and another service has open, though their node announced to us last; the reader
-    empties them.
+    late, ``readers`` what is read.  ``inherited`` collects, if set, ids of files open already when their
+    nodes first report them, and ``left`` ids of files that we do not know and another service has open,
+    though their node announced to us last; the reader empties them.
     """
 
     def __init__(self, policies: Policies) -> None:
-        self._policies = policies
-        self.on_size: Callable[[Placement, float, bool], object] = lambda _placement, _size, _known: None
-        self.on_end: Callable[[Placement], object] = lambda _placement: None
-        self._active: dict[str, Placement] = {}
-        self._ended: OrderedDict[str, Placement] = OrderedDict()
-        self._of_user: defaultdict[str, set[str]] = defaultdict(set)
-        self._leases: list[tuple[float, str]] = []
+        bounds = FileBounds(policies.node_files_per_second)
+        super().__init__(policies.open_lease, policies.max_records, MAX_UNTAKEN, bounds)
         self.nodes = Nodes()
-        self._open_on: defaultdict[str, set[str]] = defaultdict(set)
-        self._counter = ElementCounter(policies)
-        self.readers = Readers(self._counter)
-        self.recent = SystemArrivals()
-        self.of_peers = PeerPlacements(self._counter, self.is_own, self.recent)
+        self.readers = Readers(self.counter)
+        self.of_peers = PeerPlacements(self, self.is_own)
         self.inherited: set[str] | None = None
         self.left: set[str] | None = None
-        self._followers: list[set[str]] = []
-        self.ended_total: Counter[EndReason] = Counter()
-        self.bounds = FileBounds(policies.node_files_per_second)
-        self.places_of: Counter[str] = Counter()  # open ones of each user
-
-    def __len__(self) -> int:
-        return len(self._active)
-
-    @property
-    def counts(self) -> LedgerCounts:
-        """The counts per element."""
-        return self._counter.counts
-
-    @property
-    def changed(self) -> set[int]:
-        """The rows of the counts that changed; the reader empties it."""
-        return self._counter.changed
-
-    def follow(self) -> set[str]:
-        """Return a set to which the id of every placement is added that changes from now on.
-
-        One that is not found any more was dropped.  The caller empties the set.
-        """
-        changed: set[str] = set()
-        self._followers.append(changed)
-        return changed
+        self.counts = LedgerCounts.zeros(0)
+        self._shared: list[list[int]] = []
+        self._lasting = policies.max_data_age
+        self._window = policies.rate_window
+        self._hook(self.of_peers.settle, self.of_peers.forget_placement, self._left_place, places.reported)
 
     def bind(self, table: ElementTable, sampled_at: Floats, now: float) -> None:
         """Count along the rows of ``table`` from now on, against ``sampled_at`` (see ``observe``)."""
-        active = [placement for placement in self._active.values() if not placement.idle]
-        counted: list[Stream] = [*active, *self.of_peers.counted()]
-        self._counter.bind(table, sampled_at, now, counted, self.readers.elements())
+        self._shared = [list(rows) for rows in table.shared]
+        systems = {name: system.backend for name, system in table.environment.systems.items()}
+        self._describe(table.elements, systems, dict(table.environment.home_vo))
+        self.counts = LedgerCounts.zeros(len(table))
+        rows = table.device.astype(np.uint32), table.room.astype(np.uint32)
+        self.counter.bind(*rows, [element.id for element in table.elements], self.counts.counted)
+        self._count_again()
+        for one in self.of_peers.counted():
+            self.counter.count(one.elements, 1.0, one.expected_bytes or 0.0)
+        for element in self.readers.elements():
+            self.counter.count((element,), 1.0, 0.0)
+        self.observe(sampled_at, now)
 
     def observe(
         self, sampled_at: Floats, now: float, lasting: float | None = None, window: float | None = None
@@ -114,28 +84,22 @@ class Ledger:
         """Take new samples: per row, when its last one was taken (``nan``: none).
 
         ``lasting`` is for how many seconds an observation counts, ``window`` that of the monitor's rates,
-        if they are other numbers than before.
+        if they are other numbers than before.  Costs a pass over what began or ended recently: within twice
+        the age from which an observation is not used any more, and the windows after which a sample shows
+        nothing of what ended.
         """
         if lasting is not None:
-            self._counter.lasting = lasting
+            self._lasting = lasting
         if window is not None:
-            self._counter.window = window
-        self._counter.observe(sampled_at, now)
-
-    def restore(self, placement: Placement) -> None:
-        """Take up a placement the ledger does not know, in the state it has.
-
-        Changes nothing when its id is known.
-        """
-        placement_id = placement.placement_id
-        if placement_id in self._active or placement_id in self._ended:
-            return
-        if placement.state is PlacementState.ENDED:
-            self._keep(placement)
-        else:
-            self._activate(placement)
-            self._count(placement)
-        self._counter.placed(placement)
+            self._window = window
+        if self._shared:
+            sampled_at = sampled_at.copy()
+        for rows in self._shared:
+            sampled_at[rows] = np.fmax.reduce(sampled_at[rows])
+        horizon = now - 2 * self._lasting - _WINDOWS * self._window
+        self.counter.observe(
+            horizon, sampled_at.astype(np.float64, copy=False), self._window, self.counts.averaged
+        )
 
     def open(self, report: PlacementReport, now: float, *, node: str | None = None) -> Placement:
         """Note that the file was created; called again, renew the lease and note whether it is idle.
@@ -145,87 +109,30 @@ class Ledger:
         PlacementEndedError after any other end, and NotYoursError when the placement is another user's
         or node's.
         """
-        before = self.get(report.placement_id)
-        refuse_strangers(before, report.user, node)
-        refuse_ended(before, node)
-        announced = node is not None and self.nodes.get(node) is not None
-        until = math.inf if announced else now + self._policies.open_lease
-        opened = opened_again(before, report, now, node, until)
-        if before.held is not None:
-            opened = places.reported(opened, before, report)
-        if before.state is PlacementState.ENDED:
-            del self._ended[before.placement_id]
-            self._activate(opened)
-        else:
-            self._leave(before)
-            self._active[opened.placement_id] = opened
-            self._enter(opened)
-            self._counter.claim(before, opened)
-            if opened.idle and not before.idle:
-                self._counter.end(before, now)
-            elif before.idle and not opened.idle:
-                self._counter.begin(opened)
-        if report.bytes is not None:
-            self.on_size(opened, report.bytes, report.closed)
-        self._note(opened.placement_id)
+        opened: Placement = self._open(report, now, node, self._announces(node))
         return opened
+
+    def take(
+        self,
+        files: _state.Files,
+        node: str,
+        now: float,
+        explain: Callable[[int, str], object],
+    ) -> tuple[list[str], list[tuple[str, str]]]:
+        """Take what a node reports of files, ends after all that opened.
+
+        ``explain`` gives what the files of a decision share, and where its expected size is from; ``None``:
+        it is not known.  Returns ids that the ledger does not know, and those that are refused, with why.
+        """
+        unknown, refused, inherited = self._take(files, node, now, self._announces(node), explain)
+        if self.inherited is not None:
+            self.inherited.update(inherited)
+        return unknown, refused
 
     def change(self, place: Placement) -> None:
         """Take another record of a place: its lease or claim is another, or it had ended and goes on."""
-        before = self.get(place.placement_id)
-        if before.state is PlacementState.ENDED:
-            del self._ended[place.placement_id]
-            self._activate(replace(place, state=PlacementState.OPEN, ended_at=None, end_reason=None))
+        if self._change(place):
             self.doubt(place.placement_id)
-        elif place is not before:
-            self._leave(before)
-            self._active[place.placement_id] = place
-            self._enter(place)
-            self._counter.claim(before, place)
-            self._note(place.placement_id)
-
-    def end(
-        self,
-        placement_id: str,
-        reason: EndReason,
-        now: float,
-        bytes_written: float | None = None,
-        path: str | None = None,
-        achieved: Achieved | None = None,
-    ) -> Placement:
-        """End a placement.  Ending it again changes nothing but a size, path or figure unknown until then.
-
-        Raises UnknownPlacementError.
-        """
-        placement = self._active.pop(placement_id, None)
-        if placement is None:
-            before = self.get(placement_id)
-            return self._complete(before, completed_by(before, bytes_written, path, achieved))
-        if not placement.idle:
-            self._counter.end(placement, now)
-        ended = placement.copy()
-        ended.state, ended.ended_at, ended.end_reason = PlacementState.ENDED, now, reason
-        ended.bytes_written, ended.achieved = bytes_written, achieved
-        if path is not None:
-            ended.path = path
-        self._leave(placement)
-        self.ended_total[reason] += 1
-        self._keep(ended)
-        self._note(placement_id)
-        self.of_peers.settle(placement_id, now)
-        if bytes_written is not None:
-            self.on_size(ended, bytes_written, True)
-        self.on_end(ended)
-        return ended
-
-    def keep_verdict(self, placement: Placement, file_verdict: FileVerdict) -> bool:
-        """Keep what came of the requirements of a placement that ended; false if it is another one by now."""
-        if self._ended.get(placement.placement_id) is not placement:
-            return False
-        judged = self._ended[placement.placement_id] = placement.copy()
-        judged.file_verdict = file_verdict
-        self._note(placement.placement_id)
-        return True
 
     def renew_node(
         self,
@@ -250,8 +157,8 @@ class Ledger:
 
     def doubt(self, placement_id: str) -> None:
         """Ask the node of a placement of this service whether it is open there, if it reports."""
-        placement = self._active.get(placement_id)
-        if placement is None:
+        placement = self.find(placement_id)
+        if placement is None or placement.state is PlacementState.ENDED:
             return
         node = placement.subject.node or ""
         if self.nodes.has_announced(node) or (node and places.is_unconfirmed(placement)):
@@ -260,25 +167,17 @@ class Ledger:
     def take_doubted(self, name: str) -> list[Placement]:
         """Return the open placements that a node is to be asked about now; of a file it is asked once."""
         doubted = [
-            self._active[placement_id]
+            one
             for placement_id in sorted(self.nodes.doubted.pop(name, ()))
-            if placement_id in self._active
+            if (one := self.find(placement_id)) is not None and one.state is PlacementState.OPEN
         ]
         if unconfirmed := {one.placement_id for one in doubted if places.is_unconfirmed(one)}:
             self.nodes.doubted[name] = unconfirmed
         return doubted
 
-    def streams(self) -> dict[str, int]:
-        """Return how many placements are open on each node that has any."""
-        return dict(zip(self._open_on, map(len, self._open_on.values()), strict=True))
-
     def open_on(self, name: str) -> list[Placement]:
         """Return what is open on a node."""
-        return [self._active[placement_id] for placement_id in sorted(self._open_on.get(name, ()))]
-
-    def count_open_on(self, name: str) -> int:
-        """Return how many placements are open on a node."""
-        return len(self._open_on.get(name, ()))
+        return [self.get(placement_id) for placement_id in self._open_on(name)]
 
     def end_others(self, name: str, kept: Collection[str], now: float) -> int:
         """End what is open on a node except ``kept`` (reason ``lost``); return how many ended.
@@ -286,86 +185,34 @@ class Ledger:
         Places that were given meanwhile, and that the node was not asked about, stay.
         """
         lost = [
-            one.placement_id
-            for one in self.open_on(name)
-            if one.placement_id not in kept and not places.is_unconfirmed(one)
+            placement_id
+            for placement_id in self._open_on(name)
+            if placement_id not in kept and not places.is_unconfirmed(self.get(placement_id))
         ]
         for placement_id in lost:
             self.end(placement_id, EndReason.LOST, now)
         return len(lost)
 
-    def release(self, placement_id: str, now: float) -> None:
-        """Leave an open placement to another service: it does not end here, and is not stored by us."""
-        placement = self._active.pop(placement_id, None)
-        if placement is None:
-            return
-        if not placement.idle:
-            self._counter.end(placement, now)
-        self._leave(placement)
-        self._drop(placement)
-        self.of_peers.settle(placement_id, now)
-        for follower in self._followers:
-            follower.discard(placement_id)
-
     def forget_node(self, name: str, now: float) -> None:
         """Forget a node that announces to another service now, unless something is still open there."""
-        if self.nodes.forget(name, whole=name not in self._open_on):
+        if self.nodes.forget(name, whole=not self.count_open_on(name)):
             self.readers.forget(name, now)
-
-    def inherit(self, stored: Placement) -> None:
-        """Take from its record what another service knew of the decision for a placement of this service."""
-        known = self.find(stored.placement_id)
-        if known is None:
-            return
-        records = self._active if known.state is PlacementState.OPEN else self._ended
-        inherited = records[stored.placement_id] = decided_as(known, stored)
-        if inherited.state is PlacementState.ENDED and self.on_end is not None:
-            self.on_end(inherited)
-
-    def store_again(self, placement_id: str) -> None:
-        """Let a placement of this service be stored though it did not change."""
-        self._note(placement_id)
 
     def expire(self, now: float, limit: int | None = None) -> int:
         """End every placement whose lease ran out or whose node fell silent; return how many did.
 
         With ``limit``, stop after about that number; the next call goes on.
         """
-        count = 0
-        while self._leases and self._leases[0][0] <= now and (limit is None or count < limit):
-            _, placement_id = heapq.heappop(self._leases)
-            placement = self._active.get(placement_id)
-            if placement is not None and placement.lease_until <= now:
-                self.end(placement_id, EndReason.EXPIRED, now)
-                count += 1
-        while (limit is None or count < limit) and (name := self.nodes.next_silent(now)) is not None:
-            files = list(islice(self._open_on.get(name, ()), None if limit is None else limit - count))
-            for placement_id in files:
+        limit = _ALL if limit is None else limit
+        count = self._expire(now, limit)
+        while count < limit and (name := self.nodes.next_silent(now)) is not None:
+            for placement_id in self._open_on(name)[: limit - count]:
                 self.end(placement_id, EndReason.SILENT, now)
-            count += len(files)
-            if name not in self._open_on:
+                count += 1
+            if not self.count_open_on(name):
                 self.nodes.give_up(name)
                 self.readers.forget(name, now)
         return count
-
-    def get(self, placement_id: str) -> Placement:
-        """Return a placement, or raise UnknownPlacementError."""
-        placement = self._active.get(placement_id) or self._ended.get(placement_id)
-        if placement is None:
-            raise UnknownPlacementError(f"no placement {placement_id} is known")
-        return placement
-
-    def find(self, placement_id: str) -> Placement | None:
-        """Return a placement, or ``None``."""
-        return self._active.get(placement_id) or self._ended.get(placement_id)
-
-    def known(self, ids: Iterable[str]) -> list[str]:
-        """Return those of these ids that are kept."""
-        return [
-            placement_id
-            for placement_id in ids
-            if placement_id in self._active or placement_id in self._ended
-        ]
 
     def lease_of(self, placement: Placement) -> float | None:
         """Return until when a placement counts without another announcement, ``None`` when it has ended."""
@@ -374,94 +221,8 @@ class Ledger:
         node = self.nodes.get(placement.subject.node or "")
         return node.until if math.isinf(placement.lease_until) and node else placement.lease_until
 
-    def active(self) -> Iterator[Placement]:
-        """Yield every placement that has not ended, in no order."""
-        return iter(self._active.values())
+    def _announces(self, node: str | None) -> bool:
+        return node is not None and self.nodes.get(node) is not None
 
-    def ids(self) -> list[str]:
-        """Return the ids of every placement that is kept, those that ended first, in that order."""
-        return [*self._ended, *self._active]
-
-    def records(self, user: str | None = None) -> Iterator[Placement]:
-        """Yield every placement that is kept, or every one of a user, in no order."""
-        if user is not None:
-            yield from map(self.get, self._of_user.get(user, ()))
-            return
-        yield from self._active.values()
-        yield from self._ended.values()
-
-    def _count(self, placement: Placement) -> None:
-        node = placement.subject.node
-        self.recent.count(placement.element.storage_system, node, placement.placed_at)
-
-    def _activate(self, placement: Placement) -> None:
-        self._active[placement.placement_id] = placement
-        self._of_user[placement.subject.user].add(placement.placement_id)
-        self.of_peers.forget_placement(placement.placement_id, placement.placed_at)
-        self._enter(placement)
-        if not placement.idle:
-            self._counter.begin(placement)
-        self._note(placement.placement_id)
-
-    def _enter(self, placement: Placement) -> None:
-        if placement.held is not None:
-            self.places_of[placement.subject.user] += 1
-        node = placement.subject.node
-        if node is not None:
-            self._open_on[node].add(placement.placement_id)
-            self.bounds.opened(node, placement.subject.user, placement.subject.job)
-        if math.isfinite(placement.lease_until):
-            heapq.heappush(self._leases, (placement.lease_until, placement.placement_id))
-
-    def _leave(self, placement: Placement) -> None:
-        if placement.held is not None:
-            self.places_of[placement.subject.user] -= 1
-            self.nodes.settle(placement.subject.node or "", placement.placement_id)
-        node, index = placement.subject.node, self._open_on
-        if node is not None and placement.placement_id in index.get(node, ()):
-            index[node].discard(placement.placement_id)
-            self.bounds.closed(node, placement.subject.user, placement.subject.job)
-            if not index[node]:
-                del index[node]
-
-    def is_ended_by_node(self, placement_id: str) -> bool:
-        """Whether the node of a placement reported that it ended."""
-        ended = self._ended.get(placement_id)
-        return ended is not None and ended.end_reason not in MAY_RETURN
-
-    def is_own(self, placement_id: str) -> bool:
-        """Whether this ledger knows best how a placement stands: not when it ended by itself."""
-        return placement_id in self._active or self.is_ended_by_node(placement_id)
-
-    def _note(self, placement_id: str) -> None:
-        for follower in self._followers:
-            follower.add(placement_id)
-
-    def _complete(self, before: Placement, completed: Placement) -> Placement:
-        if completed is not before:
-            self._ended[before.placement_id] = completed
-            self._note(before.placement_id)
-            if completed.bytes_written is not None and before.bytes_written is None:
-                self.on_size(completed, completed.bytes_written, True)
-            if completed.achieved is not before.achieved:
-                self.on_end(completed)
-        return completed
-
-    def _keep(self, placement: Placement) -> None:
-        self._ended[placement.placement_id] = placement
-        self._of_user[placement.subject.user].add(placement.placement_id)
-        limit = self._policies.max_records
-        for _ in range(min(_DROPPED_AT_ONCE, len(self._ended) - limit)):
-            oldest = next(iter(self._ended))
-            if len(self._ended) <= limit + MAX_UNTAKEN and any(
-                oldest in follower for follower in self._followers
-            ):
-                return
-            self._drop(self._ended.pop(oldest))
-            self._note(oldest)
-
-    def _drop(self, placement: Placement) -> None:
-        user = placement.subject.user
-        self._of_user[user].discard(placement.placement_id)
-        if not self._of_user[user]:
-            del self._of_user[user]
+    def _left_place(self, node: str | None, placement_id: str) -> None:
+        self.nodes.settle(node or "", placement_id)

@@ -113,18 +113,20 @@ class NodeDecisions:
         self._decisions = decisions
         self._explained: dict[int, Explanation] = {}
 
-    def find(self, number: int) -> NodeDecision | None:
-        """Return a decision, ``None`` when it is not reported."""
-        return self._decisions.get(number)
+    def shared(
+        self, number: int, node: str, table: ElementTable | None, excluded: Mapping[str, str]
+    ) -> tuple[Explanation, str | None] | None:
+        """Return what the files of a decision share, and where their expected size is from.
 
-    def explained(
-        self, number: int, node: str, table: ElementTable, excluded: Mapping[str, str]
-    ) -> Explanation:
-        """Return the explanation of a decision that is reported; see :func:`explanation`."""
+        ``None`` where the decision is not reported; see :func:`explanation`.
+        """
+        decision = self._decisions.get(number)
+        if decision is None or table is None:
+            return None
         explained = self._explained.get(number)
         if explained is None:
-            explained = self._explained[number] = explanation(self._decisions[number], node, table, excluded)
-        return explained
+            explained = self._explained[number] = explanation(decision, node, table, excluded)
+        return explained, decision.expected_from
 
 
 NO_DECISIONS = NodeDecisions({})

@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
-from ses_service.ledger.arrivals import SystemArrivals
-from ses_service.ledger.counts import ElementCounter
+from ses_core import _state
+
+from ses_service.ledger.counts import began
 from ses_service.ledger.placement import PeerPlacement
 from ses_service.ledger.size_history import SizeKey
 
@@ -45,13 +46,14 @@ class Notification:
 
 
 class PeerPlacements:
-    """The placements of other services.  ``is_own``: our own ledger knows an id better."""
+    """The placements of other services.  ``is_own``: our own ledger knows an id better.
 
-    def __init__(
-        self, counter: ElementCounter, is_own: Callable[[str], bool], arrivals: SystemArrivals
-    ) -> None:
-        self._counter = counter
-        self._arrivals = arrivals
+    That ledger, ``native``, is given the ids that are here, so that it asks no others.
+    """
+
+    def __init__(self, native: _state.Ledger, is_own: Callable[[str], bool]) -> None:
+        self._native = native
+        self._counter = native.counter
         self._is_own = is_own
         self._placements: dict[str, PeerPlacement] = {}
         self._counted: dict[str, PeerPlacement] = {}
@@ -69,45 +71,35 @@ class PeerPlacements:
 
     def take_up(self, placements: Iterable[PeerPlacement]) -> None:
         """Take up files, or note who carries them now."""
-        unknown = []
         for placement in placements:
-            known = self._placements.get(placement.placement_id)
-            if known is None:
-                self._placements[placement.placement_id] = placement
-                unknown.append(placement)
-            else:
+            placement_id = placement.placement_id
+            known = self._placements.get(placement_id)
+            if known is not None:
                 known.origin = placement.origin
-                if placement.placement_id in self._counted:
-                    self._counter.claim(known, placement)
+                if placement_id in self._counted and known.expected_bytes != placement.expected_bytes:
+                    self._counter.count(known.elements, 0, -(known.expected_bytes or 0.0))
+                    self._counter.count(known.elements, 0, placement.expected_bytes or 0.0)
                 known.expected_bytes = placement.expected_bytes
-        begun = [placement for placement in unknown if not self._is_own(placement.placement_id)]
-        if not begun:
-            return
-        self._counter.placed_all(begun)
-        self._arrivals.count_all(
-            [
-                (placement.elements[0].partition("/")[0], placement.node, placement.placed_at)
-                for placement in begun
-            ]
-        )
-        self._counted.update((placement.placement_id, placement) for placement in begun)
-        self._counter.begin_all(begun)
-        self.open_on.update([placement.node for placement in begun])
+                continue
+            self._placements[placement_id] = placement
+            self._native.note_peer(placement_id, True)
+            if not self._is_own(placement_id):
+                self._counter.placed(placement.elements, placement.placed_at)
+                if placement.elements:
+                    system = placement.elements[0].partition("/")[0]
+                    self._native.recent.count(system, placement.node, placement.placed_at)
+                self._begin(placement)
 
     def drop(self, ids: Iterable[str], origin: str, now: float) -> None:
         """Forget files that ``origin`` does not carry any more, if nobody else took them over."""
-        ended = []
         for placement_id in ids:
             known = self._placements.get(placement_id)
             if known is None or known.origin != origin:
                 continue
             del self._placements[placement_id]
-            if self._counted.pop(placement_id, None) is not None:
-                ended.append(known)
-        if ended:
-            self._counter.end_all(ended, now)
-            for node, number in Counter([placement.node for placement in ended]).items():
-                self._leave(node, number)
+            self._native.note_peer(placement_id, False)
+            if placement_id in self._counted:
+                self._end(known, now)
 
     def forget_placement(self, placement_id: str, now: float) -> None:
         """Forget a file that is this service's: the one that carries it gives it up when it is notified."""
@@ -132,13 +124,21 @@ class PeerPlacements:
         if wanted is counted:
             return
         if counted is not None:
-            del self._counted[placement_id]
-            self._counter.end(counted, now)
-            self._leave(counted.node, 1)
+            self._end(counted, now)
         if wanted is not None:
-            self._counted[placement_id] = wanted
-            self._counter.begin(wanted)
-            self.open_on[wanted.node] += 1
+            self._begin(wanted)
+
+    def _begin(self, one: PeerPlacement) -> None:
+        self._counted[one.placement_id] = one
+        self._counter.begin(one.placement_id, one.elements, began(one), one.expected_bytes)
+        self.open_on[one.node] += 1
+
+    def _end(self, one: PeerPlacement, now: float) -> None:
+        del self._counted[one.placement_id]
+        self._counter.end(one.placement_id, one.elements, began(one), one.expected_bytes, now)
+        self.open_on[one.node] -= 1
+        if not self.open_on[one.node]:
+            del self.open_on[one.node]
 
     def _drop_where(self, gone: Callable[[PeerPlacement], bool], now: float) -> None:
         of_origins: dict[str, list[str]] = {}
@@ -146,8 +146,3 @@ class PeerPlacements:
             of_origins.setdefault(placement.origin, []).append(placement.placement_id)
         for origin, ids in of_origins.items():
             self.drop(ids, origin, now)
-
-    def _leave(self, node: str, number: int) -> None:
-        self.open_on[node] -= number
-        if not self.open_on[node]:
-            del self.open_on[node]

@@ -1,17 +1,21 @@
 """What is recorded of one placement: who asked, where the file went, why, and how it ended.
 
 Records are never changed but replaced: they are shared with those who store or answer them in other
-threads.  Those that are made for every file are not frozen all the same, because Python takes five times as
-long to make a frozen one.
+threads.  Those of placements are in native code (``libses/state/records.h``), and these classes are what
+Python sees of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
-from ses_service.ledger.achieved import Achieved, FileVerdict
+import orjson
+from ses_core import _state
+
+from ses_service.ledger.achieved import Achieved, Cause, Doubt, FileVerdict, KindVerdict, Verdict
 from ses_service.model.entities import Element, Kind, ResolvedRequirement, Subject
 
 
@@ -121,78 +125,78 @@ class Held:
     namespace: int | None = None
 
 
-@dataclass(slots=True)
-class Placement:
-    """One entry of the ledger.  Times are seconds since the epoch, sizes bytes.
+if TYPE_CHECKING:
 
-    ``candidates`` and ``refused`` are the explanation: the first ranks and the refused elements at
-    the moment of the decision.  Files chosen from one state of a node's table share those before the first:
-    this one was number ``batch_number`` of ``batch_size``, its element had ``rank`` in that order, and
-    ``distance`` and ``predicted`` count those before it.  ``notes`` are sentences about the decision.
-    ``decided_by`` is ``program`` when it chose from its node's table, ``agent`` when it asked the agent.
-    ``lease_until`` is when the entry ends by itself; infinite: as long as its node reports.
+    @dataclass(frozen=True)
+    class Placement:
+        """One entry of the ledger.  Times are seconds since the epoch, sizes bytes.
 
-    ``stripes`` are all elements the file is spread over, ``element`` first; none means ``element`` alone.
-    ``expected_from`` says where the expected size is from: ``request`` or ``history``.
-    ``stripe_size`` ``None`` leaves it to the file system.
+        ``candidates`` and ``refused`` are the explanation: the first ranks and the refused elements at the
+        moment of the decision.  Files chosen from one state of a node's table share those before the first:
+        this one was number ``batch_number`` of ``batch_size``, its element had ``rank`` in that order, and
+        ``distance`` and ``predicted`` count those before it.  ``notes`` are sentences about the decision.
+        ``decided_by`` is ``program`` when it chose from its node's table, ``agent`` when it asked the agent.
+        ``lease_until`` is when the entry ends by itself; infinite: as long as its node reports.
 
-    ``idle``: nothing moves in the open file for a while, so that it is no stream; ``resumed_at`` is when it
-    became one again.  ``achieved`` is what its agent saw of it, ``None`` where it did not follow it,
-    and ``file_verdict`` what that means for the requirements, a moment after the end.
+        ``stripes`` are all elements the file is spread over, ``element`` first; none means ``element`` alone.
+        ``expected_from`` says where the expected size is from: ``request`` or ``history``.
+        ``stripe_size`` ``None`` leaves it to the file system.
 
-    ``held`` is there of a place (:mod:`ses_service.ledger.places`): a directory that was given, ``path``, of
-    whose claim ``expected_bytes`` are not written yet.
-    """
+        ``idle``: nothing moves in the open file for a while, so that it is no stream; ``resumed_at`` is when
+        it became one again.  ``achieved`` is what its agent saw of it, ``None`` where it did not follow it,
+        and ``file_verdict`` what that means for the requirements, a moment after the end.
 
-    placement_id: str
-    subject: Subject
-    element: Element
-    backend: str
-    distance: float
-    placed_at: float
-    lease_until: float
-    predicted: tuple[Prediction, ...] = ()
-    requirements: tuple[ResolvedRequirement, ...] = ()
-    candidates: tuple[Candidate, ...] = ()
-    refused: tuple[Refusal, ...] = ()
-    rank: int = 1
-    batch_number: int = 1
-    batch_size: int = 1
-    notes: tuple[str, ...] = ()
-    stripes: tuple[Element, ...] = ()
-    stripe_count: int = 1
-    stripe_size: int | None = None
-    decided_by: str = "service"
-    expected_bytes: float | None = None
-    expected_from: str | None = None
-    state: PlacementState = PlacementState.OPEN
-    path: str | None = None
-    device: int | None = None
-    inode: str | None = None
-    pid: int | None = None
-    opened_at: float | None = None
-    idle: bool = False
-    resumed_at: float | None = None
-    ended_at: float | None = None
-    end_reason: EndReason | None = None
-    bytes_written: float | None = None
-    achieved: Achieved | None = None
-    file_verdict: FileVerdict | None = None
-    held: Held | None = None
+        ``held`` is there of a place (:mod:`ses_service.ledger.places`): a directory that was given, ``path``,
+        of whose claim ``expected_bytes`` are not written yet.
+        """
 
-    @property
-    def elements(self) -> tuple[str, ...]:
-        """The ids of all elements the file is spread over."""
-        if len(self.stripes) > 1:
-            return tuple(stripe.id for stripe in self.stripes)
-        return (self.element.id,)
+        placement_id: str
+        subject: Subject
+        element: Element
+        backend: str
+        distance: float
+        placed_at: float
+        lease_until: float
+        predicted: tuple[Prediction, ...] = ()
+        requirements: tuple[ResolvedRequirement, ...] = ()
+        candidates: tuple[Candidate, ...] = ()
+        refused: tuple[Refusal, ...] = ()
+        rank: int = 1
+        batch_number: int = 1
+        batch_size: int = 1
+        notes: tuple[str, ...] = ()
+        stripes: tuple[Element, ...] = ()
+        stripe_count: int = 1
+        stripe_size: int | None = None
+        decided_by: str = "service"
+        expected_bytes: float | None = None
+        expected_from: str | None = None
+        state: PlacementState = PlacementState.OPEN
+        path: str | None = None
+        device: int | None = None
+        inode: str | None = None
+        pid: int | None = None
+        opened_at: float | None = None
+        idle: bool = False
+        resumed_at: float | None = None
+        ended_at: float | None = None
+        end_reason: EndReason | None = None
+        bytes_written: float | None = None
+        achieved: Achieved | None = None
+        file_verdict: FileVerdict | None = None
+        held: Held | None = None
 
-    def copy(self) -> Placement:
-        """Return another record of the same; a third of the time of ``dataclasses.replace``."""
-        return Placement(*_VALUES(self))
+        @property
+        def elements(self) -> tuple[str, ...]:
+            """The ids of all elements the file is spread over."""
+            ...
 
+        def replaced(self, **changes: Any) -> Placement:
+            """Return another record of the same, with other values of some members."""
+            ...
 
-_VALUES = attrgetter(*(field.name for field in fields(Placement)))
+else:
+    Placement = _state.Placement
 
 
 @dataclass(slots=True)
@@ -211,31 +215,13 @@ class PeerPlacement:
     resumed_at: float | None = None
 
 
-def completed_by(
-    placement: Placement, bytes_written: float | None, path: str | None, achieved: Achieved | None
-) -> Placement:
-    """Return a placement with what it lacked of these; the same one where it lacked none."""
-    given = {"bytes_written": bytes_written, "path": path, "achieved": achieved}
-    lacked = {
-        name: value for name, value in given.items() if value is not None and getattr(placement, name) is None
-    }
-    return replace(placement, **lacked) if lacked else placement  # type: ignore[arg-type]
+def _held_text(held: Held) -> str:
+    """Return what a row of the database says of what a place has."""
+    return orjson.dumps(_HELD(held)).decode()
 
 
-def decided_as(placement: Placement, stored: Placement) -> Placement:
-    """Return a placement with what another record of it says of the decision."""
-    return replace(
-        placement,
-        distance=stored.distance,
-        predicted=stored.predicted,
-        requirements=stored.requirements,
-        candidates=stored.candidates,
-        refused=stored.refused,
-        rank=stored.rank,
-        batch_number=stored.batch_number,
-        batch_size=stored.batch_size,
-        notes=stored.notes,
-        stripe_size=stored.stripe_size,
-        decided_by=stored.decided_by,
-        expected_from=stored.expected_from,
-    )
+_HELD = attrgetter(*(field.name for field in fields(Held)))
+_CLASSES = (
+    Achieved, Cause, Doubt, EndReason, FileVerdict, KindVerdict, PlacementState, Prediction, Subject, Verdict,
+)  # fmt: skip
+_state.use_classes({one.__name__: one for one in _CLASSES} | {"held_text": _held_text})

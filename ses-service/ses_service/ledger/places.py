@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ses_service.ledger.placement import Placement
-from ses_service.ledger.reports import LedgerError, PlacementReport
+from ses_service.ledger.reports import LedgerError
 
 LEASE = 25.0  # seconds a place of a process counts that nobody renews: less than those of a silent node
 RENEW_WITHIN = 8.0
@@ -44,12 +44,12 @@ class PlaceAsked:
     until: float | None = None
 
 
-def reported(opened: Placement, before: Placement, report: PlacementReport) -> Placement:
+def reported(opened: Placement, before: Placement, size: float | None) -> Placement:
     """Return how a place stands after its node reported it: it has no inode, and its end may be fixed."""
     assert before.held is not None
     until = opened.lease_until if before.held.until is None else before.held.until
-    kept = replace(opened, device=before.device, inode=before.inode, lease_until=until)
-    return kept if report.bytes is None else written(kept, report.bytes)
+    kept = opened.replaced(device=before.device, inode=before.inode, lease_until=until)
+    return kept if size is None else written(kept, size)
 
 
 def written(place: Placement, amount: float) -> Placement:
@@ -57,7 +57,7 @@ def written(place: Placement, amount: float) -> Placement:
     held = place.held
     assert held is not None
     left = None if held.claimed is None else max(0.0, held.claimed - amount)
-    return replace(place, expected_bytes=left, held=replace(held, written=amount))
+    return place.replaced(expected_bytes=left, held=replace(held, written=amount))
 
 
 def renewed(place: Placement, now: float) -> Placement:
@@ -65,7 +65,7 @@ def renewed(place: Placement, now: float) -> Placement:
     held = place.held
     if held is None or held.until is not None or math.isinf(place.lease_until):
         return place
-    return replace(place, lease_until=max(place.lease_until, now + LEASE))
+    return place.replaced(lease_until=max(place.lease_until, now + LEASE))
 
 
 def newest_lease(placements: Iterable[Placement]) -> float:
@@ -85,7 +85,7 @@ def restored(place: Placement, now: float, waited_for: float, newest: float) -> 
         return place
     newest = min(newest, now + LEASE)  # of places that wait for their node it may be later
     behind = newest - place.lease_until if math.isfinite(place.lease_until) else 0.0
-    return replace(place, lease_until=now + max(0.0, LEASE - behind) + waited_for)
+    return place.replaced(lease_until=now + max(0.0, LEASE - behind) + waited_for)
 
 
 def has_own_directory(place: Placement) -> bool:

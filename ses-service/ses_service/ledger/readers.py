@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ses_service.ledger.counts import ElementCounter
+from ses_core import _state
 
 MAX_STREAMS = 64  # of one node on one element; more of them make no difference to a decision
 
@@ -26,7 +26,7 @@ class Reading:
 class Readers:
     """The readers of all nodes; counted as streams by ``counter``."""
 
-    def __init__(self, counter: ElementCounter) -> None:
+    def __init__(self, counter: _state.Counter) -> None:
         self._counter = counter
         self._began: dict[str, dict[str, list[float]]] = {}
 
@@ -60,9 +60,9 @@ class Readers:
         began = known.setdefault(element, [])
         while len(began) > count:
             since = began.pop()
-            self._counter.end_stream(_name(node, element, len(began)), element, since, now)
+            self._counter.end(_name(node, element, len(began)), (element,), since, None, now)
         while len(began) < count:
-            self._counter.begin_stream(_name(node, element, len(began)), element, now)
+            self._counter.begin(_name(node, element, len(began)), (element,), now, None)
             began.append(now)
         if not began:
             del known[element]

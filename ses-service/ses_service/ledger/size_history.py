@@ -2,8 +2,8 @@
 
 A path pattern is a path with what changes from run to run replaced by ``#``: runs of digits, numbers in
 hex, UUIDs and random names as ``mkstemp`` makes them (``/data/run-17/out.0003.h5`` becomes
-``/data/run-#/out.#.h5``); a short ending is left as it is.  What is not recognised costs a pattern of its
-own; their number is bounded.
+``/data/run-#/out.#.h5``); a short ending is left as it is (``libses/state/pattern.h``).  What is not
+recognised costs a pattern of its own; their number is bounded.
 
 A file should find the room that few of the last ``KEPT`` files like it exceeded (:attr:`Sizes.high`), which
 follows when a program changes its habit: as soon as an open file is larger than all of them, the room
@@ -15,12 +15,13 @@ Not safe for use from several threads; its owner holds a lock.
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from hashlib import blake2b
+from typing import NamedTuple
+
+from ses_core import _state
 
 KEPT = 31
 PLACE = "(place)"
@@ -28,50 +29,9 @@ FADED = 0.99  # of what was larger, with each file that ends
 GROWS = 4.0  # times as large may an open file become that is larger than the last that ended
 PATTERNS_OF_A_USER = 256
 PATTERNS = 100_000
-_MAX_PATTERN = 200
-_PARTS, _MAX_PART = 16, 100
-_FOLDERS = 4096  # names of folders come again and again
-
-_UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
-_PART = re.compile(r"[0-9A-Za-z]+")
-_HEX = re.compile(r"(?=[^0-9]*[0-9])[0-9a-fA-F]{8,}")
-_DIGITS = re.compile(r"[0-9]+")
-_CHANGE = re.compile(r"(?=[0-9][A-Za-z]|[A-Za-z][0-9]|[a-z][A-Z])")
-_ENDING = re.compile(r"\.[A-Za-z][0-9A-Za-z]{0,3}$")
-_RANDOM_LENGTH = 6
-_RANDOM_CHANGES = 3
 
 
-def pattern_of(path: str) -> str:
-    """Return the pattern of a path; of a long one, that of the last parts and of the ends of these."""
-    parts = path.rsplit("/", _PARTS)
-    if len(parts) > _PARTS:
-        del parts[0]
-    name = parts.pop()[-_MAX_PART:]
-    ending = _ENDING.search(name)
-    stem, rest = (name, "") if ending is None else (name[: ending.start()], ending.group())
-    folders = [_blurred_folder(part[-_MAX_PART:]) for part in parts]
-    return ("/".join([*folders, _blurred(stem)]) + rest)[-_MAX_PATTERN:]
-
-
-def _blurred(text: str) -> str:
-    return _PART.sub(_blurred_part, _UUID.sub("#", text) if "-" in text else text)
-
-
-_blurred_folder = lru_cache(_FOLDERS)(_blurred)
-
-
-def _blurred_part(part: re.Match[str]) -> str:
-    text = part.group()
-    if _HEX.fullmatch(text) or (
-        len(text) >= _RANDOM_LENGTH and len(_CHANGE.findall(text)) >= _RANDOM_CHANGES
-    ):
-        return "#"
-    return _DIGITS.sub("#", text)
-
-
-@dataclass(frozen=True, slots=True)
-class SizeKey:
+class SizeKey(NamedTuple):
     """Whose files.  ``pattern`` is empty for all of an application, ``application`` for none named."""
 
     user: str
@@ -88,7 +48,9 @@ class SizeKey:
 def keys_of(user: str, application: str | None, path: str | None) -> tuple[SizeKey, ...]:
     """Return the keys of a file, the most particular last."""
     general = SizeKey(user, application or "")
-    return (general,) if path is None else (general, SizeKey(user, application or "", pattern_of(path)))
+    return (
+        (general,) if path is None else (general, SizeKey(user, application or "", _state.pattern_of(path)))
+    )
 
 
 def keys_of_place(user: str, application: str | None) -> tuple[SizeKey, ...]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
+
+from ses_core import _state
 
 from ses_service.ledger import handover, places
 from ses_service.ledger.announcement import silence_for
@@ -19,18 +21,29 @@ from ses_service.ledger.file_bounds import Refusals
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.pace import MAX_PACE, return_within
 from ses_service.ledger.peer_placements import Notification
-from ses_service.ledger.placement import EndReason, PeerPlacement, Placement
+from ses_service.ledger.placement import PeerPlacement, Placement
 from ses_service.ledger.size_history import SizeHistory, SizeKey, Sizes, keys_of, keys_of_place
 from ses_service.state.verdicts import Verdicts
 
 T = TypeVar("T")
 
+
+class Drained(Protocol[T]):
+    """A set of changes, of either kind."""
+
+    def __iter__(self) -> Iterator[T]: ...
+
+    def clear(self) -> None:
+        """Remove all."""
+
+    def update(self, found: Iterable[T], /) -> None:
+        """Add some."""
+
+
 # Seconds an open file counts that a node is asked about and does not report: its end may have been reported
 # to another service, or while the database was away.
 RESTORED_LEASE = 120.0
-_MAX_TO_LEARN = 20_000
 _LEARNED_AT_ONCE = 100
-_WRITTEN = frozenset({EndReason.CLOSED, EndReason.EXITED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +73,7 @@ class LedgerAccess:
         self._clock = clock
         self._sizes = SizeHistory()
         self._sizes_lock = threading.Lock()
-        self._to_learn: deque[tuple[Placement, float, bool]] = deque(maxlen=_MAX_TO_LEARN)
         self._learning = threading.Lock()
-        ledger.on_size = self._to_be_learned
 
     def learn(self) -> None:
         """Find what came of the files that ended until now, and learn their sizes.
@@ -73,8 +84,7 @@ class LedgerAccess:
         with self._learning:
             while True:
                 learned: list[tuple[tuple[SizeKey, ...], float, bool, float | None]] = []
-                while self._to_learn and len(learned) < _LEARNED_AT_ONCE:
-                    one, size, is_known = self._to_learn.popleft()
+                for one, size, is_known in self._ledger.take_sizes(_LEARNED_AT_ONCE):
                     user, application = one.subject.user, one.subject.application
                     keys = keys_of(user, application, one.path)
                     if one.held is not None:
@@ -183,7 +193,7 @@ class LedgerAccess:
                 if (node := self._ledger.nodes.get(name)) is not None
             }
 
-    def follow(self) -> set[str]:
+    def follow(self) -> _state.Changes:
         """Return a set that collects the ids of placements that change, for :meth:`drain`."""
         with self._lock:
             return self._ledger.follow()
@@ -193,26 +203,26 @@ class LedgerAccess:
         with self._sizes_lock:
             return self._sizes.follow()
 
-    def drain(self, changed: set[T]) -> list[T]:
+    def drain(self, changed: Drained[T]) -> list[T]:
         """Empty a set of changes; return what was in it."""
         with self._lock, self._sizes_lock:
             drained = list(changed)
             changed.clear()
         return drained
 
-    def put_back(self, changed: set[T], found: Iterable[T]) -> None:
+    def put_back(self, changed: Drained[T], found: Iterable[T]) -> None:
         """Undo :meth:`drain`."""
         with self._lock, self._sizes_lock:
             changed.update(found)
 
-    def drain_placements(self, changed: set[str], limit: int) -> list[tuple[str, Placement | None]]:
+    def drain_placements(self, changed: _state.Changes, limit: int) -> list[tuple[str, Placement | None]]:
         """Take up to ``limit`` ids out of a set of changes; return how these placements stand.
 
         ``None``: not known any more.
         """
         with self._lock:
-            ids = [changed.pop() for _ in range(min(limit, len(changed)))]
-            return [(placement_id, self._ledger.find(placement_id)) for placement_id in ids]
+            taken: list[tuple[str, Placement | None]] = self._ledger.take_changes(changed, limit)
+            return taken
 
     def found(self, ids: Iterable[str]) -> list[tuple[str, Placement | None]]:
         """Return how these placements stand; ``None``: not known any more."""
@@ -268,11 +278,7 @@ class LedgerAccess:
             node is not None and not self._ledger.nodes.has_announced(node)
         ):
             return placement
-        return replace(placement, lease_until=now + RESTORED_LEASE)
-
-    def _to_be_learned(self, placement: Placement, size: float, is_known: bool) -> None:
-        if placement.end_reason is None or placement.end_reason in _WRITTEN:
-            self._to_learn.append((placement, size, is_known))
+        return placement.replaced(lease_until=now + RESTORED_LEASE)
 
 
 def _copied(sizes: Sizes | None) -> Sizes | None:

@@ -88,7 +88,7 @@ def entered(
             if before.held is None or before.subject.user != subject.user:
                 raise NotYoursError(f"placement {asked.placement_id} is another one")
             return _renewed(before, ledger, decision.decided_at)
-        if ledger.places_of[subject.user] >= most:
+        if ledger.places_of_user(subject.user) >= most:
             raise TooManyPlacesError(f"{subject.user} has {most} places, as many as one may")
         chosen = _best(decision)
         if chosen is None:

@@ -27,7 +27,7 @@ from ses_service.decision.resolve import SetIndex, index_sets, resolve
 from ses_service.decision.rows import Rows, oldest_ages, stated_kinds
 from ses_service.decision.selection import decide
 from ses_service.decision.without_element import Without, without
-from ses_service.ledger.announcement import Announcement, Taken, end_others, take
+from ses_service.ledger.announcement import Announcement, Taken, take
 from ses_service.ledger.exclusions import Exclusion
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.nodes import Node
@@ -142,7 +142,8 @@ class ServiceState:
     @property
     def open_placements(self) -> int:
         """How many placements have not ended."""
-        return len(self._ledger)
+        with self._lock:
+            return len(self._ledger)
 
     def ended_total(self) -> dict[EndReason, int]:
         """Return how many placements ended, by reason."""
@@ -266,11 +267,6 @@ class ServiceState:
                 self._fleet.excluding.add(announcement.node)
             return take(announcement, self._ledger, self._table, now)
 
-    def end_others(self, announcement: Announcement) -> None:
-        """End what is open on a node and not in its announcement, all parts of which have been taken."""
-        with self._lock:
-            end_others(announcement, self._ledger, self._now())
-
     def nodes(self) -> list[tuple[Node, int]]:
         """Return the nodes that announce their files, by name, and how many are open on each."""
         with self._lock:
@@ -335,7 +331,7 @@ class ServiceState:
         """Return the placements that ``accept`` accepts, of a user where one is named, the latest first."""
         with self._lock:
             self._now()
-            kept = list(self._ledger.records(user))
+            kept = self._ledger.records(user)
         latest = sorted(filter(accept, kept), key=lambda one: (one.placed_at, one.placement_id), reverse=True)
         return latest[:limit]
 
@@ -442,7 +438,7 @@ class ServiceState:
         return View(self._table, self._observations, self._rows, self._fleet.excluded(self._table, user))
 
     def _follow(self) -> None:
-        self._rows.follow(self._ledger.counts, self._ledger.changed)
+        self._rows.follow(self._ledger.counts, self._ledger.counter.take_changed())
 
     def _required(self) -> Iterator[Requirement]:
         """Give what anybody requires; a profile counts for those that have it."""

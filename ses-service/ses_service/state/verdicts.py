@@ -6,7 +6,7 @@ Shares the state's lock, and holds it for short moments only.
 from __future__ import annotations
 
 import threading
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -14,14 +14,12 @@ from ses_service.decision.load_history import LoadHistory
 from ses_service.decision.verdict import file_verdict_of, prediction_error
 from ses_service.ledger.achieved import Verdict
 from ses_service.ledger.ledger import Ledger
-from ses_service.ledger.placement import EndReason, Placement
+from ses_service.ledger.placement import Placement
 
 ERROR_BOUNDS = (0.1, 0.25, 0.5, 0.8, 1.25, 2.0, 4.0, 10.0)
 MAX_LABELS = 1000  # VOs, and elements, that are counted apart; others count as "other"
 _OTHER = "other"
-_MAX_WAITING = 100_000
 _AT_ONCE = 50
-_NO_FILE = frozenset({EndReason.UNUSED, EndReason.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +44,16 @@ class Verdicts:
         self._lock = lock
         self._ledger = ledger
         self._history = history
-        self._waiting: deque[Placement] = deque(maxlen=_MAX_WAITING)
         self._running = threading.Lock()
         self._of_vos: dict[str, Counter[Verdict]] = {}
         self._of_elements: dict[str, Counter[Verdict]] = {}
         self._errors: dict[str, list[int]] = {}
         self._error_sums: defaultdict[str, float] = defaultdict(float)
-        ledger.on_end = self._take
 
     def run(self) -> None:
         """Deal with what ended until now, a few at a time, so that no decision waits for many."""
         with self._running:
-            while self._waiting:
-                batch = [self._waiting.popleft() for _ in range(min(_AT_ONCE, len(self._waiting)))]
+            while batch := self._ledger.take_to_judge(_AT_ONCE):
                 with self._lock:
                     for placement in batch:
                         self._judge(placement)
@@ -72,10 +67,6 @@ class Verdicts:
                 {name: list(counts) for name, counts in self._errors.items()},
                 dict(self._error_sums),
             )
-
-    def _take(self, placement: Placement) -> None:
-        if placement.end_reason not in _NO_FILE:
-            self._waiting.append(placement)
 
     def _judge(self, placement: Placement) -> None:
         begin = placement.placed_at if placement.opened_at is None else placement.opened_at

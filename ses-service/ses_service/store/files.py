@@ -14,13 +14,14 @@ from typing import Any
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter, ValidationError
+from ses_core import _state
 
 from ses_service.ledger.achieved import Cause, Verdict
-from ses_service.ledger.files import By, Detail, File, Group, Page, Wanted, file_of
+from ses_service.ledger.files import By, Detail, File, Group, Page, Wanted
 from ses_service.ledger.placement import Placement
 from ses_service.model.kinds import CURRENT_RATES
 from ses_service.store.database import Database
-from ses_service.store.rows import compressed, text_of
+from ses_service.store.rows import text_of
 from ses_service.store.tables import FILE, FILE_DETAIL
 from ses_service.store.upsert import Values
 
@@ -37,14 +38,13 @@ _VALUES = attrgetter(*_NAMES)
 
 def file_values(placement: Placement) -> Values:
     """Return the row of a file that ended."""
-    values = _VALUES(file_of(placement))
-    return tuple([text_of(str(value)) if isinstance(value, str) else value for value in values])
+    row: Values = _state.file_row(placement)
+    return row
 
 
 def detail_values(placement: Placement) -> Values:
     """Return the row with all that is known of it."""
-    detail = Detail(placement.achieved, placement.file_verdict)
-    return placement.placement_id, compressed(_DETAIL.dump_json(detail))
+    return placement.placement_id, _state.detail_body(placement)
 
 
 def check_file(row: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -189,8 +189,7 @@ class Journal:
             if isinstance(error, DatabaseDamagedError):
                 self._damage = error
             return placement
-        return replace(
-            placement,
+        return placement.replaced(
             requirements=explanation.requirements,
             candidates=explanation.candidates,
             refused=explanation.refused,

@@ -13,7 +13,6 @@ from typing import Any
 
 import orjson
 
-from ses_service.ledger.counts import began
 from ses_service.ledger.peer_placements import NodeNotification, Notification
 from ses_service.ledger.placement import PeerPlacement, Placement, PlacementState
 from ses_service.ledger.reports import MAY_RETURN
@@ -104,11 +103,12 @@ def read(text: str, now: float) -> Notification:
 
 
 def _opened(placement: Placement, now: float) -> str:
+    began = placement.placed_at if placement.resumed_at is None else placement.resumed_at
     size = "null" if placement.expected_bytes is None else f"{placement.expected_bytes:.0f}"
     elements = _named(placement.elements)
     if len(elements) > _MAX_ELEMENTS:
         elements = ""
-    return f'["{placement.placement_id}",{now - began(placement):.3f},{size}{elements}]'
+    return f'["{placement.placement_id}",{now - began:.3f},{size}{elements}]'
 
 
 @lru_cache(16384)

@@ -10,13 +10,11 @@ import json
 import math
 import zlib
 from collections.abc import Mapping
-from dataclasses import fields
-from functools import lru_cache
-from operator import attrgetter
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
+from ses_core import _state
 
 from ses_service.ledger.placement import (
     Candidate,
@@ -48,7 +46,6 @@ class Explanation:
 
 _EXPLANATION = TypeAdapter(Explanation)
 _PREDICTED = TypeAdapter(tuple[Prediction, ...])
-_HELD = attrgetter(*(field.name for field in fields(Held)))
 _NOTHING = Explanation()
 _BOUND = '"bound":'
 _BOUND_BEFORE = '"minimum":'  # in records of version 0.1, which had minimums only
@@ -81,50 +78,8 @@ def read_explanation(body: bytes | None) -> Explanation:
 
 def row_of(placement: Placement, explanation_id: str | None, service: str) -> Values:
     """Return a placement that a service carries as a row: the values of the columns of ``PLACEMENT``."""
-    subject = placement.subject
-    stripes = placement.stripes or (placement.element,)
-    elements = [_element(stripe.id, stripe.storage_system, stripe.target) for stripe in stripes]
-    return (
-        placement.placement_id,
-        str(placement.state),
-        text_of(subject.user),
-        text_of(subject.application),
-        text_of(subject.vo),
-        text_of(subject.node),
-        text_of(subject.job),
-        placement.backend,
-        f"[{', '.join(elements)}]",
-        placement.stripe_size,
-        placement.distance,
-        placement.rank,
-        placement.batch_number,
-        placement.batch_size,
-        placement.decided_by,
-        placement.expected_bytes,
-        placement.expected_from,
-        _PREDICTED.dump_json(placement.predicted).decode() if placement.predicted else "[]",
-        json.dumps(placement.notes) if placement.notes else "[]",
-        text_of(placement.path),
-        None if placement.device is None else str(placement.device),
-        placement.inode,
-        placement.pid,
-        placement.placed_at,
-        placement.lease_until if placement.lease_until < math.inf else None,
-        placement.opened_at,
-        placement.ended_at,
-        None if placement.end_reason is None else str(placement.end_reason),
-        placement.bytes_written,
-        explanation_id,
-        placement.idle,
-        service,
-        None if placement.held is None else json.dumps(_HELD(placement.held)),
-    )
-
-
-@lru_cache(16384)
-def _element(name: str, system: str, target: str) -> str:
-    """Return what a row says of an element; there are far fewer of them than of rows."""
-    return json.dumps([name, system, target])
+    row: Values = _state.placement_row(placement, explanation_id, service)
+    return row
 
 
 def placement_of(row: Mapping[str, Any], explained: Explanation) -> Placement:

@@ -12,12 +12,12 @@ Values must be of types SQLite's driver takes as they are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import cache
 from itertools import chain
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
+from ses_core import _state
 from sqlalchemy import Connection, Dialect
 
 Values: TypeAlias = tuple[Any, ...]
@@ -40,31 +40,12 @@ def upsert(
     dialect = connection.dialect
     if dialect.name == "postgresql":
         for start in range(0, len(rows), _ROWS_IN_ARRAYS):
-            columns = zip(*rows[start : start + _ROWS_IN_ARRAYS], strict=True)
-            connection.exec_driver_sql(_text_of_arrays(table, dialect, keep), tuple(map(array, columns)))
+            arrays = _state.arrays(rows[start : start + _ROWS_IN_ARRAYS])
+            connection.exec_driver_sql(_text_of_arrays(table, dialect, keep), arrays)
         return
     for part in _parts(rows):
         bound = tuple(chain.from_iterable(part))
         connection.exec_driver_sql(_text_of_rows(table, dialect, len(part), keep), bound)
-
-
-def array(values: Sequence[Any]) -> str:
-    """Return values of a column, at least one, as the text of a PostgreSQL array."""
-    with suppress(TypeError):  # one of them is no text
-        texts = '","'.join(values)
-        if texts.count('"') == 2 * (len(values) - 1) and "\\" not in texts:  # none is to be escaped
-            return f'{{"{texts}"}}'
-    numbers = isinstance(values[0], int | float) and None not in values
-    return f"{{{','.join(map(str if numbers else _item, values))}}}"
-
-
-def _item(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
-    return f'"\\\\x{value.hex()}"' if isinstance(value, bytes) else str(value)
 
 
 def _parts(rows: Sequence[Values]) -> Iterator[Sequence[Values]]:

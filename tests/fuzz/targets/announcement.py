@@ -63,9 +63,9 @@ def one_input(data: bytes) -> None:
     except ValidationError:
         return
     said = body.to_model("n1")
-    assert len(said.opened) + len(said.ended) <= 2000
-    for one in said.ended:
-        written = one.bytes_written
+    assert len(said.files) <= 2000
+    for ended in body.ended:  # of those that are not read natively
+        written = ended.bytes_written
         assert written is None or 0 <= written < math.inf
     for refused in body.refused:
         assert refused.list in AnnouncementIn.ITEMS

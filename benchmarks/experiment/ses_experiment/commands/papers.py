@@ -48,8 +48,13 @@ EXPERIMENTS = (
         "share", "dedicated core, Figures 5 and 6", ("--short", "--plot", PICTURE),
         ("--rounds", "2", "--plot", PICTURE), (2, 8),
     ),
-    Repeated("disc", "DiSC, section 4", ("--short",), ("--cost", "desktop=600,endpoint=80"), (2, 8)),
-    Repeated("orca", "ORCA, Figure 3", ("--short",), ("--size", "256,512", "--repeat", "1"), (4, 30)),
+    Repeated("disc", "DiSC, section 3", ("--short",), ("--cost", "desktop=600,endpoint=80"), (3, 12)),
+    Repeated(
+        "orca", "ORCA, Figures 3 to 10",
+        ("--short", "--kind", "alike,unlike", "--clients", "1,4", "--plot", PICTURE),
+        ("--size", "64,256", "--repeat", "1", "--kind", "alike,unlike", "--clients", "1,4", "--service",
+         "--plot", PICTURE), (5, 22),
+    ),
     Repeated(
         "needs", "QStorMan, section 5: users who need different things",
         ("--alike", "--baseline", "rand", "--rounds", "1"),

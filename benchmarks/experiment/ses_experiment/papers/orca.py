@@ -11,6 +11,7 @@ which is verified before each run; outputs are compared byte for byte.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import random
 import subprocess
@@ -18,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,10 @@ from ses.near.run_near import Wanted, plan
 
 from ses_experiment.machine import load, machine
 from ses_experiment.papers import scan
+from ses_experiment.papers.storage_node import KINDS, Series, StorageNode
 from ses_experiment.remote_storage import ADDRESS, RemoteStorage, set_up
 
-DISK_RATE = 107  # MB/s: Type I of the paper's Table II
-LINK_BITS = 1e9
+_ALONE_SECONDS = 3.0
 TOLERANCE = 0.10
 """A decision is right if what it chose takes at most this much longer than the other way."""
 # Words, and the blocks of 10,000 lines that have them.
@@ -48,6 +49,17 @@ PROGRAMS = {
     "sort": ("sort", "-S", "64M", "{}"),
     "index": ("sh", "-c", _INDEX, "{}"),
 }
+FURTHER = {
+    "count": ("grep", "-c", "w00001", "{}"),
+    "cut": ("cut", "-d ", "-f1-6", "{}"),
+    "digest": ("sha256sum", "{}"),
+    "gzip": ("sh", "-c", "gzip -1 <$0", "{}"),
+    "cat": ("cat", "{}"),
+    "tail": ("sh", "-c", "tail -n +2 $0 | tail -n 100", "{}"),
+    "sum": ("awk", "{ words += NF } END { print words }", "{}"),
+    "replace": ("sed", "s/needle/thread/", "{}"),
+}
+"""More programs, for more decisions: from those that return nothing to those that return everything."""
 SCAN = "scan"
 """By PostgreSQL, where that is installed: its command is made with its database."""
 _LINES = 200_000
@@ -56,13 +68,17 @@ _SELECTED = 0.002  # of the lines hold the needle
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One program, size (MB) and number of clients.  ``choice``: ``near`` or ``here``.
+    """One program, size (MB), kind of storage node, link (Mb/s) and number of clients.
 
-    Of one client: bytes on the wire, and CPU seconds on the storage node in the last run there.
+    ``choice``: ``near`` or ``here``.  Of one client: bytes on the wire, and CPU seconds on the storage node
+    in the last run there.  ``series``: what the node did in the last run of each way.  ``service``: MB/s of
+    the node's other service alone and beside each way, if that was asked for.
     """
 
     program: str
     megabytes: int
+    kind: str
+    link: int
     clients: int
     choice: str
     reason: str
@@ -75,6 +91,8 @@ class Cell:
     near_cpu: float
     same_output: bool
     load: float
+    series: dict[str, Series] = field(default_factory=dict)
+    service: dict[str, float] = field(default_factory=dict)
 
     @property
     def right(self) -> bool:
@@ -89,7 +107,8 @@ class Cell:
 class Grid:
     """What is run; ``repeats`` of each cell, of which the fastest of each way counts.
 
-    ``shared_disk``: clients share a disk's rate; else each has a disk of its own.
+    ``shared_disk``: clients share a disk's rate; else each has a disk of its own.  ``service``: whether to
+    measure what the node's other service loses, in runs of their own.
     """
 
     programs: tuple[str, ...] = (*PROGRAMS, SCAN)
@@ -97,6 +116,9 @@ class Grid:
     clients: tuple[int, ...] = (1, 2, 4, 8)
     repeats: int = 3
     shared_disk: bool = False
+    kinds: tuple[str, ...] = ("alike",)
+    links: tuple[int, ...] = (1000,)
+    service: bool = False
 
 
 SHORT = Grid(sizes=(64,), repeats=1)
@@ -108,16 +130,18 @@ def measure(grid: Grid, interrupts: Interrupts, progress: Callable[[str], None])
     with ExitStack() as undo:
         try:
             work = work_directory(undo, "ses-orca-")
-            commands = dict(PROGRAMS)
+            commands = PROGRAMS | FURTHER
             database = scan.installed() if SCAN in grid.programs else None
             if database:
                 commands[SCAN] = scan.prepare(work, database, max(grid.clients))
             elif SCAN in grid.programs:
                 progress("PostgreSQL is not installed (apt-get install postgresql): scan is left out")
             room = 2 * sum(grid.sizes) + 64
-            disks = [BranchPlan(disk, DISK_RATE, DISK_RATE, room, room) for disk in _disks(grid)]
+            rate = int(KINDS["alike"].disk_rate)
+            disks = [BranchPlan(disk, rate, rate, room, room) for disk in _disks(grid)]
             stand = set_up(work, disks[:1], undo, interrupts, progress)
             undo.enter_context(own_state(work))
+            node = StorageNode(stand, work.name, undo)
             for size in grid.sizes:
                 progress(f"writing {size} MB")
                 write_text(stand.disks / disks[0].name / f"{size}.txt", size)
@@ -126,59 +150,90 @@ def measure(grid: Grid, interrupts: Interrupts, progress: Callable[[str], None])
             for disk in disks[1:]:
                 stand.twin(disk, disks[0].name)
             cells = []
-            for size in grid.sizes:
-                for program in (program for program in grid.programs if program in commands):
-                    for clients in grid.clients:
-                        progress(f"{program}, {size} MB, {clients} clients")
-                        interrupts.check()
-                        cells.append(_cell(stand, program, commands[program], size, clients, grid))
+            programs = [program for program in grid.programs if program in commands]
+            for size, kind, link, program, clients in itertools.product(
+                grid.sizes, grid.kinds, grid.links, programs, grid.clients
+            ):
+                progress(f"{program}, {size} MB, {kind} nodes, {link} Mb/s, {clients} clients")
+                interrupts.check()
+                case = Case(program, commands[program], size, kind, link, clients)
+                cells.append(_cell(stand, node, case, grid))
             return cells
         finally:
             interrupts.hold()
             progress("removing everything")
 
 
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a cell is measured with."""
+
+    program: str
+    command: tuple[str, ...]
+    megabytes: int
+    kind: str
+    link: int
+    clients: int
+
+
 def _disks(grid: Grid) -> list[str]:
-    return [f"disk{number}" for number in range(1, 1 + max(grid.clients))]
+    """Return the names of the disks: one for each client, and one for the other service."""
+    return [f"disk{number}" for number in range(1, 1 + max(grid.clients) + grid.service)]
 
 
-def _cell(
-    stand: RemoteStorage, program: str, command: tuple[str, ...], size: int, clients: int, grid: Grid
-) -> Cell:
-    file = f"{size}.{'csv' if program == SCAN else 'txt'}"
+def _cell(stand: RemoteStorage, node: StorageNode, case: Case, grid: Grid) -> Cell:
+    clients, bits = case.clients, case.link * 1e6
+    file = f"{case.megabytes}.{'csv' if case.program == SCAN else 'txt'}"
     disks = _disks(grid)[:clients]
     names = [f"{disk}/{file}" for disk in disks]
-    disk_rate = DISK_RATE * 1e6 / (clients if grid.shared_disk else 1)
+    disk_rate = KINDS[case.kind].disk_rate * 1e6 / (clients if grid.shared_disk else 1)
+    node.become(KINDS[case.kind])
     for disk in disks:
         stand.limit(disk, disk_rate)
+    executor, rsh = node.reached_by(ADDRESS)
     wanted = Wanted(
-        files=(stand.mount / names[0],), argv=command, node=ADDRESS, executor="ssh", rsh=stand.rsh,
-        disk_rate=disk_rate, link_rate=stand.shape(LINK_BITS), clients=clients,
+        files=(stand.mount / names[0],), argv=case.command, executor=executor, rsh=rsh,
+        node=ADDRESS if executor == "ssh" else case.kind,  # kinds are learned of apart
+        disk_rate=disk_rate, link_rate=stand.shape(bits), clients=clients,
         path_map=(str(stand.mount), str(stand.disks)),
     )  # fmt: skip
     all_clients = [replace(wanted, files=(stand.mount / name,)) for name in names]
-    stand.shape(LINK_BITS / clients)
+    stand.shape(bits / clients)
     stand.forget(*names)
     planned = plan(wanted, _no_site)
     seconds, wire, outputs, cpu = {"near": [], "here": []}, {}, set(), 0.0  # type: ignore[var-annotated]
+    series, service = dict[str, Series](), dict[str, float]()
     for turn in range(grid.repeats):
         for way in ("near", "here") if turn % 2 else ("here", "near"):
-            stand.shape(LINK_BITS if way == "near" else LINK_BITS / clients)
+            stand.shape(bits if way == "near" else bits / clients)
             stand.forget(*names)
             before, began = stand.sent(), time.monotonic()
-            if way == "near":
-                answers, cpu = _near(all_clients)
-                outputs |= answers
-            else:
-                outputs.add(_here(wanted))
+            with node.watched() as series[way]:
+                if way == "near":
+                    answers, cpu = _near(all_clients)
+                    outputs |= answers
+                else:
+                    outputs.add(_here(wanted))
             seconds[way].append(time.monotonic() - began)
             wire[way] = stand.sent() - before
+    if grid.service:
+        for way in ("alone", "near", "here"):
+            stand.forget(*names)
+            with node.serving(stand.disks / _disks(grid)[-1] / file) as rate:
+                if way == "near":
+                    _near(all_clients)
+                elif way == "here":
+                    _here(wanted)
+                else:
+                    time.sleep(_ALONE_SECONDS)
+            service[way] = rate[0]
     decision = planned.decision
     return Cell(
-        program, size, clients, "near" if planned.node else "here", planned.reason,
+        case.program, case.megabytes, case.kind, case.link, clients,
+        "near" if planned.node else "here", planned.reason,
         min(seconds["near"]), min(seconds["here"]),
         decision.near.seconds if decision else None, decision.here.seconds if decision else None,
-        wire["near"] // clients, wire["here"], cpu / clients, len(outputs) == 1, load(),
+        wire["near"] // clients, wire["here"], cpu / clients, len(outputs) == 1, load(), series, service,
     )  # fmt: skip
 
 
@@ -191,7 +246,7 @@ def _near(clients: list[Wanted]) -> tuple[set[str], float]:
 
 def _one_near(wanted: Wanted) -> tuple[str, float]:
     digest = hashlib.sha256()
-    ended = Conversation(wanted.run(ADDRESS)).hold(digest.update, _drop, None)
+    ended = Conversation(wanted.run(wanted.node or ADDRESS)).hold(digest.update, _drop, None)
     if ended.status != 0:
         raise DemoError(f"{wanted.argv[0]} ended with status {ended.status} on the storage node.")
     return digest.hexdigest(), ended.cpu_seconds
@@ -252,11 +307,17 @@ def right_share(cells: list[Cell]) -> float:
     return sum(cell.right for cell in cells) / len(cells)
 
 
+def saved_mean(cells: list[Cell]) -> float:
+    """Return the mean of the per cents of the time that going near saves, over all cells."""
+    return 100 * sum(1 - cell.near_seconds / cell.here_seconds for cell in cells) / len(cells)
+
+
 def as_json(grid: Grid, cells: list[Cell]) -> dict[str, Any]:
     """Return everything as JSON data."""
     return {
-        "settings": {**asdict(grid), "disk_mb_s": DISK_RATE, "link_bit_s": LINK_BITS},
+        "settings": {**asdict(grid), "nodes": {name: asdict(KINDS[name]) for name in grid.kinds}},
         "machine": machine(),
         "cells": [{**asdict(cell), "right": cell.right} for cell in cells],
         "right": right_share(cells),
+        "saved_percent_mean": saved_mean(cells),
     }  # fmt: skip

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
+from ses_core import _state
 
 from ses_service.api.schemas.followed import AchievedIn, AnnouncedPart, Number, ReadingIn, StalledIn
 from ses_service.api.schemas.items import PLACEMENT_ID, Itemised
 from ses_service.api.schemas.requests import Bound, Bytes, Device, ElementId, Inode, SetName, Text, Weight
 from ses_service.decision.node_tables import TableAsked
 from ses_service.ledger import node_decisions
-from ses_service.ledger.announcement import Announcement, Ended
+from ses_service.ledger.announcement import Announcement
 from ses_service.ledger.exclusions import Exclusion
 from ses_service.ledger.node_decisions import NodeDecisions
 from ses_service.ledger.pace import Use
 from ses_service.ledger.placement import EndReason
-from ses_service.ledger.reports import Origin, PlacementReport
+from ses_service.ledger.reports import Ended, Origin, PlacementReport
 from ses_service.model import limits
 from ses_service.model.entities import Level, Requirement, ResolvedRequirement, Strictness
 from ses_service.model.kinds import PREDICTED, Kind
@@ -332,6 +333,27 @@ class AnnouncementIn(Itemised, AnnouncedPart):
     reading: Annotated[list[ReadingIn], Field(max_length=limits.MAX_ANNOUNCED_READERS)] | None = None
     stalled: Annotated[list[StalledIn], _listed(64)]
 
+    _files: _state.Files | None = None
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
+        """Return what can be taken of this; files that are right in every respect are read in native code."""
+        decoded = _state.decode(json_data) if isinstance(json_data, bytes) else None
+        if decoded is None:
+            return super().model_validate_json(json_data, **options)
+        files, rest = decoded
+        message = super().model_validate_json(rest, **options)
+        message._files = files
+        return message
+
+    @property
+    def files(self) -> _state.Files:
+        """The files it is about."""
+        if self._files is None:
+            opened, ended = ([file.to_model() for file in files] for files in (self.opened, self.ended))
+            self._files = _state.Files(opened, ended)
+        return self._files
+
     @model_validator(mode="after")
     def _not_too_many(self) -> AnnouncementIn:
         if len(self.opened) + len(self.ended) > limits.MAX_ANNOUNCED_FILES:
@@ -343,8 +365,7 @@ class AnnouncementIn(Itemised, AnnouncedPart):
         return Announcement(
             node,
             self.incarnation,
-            tuple(file.to_model() for file in self.opened),
-            tuple(file.to_model() for file in self.ended),
+            self.files,
             self.complete,
             Use.NOW if self.in_use else Use.PERHAPS if self.busy else Use.NONE,
             NodeDecisions({decision.id: decision.to_model() for decision in self.decisions}),

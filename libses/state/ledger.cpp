@@ -1,0 +1,472 @@
+/* See ledger.h. */
+#include "ledger.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ses::state {
+
+namespace {
+
+constexpr std::size_t dropped_at_once =
+    16; /* so that no end waits for the many that were kept meanwhile */
+constexpr std::size_t most_to_learn = 20'000, most_to_judge = 100'000;
+
+bool may_return(const std::optional<EndReason> &reason) {
+  return reason == EndReason::expired || reason == EndReason::lost || reason == EndReason::silent;
+}
+
+std::string named(Id id) { return "placement " + text_of(id); }
+
+void refuse_strangers(const Placement &placement, const Text &user, const Text &node) {
+  const auto &subject = *placement.subject;
+  if (user && *user != subject.user)
+    throw LedgerError(LedgerError::not_yours, named(placement.id) + " is another user's");
+  if (node && subject.node && *node != *subject.node)
+    throw LedgerError(LedgerError::not_yours, named(placement.id) + " is another node's");
+}
+
+void refuse_ended(const Placement &placement, bool reported) {
+  bool returns =
+      may_return(placement.end_reason) || (reported && placement.end_reason == EndReason::unused);
+  if (placement.ended && !returns)
+    throw LedgerError(LedgerError::ended, named(placement.id) + " ended (" +
+                                              std::string(name_of(*placement.end_reason)) + ")");
+}
+
+void update(Text &value, const Text &reported) {
+  if (reported)
+    value = reported;
+}
+
+PlacementPtr opened_again(const PlacementPtr &before, const Report &report, double now,
+                          const Text &node, double lease_until) {
+  auto opened = std::make_shared<Placement>(*before);
+  if (!opened->opened_at) /* an agent's clock may be wrong: not before it was placed, or in the
+                             future */
+    opened->opened_at = std::min(now, std::max(before->placed_at, moment(report.opened_at, now)));
+  Subject subject = *before->subject;
+  update(subject.application, report.application);
+  update(subject.job, report.job);
+  update(subject.node, node);
+  if (subject != *before->subject)
+    opened->subject = std::make_shared<const Subject>(std::move(subject));
+  opened->ended = false;
+  update(opened->path, report.path);
+  update(opened->inode, report.inode);
+  if (report.device)
+    opened->device = report.device;
+  if (report.pid)
+    opened->pid = report.pid;
+  opened->idle = report.idle.value_or(before->idle);
+  if (before->idle && !opened->idle)
+    opened->resumed_at = now;
+  opened->lease_until = lease_until;
+  opened->ended_at.reset();
+  opened->end_reason.reset();
+  opened->file_verdict.reset(); /* of an end that was none */
+  return opened;
+}
+
+} // namespace
+
+Ledger::Ledger(const Limits &limits, FileBounds bounds)
+    : bounds(std::move(bounds)), _limits(limits) {}
+
+void Ledger::describe(std::vector<ElementPtr> elements,
+                      std::unordered_map<std::string, std::string> backends,
+                      std::unordered_map<std::string, std::string> home_vo) {
+  _described = true;
+  _elements = std::move(elements);
+  _backends = std::move(backends);
+  _home_vo = std::move(home_vo);
+  _row_of.clear();
+  for (std::size_t row = 0; row < _elements.size(); row++)
+    _row_of[_elements[row]->id] = static_cast<std::uint32_t>(row);
+}
+
+void Ledger::count_again() {
+  for (auto &[id, entry] : _records) {
+    if (entry.ended_at != 0 || entry.one->idle)
+      continue;
+    counter.count(numbers_of(*entry.one), 1.0, entry.one->expected_bytes.value_or(0.0));
+    promise(entry);
+  }
+}
+
+PlacementPtr Ledger::find(Id id) const {
+  auto there = _records.find(id);
+  return there == _records.end() ? nullptr : there->second.one;
+}
+
+PlacementPtr Ledger::get(Id id) const {
+  auto there = find(id);
+  if (!there)
+    throw LedgerError(LedgerError::unknown, "no " + named(id) + " is known");
+  return there;
+}
+
+void Ledger::restore(const PlacementPtr &placement) {
+  auto [there, added] = _records.try_emplace(placement->id);
+  if (!added)
+    return;
+  if (placement->ended) {
+    keep(there->second, placement);
+    drop_oldest();
+  } else {
+    activate(there->second, placement);
+    recent.count(placement->elements.at(0)->system, placement->subject->node, placement->placed_at);
+  }
+  counter.placed(numbers_of(*placement), placement->placed_at);
+}
+
+PlacementPtr Ledger::open(const Report &report, double now, const Text &node, bool announced) {
+  auto before = get(report.id);
+  refuse_strangers(*before, report.user, node);
+  refuse_ended(*before, node.has_value());
+  auto opened =
+      opened_again(before, report, now, node, announced ? forever : now + _limits.open_lease);
+  if (before->held)
+    opened = hooks.reported(opened, before, report.bytes);
+  auto &entry = _records.at(report.id);
+  if (before->ended) {
+    activate(entry, opened);
+  } else {
+    leave(*before);
+    if (!before->idle && opened->idle)
+      stop(entry, now);
+    else if (!before->idle)
+      hold(*before, *opened);
+    entry.one = opened;
+    enter(*opened);
+    if (before->idle && !opened->idle)
+      begin(entry);
+  }
+  if (report.bytes)
+    sized(opened, *report.bytes, report.closed);
+  note(opened->id);
+  return opened;
+}
+
+bool Ledger::change(const PlacementPtr &place) {
+  auto before = get(place->id);
+  auto &entry = _records.at(place->id);
+  if (before->ended) {
+    auto open = std::make_shared<Placement>(*place);
+    open->ended = false;
+    open->ended_at.reset();
+    open->end_reason.reset();
+    activate(entry, open);
+    return true;
+  }
+  if (place != before) {
+    leave(*before);
+    if (!before->idle)
+      hold(*before, *place);
+    entry.one = place;
+    enter(*place);
+    note(place->id);
+  }
+  return false;
+}
+
+PlacementPtr Ledger::end(const Ended &ended, double now) {
+  get(ended.id);
+  auto &entry = _records.at(ended.id);
+  if (entry.ended_at != 0)
+    return complete(entry, ended);
+  auto before = entry.one;
+  if (!before->idle)
+    stop(entry, now);
+  auto over = std::make_shared<Placement>(*before);
+  over->ended = true;
+  over->ended_at = now;
+  over->end_reason = ended.reason;
+  over->bytes_written = ended.bytes_written;
+  over->achieved = ended.achieved;
+  update(over->path, ended.path);
+  leave(*before);
+  _open_count--;
+  ended_total[static_cast<std::size_t>(ended.reason)]++;
+  keep(entry, over);
+  note(ended.id);
+  settle(ended.id, now);
+  if (ended.bytes_written)
+    sized(over, *ended.bytes_written, true);
+  this->over(over);
+  drop_oldest();
+  return over;
+}
+
+PlacementPtr Ledger::complete(Entry &entry, const Ended &ended) {
+  const auto &before = entry.one;
+  bool size = ended.bytes_written && !before->bytes_written;
+  bool figures = ended.achieved && !before->achieved;
+  if (!size && !figures && (!ended.path || before->path))
+    return before;
+  auto completed = std::make_shared<Placement>(*before);
+  if (size)
+    completed->bytes_written = ended.bytes_written;
+  if (figures)
+    completed->achieved = ended.achieved;
+  if (!completed->path)
+    completed->path = ended.path;
+  entry.one = completed;
+  note(completed->id);
+  if (size)
+    sized(completed, *completed->bytes_written, true);
+  if (figures)
+    over(completed);
+  return completed;
+}
+
+bool Ledger::keep_verdict(const PlacementPtr &placement, FileVerdictPtr verdict) {
+  auto there = _records.find(placement->id);
+  if (there == _records.end() || there->second.one != placement || there->second.ended_at == 0)
+    return false;
+  auto judged = std::make_shared<Placement>(*placement);
+  judged->file_verdict = std::move(verdict);
+  there->second.one = judged;
+  note(placement->id);
+  return true;
+}
+
+void Ledger::release(Id id, double now) {
+  auto there = _records.find(id);
+  if (there == _records.end() || there->second.ended_at != 0)
+    return;
+  auto one = there->second.one;
+  if (!one->idle)
+    stop(there->second, now);
+  leave(*one);
+  _open_count--;
+  _records.erase(there);
+  settle(id, now);
+  for (auto &follower : _followers)
+    follower->erase(id);
+}
+
+void Ledger::inherit(const Placement &stored) {
+  auto there = _records.find(stored.id);
+  if (there == _records.end())
+    return;
+  auto known = std::make_shared<Placement>(*there->second.one);
+  known->distance = stored.distance;
+  known->predicted = stored.predicted;
+  known->why = stored.why;
+  known->notes = stored.notes;
+  known->why_notes = stored.why_notes;
+  known->rank = stored.rank;
+  known->batch_number = stored.batch_number;
+  known->batch_size = stored.batch_size;
+  known->stripe_size = stored.stripe_size;
+  known->decided_by = stored.decided_by;
+  known->expected_from = stored.expected_from;
+  there->second.one = known;
+  if (known->ended)
+    over(known);
+}
+
+std::size_t Ledger::expire(double now, std::size_t limit) {
+  std::size_t count = 0;
+  while (!_leases.empty() && _leases.top().first <= now && count < limit) {
+    Id id = _leases.top().second;
+    _leases.pop();
+    auto there = _records.find(id);
+    if (there != _records.end() && there->second.ended_at == 0 &&
+        there->second.one->lease_until <= now) {
+      end({.id = id, .reason = EndReason::expired, .bytes_written = {}, .path = {}, .achieved = {}},
+          now);
+      count++;
+    }
+  }
+  return count;
+}
+
+std::vector<Id> Ledger::open_on(const std::string &node) const {
+  auto there = _open_on.find(node);
+  if (there == _open_on.end())
+    return {};
+  std::vector<Id> ids(there->second.begin(), there->second.end());
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+std::size_t Ledger::count_open_on(const std::string &node) const {
+  auto there = _open_on.find(node);
+  return there == _open_on.end() ? 0 : there->second.size();
+}
+
+bool Ledger::is_ended_by_node(Id id) const {
+  auto there = _records.find(id);
+  return there != _records.end() && there->second.ended_at != 0 &&
+         !may_return(there->second.one->end_reason);
+}
+
+std::vector<PlacementPtr> Ledger::records(const Text &user, bool ended) const {
+  std::vector<PlacementPtr> kept;
+  kept.reserve(user ? 0 : _records.size());
+  for (const auto &[id, entry] : _records)
+    if ((ended || entry.ended_at == 0) && (!user || entry.one->subject->user == *user))
+      kept.push_back(entry.one);
+  return kept;
+}
+
+std::vector<Id> Ledger::ids() const {
+  std::vector<Id> ids;
+  ids.reserve(_records.size());
+  for (const auto &[id, place] : _ended) {
+    auto there = _records.find(id);
+    if (there != _records.end() && there->second.ended_at == place)
+      ids.push_back(id);
+  }
+  for (const auto &[id, entry] : _records)
+    if (entry.ended_at == 0)
+      ids.push_back(id);
+  return ids;
+}
+
+std::shared_ptr<Changes> Ledger::follow() {
+  return _followers.emplace_back(std::make_shared<Changes>());
+}
+
+std::vector<std::pair<Id, PlacementPtr>> Ledger::take_changes(Changes &changes,
+                                                              std::size_t limit) const {
+  std::vector<std::pair<Id, PlacementPtr>> taken;
+  taken.reserve(std::min(limit, changes.size()));
+  while (!changes.empty() && taken.size() < limit) {
+    Id id = *changes.begin();
+    changes.erase(changes.begin());
+    taken.emplace_back(id, find(id));
+  }
+  return taken;
+}
+
+void Ledger::note(Id id) {
+  for (auto &follower : _followers)
+    follower->insert(id);
+}
+
+void Ledger::activate(Entry &entry, const PlacementPtr &placement) {
+  if (entry.ended_at != 0)
+    _ended_count--;
+  entry.ended_at = 0;
+  entry.one = placement;
+  _open_count++;
+  if (of_peers.contains(placement->id))
+    hooks.taken_over(placement->id, placement->placed_at);
+  enter(*placement);
+  if (!placement->idle)
+    begin(entry);
+  note(placement->id);
+}
+
+void Ledger::enter(const Placement &placement) {
+  const auto &subject = *placement.subject;
+  if (placement.held)
+    places_of[subject.user]++;
+  if (subject.node) {
+    _open_on[*subject.node].insert(placement.id);
+    bounds.opened(*subject.node, subject.user, subject.job);
+  }
+  if (std::isfinite(placement.lease_until))
+    _leases.emplace(placement.lease_until, placement.id);
+}
+
+void Ledger::leave(const Placement &placement) {
+  const auto &subject = *placement.subject;
+  if (placement.held) {
+    if (--places_of[subject.user] <= 0)
+      places_of.erase(subject.user);
+    if (hooks.left)
+      hooks.left(placement);
+  }
+  if (!subject.node)
+    return;
+  auto there = _open_on.find(*subject.node);
+  if (there == _open_on.end() || there->second.erase(placement.id) == 0)
+    return;
+  if (there->second.empty())
+    _open_on.erase(there);
+  bounds.closed(*subject.node, subject.user, subject.job);
+}
+
+/* Count the bytes of a stream that goes on as it stands now. */
+void Ledger::hold(const Placement &before, const Placement &now) {
+  if (before.expected_bytes == now.expected_bytes)
+    return;
+  counter.count(numbers_of(before), 0.0, -before.expected_bytes.value_or(0.0));
+  counter.count(numbers_of(now), 0.0, now.expected_bytes.value_or(0.0));
+}
+
+void Ledger::begin(Entry &entry) {
+  const auto &one = *entry.one;
+  counter.begin(one.id, numbers_of(one), one.began(), one.expected_bytes);
+  promise(entry);
+}
+
+void Ledger::promise(Entry &entry) {
+  const auto &one = *entry.one;
+  entry.rate = one.why ? one.why->rate : 0.0;
+  entry.hard = one.why ? one.why->hard_rate : 0.0;
+  if (entry.rate > 0.0)
+    counter.promise(numbers_of(one), entry.rate, entry.hard, 1);
+}
+
+void Ledger::stop(Entry &entry, double now) {
+  const auto &one = *entry.one;
+  auto numbers = numbers_of(one);
+  counter.end(one.id, numbers, one.began(), one.expected_bytes, now);
+  if (entry.rate > 0.0)
+    counter.promise(numbers, entry.rate, entry.hard, -1);
+  entry.rate = entry.hard = 0.0;
+}
+
+void Ledger::keep(Entry &entry, const PlacementPtr &placement) {
+  entry.one = placement;
+  entry.ended_at = _ended_next++;
+  _ended.emplace_back(placement->id, entry.ended_at);
+  _ended_count++;
+}
+
+void Ledger::drop_oldest() {
+  for (std::size_t dropped = 0; dropped < dropped_at_once && _ended_count > _limits.max_records;) {
+    auto [id, place] = _ended.front();
+    auto there = _records.find(id);
+    if (there != _records.end() && there->second.ended_at == place) {
+      bool wanted = std::any_of(_followers.begin(), _followers.end(),
+                                [id](const auto &follower) { return follower->contains(id); });
+      if (wanted && _ended_count <= _limits.max_records + _limits.max_untaken)
+        return;
+      _records.erase(there);
+      _ended_count--;
+      note(id);
+      dropped++;
+    }
+    _ended.pop_front();
+  }
+}
+
+void Ledger::settle(Id id, double now) {
+  if (of_peers.contains(id))
+    hooks.settle(id, now);
+}
+
+void Ledger::sized(const PlacementPtr &placement, double bytes, bool known) {
+  const auto &reason = placement->end_reason;
+  if (reason && reason != EndReason::closed && reason != EndReason::exited)
+    return;
+  sizes.push_back({placement, bytes, known});
+  if (sizes.size() > most_to_learn)
+    sizes.pop_front();
+}
+
+void Ledger::over(const PlacementPtr &placement) {
+  if (placement->end_reason == EndReason::unused || placement->end_reason == EndReason::failed)
+    return;
+  to_judge.push_back(placement);
+  if (to_judge.size() > most_to_judge)
+    to_judge.pop_front();
+}
+
+} // namespace ses::state

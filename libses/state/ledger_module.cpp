@@ -1,0 +1,409 @@
+/* The ledger for Python. */
+#include "ledger_module.h"
+
+#include "convert.h"
+#include "ledger.h"
+#include "placement.h"
+
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+namespace ses::state {
+
+SES_DESCRIBED(Offered, SES_FIELD(Offered, read), SES_FIELD(Offered, write),
+              SES_FIELD(Offered, average_read), SES_FIELD(Offered, average_write),
+              SES_FIELD(Offered, free))
+SES_DESCRIBED(InBatch, SES_FIELD(InBatch, decision), SES_FIELD(InBatch, batch_number),
+              SES_FIELD(InBatch, batch_size), SES_FIELD(InBatch, predicted))
+SES_DESCRIBED(Origin, SES_FIELD(Origin, elements), SES_FIELD(Origin, placed_at),
+              SES_FIELD(Origin, distance), SES_FIELD(Origin, decided_by),
+              SES_FIELD(Origin, expected_bytes), SES_FIELD(Origin, notes))
+SES_DESCRIBED(Report, SES_FIELD(Report, path), SES_FIELD(Report, device), SES_FIELD(Report, inode),
+              SES_FIELD(Report, pid), SES_FIELD(Report, opened_at), SES_FIELD(Report, user),
+              SES_FIELD(Report, application), SES_FIELD(Report, job), SES_FIELD(Report, idle),
+              SES_FIELD(Report, bytes), SES_FIELD(Report, closed), SES_FIELD(Report, origin),
+              SES_FIELD(Report, in_batch))
+SES_DESCRIBED(Ended, SES_FIELD(Ended, reason), SES_FIELD(Ended, bytes_written),
+              SES_FIELD(Ended, path), SES_FIELD(Ended, achieved))
+SES_DESCRIBED(Refusals, SES_FIELD(Refusals, too_many_open), SES_FIELD(Refusals, too_fast),
+              SES_FIELD(Refusals, invalid), SES_FIELD(Refusals, node), SES_FIELD(Refusals, at))
+
+namespace {
+
+using Floats = py::array_t<double, py::array::c_style>;
+using Codes = py::array_t<std::uint32_t, py::array::c_style | py::array::forcecast>;
+
+Id id_in(std::string_view text) {
+  auto id = id_of(text);
+  if (!id)
+    throw py::value_error("no id of a placement: " + std::string(text));
+  return *id;
+}
+
+/* Of a stream that no placement stands for, a number that is its own. */
+Id stream_in(const std::string &name) {
+  return id_of(name).value_or(std::hash<std::string>()(name));
+}
+
+Report report_in(py::handle from) {
+  Report report;
+  in(from, report);
+  report.id = id_in(from.attr("placement_id").cast<std::string>());
+  return report;
+}
+
+Ended ended_in(py::handle from) {
+  Ended ended;
+  in(from, ended);
+  ended.id = id_in(from.attr("placement_id").cast<std::string>());
+  return ended;
+}
+
+std::vector<std::uint32_t> numbers_in(const py::iterable &names) {
+  std::vector<std::uint32_t> numbers;
+  for (py::handle name : names)
+    numbers.push_back(number_of(name.cast<std::string>()));
+  return numbers;
+}
+
+py::list texts(const std::vector<Id> &ids) {
+  py::list made(ids.size());
+  for (std::size_t at = 0; at < ids.size(); at++)
+    made[at] = text_of(ids[at]);
+  return made;
+}
+
+/* What the files of a decision share, of its explanation and where its expected size is from. */
+WhyPtr why_in(const py::object &explained, const py::object &expected_from) {
+  auto why = std::make_shared<Why>();
+  why_of_requirements(*why, explained.attr("requirements"));
+  why->candidates = handle_of(explained.attr("candidates"));
+  why->refused = handle_of(explained.attr("refused"));
+  in(explained.attr("notes"), why->notes);
+  for (auto [element, rank] : explained.attr("ranks").cast<py::dict>())
+    why->ranks[element.cast<std::string>()] = rank.cast<int>();
+  in(expected_from, why->expected_from);
+  return why;
+}
+
+Ledger::Explain explain_in(const py::object &explain) {
+  return [explain](std::int64_t decision, const std::string &user) -> WhyPtr {
+    py::object found = explain(decision, out(user));
+    return found.is_none() ? nullptr : why_in(found[py::int_(0)], found[py::int_(1)]);
+  };
+}
+
+/* Records as they were at one moment; made into objects of Python one by one, by who looks at them.
+ */
+struct Records {
+  std::vector<PlacementPtr> kept;
+};
+
+void bind_counter(py::module_ &module) {
+  py::class_<Counter>(module, "Counter")
+      .def(py::init<>())
+      .def("bind",
+           [](Counter &counter, const Codes &device, const Codes &room,
+              const std::vector<std::string> &elements, std::array<Floats, 6> counts) {
+             for (const auto &column : counts)
+               if (column.size() != device.size() || room.size() != device.size() ||
+                   elements.size() != static_cast<std::size_t>(device.size()))
+                 throw py::value_error("columns of one length are needed");
+             counter.bind({device.data(), static_cast<std::size_t>(device.size())},
+                          {room.data(), static_cast<std::size_t>(room.size())}, elements,
+                          {counts[0].mutable_data(), counts[1].mutable_data(),
+                           counts[2].mutable_data(), counts[3].mutable_data(),
+                           counts[4].mutable_data(), counts[5].mutable_data()});
+           })
+      .def("begin",
+           [](Counter &counter, const std::string &stream, const py::iterable &elements,
+              double began, const Number &bytes) {
+             counter.begin(stream_in(stream), numbers_in(elements), began, bytes);
+           })
+      .def("end",
+           [](Counter &counter, const std::string &stream, const py::iterable &elements,
+              double began, const Number &bytes, double now) {
+             counter.end(stream_in(stream), numbers_in(elements), began, bytes, now);
+           })
+      .def("count", [](Counter &counter, const py::iterable &elements, double number,
+                       double bytes) { counter.count(numbers_in(elements), number, bytes); })
+      .def("placed", [](Counter &counter, const py::iterable &elements,
+                        double at) { counter.placed(numbers_in(elements), at); })
+      .def("observe",
+           [](Counter &counter, double horizon, const Floats &sampled_at, double window,
+              Floats averaged) {
+             if (static_cast<std::size_t>(sampled_at.size()) != counter.rows() ||
+                 static_cast<std::size_t>(averaged.size()) != counter.rows())
+               throw py::value_error("a sample of each row is needed");
+             counter.observe(horizon, sampled_at.data(), window, averaged.mutable_data());
+           })
+      .def("take_changed", [](Counter &counter) {
+        auto rows = counter.take_changed();
+        py::array_t<std::int64_t> made(static_cast<py::ssize_t>(rows.size()));
+        std::copy(rows.begin(), rows.end(), made.mutable_data());
+        return made;
+      });
+}
+
+void bind_bounds(py::module_ &module) {
+  py::class_<FileBounds>(module, "FileBounds")
+      .def(py::init<double, std::int64_t, double>())
+      .def("opened", &FileBounds::opened, py::arg("node"), py::arg("user"),
+           py::arg("job") = py::none())
+      .def("closed", &FileBounds::closed, py::arg("node"), py::arg("user"),
+           py::arg("job") = py::none())
+      .def("refuses", &FileBounds::refuses)
+      .def("note_invalid",
+           [](FileBounds &bounds, std::int64_t count) { bounds.refusals.invalid += count; })
+      .def_property_readonly("begun", &FileBounds::begun)
+      .def_property_readonly("refusals",
+                             [](const FileBounds &bounds) { return out(bounds.refusals); });
+  py::class_<Recent>(module, "Recent")
+      .def(py::init<>())
+      .def("count", &Recent::count)
+      .def("rate", &Recent::rate);
+  py::class_<Arrivals>(module, "SystemArrivals")
+      .def(py::init<>())
+      .def("count", &Arrivals::count)
+      .def("of_node", &Arrivals::of_node)
+      .def("of_other_nodes", &Arrivals::of_other_nodes)
+      .def("forget", &Arrivals::forget)
+      .def_property_readonly("nodes", &Arrivals::nodes);
+}
+
+void bind_changes(py::module_ &module) {
+  py::class_<Changes, std::shared_ptr<Changes>>(module, "Changes")
+      .def("__len__", [](const Changes &changes) { return changes.size(); })
+      .def("__contains__", [](const Changes &changes,
+                              const std::string &id) { return changes.contains(id_in(id)); })
+      .def("__iter__",
+           [](const Changes &changes) {
+             return py::iter(texts(std::vector<Id>(changes.begin(), changes.end())));
+           })
+      .def("clear", [](Changes &changes) { changes.clear(); })
+      .def("discard", [](Changes &changes, const std::string &id) { changes.erase(id_in(id)); })
+      .def("update", [](Changes &changes, const py::iterable &ids) {
+        for (py::handle id : ids)
+          changes.insert(id_in(id.cast<std::string>()));
+      });
+  py::class_<Records>(module, "Records")
+      .def("__len__", [](const Records &records) { return records.kept.size(); })
+      .def(
+          "__iter__",
+          [](const Records &records) {
+            return py::make_iterator(records.kept.begin(), records.kept.end());
+          },
+          py::keep_alive<0, 1>());
+}
+
+void bind_reports(py::module_ &module) {
+  py::class_<Files, std::shared_ptr<Files>>(module, "Files")
+      .def(py::init([](const py::iterable &opened, const py::iterable &ended) {
+        auto files = std::make_shared<Files>();
+        for (py::handle one : opened)
+          files->opened.push_back(report_in(one));
+        for (py::handle one : ended)
+          files->ended.push_back(ended_in(one));
+        return files;
+      }))
+      .def("__eq__", [](const Files &files, const Files &other) { return files == other; })
+      .def("__len__", [](const Files &files) { return files.opened.size() + files.ended.size(); })
+      .def_property_readonly("opened_ids", [](const Files &files) {
+        py::set ids;
+        for (const auto &report : files.opened)
+          ids.add(py::str(text_of(report.id)));
+        return ids;
+      });
+}
+
+void raise(const LedgerError &error) {
+  static constexpr const char *classes[] = {"LedgerError", "UnknownPlacementError",
+                                            "PlacementEndedError", "NotYoursError"};
+  py::set_error(class_of(classes[error.kind]), error.what());
+}
+
+} // namespace
+
+void bind_ledger(py::module_ &module) {
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown)
+        std::rethrow_exception(thrown);
+    } catch (const LedgerError &error) {
+      raise(error);
+    }
+  });
+  bind_counter(module);
+  bind_bounds(module);
+  bind_changes(module);
+  bind_reports(module);
+  py::class_<Ledger>(module, "Ledger")
+      .def(py::init([](double open_lease, std::size_t max_records, std::size_t max_untaken,
+                       const FileBounds &bounds) {
+        return std::make_unique<Ledger>(Limits{open_lease, max_records, max_untaken}, bounds);
+      }))
+      .def("__len__", &Ledger::size)
+      .def("_hook",
+           [](Ledger &ledger, py::function settle, py::function taken_over, py::function left,
+              py::function reported) {
+             ledger.hooks.settle = [settle](Id id, double now) { settle(text_of(id), now); };
+             ledger.hooks.taken_over = [taken_over](Id id, double now) {
+               taken_over(text_of(id), now);
+             };
+             ledger.hooks.left = [left](const Placement &one) {
+               left(out(one.subject->node), text_of(one.id));
+             };
+             ledger.hooks.reported = [reported](const PlacementPtr &opened,
+                                                const PlacementPtr &before, const Number &bytes) {
+               return reported(opened, before, bytes).cast<PlacementPtr>();
+             };
+           })
+      .def("_describe",
+           [](Ledger &ledger, const py::iterable &elements,
+              std::unordered_map<std::string, std::string> backends,
+              std::unordered_map<std::string, std::string> home_vo) {
+             std::vector<ElementPtr> known;
+             for (py::handle element : elements)
+               in(element, known.emplace_back());
+             ledger.describe(std::move(known), std::move(backends), std::move(home_vo));
+           })
+      .def("_count_again", &Ledger::count_again)
+      .def("find",
+           [](const Ledger &ledger, const std::string &id) {
+             auto known = id_of(id);
+             return known ? ledger.find(*known) : nullptr;
+           })
+      .def("get",
+           [](const Ledger &ledger, const std::string &id) {
+             if (auto known = id_of(id))
+               return ledger.get(*known);
+             throw LedgerError(LedgerError::unknown, "no placement " + id + " is known");
+           })
+      .def("known",
+           [](const Ledger &ledger, const py::iterable &ids) {
+             py::list known;
+             for (py::handle id : ids)
+               if (auto number = id_of(id.cast<std::string>()); number && ledger.find(*number))
+                 known.append(id);
+             return known;
+           })
+      .def("restore", &Ledger::restore)
+      .def("_open",
+           [](Ledger &ledger, py::handle report, double now, const Text &node, bool announced) {
+             return ledger.open(report_in(report), now, node, announced);
+           })
+      .def("_change", &Ledger::change)
+      .def(
+          "end",
+          [](Ledger &ledger, const std::string &id, py::handle reason, double now,
+             const Number &bytes_written, const Text &path, py::handle achieved) {
+            Ended ended{id_in(id), EndReason::closed, bytes_written, path, nullptr};
+            in(reason, ended.reason);
+            in(achieved, ended.achieved);
+            return ledger.end(ended, now);
+          },
+          py::arg("placement_id"), py::arg("reason"), py::arg("now"),
+          py::arg("bytes_written") = py::none(), py::arg("path") = py::none(),
+          py::arg("achieved") = py::none())
+      .def("keep_verdict",
+           [](Ledger &ledger, const PlacementPtr &placement, py::handle verdict) {
+             FileVerdictPtr judged;
+             in(verdict, judged);
+             return ledger.keep_verdict(placement, judged);
+           })
+      .def("release", [](Ledger &ledger, const std::string &id,
+                         double now) { ledger.release(id_in(id), now); })
+      .def("inherit", [](Ledger &ledger, const PlacementPtr &stored) { ledger.inherit(*stored); })
+      .def("store_again", [](Ledger &ledger, const std::string &id) { ledger.note(id_in(id)); })
+      .def("_expire", &Ledger::expire)
+      .def("_take",
+           [](Ledger &ledger, const Files &files, const std::string &node, double now,
+              bool announced, const py::object &explain) {
+             auto taken = ledger.take(files, node, now, announced, explain_in(explain));
+             py::list refused;
+             for (const auto &one : taken.refused)
+               refused.append(py::make_tuple(text_of(one.id), out(one.why)));
+             return py::make_tuple(texts(taken.unknown), refused, texts(taken.inherited));
+           })
+      .def("_open_on", [](const Ledger &ledger,
+                          const std::string &node) { return texts(ledger.open_on(node)); })
+      .def("count_open_on", &Ledger::count_open_on)
+      .def("streams",
+           [](const Ledger &ledger) {
+             py::dict streams;
+             for (const auto &[node, ids] : ledger.streams())
+               streams[out(node)] = ids.size();
+             return streams;
+           })
+      .def("is_ended_by_node",
+           [](const Ledger &ledger, const std::string &id) {
+             return ledger.is_ended_by_node(id_in(id));
+           })
+      .def("is_own",
+           [](const Ledger &ledger, const std::string &id) {
+             auto one = ledger.find(id_in(id));
+             return one && (!one->ended || ledger.is_ended_by_node(one->id));
+           })
+      .def("active", [](const Ledger &ledger) { return Records{ledger.records({}, false)}; })
+      .def(
+          "records",
+          [](const Ledger &ledger, const Text &user) {
+            return Records{ledger.records(user, true)};
+          },
+          py::arg("user") = py::none())
+      .def("ids", [](const Ledger &ledger) { return texts(ledger.ids()); })
+      .def("follow", &Ledger::follow)
+      .def("take_changes",
+           [](const Ledger &ledger, Changes &changes, std::size_t limit) {
+             auto taken = ledger.take_changes(changes, limit);
+             py::list made(taken.size());
+             for (std::size_t at = 0; at < taken.size(); at++)
+               made[at] = py::make_tuple(text_of(taken[at].first), taken[at].second);
+             return made;
+           })
+      .def("take_sizes",
+           [](Ledger &ledger, std::size_t limit) {
+             py::list taken;
+             for (; limit > 0 && !ledger.sizes.empty(); limit--) {
+               auto &one = ledger.sizes.front();
+               taken.append(py::make_tuple(one.placement, one.bytes, one.known));
+               ledger.sizes.pop_front();
+             }
+             return taken;
+           })
+      .def("take_to_judge",
+           [](Ledger &ledger, std::size_t limit) {
+             py::list taken;
+             for (; limit > 0 && !ledger.to_judge.empty(); limit--) {
+               taken.append(ledger.to_judge.front());
+               ledger.to_judge.pop_front();
+             }
+             return taken;
+           })
+      .def("note_peer",
+           [](Ledger &ledger, const std::string &id, bool is_there) {
+             if (is_there)
+               ledger.of_peers.insert(id_in(id));
+             else
+               ledger.of_peers.erase(id_in(id));
+           })
+      .def("places_of_user",
+           [](const Ledger &ledger, const std::string &user) {
+             auto there = ledger.places_of.find(user);
+             return there == ledger.places_of.end() ? 0 : there->second;
+           })
+      .def_property_readonly("ended_total",
+                             [](const Ledger &ledger) {
+                               py::dict totals;
+                               for (std::size_t at = 0; at < end_reasons; at++)
+                                 if (ledger.ended_total[at] > 0)
+                                   totals[out(static_cast<EndReason>(at))] = ledger.ended_total[at];
+                               return totals;
+                             })
+      .def_readonly("counter", &Ledger::counter)
+      .def_readonly("bounds", &Ledger::bounds)
+      .def_readonly("recent", &Ledger::recent);
+}
+
+} // namespace ses::state

@@ -1,0 +1,332 @@
+/* The class of Python that shows a record, by the names of its members, and rows of the database
+ * made of it. */
+#include "placement.h"
+
+#include "rows.h"
+
+namespace ses::state {
+
+namespace {
+
+struct Member {
+  const char *name;
+  py::object (*get)(const Placement &);
+  void (*set)(Placement &, py::handle);
+};
+
+template <auto member> constexpr Member plain_member(const char *name) {
+  return {name, [](const Placement &one) { return out(one.*member); },
+          [](Placement &one, py::handle value) { in(value, one.*member); }};
+}
+
+py::object handle_or_empty(const Handle &handle) { return handle ? out(handle) : py::tuple(); }
+
+/* Another explanation with one part changed: others may have the one there is. */
+template <class Change> void explain(Placement &one, Change change) {
+  auto why = one.why ? std::make_shared<Why>(*one.why) : std::make_shared<Why>();
+  change(*why);
+  one.why = std::move(why);
+}
+
+void set_requirements(Placement &one, py::handle value) {
+  explain(one, [&](Why &why) { why_of_requirements(why, value); });
+}
+
+py::object get_notes(const Placement &one) {
+  auto notes = one.notes;
+  if (one.why && one.why_notes)
+    notes.insert(notes.end(), one.why->notes.begin(), one.why->notes.end());
+  return out(notes);
+}
+
+/* In the order of Python's class. */
+constexpr Member members[] = {
+    {"placement_id", [](const Placement &one) { return out(text_of(one.id)); },
+     [](Placement &one, py::handle value) {
+       std::string text;
+       in(value, text);
+       auto id = id_of(text);
+       if (!id)
+         throw py::value_error("no id of a placement: " + text);
+       one.id = *id;
+     }},
+    plain_member<&Placement::subject>("subject"),
+    {"element", [](const Placement &one) { return out(one.elements.at(0)); },
+     [](Placement &one, py::handle value) {
+       ElementPtr element;
+       in(value, element);
+       if (one.elements.empty())
+         one.elements.push_back(element);
+       else
+         one.elements[0] = element;
+     }},
+    plain_member<&Placement::backend>("backend"),
+    plain_member<&Placement::distance>("distance"),
+    plain_member<&Placement::placed_at>("placed_at"),
+    plain_member<&Placement::lease_until>("lease_until"),
+    plain_member<&Placement::predicted>("predicted"),
+    {"requirements",
+     [](const Placement &one) {
+       return handle_or_empty(one.why ? one.why->requirements : nullptr);
+     },
+     set_requirements},
+    {"candidates",
+     [](const Placement &one) { return handle_or_empty(one.why ? one.why->candidates : nullptr); },
+     [](Placement &one, py::handle value) {
+       explain(one, [&](Why &why) { why.candidates = handle_of(value); });
+     }},
+    {"refused",
+     [](const Placement &one) { return handle_or_empty(one.why ? one.why->refused : nullptr); },
+     [](Placement &one, py::handle value) {
+       explain(one, [&](Why &why) { why.refused = handle_of(value); });
+     }},
+    plain_member<&Placement::rank>("rank"),
+    plain_member<&Placement::batch_number>("batch_number"),
+    plain_member<&Placement::batch_size>("batch_size"),
+    {"notes", get_notes,
+     [](Placement &one, py::handle value) {
+       in(value, one.notes);
+       one.why_notes = false;
+     }},
+    {"stripes",
+     [](const Placement &one) { return one.elements.size() > 1 ? out(one.elements) : py::tuple(); },
+     [](Placement &one, py::handle value) {
+       if (py::len(value) > 0)
+         in(value, one.elements);
+       else if (one.elements.size() > 1)
+         one.elements.resize(1);
+     }},
+    plain_member<&Placement::stripe_count>("stripe_count"),
+    plain_member<&Placement::stripe_size>("stripe_size"),
+    plain_member<&Placement::decided_by>("decided_by"),
+    plain_member<&Placement::expected_bytes>("expected_bytes"),
+    plain_member<&Placement::expected_from>("expected_from"),
+    {"state",
+     [](const Placement &one) { return member_of("PlacementState", one.ended ? "ended" : "open"); },
+     [](Placement &one, py::handle value) {
+       one.ended = value.attr("value").cast<std::string>() == "ended";
+     }},
+    plain_member<&Placement::path>("path"),
+    plain_member<&Placement::device>("device"),
+    plain_member<&Placement::inode>("inode"),
+    plain_member<&Placement::pid>("pid"),
+    plain_member<&Placement::opened_at>("opened_at"),
+    plain_member<&Placement::idle>("idle"),
+    plain_member<&Placement::resumed_at>("resumed_at"),
+    plain_member<&Placement::ended_at>("ended_at"),
+    plain_member<&Placement::end_reason>("end_reason"),
+    plain_member<&Placement::bytes_written>("bytes_written"),
+    plain_member<&Placement::achieved>("achieved"),
+    plain_member<&Placement::file_verdict>("file_verdict"),
+    {"held", [](const Placement &one) { return one.held ? out(one.held->object) : py::none(); },
+     [](Placement &one, py::handle value) {
+       if (value.is_none())
+         return one.held.reset();
+       auto held = std::make_shared<Held>();
+       held->object = handle_of(value);
+       in(class_of("held_text")(value), held->row);
+       one.held = held;
+     }},
+};
+constexpr std::size_t needed = 7; /* members without a default */
+
+void set(Placement &one, std::string_view name, py::handle value) {
+  for (const auto &member : members)
+    if (name == member.name)
+      return member.set(one, value);
+  throw py::type_error("a placement has no " + std::string(name));
+}
+
+PlacementPtr make(const py::args &args, const py::kwargs &kwargs) {
+  auto made = std::make_shared<Placement>();
+  if (args.size() > std::size(members))
+    throw py::type_error("too many values of a placement");
+  for (std::size_t at = 0; at < args.size(); at++)
+    members[at].set(*made, args[at]);
+  /* In their own order: "stripes" have "element" as the first. */
+  std::size_t given = 0;
+  for (std::size_t at = 0; at < std::size(members); at++) {
+    const char *name = members[at].name;
+    if (kwargs.contains(name)) {
+      members[at].set(*made, kwargs[name]);
+      given++;
+    } else if (at >= args.size() && at < needed) {
+      throw py::type_error(std::string("a placement needs ") + name);
+    }
+  }
+  if (given != kwargs.size())
+    throw py::type_error("a placement has no such member");
+  return made;
+}
+
+PlacementPtr replaced(const Placement &one, const py::kwargs &changes) {
+  auto made = std::make_shared<Placement>(one);
+  for (auto [name, value] : changes)
+    set(*made, name.cast<std::string>(), value);
+  return made;
+}
+
+bool equal(const Placement &one, const Placement &other) {
+  if (&one == &other)
+    return true;
+  for (const auto &member : members)
+    if (!member.get(one).equal(member.get(other)))
+      return false;
+  return true;
+}
+
+std::string shown(const Placement &one) {
+  std::string text = "Placement(";
+  for (const auto &member : members)
+    text += std::string(text.back() == '(' ? "" : ", ") + member.name + "=" +
+            py::repr(member.get(one)).cast<std::string>();
+  return text + ")";
+}
+
+/* A tuple that is filled from its first place on. */
+class Row {
+public:
+  explicit Row(Py_ssize_t size) : _row(py::reinterpret_steal<py::object>(PyTuple_New(size))) {}
+
+  void add(py::object value) { PyTuple_SET_ITEM(_row.ptr(), _next++, value.release().ptr()); }
+  void text(std::string_view text) { add(is_plain(text) ? out(text) : out(plain(text))); }
+  void text_if(const Text &value) { value ? text(*value) : add(py::none()); }
+  template <class T> void value(const T &value) { add(out(value)); }
+  template <Named E> void name(const std::optional<E> &value) {
+    value ? add(out(name_of(*value))) : add(py::none());
+  }
+  py::object done() { return std::move(_row); }
+
+private:
+  py::object _row;
+  Py_ssize_t _next = 0;
+};
+
+py::object placement_row(const Placement &one, py::object explanation, py::object service) {
+  Row row(33);
+  row.value(text_of(one.id));
+  row.value(std::string_view(one.ended ? "ended" : "open"));
+  row.text(one.subject->user);
+  row.text_if(one.subject->application);
+  row.text_if(one.subject->vo);
+  row.text_if(one.subject->node);
+  row.text_if(one.subject->job);
+  row.text(one.backend);
+  row.value(elements_text(one));
+  row.value(one.stripe_size);
+  row.value(one.distance);
+  row.value(one.rank);
+  row.value(one.batch_number);
+  row.value(one.batch_size);
+  row.value(one.decided_by);
+  row.value(one.expected_bytes);
+  row.value(one.expected_from);
+  row.value(predicted_text(one));
+  row.value(notes_text(one));
+  row.text_if(one.path);
+  row.add(one.device ? out(std::to_string(*one.device)) : py::none());
+  row.value(one.inode);
+  row.value(one.pid);
+  row.value(one.placed_at);
+  row.add(one.lease_until < forever ? out(one.lease_until) : py::none());
+  row.value(one.opened_at);
+  row.value(one.ended_at);
+  row.name(one.end_reason);
+  row.value(one.bytes_written);
+  row.add(std::move(explanation));
+  row.value(one.idle);
+  row.add(std::move(service));
+  row.add(one.held ? out(one.held->row) : py::none());
+  return row.done();
+}
+
+Number rate(double amount, double seconds) {
+  return seconds > 0 && amount > 0 ? Number(amount / seconds) : Number();
+}
+
+py::object file_row(const Placement &one) {
+  const Achieved *achieved = one.achieved.get();
+  const FileVerdict *judged = one.file_verdict.get();
+  Row row(21);
+  row.value(text_of(one.id));
+  row.text(one.subject->user);
+  row.text_if(one.subject->application);
+  row.text_if(one.subject->vo);
+  row.text_if(one.subject->job);
+  row.text_if(one.subject->node);
+  row.text(one.elements.at(0)->id);
+  row.text_if(one.path);
+  row.value(one.opened_at.value_or(one.placed_at));
+  row.value(one.ended_at);
+  row.name(one.end_reason);
+  row.value(achieved ? Number(achieved->bytes_written) : one.bytes_written);
+  row.value(achieved ? Number(achieved->bytes_read) : Number());
+  row.value(achieved ? rate(achieved->bytes_written, achieved->writing_seconds) : Number());
+  row.value(achieved ? rate(achieved->bytes_read, achieved->reading_seconds) : Number());
+  row.name(judged ? judged->verdict : std::optional<Verdict>());
+  row.name(judged ? judged->cause : std::optional<Cause>());
+  if (judged && judged->worst) {
+    const auto &worst = judged->kinds.at(*judged->worst);
+    row.text(worst.kind->record);
+    row.value(worst.bound);
+    row.value(worst.predicted);
+    row.value(worst.achieved);
+  } else if (!one.predicted.empty()) {
+    const auto &first = one.predicted[0];
+    row.text(first.kind->record);
+    row.value(first.bound);
+    row.value(first.value);
+    row.add(py::none());
+  } else {
+    for (int at = 0; at < 4; at++)
+      row.add(py::none());
+  }
+  return row.done();
+}
+
+} // namespace
+
+void why_of_requirements(Why &why, py::handle requirements) {
+  why.requirements = handle_of(requirements);
+  why.required.clear();
+  why.rate = why.hard_rate = 0.0;
+  for (py::handle one : requirements) {
+    auto stated = one.attr("requirement");
+    auto &required = why.required.emplace_back();
+    in(stated.attr("kind"), required.kind);
+    in(stated.attr("bound"), required.bound);
+    required.hard = stated.attr("strictness").attr("value").cast<std::string>() == "hard";
+    if (required.kind->predicts != Predicts::write &&
+        required.kind->predicts != Predicts::average_write)
+      continue;
+    why.rate = std::max(why.rate, required.bound);
+    if (required.hard)
+      why.hard_rate = std::max(why.hard_rate, required.bound);
+  }
+}
+
+void bind_placement(py::module_ &module) {
+  py::class_<Placement, PlacementPtr> bound(module, "Placement");
+  bound.def(py::init(&make));
+  for (const auto &member : members)
+    bound.def_property_readonly(member.name, member.get);
+  bound.def_property_readonly("elements", [](const Placement &one) {
+    py::tuple names(one.elements.size());
+    for (std::size_t at = 0; at < one.elements.size(); at++)
+      names[at] = out(one.elements[at]->id);
+    return names;
+  });
+  bound.def("replaced", &replaced);
+  bound.def("__eq__", &equal, py::is_operator());
+  bound.def("__repr__", &shown);
+  bound.attr("__hash__") = py::none();
+  py::tuple names(std::size(members));
+  for (std::size_t at = 0; at < names.size(); at++)
+    names[at] = members[at].name;
+  bound.attr("__match_args__") = names;
+  module.def("placement_row", &placement_row);
+  module.def("file_row", &file_row);
+  module.def("detail_body", [](const Placement &one) { return py::bytes(detail_body(one)); });
+}
+
+} // namespace ses::state

@@ -1,0 +1,176 @@
+/* See rows.h. */
+#include "rows.h"
+
+#include "json.h"
+
+#include <stdexcept>
+#include <zlib.h>
+
+namespace ses::state {
+
+std::string elements_text(const Placement &placement) {
+  std::string out = "[";
+  for (const auto &element : placement.elements) {
+    if (out.size() > 1)
+      out += ", ";
+    out += element->row;
+  }
+  return out += ']';
+}
+
+std::string predicted_text(const Placement &placement) {
+  std::string out;
+  json::list(out, placement.predicted, [&](const Prediction &one) {
+    out += R"({"kind":)";
+    json::text(out, one.kind->record);
+    out += R"(,"value":)";
+    json::number(out, one.value);
+    out += R"(,"bound":)";
+    json::number(out, one.bound);
+    out += R"(,"shortfall":)";
+    json::number(out, one.shortfall);
+    out += '}';
+  });
+  return out;
+}
+
+std::string notes_text(const Placement &placement) {
+  std::string out = "[";
+  auto add = [&](const std::vector<std::string> &notes) {
+    for (const auto &note : notes) {
+      if (out.size() > 1)
+        out += ", ";
+      json::text(out, note);
+    }
+  };
+  add(placement.notes);
+  if (placement.why && placement.why_notes)
+    add(placement.why->notes);
+  return out += ']';
+}
+
+namespace {
+
+void samples(std::string &out, const std::vector<Sample> &samples) {
+  json::list(out, samples, [&](const Sample &one) {
+    json::list(out, one, [&](double value) { json::number(out, value); });
+  });
+}
+
+void achieved(std::string &out, const Achieved &one) {
+  auto number = [&](const char *name, const Number &value) {
+    out += name;
+    json::number(out, value);
+  };
+  number(R"({"bytes_written":)", one.bytes_written);
+  number(R"(,"bytes_read":)", one.bytes_read);
+  number(R"(,"writing_seconds":)", one.writing_seconds);
+  number(R"(,"reading_seconds":)", one.reading_seconds);
+  number(R"(,"open_seconds":)", one.open_seconds);
+  number(R"(,"bytes_on_device":)", one.bytes_on_device);
+  out += R"(,"doubts":)";
+  json::list(out, one.doubts, [&](Doubt doubt) { json::text(out, name_of(doubt)); });
+  out += R"(,"samples":)";
+  samples(out, one.samples);
+  out += '}';
+}
+
+void verdict(std::string &out, const FileVerdict &one) {
+  out += R"({"verdict":)";
+  one.verdict ? json::text(out, name_of(*one.verdict)) : void(out += "null");
+  out += R"(,"kinds":)";
+  json::list(out, one.kinds, [&](const KindVerdict &kind) {
+    out += R"({"kind":)";
+    json::text(out, kind.kind->record);
+    out += R"(,"bound":)";
+    json::number(out, kind.bound);
+    out += R"(,"predicted":)";
+    json::number(out, kind.predicted);
+    out += R"(,"achieved":)";
+    json::number(out, kind.achieved);
+    out += R"(,"at_least":)";
+    json::number(out, kind.at_least);
+    out += R"(,"verdict":)";
+    json::text(out, name_of(kind.verdict));
+    out += R"(,"why":)";
+    json::text(out, kind.why);
+    out += '}';
+  });
+  out += R"(,"worst":)";
+  out += one.worst ? std::to_string(*one.worst) : "null";
+  out += R"(,"cause":)";
+  one.cause ? json::text(out, name_of(*one.cause)) : void(out += "null");
+  out += R"(,"why":)";
+  json::text(out, one.why);
+  out += R"(,"load":)";
+  samples(out, one.load);
+  out += '}';
+}
+
+/* A stream that is used again and again: to set one up takes ten times as long as a body does. With
+ * the usual window of 32 KiB it would take a quarter of a megabyte of memory. */
+class Compressor {
+public:
+  Compressor() {
+    if (deflateInit2(&_stream, Z_BEST_SPEED, Z_DEFLATED, 12, 4, Z_DEFAULT_STRATEGY) != Z_OK)
+      throw std::bad_alloc();
+  }
+  ~Compressor() { deflateEnd(&_stream); }
+  Compressor(const Compressor &) = delete;
+  Compressor &operator=(const Compressor &) = delete;
+
+  std::string operator()(std::string &body) {
+    deflateReset(&_stream);
+    std::string out(deflateBound(&_stream, body.size()), '\0');
+    _stream.next_in = reinterpret_cast<Bytef *>(body.data());
+    _stream.avail_in = static_cast<uInt>(body.size());
+    _stream.next_out = reinterpret_cast<Bytef *>(out.data());
+    _stream.avail_out = static_cast<uInt>(out.size());
+    if (deflate(&_stream, Z_FINISH) != Z_STREAM_END)
+      throw std::runtime_error("a body that cannot be compressed");
+    out.resize(out.size() - _stream.avail_out);
+    return out;
+  }
+
+private:
+  z_stream _stream{};
+};
+
+} // namespace
+
+std::string detail_body(const Placement &placement) {
+  static thread_local Compressor compressed;
+  std::string body = R"({"achieved":)";
+  placement.achieved ? achieved(body, *placement.achieved) : void(body += "null");
+  body += R"(,"file_verdict":)";
+  placement.file_verdict ? verdict(body, *placement.file_verdict) : void(body += "null");
+  body += '}';
+  return compressed(body);
+}
+
+bool is_plain(std::string_view text) {
+  for (std::size_t at = 0; at < text.size(); at++) {
+    auto byte = static_cast<unsigned char>(text[at]);
+    if (byte == 0 ||
+        (byte == 0xed && at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) >= 0xa0))
+      return false;
+  }
+  return true;
+}
+
+std::string plain(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); at++) {
+    if (text[at] == '\0') {
+      out += "\xef\xbf\xbd";
+    } else if (!is_plain(text.substr(at, 2))) {
+      out += '?';
+      at += 2;
+    } else {
+      out += text[at];
+    }
+  }
+  return out;
+}
+
+} // namespace ses::state

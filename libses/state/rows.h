@@ -1,0 +1,23 @@
+/* Texts that rows of the database have of a placement.  Pure. */
+#ifndef SES_STATE_ROWS_H
+#define SES_STATE_ROWS_H
+
+#include "records.h"
+
+namespace ses::state {
+
+/* JSON lists: of elements, of predictions, of notes. */
+std::string elements_text(const Placement &placement);
+std::string predicted_text(const Placement &placement);
+std::string notes_text(const Placement &placement);
+
+/* JSON of all that is known of a file that ended, compressed as zlib.decompress() takes it. */
+std::string detail_body(const Placement &placement);
+
+/* A text that every database takes: PostgreSQL has no NUL, and UTF-8 no lone surrogates. */
+bool is_plain(std::string_view text);
+std::string plain(std::string_view text);
+
+} // namespace ses::state
+
+#endif /* SES_STATE_ROWS_H */

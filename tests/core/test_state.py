@@ -1,0 +1,255 @@
+"""The state of the service in native code: streams by row, and announcements as they are read."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+from collections import Counter as Count
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+from ses_core._state import Counter, Files, decode
+from ses_service.api.schemas.nodes import AnnouncementIn, FileEnded, FileOpened
+
+ROOT = Path(__file__).resolve().parents[2]
+STATE = ROOT / "libses" / "state"
+SEED = Path(__file__).with_name("announcement.json")
+SANITIZED = ("-g", "-Wall", "-Wextra", "-Werror", "-fno-sanitize-recover=all")
+ROWS = ("u/a", "u/b", "u/c")
+ELEMENTS = st.sampled_from(
+    [
+        ("u/a",),
+        ("u/b",),
+        ("u/a", "u/c"),
+        ("u/c", "u/b", "u/a"),
+        ("u/gone",),
+        ("u/b", "u/gone"),
+        ("u/c", "u/no"),
+    ]
+)
+WINDOW = 2.0
+MOMENTS = st.integers(0, 40).map(float)
+
+
+class Streams:
+    """A counter and its columns."""
+
+    def __init__(self, device: tuple[int, ...] = (0, 1, 2), room: tuple[int, ...] = (0, 1, 2)) -> None:
+        self.counter = Counter()
+        self.bind(ROWS, device, room)
+
+    def bind(
+        self, rows: tuple[str, ...], device: tuple[int, ...] = (0, 1, 2), room: tuple[int, ...] = (0, 1, 2)
+    ) -> None:
+        self.columns = [np.zeros(len(rows)) for _ in range(6)]
+        self.counter.bind(np.array(device, np.uint32), np.array(room, np.uint32), rows, self.columns)
+
+    def averaged(self, sampled_at: list[float], horizon: float = -math.inf) -> list[float]:
+        averaged = np.zeros(len(sampled_at))
+        self.counter.observe(horizon, np.array(sampled_at), WINDOW, averaged)
+        means: list[float] = averaged.tolist()
+        return means
+
+
+@dataclass
+class Noted:
+    elements: tuple[str, ...]
+    began: float
+    ended: float = math.inf
+
+
+def recount(noted: list[Noted], moment: list[float]) -> list[float]:
+    """The mean of what was there before each moment, in steps of 10 ms."""
+    mean = [0.0] * 3
+    for row, name in enumerate(ROWS):
+        steps = moment[row] - (np.arange(6_000) + 0.5) / 100
+        weights = np.exp((steps - moment[row]) / WINDOW) / 100 / WINDOW
+        for one in noted:
+            if name in one.elements:
+                mean[row] += weights[(one.began <= steps) & (steps < one.ended)].sum()
+    return mean
+
+
+@given(
+    st.lists(st.tuples(ELEMENTS, MOMENTS, st.none() | MOMENTS), max_size=60),
+    st.lists(MOMENTS.map(lambda moment: moment + 20), min_size=3, max_size=3),
+)
+@settings(deadline=None, max_examples=50)
+def test_averages_are_those_of_what_was_there(
+    said: list[tuple[tuple[str, ...], float, float | None]], moment: list[float]
+) -> None:
+    streams, noted = Streams(), []
+    for number, (elements, began, lasted) in enumerate(said):
+        streams.counter.begin(str(number), elements, began, None)
+        stop = math.inf if lasted is None else began + lasted
+        if lasted is not None:
+            streams.counter.end(str(number), elements, began, None, stop)
+        noted.append(Noted(elements, began, stop))
+    assert streams.averaged(moment) == pytest.approx(recount(noted, moment), abs=0.01)
+
+
+def test_more_than_fits_grows_and_what_is_old_goes() -> None:
+    streams = Streams()
+    for number in range(9000):
+        streams.counter.begin(str(number), ("u/a", "u/b"), float(number), None)
+        streams.counter.end(str(number), ("u/a", "u/b"), float(number), None, number + 0.5)
+        if number % 100 == 0:
+            streams.averaged([0.0] * 3, number - 5000.0)
+    before = streams.averaged([9000.0] * 3)
+    half = 1 / (1 + math.exp(0.5 / WINDOW))  # of each second it was there in the first half
+    assert before == pytest.approx([half, half, 0], abs=0.001)
+    assert streams.averaged([9000.0] * 3, math.inf) == [0, 0, 0]
+
+
+def test_other_rows_are_counted_from_the_moment_they_are_bound() -> None:
+    streams = Streams()
+    streams.counter.placed(("u/a", "u/gone"), 5.0)
+    streams.counter.placed(("u/a",), 3.0)
+    assert (streams.columns[2].tolist(), streams.counter.take_changed().tolist()) == ([5, 0, 0], [0])
+    streams.bind(("u/c", "u/a"), (0, 1), (0, 1))
+    assert streams.columns[2].tolist() == [0, 5]
+
+
+def test_samples_and_columns_of_other_rows_are_refused() -> None:
+    with pytest.raises(ValueError, match="a sample of each row"):
+        Streams().averaged([0.0, 0.0])
+    with pytest.raises(ValueError, match="columns of one length"):
+        Streams().bind(("u/a",), (0, 1), (0, 1))
+
+
+@given(st.lists(st.tuples(ELEMENTS, st.sampled_from([0.0, 12.0]))), st.data())
+@settings(deadline=None, max_examples=50)
+def test_rows_carry_what_is_on_their_device_and_hold_what_is_in_their_room(
+    begun: list[tuple[tuple[str, ...], float]], data: st.DataObject
+) -> None:
+    """B and C are two file systems of one device; what ends leaves nothing."""
+    device, room = (0, 1, 1), (0, 1, 2)
+    streams = Streams(device, room)
+    open_now, reserved = Count[int](), Count[int]()
+    there = list(begun)
+    for by in (1, -1):
+        for elements, held in there:
+            streams.counter.count(elements, by, by * held)
+            for at in (ROWS.index(name) for name in elements if name in ROWS):
+                for row in (row for row in range(3) if device[row] == device[at]):
+                    open_now[row] += by
+                    reserved[row] += by * held / len(elements) if room[row] == room[at] else 0
+        assert streams.columns[0].tolist() == [open_now[row] for row in range(3)]
+        assert streams.columns[1].tolist() == pytest.approx([reserved[row] for row in range(3)])
+        assert by < 0 or set(streams.counter.take_changed().tolist()) == {
+            row for row in range(3) if open_now[row]
+        }
+        there = data.draw(st.permutations(there))
+    assert not any(open_now.values())
+
+
+def ways(value: Any) -> list[tuple[Any, Any]]:
+    """All places of a message, each with what holds it."""
+    keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+    inner = [place for key in keys if isinstance(value[key], dict | list) for place in ways(value[key])]
+    return [(value, key) for key in keys] + inner
+
+
+ODD = [
+    None,
+    -1,
+    1e300,
+    True,
+    2**64,
+    0.5,
+    {},
+    [],
+    "",
+    "\x00",
+    "ä",
+    "x" * 9000,
+    "0" * 16,
+    [[1, 2, 3]],
+    7,
+    "closed",
+]
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=300)
+def test_what_is_read_natively_is_what_the_contract_says(data: st.DataObject) -> None:
+    message = json.loads(SEED.read_text())
+    for _ in range(data.draw(st.integers(0, 3))):
+        holder, key = data.draw(
+            st.sampled_from(ways({"opened": message["opened"], "ended": message["ended"]}))
+        )
+        holder[key] = data.draw(st.sampled_from(ODD))
+    body = json.dumps(message).encode()
+    read = decode(body)
+    if read is None:
+        return
+    taken, rest = read
+    contract: AnnouncementIn = BaseModel.model_validate_json.__func__(AnnouncementIn, body)  # type: ignore[attr-defined]
+    expected = Files([one.to_model() for one in contract.opened], [one.to_model() for one in contract.ended])
+    assert taken == expected
+    assert json.loads(rest) == {
+        key: value for key, value in json.loads(body).items() if key not in ("opened", "ended")
+    }
+
+
+def test_what_agents_report_is_read_natively() -> None:
+    assert decode(SEED.read_bytes()) is not None
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"7", b'{"opened": [', b'{"opened": []} x', b'{"opened": [], "opened": []}', b"\xff"]
+)
+def test_what_is_no_message_is_left_to_who_can_say_why(body: bytes) -> None:
+    assert decode(body) is None
+    if not body.endswith(b"[]}"):
+        with pytest.raises(ValidationError):
+            AnnouncementIn.model_validate_json(body)
+
+
+def test_every_member_of_a_file_that_the_contract_knows_is_read() -> None:
+    """One that only the contract knows would send all announcements that have it the slow way."""
+    source = (STATE / "decode.cpp").read_text()
+    for model in (FileOpened, FileEnded):
+        assert [name for name in model.model_fields if f'"{name}"' not in source] == []
+
+
+def built(program: Path, compiler: str, *arguments: Any) -> Path:
+    subprocess.run([compiler, *SANITIZED, f"-I{STATE}", "-o", program, *arguments], check=True)
+    return program
+
+
+def test_no_call_of_streams_leaves_the_memory_it_has(tmp_path: Path) -> None:
+    program = built(
+        tmp_path / "fuzz", "gcc", "-std=gnu11", "-O1", "-fsanitize=address,undefined,float-cast-overflow",
+        Path(__file__).with_name("fuzz_streams.c"), STATE / "streams.c", "-lm",
+    )  # fmt: skip
+    for seed in ("1", "2", "3"):
+        done = subprocess.run([program, seed, "20000"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "checks",
+    ["address,undefined", pytest.param("thread", marks=pytest.mark.long)],
+)
+def test_messages_and_garbage_are_read_and_taken_without_a_fault(tmp_path: Path, checks: str) -> None:
+    compiled = tmp_path / "streams.o"
+    subprocess.run(
+        ["gcc", "-std=gnu11", f"-fsanitize={checks}", "-c", STATE / "streams.c", "-o", compiled], check=True
+    )
+    sources = [
+        STATE / f"{name}.cpp" for name in ("bounds", "counter", "decode", "ledger", "records", "reports")
+    ]
+    program = built(
+        tmp_path / "fuzz", "g++", "-std=gnu++20", "-O0", f"-fsanitize={checks}", "-pthread",
+        Path(__file__).with_name("fuzz_announcements.cpp"), *sources, compiled, "-lsimdjson",
+    )  # fmt: skip
+    done = subprocess.run([program, SEED, "2000"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
