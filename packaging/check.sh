@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 bin=.venv/bin
 
 echo "commits: at most 60 characters, and a body that says why"
-git log --no-merges --since=2026-11-28 --format='%h %s%x09%b%x00' | $bin/python -c "
+git log --since=2026-11-28 --format='%h %s%x09%b%x00' | $bin/python -c "
 import sys
 commits = [entry.strip('\n').partition('\t') for entry in sys.stdin.read().split('\0')[:-1]]
 sys.exit('\n'.join(head for head, _, body in commits if len(head.partition(' ')[2]) > 60 or not body.strip()) or 0)"
