@@ -1,4 +1,4 @@
-/* The module `ses_core._state`: the state of the service for Python. */
+/* The module `ses_state._state`: the state of the service for Python. */
 #include "arrays.h"
 #include "decode.h"
 #include "ledger_module.h"

@@ -49,8 +49,12 @@ def test_each_path_is_run_at_each_rate_and_nothing_stays(tmp_path: Path) -> None
 
 def test_what_a_filter_reads_meanwhile_is_shown(tmp_path: Path) -> None:
     options = ("--filter", "--size", "2", "--rounds", "1", "--allowed", "400", "--directory", str(tmp_path))
-    result = CliRunner().invoke(main, ["experiment", "read2", *options, "--json"])
+    picture = tmp_path / "figures.svg"
+    command = ["experiment", "read2", *options, "--plot"]
+    assert CliRunner().invoke(main, [*command, str(tmp_path / "figures.txt")]).exit_code == 2
+    result = CliRunner().invoke(main, [*command, str(picture), "--json"])
     assert result.exit_code == 0, result.output
+    assert "Figure 4" in picture.read_text()
     assert all(one["filtered"] > 0 for one in json.loads(result.stdout)["lines"])
     assert os.sched_getscheduler(0) == os.SCHED_OTHER
 

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from ses_core import _state
+from ses_state import _state
 
 from ses_service.ledger.achieved import Achieved, Cause, Doubt, FileVerdict, KindVerdict, Verdict
 from ses_service.model.entities import Element, Kind, ResolvedRequirement, Subject

@@ -12,11 +12,11 @@ from ses.commands.options import json_option
 from ses.demo.faults import DemoError
 from ses.output import console, line, number, print_json, table
 
-from ses_experiment.commands.options import Numbers, build_option, run
+from ses_experiment.commands.options import Numbers, build_option, plot_option, run
 from ses_experiment.machine import load
 from ses_experiment.papers import dedicated as runs
-from ses_experiment.papers.dedicated_picture import draw
-from ses_experiment.papers.dedicated_programs import Programs
+from ses_experiment.papers.curves import Panel, draw
+from ses_experiment.papers.dedicated_programs import DEDICATED, SHARED, Programs
 
 
 @click.command(epilog=examples("ses experiment dedicated --short"))
@@ -28,8 +28,7 @@ from ses_experiment.papers.dedicated_programs import Programs
 @click.option("--clients", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N",
               help="Clients that ask; as many as cores keep them all busy.")  # fmt: skip
 @click.option("--sizes", type=Numbers(), metavar="KIB,...", help="Sizes of the file. [16]")
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Draw responses over iterations, in the form of Figures 7 to 9: PNG or SVG.")  # fmt: skip
+@plot_option("Figures 7 to 9")
 @click.option("--rounds", type=click.IntRange(1), metavar="N", help="Runs of each, in turns. [3]")
 @build_option
 @json_option
@@ -58,7 +57,7 @@ def dedicated(
     before = load()
     lines = run(lambda interrupts, progress: runs.measure(grid, programs, interrupts, progress))
     if plot is not None:
-        draw(lines, plot)
+        draw(_traces(lines), plot, marker="")
     if as_json:
         print_json(
             {"load": before, "cores": len(runs.cores().every), "lines": [asdict(row) for row in lines]}
@@ -70,6 +69,21 @@ def dedicated(
                ">p99, all cores %")  # fmt: skip
     table(out, headers, [_row(row) for row in lines])
     line(out, f"Shifts are against no monitor, on the same cores and on all of them; load {before:.1f}.")
+
+
+def _traces(lines: list[runs.Line]) -> list[Panel]:
+    panels = []
+    for way, title in ((SHARED, "RDMA-Sync"), (DEDICATED, "DC-RDMA-Sync")):
+        of_way = {
+            f"{row.servers or 'own'} servers, {row.period_ms} ms, {row.size_kib} KiB": list(
+                enumerate(row.trace_us)
+            )
+            for row in lines
+            if row.way == way
+        }
+        x = "iterations, in hundredths of the run"
+        panels.append(Panel(title, x, "response, us", of_way, ("linear", "log")))
+    return panels
 
 
 def _row(row: runs.Line) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -16,6 +17,7 @@ from ses_client.errors import SesError
 from ses_simulate.statistics import Interval
 
 Result = TypeVar("Result")
+Command = TypeVar("Command", bound=Callable[..., Any])
 MIN_THREADS = 16  # of the union: its few default threads would serialise writers
 
 threads_option = click.option(
@@ -29,6 +31,13 @@ build_option = click.option(
     "--build", type=Existing(file_okay=False),
     help="Where CMake built libses. [build/libses of the checkout]",
 )  # fmt: skip
+
+
+def plot_option(figures: str) -> Callable[[Command], Command]:
+    """Give a command the option to draw what it measured, in the form of a paper's figures."""
+    return click.option(
+        "--plot", type=Picture(), metavar="FILE", help=f"Draw it in the form of {figures}: PNG or SVG."
+    )
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
@@ -49,6 +58,19 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian
         if min(numbers) < 1:
             self.fail("Numbers begin with 1.", param, ctx)
         return numbers
+
+
+class Picture(click.ParamType):  # type: ignore[type-arg]  # as above
+    """A file for a picture; what it cannot be is said before anything is measured."""
+
+    name = "picture"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the file."""
+        file = Path(value)
+        if file.suffix.lower() not in (".png", ".svg"):
+            self.fail(f"{value!r} must end in .png or .svg.", param, ctx)
+        return file
 
 
 class Words(click.ParamType):  # type: ignore[type-arg]  # as above

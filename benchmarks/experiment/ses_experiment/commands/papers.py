@@ -34,8 +34,9 @@ class Repeated:
 
 EXPERIMENTS = (
     Repeated(
-        "read2", "READ2, Figures 3 and 4", ("--filter", "--allowed", "100,800", "--rounds", "2"),
-        ("--filter",), (1, 2),
+        "read2", "READ2, Figures 3 and 4",
+        ("--filter", "--allowed", "100,800", "--rounds", "2", "--plot", PICTURE),
+        ("--filter", "--plot", PICTURE), (1, 2),
     ),
     Repeated("sort", "READ2, section 6: an external two-pass sort", ("--size", "32"), (), (1, 1)),
     Repeated(
@@ -43,7 +44,10 @@ EXPERIMENTS = (
         ("--sizes", "8,16,1024", "--periods", "4,16", "--servers", "1,16,32", "--seconds", "1",
          "--plot", PICTURE), (1, 10),
     ),
-    Repeated("share", "dedicated core, Figures 5 and 6", ("--short",), ("--rounds", "2"), (2, 8)),
+    Repeated(
+        "share", "dedicated core, Figures 5 and 6", ("--short", "--plot", PICTURE),
+        ("--rounds", "2", "--plot", PICTURE), (2, 8),
+    ),
     Repeated("disc", "DiSC, section 3", ("--short",), ("--cost", "desktop=600,endpoint=80"), (3, 12)),
     Repeated(
         "orca", "ORCA, Figures 3 to 10",

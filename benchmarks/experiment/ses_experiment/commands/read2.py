@@ -16,8 +16,9 @@ from ses.demo.interrupts import Interrupts
 from ses.output import console, line, number, print_json, table
 from ses_client.errors import SesError
 
-from ses_experiment.commands.options import Numbers, run
-from ses_experiment.papers.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Run, compare, cost, lines
+from ses_experiment.commands.options import Numbers, plot_option, run
+from ses_experiment.papers.curves import Panel, draw
+from ses_experiment.papers.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Line, Run, compare, cost, lines
 
 
 @click.command(epilog=examples("ses experiment read2 --allowed 100,400"))
@@ -40,6 +41,7 @@ from ses_experiment.papers.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Ru
     "--directory", type=Existing(file_okay=False),
     help="Where the file is made. [the directory of temporary files]",
 )  # fmt: skip
+@plot_option("Figures 3 and 4")
 @json_option
 def read2(
     allowed: tuple[int, ...],
@@ -47,6 +49,7 @@ def read2(
     rounds: int,
     filters: bool,
     directory: Path | None,
+    plot: Path | None,
     as_json: bool,
 ) -> None:
     """Transpose a matrix that lies on another node's disk: by the owner, or past it (RR-4401, Figure 3).
@@ -72,6 +75,8 @@ def read2(
     medians = lines(runs)
     costs = {arm: cost(runs, arm) * 1e9 for arm in ARMS}
     less = 1 - costs[DISK] / costs[NOTHING]
+    if plot is not None:
+        draw(_figures(medians, filters), plot)
     if as_json:
         print_json({"lines": [asdict(row) for row in medians], "cpu_seconds_per_gb": costs, "less": less})
         return
@@ -88,6 +93,18 @@ def read2(
     line(out, f"Shared disk: {less:.0%} less processor time for each GB than shared nothing.")
     seconds_per_gb = ", ".join(f"{arm} {value:.2f}" for arm, value in path.items())
     line(out, f"Of the path alone, without the transposition, processor s/GB: {seconds_per_gb}.")
+
+
+def _figures(medians: list[Line], filters: bool) -> list[Panel]:
+    rows = {path: [row for row in medians if row.arm == path] for path in (NOTHING, SENDFILE, DISK)}
+    consumed = {
+        path: [(row.allowed / 1e6, row.rate / 1e6) for row in of if row.allowed] for path, of in rows.items()
+    }
+    panels = [Panel("Figure 3", "allowed, MB/s", "consumed, MB/s", consumed)]
+    if filters:
+        left = {path: [(row.rate / 1e6, row.filtered / 1e9) for row in of] for path, of in rows.items()}
+        panels.append(Panel("Figure 4", "consumed, MB/s", "read by filters, GB/s", left))
+    return panels
 
 
 def _allowed(rate: float) -> str:

@@ -13,10 +13,11 @@ from ses.commands.options import json_option
 from ses.demo.interrupts import Interrupts
 from ses.output import console, line, number, print_json, table
 
-from ses_experiment.commands.options import Numbers, Words, build_option, run
+from ses_experiment.commands.options import Numbers, Words, build_option, plot_option, run
 from ses_experiment.machine import load
 from ses_experiment.papers import share as figure5
 from ses_experiment.papers import share_programs as figure6
+from ses_experiment.papers.curves import Panel, draw
 
 
 @click.command(epilog=examples("ses experiment share --short"))
@@ -31,11 +32,12 @@ from ses_experiment.papers import share_programs as figure6
               help="Puts and gets of each size in a round.")  # fmt: skip
 @click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, metavar="N",
               help="Runs of each, in turns.")  # fmt: skip
+@plot_option("Figure 5")
 @build_option
 @json_option
 def share(
     short: bool, providers: tuple[str, ...], sizes: tuple[int, ...], calls: int, rounds: int,
-    build: Path | None, as_json: bool,
+    plot: Path | None, build: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Put and get another node's values, whose agent has a core of its own or not, beside a load.
 
@@ -57,6 +59,8 @@ def share(
 
     lines, (selects, checkpoints) = run(measured)
     less = {arm: figure5.less(lines, arm, figure5.PLAIN) for arm in figure5.ARMS[2:]}
+    if plot is not None:
+        draw(_figure5(lines), plot)
     if as_json:
         print_json({
             "load": before, "lines": [asdict(row) for row in lines], "get_p99_less_than_plain": less,
@@ -78,6 +82,17 @@ def share(
     ])  # fmt: skip
     columns = ("agents", "line", ">checkpoint us", ">synchronising ms", ">total ms")
     table(out, columns, [_over_probabilities(checkpoints, *key) for key in _kinds(checkpoints)])
+
+
+def _figure5(lines: Sequence[figure5.Line]) -> list[Panel]:
+    panels = []
+    for operation in (figure5.PUT, figure5.GET):
+        drawn: dict[str, list[tuple[float, float]]] = {}
+        for row in lines:
+            if row.operation == operation:
+                drawn.setdefault(f"{row.arm}, {row.provider}", []).append((row.size, row.p99))
+        panels.append(Panel(f"{operation}()", "bytes", "99 of 100 calls, us", drawn, ("log", "log")))
+    return panels
 
 
 def _kinds(rows: Sequence[figure6.Checkpoint]) -> list[tuple[str, str]]:
