@@ -261,16 +261,16 @@ def test_messages_and_garbage_are_read_and_taken_without_a_fault(tmp_path: Path,
 @pytest.mark.long
 def test_no_call_of_python_leaves_the_memory_it_has(tmp_path: Path) -> None:
     """The ledger's own tests, with a module that looks after its memory."""
-    package = tmp_path / "ses_core"
+    package = tmp_path / "ses_state"
     shutil.copytree(
-        ROOT / "libses/core/python/ses_core", package, ignore=shutil.ignore_patterns("_state*.so")
+        ROOT / "libses/state/python/ses_state", package, ignore=shutil.ignore_patterns("_state*.so")
     )
     build = (
         "import sysconfig, hatch_build; from pathlib import Path;"
         f"made = Path({str(package)!r}) / ('_state' + sysconfig.get_config_var('EXT_SUFFIX'));"
         "hatch_build.compile_state(made, '-fsanitize=address,undefined', '-fno-sanitize=vptr')"
     )
-    subprocess.run([sys.executable, "-c", build], cwd=ROOT / "libses/core/python", check=True)
+    subprocess.run([sys.executable, "-c", build], cwd=ROOT / "libses/state/python", check=True)
     asked = [["gcc", f"-print-file-name={name}.so"] for name in ("libasan", "libubsan")]
     sanitizers = [subprocess.run(one, capture_output=True, text=True, check=True).stdout for one in asked]
     environment = {
