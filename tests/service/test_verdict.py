@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ses_core._state import ElementLoad, LoadHistory, file_verdict_of, prediction_error
 from ses_service.ledger.achieved import Achieved, Cause, Doubt, FileVerdict, Verdict
 from ses_service.ledger.placement import Placement, Prediction
 from ses_service.model.entities import Element, Subject
 from ses_service.model.kinds import Kind
+from ses_state._state import ElementLoad, LoadHistory, file_verdict_of, prediction_error
 
 MB = 1e6
 

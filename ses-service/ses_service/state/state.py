@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
-from ses_core import _state
+from ses_state import _state
 
 from ses_service.decision.element_groups import Moment
 from ses_service.decision.explain import predicted_now

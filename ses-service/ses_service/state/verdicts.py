@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from ses_core import _state
+from ses_state import _state
 
 from ses_service.ledger.achieved import Verdict
 from ses_service.ledger.ledger import Ledger

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
-from ses_core import _state
+from ses_state import _state
 
 from ses_service.ledger.peer_placements import NodeNotification, Notification
 from ses_service.ledger.placement import PeerPlacement, Placement
