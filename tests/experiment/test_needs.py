@@ -4,6 +4,7 @@ import tempfile
 
 import pytest
 from ses.demo.interrupts import Interrupts
+from ses_experiment.commands.options import ends
 from ses_experiment.papers.qstorman.needs import (
     BASELINES,
     NEEDS,
@@ -15,6 +16,7 @@ from ses_experiment.papers.qstorman.needs import (
     measure,
     more_ahead,
 )
+from ses_simulate.statistics import interval
 
 
 def test_what_is_attained_counts_files_and_names_the_worst_user():
@@ -45,3 +47,7 @@ def test_every_arm_writes_files_and_nothing_is_left(traces, monkeypatch):
     assert {one.arm for one in rounds} == {"default", *BASELINES}
     assert all(attained(plan, one).files > 0 for one in rounds)
     assert traces.files() == traces.mounts() == traces.processes() == traces.rules_of_detached_devices() == []
+
+
+def test_an_interval_of_one_round_has_no_ends_in_json():
+    assert ends(interval([0.5])) == {"mean": 0.5, "low": None, "high": None}

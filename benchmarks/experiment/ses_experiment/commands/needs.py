@@ -12,7 +12,15 @@ from ses.output import console, line, print_json, table
 from ses_simulate.statistics import Interval, interval
 
 from ses_experiment.arms import PRODUCT
-from ses_experiment.commands.options import Words, build_option, percent, run, seed_option, threads_option
+from ses_experiment.commands.options import (
+    Words,
+    build_option,
+    ends,
+    percent,
+    run,
+    seed_option,
+    threads_option,
+)
 from ses_experiment.papers.qstorman import needs as experiment
 
 
@@ -67,9 +75,9 @@ def needs(as_json: bool, **settings: Any) -> None:
         name: interval(experiment.more_ahead(plan, rounds, name)) for name in plan.baselines if plan.alike
     }
     if as_json:
-        known["more_ahead"] = {name: asdict(ahead) for name, ahead in more.items()}
+        known["more_ahead"] = {name: ends(ahead) for name, ahead in more.items()}
         known["arms"] = {
-            name: {what: {"mean": mean, "ahead": asdict(ahead)} for what, (mean, ahead) in arm.items()}
+            name: {what: {"mean": mean, "ahead": ends(ahead)} for what, (mean, ahead) in arm.items()}
             for name, arm in arms.items()
         }
         print_json({**known, "rounds": [asdict(round_) for round_ in rounds]})

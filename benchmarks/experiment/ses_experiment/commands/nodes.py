@@ -12,7 +12,7 @@ from ses.commands.options import json_option
 from ses.output import console, line, number, print_json, table
 from ses_simulate.statistics import interval
 
-from ses_experiment.commands.options import build_option, percent, run, seed_option
+from ses_experiment.commands.options import build_option, ends, percent, run, seed_option
 from ses_experiment.papers.qstorman import nodes as experiment
 from ses_experiment.papers.qstorman.nodes import ARMS, RANKED
 
@@ -50,7 +50,7 @@ def nodes(as_json: bool, **settings: Any) -> None:
         if arm != RANKED
     }
     if as_json:
-        known["saved"] = {arm: asdict(gain) for arm, gain in saved.items()}
+        known["saved"] = {arm: ends(gain) for arm, gain in saved.items()}
         print_json({**known, "rounds": [asdict(one) for one in rounds]})
         return
     rows = []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -92,6 +94,11 @@ class Words(click.ParamType):  # type: ignore[type-arg]  # as above
         if unknown:
             self.fail(f"{', '.join(unknown)}: not one of {', '.join(self._known)}.", param, ctx)
         return words
+
+
+def ends(part: Interval) -> dict[str, float | None]:
+    """Return an interval as JSON knows it; an end that one value alone does not give is ``null``."""
+    return {name: end if math.isfinite(end) else None for name, end in asdict(part).items()}
 
 
 def percent(part: Interval) -> str:

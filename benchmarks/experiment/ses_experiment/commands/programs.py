@@ -13,7 +13,15 @@ from ses.output import console, line, number, print_json, table
 from ses_simulate.statistics import interval
 
 from ses_experiment.arms import PRODUCT
-from ses_experiment.commands.options import Words, build_option, percent, run, seed_option, threads_option
+from ses_experiment.commands.options import (
+    Words,
+    build_option,
+    ends,
+    percent,
+    run,
+    seed_option,
+    threads_option,
+)
 from ses_experiment.papers.qstorman import programs as experiment
 from ses_experiment.papers.qstorman.program_rows import ROWS
 
@@ -34,9 +42,9 @@ from ses_experiment.papers.qstorman.program_rows import ROWS
 def programs(as_json: bool, **settings: Any) -> None:
     """See how long real programs take on unequal branches, placed by the library and by a union's policies.
 
-    An MPI-IO program (the patterns of IOR), HDF5's tools, bwa and samtools, ImageMagick, sqlite and git, all
-    of Debian, run at the same moment, each until its files are on their devices.  Prints what each took, and
-    how much of it placing saves, with 95 % intervals over rounds.
+    An MPI-IO program (the patterns of IOR), HDF5's tools, bwa and samtools, a sort out of core, ImageMagick,
+    sqlite and git, all of Debian, run at the same moment, each until its files are on their devices.  Prints
+    what each took, and how much of it placing saves, with 95 % intervals over rounds.
     """
     plan = experiment.Plan(**settings)
     rounds, known = run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
@@ -51,7 +59,7 @@ def programs(as_json: bool, **settings: Any) -> None:
         saved["all", arm] = interval([1 - sum(took[at, PRODUCT]) / sum(took[at, arm]) for at in numbers])
     if as_json:
         known["saved"] = [
-            {"program": name, "baseline": arm, **asdict(gain)} for (name, arm), gain in saved.items()
+            {"program": name, "baseline": arm, **ends(gain)} for (name, arm), gain in saved.items()
         ]
         print_json(
             {**known, "programs": [row.name for row in ROWS], "rounds": [asdict(one) for one in rounds]}

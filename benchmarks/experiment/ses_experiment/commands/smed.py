@@ -12,7 +12,7 @@ from ses.commands.options import json_option
 from ses.output import console, line, print_json
 from ses_simulate.statistics import interval
 
-from ses_experiment.commands.options import build_option, percent, run, seed_option
+from ses_experiment.commands.options import build_option, ends, percent, run, seed_option
 from ses_experiment.papers.qstorman import smed as experiment
 
 
@@ -38,7 +38,7 @@ def smed(as_json: bool, **settings: Any) -> None:
     slices, known = run(lambda interrupts, progress: experiment.measure(plan, interrupts, progress))
     lost = interval([one.lost for one in slices])
     if as_json:
-        print_json({**known, "lost": asdict(lost), "slices": [asdict(one) for one in slices]})
+        print_json({**known, "lost": ends(lost), "slices": [asdict(one) for one in slices]})
         return
     watched, alone = fmean(one.watched for one in slices), fmean(one.alone for one in slices)
     line(console(), f"Files a second: {watched:.0f} with the monitor, {alone:.0f} without it.")
